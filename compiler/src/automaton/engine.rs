@@ -1,0 +1,272 @@
+//! What a constraint's lock protects: the machine, its states, and the rows found so far.
+
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxHashMap;
+
+use super::states::{Anchor, ENDED, StateId, States};
+use crate::budget::{Budget, Limits};
+use crate::error::{Error, Result};
+use crate::ir::Ir;
+use crate::mask::{InsideCache, MaskMaker, Outcome, Row};
+use crate::regular::{Arena, ByteSet};
+use crate::stack::{Heads, Machine};
+use crate::vocabulary::Vocabulary;
+
+/// What is known of a footprint's mask.
+enum Known {
+    Row(Arc<Row>),
+    /// The mask depends on more frames than this footprint shows.
+    Deeper,
+}
+
+pub(super) struct Engine {
+    pub(super) machine: Machine,
+    pub(super) vocab: Arc<Vocabulary>,
+    pub(super) states: States,
+    pub(super) budget: Budget,
+    cache: Arc<InsideCache>,
+    limits: Limits,
+    /// Rows by footprint: the kernel with counts saturated and stacks cut off where the walk did not look.
+    masks: FxHashMap<Heads, Known>,
+    /// Equal rows are kept once.
+    rows: hashbrown::HashSet<Arc<Row>, rustc_hash::FxBuildHasher>,
+    row_bytes: usize,
+    scratch: Vec<u32>,
+}
+
+/// Hash keys of this process: structural hashes cannot be collided by who does not know them.
+fn hash_keys() -> (u128, u128) {
+    use std::hash::{BuildHasher, RandomState};
+    static KEYS: OnceLock<(u128, u128)> = OnceLock::new();
+    *KEYS.get_or_init(|| {
+        let state = RandomState::new();
+        let key = |i: u64| u128::from(state.hash_one(i)) << 64 | u128::from(state.hash_one(i + 1));
+        (key(0), key(2))
+    })
+}
+
+impl Engine {
+    pub(super) fn new(
+        ir: Arc<Ir>,
+        vocab: Arc<Vocabulary>,
+        cache: Arc<InsideCache>,
+        limits: Limits,
+        mut budget: Budget,
+    ) -> Result<Engine> {
+        if ir.depth > limits.max_depth {
+            return Err(Error::Limit { which: "max_depth (nesting of expressions)", limit: limits.max_depth as u64 });
+        }
+        let arena = Arena::new(vocab.alphabet, vocab.longest as u32, hash_keys());
+        let machine = Machine::new(ir, arena, &mut budget)?;
+        Ok(Engine {
+            machine,
+            scratch: vec![0; vocab.words()],
+            vocab,
+            states: States::new(),
+            budget,
+            cache,
+            limits,
+            masks: FxHashMap::default(),
+            rows: Default::default(),
+            row_bytes: 0,
+        })
+    }
+
+    pub(super) fn start(&mut self) -> Result<Arc<Anchor>> {
+        let kernel = self.machine.start();
+        self.intern(kernel)
+    }
+
+    fn intern(&mut self, kernel: Heads) -> Result<Arc<Anchor>> {
+        let anchor = self.states.intern(kernel);
+        if self.states.len() > self.limits.max_states || self.memory() > self.limits.max_memory {
+            self.collect();
+            if self.states.len() > self.limits.max_states {
+                return Err(Error::Limit { which: "max_states", limit: self.limits.max_states as u64 });
+            }
+            if self.memory() > self.limits.max_memory {
+                return Err(Error::Limit { which: "max_memory (bytes)", limit: self.limits.max_memory as u64 });
+            }
+        }
+        Ok(anchor)
+    }
+
+    fn memory(&self) -> usize {
+        self.machine.memory() + self.states.memory() + self.row_bytes + self.masks.len() * 96
+    }
+
+
+    /// The kernel after the bytes; empty if they lead nowhere.
+    fn advance(&mut self, kernel: &Heads, text: &[u8]) -> Result<Heads> {
+        let mut heads = kernel.clone();
+        for &b in text {
+            if heads.iter().any(|h| self.machine.arena.nullable(h.rest)) {
+                heads = self.machine.close(&heads, &mut self.budget)?.heads;
+            }
+            heads = self.machine.step(&heads, b, &mut self.budget)?;
+            if heads.is_empty() {
+                break;
+            }
+        }
+        Ok(heads)
+    }
+
+    pub(super) fn step(&mut self, id: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
+        self.budget.refill();
+        if self.vocab.is_eos(token) {
+            return Ok(if self.accepting(id)? { Some(self.states.anchor(ENDED)?) } else { None });
+        }
+        let vocab = self.vocab.clone();
+        let text = vocab.token(token);
+        let kernel = self.states.get(id)?.kernel.clone();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let after = self.advance(&kernel, text)?;
+        if after.is_empty() { Ok(None) } else { self.intern(after).map(Some) }
+    }
+
+    pub(super) fn validate(&mut self, id: StateId, tokens: &[u32]) -> Result<usize> {
+        self.budget.refill();
+        let vocab = self.vocab.clone();
+        let mut kernel = self.states.get(id)?.kernel.clone();
+        let mut ended = id == ENDED;
+        for (i, &t) in tokens.iter().enumerate() {
+            if ended {
+                return Ok(i);
+            }
+            if vocab.is_eos(t) {
+                if !self.machine.close(&kernel, &mut self.budget)?.accepting {
+                    return Ok(i);
+                }
+                ended = true;
+                continue;
+            }
+            let text = vocab.token(t);
+            if text.is_empty() {
+                return Ok(i);
+            }
+            kernel = self.advance(&kernel, text)?;
+            if kernel.is_empty() {
+                return Ok(i);
+            }
+        }
+        Ok(tokens.len())
+    }
+
+    fn accepting(&mut self, id: StateId) -> Result<bool> {
+        if let Some(known) = self.states.get(id)?.accepting {
+            return Ok(known);
+        }
+        let kernel = self.states.get(id)?.kernel.clone();
+        let answer = self.machine.close(&kernel, &mut self.budget)?.accepting;
+        self.states.get_mut(id)?.accepting = Some(answer);
+        Ok(answer)
+    }
+
+    pub(super) fn is_accepting(&mut self, id: StateId) -> Result<bool> {
+        self.budget.refill();
+        Ok(id == ENDED || self.accepting(id)?)
+    }
+
+    pub(super) fn row(&mut self, id: StateId) -> Result<Arc<Row>> {
+        if let Some(row) = &self.states.get(id)?.row {
+            return Ok(row.clone());
+        }
+        self.budget.refill();
+        let kernel = self.states.get(id)?.kernel.clone();
+        let row = self.find_row(&kernel)?;
+        self.states.get_mut(id)?.row = Some(row.clone());
+        Ok(row)
+    }
+
+    /// The row of the shallowest footprint that settles it.
+    fn find_row(&mut self, kernel: &Heads) -> Result<Arc<Row>> {
+        if self.row_bytes > self.limits.max_memory / 2 {
+            self.collect();
+        }
+        for depth in 1.. {
+            let footprint = self.machine.footprint(kernel, depth);
+            match self.masks.get(&footprint) {
+                Some(Known::Row(row)) => return Ok(row.clone()),
+                Some(Known::Deeper) => continue,
+                None => {}
+            }
+            let mut bits = std::mem::take(&mut self.scratch);
+            bits.fill(0);
+            let mut maker =
+                MaskMaker { machine: &mut self.machine, vocab: &self.vocab, cache: &self.cache, budget: &mut self.budget };
+            let outcome = maker.fill(&footprint, &mut bits);
+            let row = if outcome == Ok(Outcome::Complete) { Some(Arc::new(Row::new(&bits))) } else { None };
+            self.scratch = bits;
+            match (outcome?, row) {
+                (Outcome::Complete, Some(row)) => {
+                    let row = self.rows.get_or_insert_with(&row, |r| r.clone()).clone();
+                    if Arc::strong_count(&row) <= 3 {
+                        self.row_bytes += row.memory();
+                    }
+                    self.masks.insert(footprint, Known::Row(row.clone()));
+                    return Ok(row);
+                }
+                _ => self.masks.insert(footprint, Known::Deeper),
+            };
+        }
+        unreachable!("some depth shows the whole of every stack")
+    }
+
+    /// The only byte that can come next, if there is one and the text cannot end here.
+    fn forced_byte(&mut self, kernel: &Heads) -> Result<Option<(u8, Heads)>> {
+        let closure = self.machine.close(kernel, &mut self.budget)?;
+        if closure.accepting {
+            return Ok(None);
+        }
+        let mut first = ByteSet::NONE;
+        for h in &closure.heads {
+            first = first.or(self.machine.arena.first(h.rest, &mut self.budget)?);
+        }
+        if first.len() != 1 {
+            return Ok(None);
+        }
+        let byte = first.iter().next().expect("one byte");
+        Ok(Some((byte, self.machine.step(&closure.heads, byte, &mut self.budget)?)))
+    }
+
+    pub(super) fn forced_bytes(&mut self, id: StateId, most: usize) -> Result<Vec<u8>> {
+        self.budget.refill();
+        let mut kernel = self.states.get(id)?.kernel.clone();
+        let mut text = Vec::new();
+        if id == ENDED {
+            return Ok(text);
+        }
+        while text.len() < most {
+            let Some((byte, next)) = self.forced_byte(&kernel)? else { break };
+            text.push(byte);
+            kernel = next;
+        }
+        Ok(text)
+    }
+
+    /// Copies what the anchored states need into a fresh machine and drops the rest.
+    pub(super) fn collect(&mut self) -> usize {
+        let dropped = self.states.drop_unanchored();
+        self.machine.collect(&mut self.states.kernels());
+        self.states.reindex();
+        self.masks = FxHashMap::default();
+        self.rows = Default::default();
+        self.row_bytes = 0;
+        dropped
+    }
+
+    pub(super) fn stats(&self) -> Vec<(&'static str, usize)> {
+        vec![
+            ("states", self.states.len()),
+            ("masks", self.masks.len()),
+            ("rows", self.rows.len()),
+            ("row_bytes", self.row_bytes),
+            ("expressions", self.machine.arena.len()),
+            ("memory", self.memory()),
+        ]
+    }
+
+}

@@ -1,0 +1,117 @@
+//! The automaton over tokens: interned states, steps and masks, behind one lock per constraint.
+
+mod completion;
+mod engine;
+mod states;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::budget::{Budget, Cancel, Limits};
+use crate::error::Result;
+use crate::ir::Ir;
+use crate::mask::{InsideCache, Row};
+use crate::vocabulary::Vocabulary;
+
+use engine::Engine;
+pub use completion::forced_tokens;
+pub use states::{Anchor, ENDED, StateId};
+
+/// A vocabulary with the cache that its constraints share.
+#[derive(Clone)]
+pub struct Index {
+    pub vocab: Arc<Vocabulary>,
+    /// `None`: every constraint has a cache of its own.
+    pub shared: Option<Arc<InsideCache>>,
+}
+
+/// Bytes of the cache that all constraints on a vocabulary share.
+const SHARED_CACHE: usize = 64 << 20;
+/// Bytes of the cache of a constraint that shares none.
+const OWN_CACHE: usize = 16 << 20;
+
+impl Index {
+    pub fn new(vocab: Vocabulary) -> Index {
+        Index { vocab: Arc::new(vocab), shared: Some(Arc::new(InsideCache::new(SHARED_CACHE))) }
+    }
+
+    /// The same index, sharing no cache between grammars.
+    pub fn without_caches(&self) -> Index {
+        Index { vocab: self.vocab.clone(), shared: None }
+    }
+}
+
+/// A grammar on a vocabulary. Thread-safe; a state is an integer.
+pub struct Constraint {
+    pub vocab: Arc<Vocabulary>,
+    engine: Mutex<Engine>,
+    start: Arc<Anchor>,
+}
+
+impl Constraint {
+    /// Raises `Unsatisfiable` if nothing that the vocabulary can spell belongs to the grammar.
+    pub fn new(ir: Arc<Ir>, index: &Index, limits: Limits, cancel: Option<Cancel>) -> Result<Constraint> {
+        let cache = index.shared.clone().unwrap_or_else(|| Arc::new(InsideCache::new(OWN_CACHE)));
+        let budget = Budget::new(&limits, cancel);
+        let mut engine = Engine::new(ir, index.vocab.clone(), cache, limits, budget)?;
+        let start = engine.start()?;
+        Ok(Constraint { vocab: index.vocab.clone(), engine: Mutex::new(engine), start })
+    }
+
+    pub fn start(&self) -> Arc<Anchor> {
+        self.start.clone()
+    }
+
+    /// Whether a call would get the lock at once.
+    pub fn is_free(&self) -> bool {
+        !self.engine.is_locked()
+    }
+
+    /// Roots the state with this id.
+    pub fn anchor(&self, state: StateId) -> Result<Arc<Anchor>> {
+        self.engine.lock().states.anchor(state)
+    }
+
+    /// The state after a token; `None` if the token is not allowed.
+    pub fn step(&self, state: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
+        self.engine.lock().step(state, token)
+    }
+
+    /// How many of the tokens would be accepted one after the other. Interns nothing.
+    pub fn validate(&self, state: StateId, tokens: &[u32]) -> Result<usize> {
+        self.engine.lock().validate(state, tokens)
+    }
+
+    /// The mask row, if it is at hand. `None` also if another thread holds the lock.
+    pub fn cached_row(&self, state: StateId) -> Option<Arc<Row>> {
+        self.engine.try_lock()?.states.cached_row(state)
+    }
+
+    pub fn row(&self, state: StateId) -> Result<Arc<Row>> {
+        self.engine.lock().row(state)
+    }
+
+    pub fn is_accepting(&self, state: StateId) -> Result<bool> {
+        self.engine.lock().is_accepting(state)
+    }
+
+    /// What every completion begins with, at most `most` bytes of it.
+    pub fn forced_bytes(&self, state: StateId, most: usize) -> Result<Vec<u8>> {
+        self.engine.lock().forced_bytes(state, most)
+    }
+
+    /// A short accepted ending, as tokens (without EOS).
+    pub fn shortest_completion(&self, state: StateId) -> Result<Vec<u32>> {
+        self.engine.lock().shortest_completion(state)
+    }
+
+    /// Drops the states that nothing roots. How many.
+    pub fn collect(&self) -> usize {
+        self.engine.lock().collect()
+    }
+
+    pub fn stats(&self) -> Vec<(&'static str, usize)> {
+        self.engine.lock().stats()
+    }
+}

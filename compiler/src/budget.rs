@@ -1,0 +1,90 @@
+//! Limits on work and memory, and the running budget of one call.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+
+/// Limits that a caller sets for a constraint; every one that is hit is named in the error.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// States alive at one time.
+    pub max_states: usize,
+    /// Bytes of interned structure and cached mask rows, after unreachable states were collected.
+    pub max_memory: usize,
+    /// Units of work (derivatives, trie nodes, heads) in one call.
+    pub max_steps: u64,
+    /// Nesting of grammar expressions.
+    pub max_depth: usize,
+    /// Wall-clock time of one call.
+    pub timeout: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { max_states: 1_000_000, max_memory: 256 << 20, max_steps: 50_000_000, max_depth: 50_000, timeout: None }
+    }
+}
+
+/// A flag that cancels work from another thread.
+pub type Cancel = Arc<AtomicBool>;
+
+/// What one call may still spend.
+#[derive(Debug)]
+pub struct Budget {
+    left: u64,
+    next_check: u64,
+    limit: u64,
+    deadline: Option<Instant>,
+    timeout: Option<Duration>,
+    cancel: Option<Cancel>,
+}
+
+/// Units between two looks at the clock and the cancel flag.
+const CHECK_EVERY: u64 = 4096;
+
+impl Budget {
+    pub fn new(limits: &Limits, cancel: Option<Cancel>) -> Self {
+        Budget {
+            left: limits.max_steps,
+            next_check: limits.max_steps.saturating_sub(CHECK_EVERY),
+            limit: limits.max_steps,
+            deadline: limits.timeout.map(|t| Instant::now() + t),
+            timeout: limits.timeout,
+            cancel,
+        }
+    }
+
+    /// Starts the budget of a new call.
+    pub fn refill(&mut self) {
+        self.left = self.limit;
+        self.next_check = self.limit.saturating_sub(CHECK_EVERY);
+        if let Some(t) = self.timeout {
+            self.deadline = Some(Instant::now() + t);
+        }
+    }
+
+    #[inline]
+    pub fn spend(&mut self, units: u64) -> Result<()> {
+        if self.left < units {
+            return Err(Error::Limit { which: "max_steps", limit: self.limit });
+        }
+        self.left -= units;
+        if self.left <= self.next_check { self.check() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn check(&mut self) -> Result<()> {
+        self.next_check = self.left.saturating_sub(CHECK_EVERY);
+        if self.cancel.as_ref().is_some_and(|c| c.load(Ordering::Relaxed)) {
+            return Err(Error::Cancelled);
+        }
+        if let (Some(deadline), Some(timeout)) = (self.deadline, self.timeout)
+            && Instant::now() > deadline
+        {
+            return Err(Error::Limit { which: "timeout (ms)", limit: timeout.as_millis() as u64 });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,34 @@
+//! What can go wrong, as one enum; the Python surface maps each variant to its exception.
+
+use std::fmt;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// The builder's arrays do not describe a grammar.
+    Malformed(String),
+    /// A construct that cannot be enforced.
+    Unsupported(String),
+    /// The language is empty, or empty in what the vocabulary can spell.
+    Unsatisfiable(String),
+    /// A limit was hit: which one, and its value.
+    Limit { which: &'static str, limit: u64 },
+    /// The caller cancelled the work.
+    Cancelled,
+    /// A state id whose state was collected, or that never existed.
+    Collected(u32),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Malformed(m) | Error::Unsupported(m) | Error::Unsatisfiable(m) => f.write_str(m),
+            Error::Limit { which, limit } => write!(f, "limit exceeded: {which} (limit {limit})"),
+            Error::Cancelled => f.write_str("cancelled"),
+            Error::Collected(id) => write!(f, "state {id} was collected or never existed"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;

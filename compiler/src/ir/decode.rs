@@ -1,0 +1,196 @@
+//! From the builder's flat arrays to hash-consed expressions.
+
+use rustc_hash::FxHashMap;
+
+use super::{Ir, Node, NodeId, UNBOUNDED};
+use crate::error::{Error, Result};
+use crate::regular::ByteSet;
+
+/// The builder's arrays: see `grammarspec/builder.py`, which writes them.
+pub struct Parts<'a> {
+    /// `[op, number of operands, operands...]` per node.
+    pub ops: &'a [u32],
+    /// The body of each rule, `UNBOUNDED` where none was given.
+    pub rules: &'a [u32],
+    /// Bytes of the literals.
+    pub blob: &'a [u8],
+    pub names: Vec<String>,
+    pub start: u32,
+}
+
+pub(super) mod op {
+    pub(crate) const NOTHING: u32 = 0;
+    pub(crate) const LITERAL: u32 = 1;
+    pub(crate) const BYTES: u32 = 2;
+    pub(crate) const CODEPOINTS: u32 = 3;
+    pub(crate) const SEQ: u32 = 4;
+    pub(crate) const ALT: u32 = 5;
+    pub(crate) const REPEAT: u32 = 6;
+    pub(crate) const BOTH: u32 = 7;
+    pub(crate) const COMPLEMENT: u32 = 8;
+    pub(crate) const AHEAD: u32 = 9;
+    pub(crate) const BEHIND: u32 = 10;
+    pub(crate) const TERMINAL: u32 = 11;
+    pub(crate) const CALL: u32 = 12;
+    pub(crate) const WORDS: u32 = 13;
+}
+
+struct Decoder<'a> {
+    parts: &'a Parts<'a>,
+    nodes: Vec<Node>,
+    ids: FxHashMap<Node, NodeId>,
+    /// Builder's node number -> hash-consed id.
+    of: Vec<NodeId>,
+}
+
+impl Ir {
+    /// Decodes and checks the builder's arrays. Any input gives a grammar or an error.
+    pub fn decode(parts: &Parts) -> Result<Ir> {
+        let mut d = Decoder { parts, nodes: Vec::new(), ids: FxHashMap::default(), of: Vec::new() };
+        let mut at = 0;
+        while at < parts.ops.len() {
+            let head = parts.ops.get(at..at + 2).ok_or_else(|| malformed(at, "cut off"))?;
+            let end = at + 2 + head[1] as usize;
+            let operands = parts.ops.get(at + 2..end).ok_or_else(|| malformed(at, "cut off"))?;
+            let node = d.node(head[0], operands).map_err(|why| malformed(at, &why))?;
+            let id = d.intern(node);
+            d.of.push(id);
+            at = end;
+        }
+        let mut rules = Vec::with_capacity(parts.rules.len() + 1);
+        if parts.names.len() != parts.rules.len() {
+            return Err(Error::Malformed("as many names as rules are needed".into()));
+        }
+        for (i, &body) in parts.rules.iter().enumerate() {
+            if body == UNBOUNDED {
+                return Err(Error::Malformed(format!("rule {:?} has no body", parts.names[i])));
+            }
+            rules.push(d.operand(body).map_err(|why| malformed(0, &why))?);
+        }
+        rules.push(d.operand(parts.start).map_err(|why| malformed(0, &why))?);
+        let mut names = parts.names.clone();
+        names.push("start".into());
+        Ir::analysed(d.nodes, rules, names)
+    }
+}
+
+fn malformed(at: usize, why: &str) -> Error {
+    Error::Malformed(format!("malformed grammar at operation {at}: {why}"))
+}
+
+impl Decoder<'_> {
+    fn intern(&mut self, node: Node) -> NodeId {
+        if let Some(&id) = self.ids.get(&node) {
+            return id;
+        }
+        let id = self.nodes.len() as NodeId;
+        self.nodes.push(node.clone());
+        self.ids.insert(node, id);
+        id
+    }
+
+    fn operand(&self, n: u32) -> Result<NodeId, String> {
+        self.of.get(n as usize).copied().ok_or_else(|| format!("node {n} is not defined before its use"))
+    }
+
+    fn all(&self, operands: &[u32]) -> Result<Box<[NodeId]>, String> {
+        operands.iter().map(|&n| self.operand(n)).collect()
+    }
+
+    fn one(&self, operands: &[u32]) -> Result<NodeId, String> {
+        match operands {
+            [n] => self.operand(*n),
+            _ => Err("one operand expected".into()),
+        }
+    }
+
+    fn text(&self, offset: u32, len: u32) -> Result<Box<[u8]>, String> {
+        let (from, len) = (offset as usize, len as usize);
+        self.parts.blob.get(from..from.saturating_add(len)).map(Box::from).ok_or_else(|| "text outside the blob".into())
+    }
+
+    fn node(&self, op: u32, operands: &[u32]) -> Result<Node, String> {
+        Ok(match op {
+            op::NOTHING => Node::Nothing,
+            op::LITERAL => match operands {
+                [offset, len] => Node::Literal(self.text(*offset, *len)?),
+                _ => return Err("two operands expected".into()),
+            },
+            op::BYTES => {
+                let mut set = ByteSet::NONE;
+                for (lo, hi) in ranges(operands, 255)? {
+                    set = set.or(ByteSet::range(lo as u8, hi as u8));
+                }
+                Node::Bytes(set)
+            }
+            op::CODEPOINTS => Node::Codepoints(merged(ranges(operands, 0x10FFFF)?).into()),
+            op::SEQ => {
+                let all = self.all(operands)?;
+                if all.len() == 1 { self.nodes[all[0] as usize].clone() } else { Node::Seq(all) }
+            }
+            op::ALT => {
+                let mut all = self.all(operands)?.into_vec();
+                let mut seen = rustc_hash::FxHashSet::default();
+                all.retain(|o| seen.insert(*o));
+                if all.len() == 1 { self.nodes[all[0] as usize].clone() } else { Node::Alt(all.into()) }
+            }
+            op::REPEAT => match operands {
+                [_, least, most] if least > most => Node::Nothing,
+                [n, least, most] => Node::Repeat(self.operand(*n)?, *least, *most),
+                _ => return Err("three operands expected".into()),
+            },
+            op::BOTH => Node::Both(self.all(operands)?),
+            op::COMPLEMENT => Node::Complement(self.one(operands)?),
+            op::AHEAD => Node::Ahead(self.one(operands)?),
+            op::BEHIND => Node::Behind(self.one(operands)?),
+            op::TERMINAL => Node::Terminal(self.one(operands)?),
+            op::CALL => match operands {
+                [rule] if (*rule as usize) < self.parts.rules.len() => Node::Call(*rule),
+                _ => return Err("a rule's number expected".into()),
+            },
+            op::WORDS => {
+                if !operands.len().is_multiple_of(2) {
+                    return Err("pairs of operands expected".into());
+                }
+                let texts: Result<Vec<_>, String> = operands.chunks(2).map(|p| self.text(p[0], p[1])).collect();
+                let mut texts = texts?;
+                texts.sort_unstable();
+                texts.dedup();
+                Node::Words(texts.into())
+            }
+            _ => return Err(format!("unknown operation {op}")),
+        })
+    }
+}
+
+fn ranges(operands: &[u32], last: u32) -> Result<Vec<(u32, u32)>, String> {
+    if !operands.len().is_multiple_of(2) {
+        return Err("pairs of bounds expected".into());
+    }
+    operands
+        .chunks(2)
+        .map(|p| if p[0] <= p[1] && p[1] <= last { Ok((p[0], p[1])) } else { Err("bounds out of order or range".into()) })
+        .collect()
+}
+
+/// Sorted, merged ranges without surrogates, which UTF-8 cannot spell.
+fn merged(mut ranges: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
+    ranges.sort_unstable();
+    let mut out: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
+    for (lo, hi) in ranges {
+        match out.last_mut() {
+            Some(last) if lo <= last.1.saturating_add(1) => last.1 = last.1.max(hi),
+            _ => out.push((lo, hi)),
+        }
+    }
+    let mut clean = Vec::with_capacity(out.len() + 1);
+    for (lo, hi) in out {
+        if lo < 0xD800 {
+            clean.push((lo, hi.min(0xD7FF)));
+        }
+        if hi > 0xDFFF {
+            clean.push((lo.max(0xE000), hi));
+        }
+    }
+    clean
+}

@@ -1,0 +1,198 @@
+//! Grammar expressions: hash-consed, immutable, independent of any vocabulary.
+
+mod decode;
+mod portable;
+
+use crate::error::{Error, Result};
+use crate::regular::ByteSet;
+
+pub use decode::Parts;
+
+/// Index of an expression in [`Ir::nodes`]; operands come before the expressions that use them.
+pub type NodeId = u32;
+/// Index of a rule.
+pub type RuleId = u32;
+
+/// No upper bound of a repetition.
+pub const UNBOUNDED: u32 = u32::MAX;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Node {
+    Nothing,
+    Literal(Box<[u8]>),
+    Bytes(ByteSet),
+    /// Inclusive ranges of code points, spelled as UTF-8.
+    Codepoints(Box<[(u32, u32)]>),
+    Seq(Box<[NodeId]>),
+    Alt(Box<[NodeId]>),
+    Repeat(NodeId, u32, u32),
+    Both(Box<[NodeId]>),
+    Complement(NodeId),
+    /// Zero-width: the rest of the terminal is in the operand.
+    Ahead(NodeId),
+    /// Zero-width: the text of the terminal so far is in the operand.
+    Behind(NodeId),
+    /// A lexical unit.
+    Terminal(NodeId),
+    Call(RuleId),
+    /// Any of these texts, sorted and without repetition.
+    Words(Box<[Box<[u8]>]>),
+}
+
+/// What is known of an expression whatever the vocabulary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Calls no rule but regular ones, and none in a cycle.
+    pub regular: bool,
+    /// Regular and without a `Terminal` inside: may be joined with its neighbours into one lexical unit.
+    pub flat: bool,
+    /// Contains `Ahead` or `Behind` outside any `Terminal`: must stay one lexical unit, as it is.
+    pub looks: bool,
+}
+
+/// A grammar.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ir {
+    pub nodes: Vec<Node>,
+    pub facts: Vec<Facts>,
+    /// The body of each rule; the last rule is the start.
+    pub rules: Vec<NodeId>,
+    pub names: Vec<String>,
+    /// Deepest nesting of expressions.
+    pub depth: usize,
+}
+
+impl Ir {
+    /// The rule that describes a whole text.
+    pub fn start(&self) -> RuleId {
+        self.rules.len() as RuleId - 1
+    }
+
+    pub fn body(&self, rule: RuleId) -> NodeId {
+        self.rules[rule as usize]
+    }
+
+    /// Checks the context conditions and computes the facts of hash-consed nodes.
+    fn analysed(nodes: Vec<Node>, rules: Vec<NodeId>, names: Vec<String>) -> Result<Ir> {
+        let mut depth = vec![0u32; nodes.len()];
+        let mut deepest = 0;
+        for (i, node) in nodes.iter().enumerate() {
+            let mut below = 0;
+            node.operands(|o| below = below.max(depth[o as usize] + 1));
+            depth[i] = below;
+            deepest = deepest.max(below);
+        }
+        let mut ir = Ir { facts: vec![Facts::default(); nodes.len()], nodes, rules, names, depth: deepest as usize };
+        ir.find_facts();
+        for (i, node) in ir.nodes.iter().enumerate() {
+            let bad = |o: &NodeId| !ir.facts[*o as usize].regular;
+            let (wrong, what) = match node {
+                Node::Both(os) => (os.iter().any(bad), "both"),
+                Node::Complement(o) => (bad(o), "complement"),
+                Node::Ahead(o) => (bad(o), "ahead"),
+                Node::Behind(o) => (bad(o), "behind"),
+                Node::Terminal(o) => (bad(o), "terminal"),
+                _ => (false, ""),
+            };
+            if wrong {
+                return Err(Error::Unsupported(format!(
+                    "`{what}` takes regular expressions only; node {i} gives it one that calls a recursive rule"
+                )));
+            }
+        }
+        Ok(ir)
+    }
+
+    /// Rules are judged callees first; those in a cycle of calls are not regular.
+    fn find_facts(&mut self) {
+        let calls: Vec<Vec<RuleId>> = {
+            // calls of each rule body, found by a walk over shared sub-expressions
+            let mut seen = vec![RuleId::MAX; self.nodes.len()];
+            (0..self.rules.len() as RuleId)
+                .map(|r| {
+                    let mut out = Vec::new();
+                    let mut todo = vec![self.body(r)];
+                    while let Some(n) = todo.pop() {
+                        if std::mem::replace(&mut seen[n as usize], r) == r {
+                            continue;
+                        }
+                        if let Node::Call(c) = self.nodes[n as usize] {
+                            out.push(c);
+                        }
+                        self.nodes[n as usize].operands(|o| todo.push(o));
+                    }
+                    out
+                })
+                .collect()
+        };
+        let cyclic = crate::stack::components(&calls);
+        let mut rule_facts = vec![Facts::default(); self.rules.len()];
+        // Nodes of rules that are regular so far; repeated until nothing changes (chains of rules are short
+        // in the order that Tarjan's algorithm gives: callees first).
+        for &rule in &cyclic.order {
+            if cyclic.recursive[rule as usize] {
+                continue;
+            }
+            rule_facts[rule as usize] = self.facts_below(self.body(rule), &rule_facts);
+        }
+        for i in 0..self.nodes.len() {
+            self.facts[i] = self.facts_of(i as NodeId, &rule_facts);
+        }
+    }
+
+    /// Facts of one expression, from its operands' facts in `self.facts`.
+    fn facts_of(&self, id: NodeId, rules: &[Facts]) -> Facts {
+        let node = &self.nodes[id as usize];
+        if let Node::Call(rule) = node {
+            return rules[*rule as usize];
+        }
+        let mut facts = Facts { regular: true, flat: true, looks: matches!(node, Node::Ahead(_) | Node::Behind(_)) };
+        node.operands(|o| {
+            let f = self.facts[o as usize];
+            facts.regular &= f.regular;
+            facts.flat &= f.flat;
+            facts.looks |= f.looks;
+        });
+        match node {
+            Node::Terminal(_) => (facts.flat, facts.looks) = (false, false),
+            // Boolean operators have no use for the cuts inside them.
+            Node::Both(_) | Node::Complement(_) => facts.flat = facts.regular,
+            _ => {}
+        }
+        facts
+    }
+
+    /// Facts of `root`, filling in `self.facts` for everything below it.
+    fn facts_below(&mut self, root: NodeId, rules: &[Facts]) -> Facts {
+        let mut below = Vec::new();
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut todo = vec![root];
+        while let Some(n) = todo.pop() {
+            if seen.insert(n) {
+                below.push(n);
+                self.nodes[n as usize].operands(|o| todo.push(o));
+            }
+        }
+        below.sort_unstable(); // operands have lower ids
+        for n in below {
+            self.facts[n as usize] = self.facts_of(n, rules);
+        }
+        self.facts[root as usize]
+    }
+}
+
+impl Node {
+    /// Calls `f` for every operand expression.
+    pub fn operands(&self, mut f: impl FnMut(NodeId)) {
+        match self {
+            Node::Seq(os) | Node::Alt(os) | Node::Both(os) => os.iter().copied().for_each(f),
+            Node::Repeat(o, ..) | Node::Complement(o) | Node::Ahead(o) | Node::Behind(o) | Node::Terminal(o) => f(*o),
+            Node::Nothing
+            | Node::Literal(_)
+            | Node::Bytes(_)
+            | Node::Codepoints(_)
+            | Node::Call(_)
+            | Node::Words(_) => {}
+        }
+    }
+}

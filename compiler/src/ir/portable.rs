@@ -1,0 +1,143 @@
+//! The versioned, portable form of a grammar: little-endian, independent of the machine and of the process.
+
+use super::decode::op;
+use super::{Ir, Node, Parts};
+use crate::error::{Error, Result};
+
+const MAGIC: &[u8; 8] = b"GRAMSPEC";
+/// Raised whenever the meaning of the bytes changes.
+const VERSION: u32 = 1;
+
+impl Ir {
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut ops: Vec<u32> = Vec::new();
+        let mut blob: Vec<u8> = Vec::new();
+        let mut put = |text: &[u8], out: &mut Vec<u32>| {
+            out.push(blob.len() as u32);
+            out.push(text.len() as u32);
+            blob.extend_from_slice(text);
+        };
+        for node in &self.nodes {
+            let mut args: Vec<u32> = Vec::new();
+            let op = match node {
+                Node::Nothing => op::NOTHING,
+                Node::Literal(text) => {
+                    put(text, &mut args);
+                    op::LITERAL
+                }
+                Node::Bytes(set) => {
+                    args.extend(set.iter().flat_map(|b| [u32::from(b), u32::from(b)]));
+                    op::BYTES
+                }
+                Node::Codepoints(ranges) => {
+                    args.extend(ranges.iter().flat_map(|&(lo, hi)| [lo, hi]));
+                    op::CODEPOINTS
+                }
+                Node::Seq(os) => {
+                    args.extend(os);
+                    op::SEQ
+                }
+                Node::Alt(os) => {
+                    args.extend(os);
+                    op::ALT
+                }
+                Node::Repeat(o, least, most) => {
+                    args.extend([*o, *least, *most]);
+                    op::REPEAT
+                }
+                Node::Both(os) => {
+                    args.extend(os);
+                    op::BOTH
+                }
+                Node::Complement(o) => {
+                    args.push(*o);
+                    op::COMPLEMENT
+                }
+                Node::Ahead(o) => {
+                    args.push(*o);
+                    op::AHEAD
+                }
+                Node::Behind(o) => {
+                    args.push(*o);
+                    op::BEHIND
+                }
+                Node::Terminal(o) => {
+                    args.push(*o);
+                    op::TERMINAL
+                }
+                Node::Call(rule) => {
+                    args.push(*rule);
+                    op::CALL
+                }
+                Node::Words(texts) => {
+                    texts.iter().for_each(|t| put(t, &mut args));
+                    op::WORDS
+                }
+            };
+            ops.push(op);
+            ops.push(args.len() as u32);
+            ops.extend(args);
+        }
+        let (start, rules) = self.rules.split_last().expect("a grammar has a start");
+        let mut out = Vec::with_capacity(ops.len() * 4 + blob.len() + 64);
+        out.extend_from_slice(MAGIC);
+        let number = |n: usize, out: &mut Vec<u8>| out.extend_from_slice(&(n as u32).to_le_bytes());
+        number(VERSION as usize, &mut out);
+        number(*start as usize, &mut out);
+        number(ops.len(), &mut out);
+        ops.iter().for_each(|&n| number(n as usize, &mut out));
+        number(rules.len(), &mut out);
+        for (rule, name) in rules.iter().zip(&self.names) {
+            number(*rule as usize, &mut out);
+            number(name.len(), &mut out);
+            out.extend_from_slice(name.as_bytes());
+        }
+        number(blob.len(), &mut out);
+        out.extend_from_slice(&blob);
+        out
+    }
+
+    pub fn from_bytes(data: &[u8]) -> Result<Ir> {
+        let mut r = Reader { data, at: 0 };
+        if r.take(8)? != MAGIC {
+            return Err(Error::Malformed("these bytes are not a serialised grammar".into()));
+        }
+        let version = r.number()?;
+        if version != VERSION {
+            return Err(Error::Malformed(format!("grammar of format version {version}; this build reads {VERSION}")));
+        }
+        let start = r.number()?;
+        let count = r.number()? as usize;
+        let ops: Vec<u32> =
+            r.take(count.saturating_mul(4))?.chunks(4).map(|c| u32::from_le_bytes(c.try_into().expect("4 bytes"))).collect();
+        let (mut rules, mut names) = (Vec::new(), Vec::new());
+        for _ in 0..r.number()? {
+            let body = r.number()?;
+            let len = r.number()? as usize;
+            let name = std::str::from_utf8(r.take(len)?).map_err(|_| Error::Malformed("a rule's name is not UTF-8".into()))?;
+            rules.push(body);
+            names.push(name.to_owned());
+        }
+        let len = r.number()? as usize;
+        let blob = r.take(len)?;
+        Ir::decode(&Parts { ops: &ops, rules: &rules, blob, names, start })
+    }
+}
+
+struct Reader<'a> {
+    data: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, n: usize) -> Result<&'a [u8]> {
+        let end = self.at.saturating_add(n);
+        let out = self.data.get(self.at..end).ok_or_else(|| Error::Malformed("a serialised grammar is cut off".into()))?;
+        self.at = end;
+        Ok(out)
+    }
+
+    fn number(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.take(4)?.try_into().expect("4 bytes")))
+    }
+}

@@ -1,0 +1,74 @@
+//! Sets of bytes.
+
+/// A set of bytes as 256 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, PartialOrd, Ord)]
+pub struct ByteSet(pub [u64; 4]);
+
+impl ByteSet {
+    pub const NONE: ByteSet = ByteSet([0; 4]);
+    pub const ALL: ByteSet = ByteSet([u64::MAX; 4]);
+
+    pub fn range(lo: u8, hi: u8) -> ByteSet {
+        let mut set = ByteSet::NONE;
+        for b in lo..=hi {
+            set.insert(b);
+        }
+        set
+    }
+
+    #[inline]
+    pub fn insert(&mut self, b: u8) {
+        self.0[(b >> 6) as usize] |= 1 << (b & 63);
+    }
+
+    #[inline]
+    pub fn contains(&self, b: u8) -> bool {
+        self.0[(b >> 6) as usize] >> (b & 63) & 1 != 0
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    pub fn len(&self) -> u32 {
+        self.0.iter().map(|w| w.count_ones()).sum()
+    }
+
+    #[inline]
+    fn zip(self, o: ByteSet, f: impl Fn(u64, u64) -> u64) -> ByteSet {
+        ByteSet([f(self.0[0], o.0[0]), f(self.0[1], o.0[1]), f(self.0[2], o.0[2]), f(self.0[3], o.0[3])])
+    }
+
+    #[inline]
+    pub fn and(self, o: ByteSet) -> ByteSet {
+        self.zip(o, |a, b| a & b)
+    }
+
+    #[inline]
+    pub fn or(self, o: ByteSet) -> ByteSet {
+        self.zip(o, |a, b| a | b)
+    }
+
+    #[inline]
+    pub fn minus(self, o: ByteSet) -> ByteSet {
+        self.zip(o, |a, b| a & !b)
+    }
+
+    /// The bytes of the set, ascending.
+    pub fn iter(self) -> impl Iterator<Item = u8> {
+        let mut words = self.0;
+        let mut i = 0;
+        std::iter::from_fn(move || {
+            while i < 4 {
+                if words[i] != 0 {
+                    let bit = words[i].trailing_zeros();
+                    words[i] &= words[i] - 1;
+                    return Some((i as u32 * 64 + bit) as u8);
+                }
+                i += 1;
+            }
+            None
+        })
+    }
+}

@@ -1,0 +1,155 @@
+//! Derivatives, all bytes at once (Brzozowski 1964; by sets of bytes as in Owens, Reppy and Turon 2009).
+
+use smallvec::SmallVec;
+
+use super::arena::{Arena, EMPTY, Flags, Id, List, Node, TOP};
+use super::byteset::ByteSet;
+use crate::deep;
+use crate::ir::UNBOUNDED;
+
+/// Disjoint sets of bytes with the residual after any byte of the set; bytes in no set lead nowhere.
+pub(super) type Parts = SmallVec<[(ByteSet, Id); 4]>;
+
+/// A union of partitions under construction.
+#[derive(Default)]
+struct Overlay {
+    entries: Vec<(ByteSet, SmallVec<[Id; 2]>)>,
+    covered: ByteSet,
+}
+
+impl Overlay {
+    fn add(&mut self, set: ByteSet, target: Id) {
+        let mut rest = set;
+        if !self.covered.and(set).is_empty() {
+            for i in 0..self.entries.len() {
+                let common = self.entries[i].0.and(rest);
+                if common.is_empty() {
+                    continue;
+                }
+                if common == self.entries[i].0 {
+                    self.entries[i].1.push(target);
+                } else {
+                    let mut both = self.entries[i].1.clone();
+                    both.push(target);
+                    self.entries[i].0 = self.entries[i].0.minus(common);
+                    self.entries.push((common, both));
+                }
+                rest = rest.minus(common);
+                if rest.is_empty() {
+                    break;
+                }
+            }
+        }
+        if !rest.is_empty() {
+            self.entries.push((rest, SmallVec::from_slice(&[target])));
+        }
+        self.covered = self.covered.or(set);
+    }
+
+    fn close(self, arena: &mut Arena) -> Parts {
+        let mut out = Parts::new();
+        for (set, targets) in self.entries {
+            let target = if targets.len() == 1 { targets[0] } else { arena.alt(&targets) };
+            push(&mut out, set, target);
+        }
+        out
+    }
+}
+
+/// Adds an entry, joining it with one of the same target.
+fn push(parts: &mut Parts, set: ByteSet, target: Id) {
+    if target == EMPTY || set.is_empty() {
+        return;
+    }
+    match parts.iter_mut().take(8).find(|p| p.1 == target) {
+        Some(p) => p.0 = p.0.or(set),
+        None => parts.push((set, target)),
+    }
+}
+
+impl Arena {
+    /// The derivatives of an expression without `Ahead` or `Behind` outside scopes.
+    pub(super) fn parts(&mut self, id: Id) -> Parts {
+        match self.nodes[id as usize] {
+            Node::Empty | Node::Eps | Node::Accept(_) | Node::Ahead(_) | Node::Behind(_) => Parts::new(),
+            Node::Class(s) => Parts::from_slice(&[(self.sets[s as usize], super::EPS)]),
+            Node::Concat(h, t) => {
+                let mut parts = deep(|| self.parts(h));
+                for p in &mut parts {
+                    p.1 = self.concat(p.1, t);
+                }
+                if !self.nullable(h) {
+                    return parts;
+                }
+                let after = deep(|| self.parts(t));
+                if parts.is_empty() {
+                    return after;
+                }
+                let mut all = Overlay::default();
+                parts.into_iter().chain(after).for_each(|(set, target)| all.add(set, target));
+                all.close(self)
+            }
+            Node::Alt(k) => {
+                let kids: List = self.list(k).into();
+                let mut all = Overlay::default();
+                for i in kids {
+                    let parts = match self.nodes[i as usize] {
+                        // the branches of a trie, without recursion
+                        Node::Concat(h, t) if matches!(self.nodes[h as usize], Node::Class(_)) => {
+                            let Node::Class(s) = self.nodes[h as usize] else { unreachable!() };
+                            Parts::from_slice(&[(self.sets[s as usize], t)])
+                        }
+                        _ => deep(|| self.parts(i)),
+                    };
+                    parts.into_iter().for_each(|(set, target)| all.add(set, target));
+                }
+                all.close(self)
+            }
+            Node::And(k) => {
+                let kids: List = self.list(k).into();
+                let mut acc: Parts = Parts::from_slice(&[(self.alphabet, TOP)]);
+                for i in kids {
+                    let parts = deep(|| self.parts(i));
+                    let mut next = Parts::new();
+                    for &(s, a) in &acc {
+                        for &(t, b) in &parts {
+                            let common = s.and(t);
+                            if !common.is_empty() {
+                                let target = self.and(&[a, b]);
+                                push(&mut next, common, target);
+                            }
+                        }
+                    }
+                    acc = next;
+                }
+                acc
+            }
+            Node::Not(x) => {
+                let mut rest = self.alphabet;
+                let mut out = Parts::new();
+                for (set, target) in deep(|| self.parts(x)) {
+                    rest = rest.minus(set);
+                    let target = self.not(target);
+                    push(&mut out, set, target);
+                }
+                push(&mut out, rest, TOP);
+                out
+            }
+            Node::Repeat(x, least, most) => {
+                let most = if most == UNBOUNDED { most } else { most - 1 };
+                let rest = self.repeat(x, least.saturating_sub(1), most);
+                let mut parts = deep(|| self.parts(x));
+                for p in &mut parts {
+                    p.1 = self.concat(p.1, rest);
+                }
+                parts
+            }
+            Node::Scope(x) => self.scope_parts(x),
+        }
+    }
+
+    /// Whether a search is needed to know that the expression is not the empty language.
+    pub(super) fn needs_search(&self, id: Id) -> bool {
+        self.flag(id, Flags::SEARCH)
+    }
+}

@@ -1,0 +1,207 @@
+//! The lazy DFA: rows of transitions, and which residuals are alive.
+
+use rustc_hash::FxHashMap;
+
+use super::arena::{Arena, EMPTY, Id, List, Node};
+use super::byteset::ByteSet;
+use crate::budget::Budget;
+use crate::deep;
+use crate::error::{Error, Result};
+
+/// Transitions by byte; `EMPTY` where the byte leads nowhere alive.
+pub(super) type Row = [Id; 256];
+
+const UNKNOWN: u32 = u32::MAX;
+
+#[derive(Default)]
+pub(super) struct Tables {
+    /// State -> index in `rows`.
+    index: Vec<u32>,
+    rows: Vec<Box<Row>>,
+    /// Answers of emptiness searches.
+    alive: FxHashMap<Id, bool>,
+}
+
+impl Tables {
+    pub(super) fn memory(&self) -> usize {
+        self.rows.len() * size_of::<Row>() + self.index.len() * 4
+    }
+}
+
+/// Residuals that one emptiness search may visit.
+const SEARCH_LIMIT: usize = 50_000;
+
+impl Arena {
+    #[inline]
+    fn cached_row(&self, id: Id) -> Option<&Row> {
+        match self.dfa.index.get(id as usize) {
+            Some(&i) if i != UNKNOWN => Some(&self.dfa.rows[i as usize]),
+            _ => None,
+        }
+    }
+
+    /// The residual after one byte; `EMPTY` if none is alive.
+    #[inline]
+    pub fn next(&mut self, id: Id, byte: u8, budget: &mut Budget) -> Result<Id> {
+        if let Some(row) = self.cached_row(id) {
+            return Ok(row[byte as usize]);
+        }
+        Ok(self.row(id, budget)?[byte as usize])
+    }
+
+    /// All transitions of a residual.
+    #[inline]
+    pub fn row(&mut self, id: Id, budget: &mut Budget) -> Result<&Row> {
+        if self.cached_row(id).is_none() {
+            self.make_row(id, budget)?;
+        }
+        let i = self.dfa.index[id as usize];
+        Ok(&self.dfa.rows[i as usize])
+    }
+
+    #[cold]
+    fn make_row(&mut self, id: Id, budget: &mut Budget) -> Result<()> {
+        let parts = self.parts(id);
+        budget.spend(8 + parts.len() as u64 * 4)?;
+        let mut row: Box<Row> = Box::new([EMPTY; 256]);
+        for (set, target) in parts {
+            if self.alive(target, budget)? {
+                set.iter().for_each(|b| row[b as usize] = target);
+            }
+        }
+        if self.dfa.index.len() <= id as usize {
+            self.dfa.index.resize(self.len().max(id as usize + 1), UNKNOWN);
+        }
+        self.dfa.index[id as usize] = self.dfa.rows.len() as u32;
+        self.dfa.rows.push(row);
+        Ok(())
+    }
+
+    /// The bytes that lead somewhere alive.
+    pub fn first(&mut self, id: Id, budget: &mut Budget) -> Result<ByteSet> {
+        let row = self.row(id, budget)?;
+        let mut set = ByteSet::NONE;
+        row.iter().enumerate().filter(|(_, t)| **t != EMPTY).for_each(|(b, _)| set.insert(b as u8));
+        Ok(set)
+    }
+
+    /// Whether the language is not empty.
+    pub fn alive(&mut self, id: Id, budget: &mut Budget) -> Result<bool> {
+        if !self.needs_search(id) || self.nullable(id) && !self.looks_inside(id) {
+            return Ok(id != EMPTY);
+        }
+        if let Some(&known) = self.dfa.alive.get(&id) {
+            return Ok(known);
+        }
+        let answer = match self.nodes[id as usize] {
+            Node::Concat(h, t) => deep(|| Ok::<_, Error>(self.alive(h, budget)? && self.alive(t, budget)?))?,
+            Node::Repeat(x, least, _) => least == 0 || deep(|| self.alive(x, budget))?,
+            Node::Alt(k) => {
+                let kids: List = self.list(k).into();
+                let mut any = false;
+                for i in kids {
+                    any = any || deep(|| self.alive(i, budget))?;
+                }
+                any
+            }
+            _ => return deep(|| self.search(id, budget)),
+        };
+        self.dfa.alive.insert(id, answer);
+        Ok(answer)
+    }
+
+    fn looks_inside(&self, id: Id) -> bool {
+        self.flag(id, super::arena::Flags::LOOKS)
+    }
+
+    /// Depth-first search for a residual known to be alive. Every residual on the path to it is alive; without
+    /// one, everything visited is dead.
+    fn search(&mut self, from: Id, budget: &mut Budget) -> Result<bool> {
+        let mut path: Vec<(Id, Vec<Id>)> = Vec::new();
+        let mut visited: FxHashMap<Id, ()> = FxHashMap::default();
+        let mut enter = Some(from);
+        loop {
+            if let Some(id) = enter.take() {
+                if visited.insert(id, ()).is_none() {
+                    if visited.len() > SEARCH_LIMIT {
+                        let limit = SEARCH_LIMIT as u64;
+                        return Err(Error::Limit { which: "residuals in one emptiness search", limit });
+                    }
+                    budget.spend(16)?;
+                    let mut targets: Vec<Id> = Vec::new();
+                    let mut found = self.nullable(id);
+                    if !found {
+                        targets.extend(self.parts(id).iter().map(|p| p.1));
+                        // those that answer at once first
+                        found = targets.iter().any(|&t| self.known_alive(t));
+                    }
+                    path.push((id, targets));
+                    if found {
+                        for (id, _) in path {
+                            self.dfa.alive.insert(id, true);
+                        }
+                        return Ok(true);
+                    }
+                }
+            }
+            let Some((_, targets)) = path.last_mut() else {
+                for (id, ()) in visited {
+                    self.dfa.alive.insert(id, false);
+                }
+                return Ok(false);
+            };
+            match targets.pop() {
+                None => {
+                    path.pop();
+                }
+                Some(t) => match self.nodes[t as usize] {
+                    Node::And(_) | Node::Not(_) | Node::Scope(_) => match self.dfa.alive.get(&t) {
+                        Some(false) => {}
+                        _ => enter = Some(t),
+                    },
+                    _ => {
+                        if self.alive(t, budget)? {
+                            for (id, _) in path {
+                                self.dfa.alive.insert(id, true);
+                            }
+                            return Ok(true);
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    fn known_alive(&self, id: Id) -> bool {
+        id != EMPTY && (!self.needs_search(id) || self.dfa.alive.get(&id) == Some(&true))
+    }
+
+    /// The shortest text of the language, found breadth first.
+    pub fn shortest(&mut self, id: Id, budget: &mut Budget) -> Result<Vec<u8>> {
+        let mut from: FxHashMap<Id, (Id, u8)> = FxHashMap::default();
+        let mut queue = std::collections::VecDeque::from([id]);
+        from.insert(id, (id, 0));
+        while let Some(q) = queue.pop_front() {
+            if self.nullable(q) {
+                let mut text = Vec::new();
+                let mut at = q;
+                while at != id {
+                    let (before, byte) = from[&at];
+                    text.push(byte);
+                    at = before;
+                }
+                text.reverse();
+                return Ok(text);
+            }
+            budget.spend(16)?;
+            let row = *self.row(q, budget)?;
+            for (b, &t) in row.iter().enumerate() {
+                if t != EMPTY && !from.contains_key(&t) {
+                    from.insert(t, (q, b as u8));
+                    queue.push_back(t);
+                }
+            }
+        }
+        Err(Error::Unsatisfiable("no text completes this".into()))
+    }
+}

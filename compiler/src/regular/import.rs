@@ -1,0 +1,61 @@
+//! Copying expressions from one arena to another: how the living survive a collection.
+
+use rustc_hash::FxHashMap;
+
+use super::arena::{Arena, Id, List, Node};
+use crate::deep;
+
+impl Arena {
+    /// An arena for the same vocabulary, with nothing in it.
+    pub fn emptied(&self) -> Arena {
+        Arena::new(self.alphabet, self.cap, self.keys())
+    }
+
+    /// The expression `id` of `from`, in this arena. Positions keep their ids.
+    pub fn import(&mut self, from: &Arena, id: Id, done: &mut FxHashMap<Id, Id>) -> Id {
+        if let Some(&here) = done.get(&id) {
+            return here;
+        }
+        let mut go = |arena: &mut Arena, i: Id| deep(|| arena.import(from, i, done));
+        let here = match from.nodes[id as usize] {
+            Node::Empty => super::EMPTY,
+            Node::Eps => super::EPS,
+            Node::Class(s) => self.class(from.sets[s as usize]),
+            Node::Concat(a, b) => {
+                let (a, b) = (go(self, a), go(self, b));
+                self.concat(a, b)
+            }
+            Node::Alt(k) => {
+                let kids: List = from.list(k).iter().map(|&i| go(self, i)).collect();
+                self.alt(&kids)
+            }
+            Node::And(k) => {
+                let kids: List = from.list(k).iter().map(|&i| go(self, i)).collect();
+                self.and(&kids)
+            }
+            Node::Not(a) => {
+                let a = go(self, a);
+                self.not(a)
+            }
+            Node::Repeat(a, least, most) => {
+                let a = go(self, a);
+                self.repeat(a, least, most)
+            }
+            Node::Accept(p) => self.accept(p, from.holds_counts(id)),
+            Node::Ahead(a) => {
+                let a = go(self, a);
+                self.ahead(a)
+            }
+            Node::Behind(a) => {
+                let a = go(self, a);
+                self.behind(a)
+            }
+            Node::Scope(a) => {
+                let a = go(self, a);
+                self.scope(a)
+            }
+        };
+        done.insert(id, here);
+        here
+    }
+}

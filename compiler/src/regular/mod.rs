@@ -1,0 +1,17 @@
+//! Regular languages over bytes: hash-consed expressions, their derivatives, and the lazy DFA these make.
+//!
+//! A residual (what may still follow) is an expression, so a DFA state is an expression's id. Equal languages
+//! usually, but not always, meet in one id; nothing relies on different ids meaning different languages.
+
+mod arena;
+mod byteset;
+mod derive;
+mod dfa;
+mod import;
+mod looks;
+mod lower;
+mod saturate;
+
+pub use arena::{Arena, EMPTY, EPS, Expr, Id, TOP};
+pub use lower::Lowered;
+pub use byteset::ByteSet;

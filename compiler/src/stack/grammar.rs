@@ -1,0 +1,278 @@
+//! What a vocabulary makes of a grammar: which expressions can be completed at all, which are nullable, and which
+//! rules are left-recursive.
+
+use smallvec::SmallVec;
+
+use super::components::{Components, components};
+use crate::budget::Budget;
+use crate::error::{Error, Result};
+use crate::ir::{Ir, Node, NodeId, RuleId, UNBOUNDED};
+use crate::regular::{Arena, EMPTY};
+
+/// Facts about a grammar's expressions and rules, given the bytes that the vocabulary can spell.
+pub struct Analysis {
+    pub productive: Vec<bool>,
+    pub nullable: Vec<bool>,
+    /// Components of the left-corner graph (who can begin with whom).
+    corners: Components,
+    /// The rules of each left-recursive component.
+    members: Vec<Vec<RuleId>>,
+}
+
+impl Analysis {
+    /// Raises `Unsatisfiable` if no text at all belongs to the grammar.
+    pub fn new(
+        ir: &Ir,
+        arena: &mut Arena,
+        lowered: &mut crate::regular::Lowered,
+        budget: &mut Budget,
+    ) -> Result<Analysis> {
+        let mut bases = Bases::find(ir, arena, lowered, budget)?;
+        let productive = least_fixpoint(ir, &bases.productive);
+        let nullable = least_fixpoint(ir, &bases.nullable);
+        if !productive[ir.body(ir.start()) as usize] {
+            return Err(Error::Unsatisfiable(
+                "the grammar describes no text that the vocabulary can spell".into(),
+            ));
+        }
+        bases.productive.clear();
+        let edges: Vec<Vec<RuleId>> =
+            (0..ir.rules.len()).map(|r| left_calls(ir, ir.body(r as RuleId), &nullable, &productive)).collect();
+        let corners = components(&edges);
+        let mut members = vec![Vec::new(); ir.rules.len()];
+        for &rule in &corners.order {
+            if corners.recursive[rule as usize] {
+                members[corners.of[rule as usize] as usize].push(rule);
+            }
+        }
+        Ok(Analysis { productive, nullable, corners, members })
+    }
+
+    pub fn left_recursive(&self, rule: RuleId) -> bool {
+        self.corners.recursive[rule as usize]
+    }
+
+    /// Number of the rule's component; what a rule can begin with has the same number or a lower one.
+    pub fn component(&self, rule: RuleId) -> u32 {
+        self.corners.of[rule as usize]
+    }
+
+    /// The rules of a left-recursive rule's component.
+    pub fn members(&self, rule: RuleId) -> &[RuleId] {
+        &self.members[self.component(rule) as usize]
+    }
+}
+
+/// How deep the structural tests look: sub-expressions are shared, so that deep looks could be exponential.
+const SHALLOW: u32 = 6;
+
+/// Where the fixpoints start: expressions whose answer does not depend on rules.
+struct Bases {
+    productive: Vec<Option<bool>>,
+    nullable: Vec<Option<bool>>,
+}
+
+impl Bases {
+    fn find(ir: &Ir, arena: &mut Arena, lowered: &mut crate::regular::Lowered, budget: &mut Budget) -> Result<Bases> {
+        let n = ir.nodes.len();
+        let mut out = Bases { productive: vec![None; n], nullable: vec![None; n] };
+        // only what can be reached outside Boolean operators and assertions is asked for
+        let mut needed = vec![false; n];
+        let mut todo: Vec<NodeId> = ir.rules.clone();
+        let mut searched: Vec<NodeId> = Vec::new();
+        while let Some(id) = todo.pop() {
+            if std::mem::replace(&mut needed[id as usize], true) {
+                continue;
+            }
+            let node = &ir.nodes[id as usize];
+            let facts = ir.facts[id as usize];
+            let leaf = match node {
+                Node::Both(_) | Node::Complement(_) => true,
+                Node::Terminal(x) => ir.facts[*x as usize].looks,
+                _ => facts.regular && facts.looks,
+            };
+            if leaf {
+                searched.push(id);
+            } else {
+                node.operands(|o| todo.push(o));
+            }
+        }
+        for (i, node) in ir.nodes.iter().enumerate() {
+            let (productive, nullable) = match node {
+                Node::Nothing => (false, false),
+                Node::Literal(text) => (text.iter().all(|b| arena.spells(*b)), text.is_empty()),
+                Node::Bytes(set) => (arena.class(*set) != EMPTY, false),
+                Node::Codepoints(ranges) if !needed[i] || ranges.is_empty() => (!ranges.is_empty(), false),
+                Node::Codepoints(_) => (arena.lower(ir, i as NodeId, lowered, budget)? != EMPTY, false),
+                Node::Words(texts) => (
+                    texts.iter().any(|t| t.iter().all(|b| arena.spells(*b))),
+                    texts.first().is_some_and(|t| t.is_empty()),
+                ),
+                _ => continue,
+            };
+            out.productive[i] = Some(productive);
+            out.nullable[i] = Some(nullable);
+        }
+        for id in searched {
+            let x = arena.lower(ir, id, lowered, budget)?;
+            let x = arena.scope(x);
+            out.nullable[id as usize] = Some(arena.nullable(x));
+            out.productive[id as usize] = Some(out.surely_infinite(ir, id) || arena.alive(x, budget)?);
+        }
+        Ok(out)
+    }
+
+    /// "Anything of this infinite language but those finitely many": not empty, without a search. This is how
+    /// "any key but the declared ones" reads, in most objects of most schemas.
+    fn surely_infinite(&self, ir: &Ir, id: NodeId) -> bool {
+        let Node::Both(operands) = &ir.nodes[id as usize] else { return false };
+        let (excluded, kept): (SmallVec<[NodeId; 4]>, SmallVec<[NodeId; 4]>) =
+            operands.iter().copied().partition(|o| matches!(ir.nodes[*o as usize], Node::Complement(_)));
+        let finite = |o: &NodeId| match &ir.nodes[*o as usize] {
+            Node::Complement(x) => matches!(ir.nodes[*x as usize], Node::Words(_) | Node::Literal(_)),
+            _ => false,
+        };
+        excluded.iter().all(finite) && kept.len() == 1 && self.plainly_infinite(ir, kept[0], 0)
+    }
+
+    /// Structurally infinite: every part is productive and one is an unbounded repetition.
+    fn plainly_infinite(&self, ir: &Ir, id: NodeId, depth: u32) -> bool {
+        match &ir.nodes[id as usize] {
+            _ if depth > SHALLOW => false,
+            Node::Terminal(x) => self.plainly_infinite(ir, *x, depth + 1),
+            Node::Seq(os) => {
+                os.iter().all(|&o| self.plainly_productive(ir, o, depth + 1)) && os.iter().any(|&o| self.plainly_infinite(ir, o, depth + 1))
+            }
+            Node::Alt(os) => os.iter().any(|&o| self.plainly_infinite(ir, o, depth + 1)),
+            Node::Repeat(x, _, UNBOUNDED) => self.plainly_productive(ir, *x, depth + 1) && self.takes_a_byte(ir, *x, depth + 1),
+            _ => false,
+        }
+    }
+
+    fn plainly_productive(&self, ir: &Ir, id: NodeId, depth: u32) -> bool {
+        match &ir.nodes[id as usize] {
+            _ if depth > SHALLOW => false,
+            Node::Terminal(x) => self.plainly_productive(ir, *x, depth + 1),
+            Node::Seq(os) => os.iter().all(|&o| self.plainly_productive(ir, o, depth + 1)),
+            Node::Alt(os) => os.iter().any(|&o| self.plainly_productive(ir, o, depth + 1)),
+            Node::Repeat(x, least, _) => *least == 0 || self.plainly_productive(ir, *x, depth + 1),
+            _ => self.productive[id as usize] == Some(true),
+        }
+    }
+
+    fn takes_a_byte(&self, ir: &Ir, id: NodeId, depth: u32) -> bool {
+        match &ir.nodes[id as usize] {
+            _ if depth > SHALLOW => false,
+            Node::Terminal(x) => self.takes_a_byte(ir, *x, depth + 1),
+            Node::Seq(os) | Node::Alt(os) => {
+                os.iter().any(|&o| self.takes_a_byte(ir, o, depth + 1) && self.plainly_productive(ir, o, depth + 1))
+            }
+            Node::Repeat(x, _, most) => *most > 0 && self.takes_a_byte(ir, *x, depth + 1),
+            _ => self.nullable[id as usize] == Some(false),
+        }
+    }
+}
+
+/// The least fixpoint of "all parts of a sequence, any part of a union", from the given bases: productivity and
+/// nullability alike. Linear: every expression is settled once and tells those it is part of.
+fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> Vec<bool> {
+    let n = ir.nodes.len();
+    // users[start[i]..start[i + 1]]: the expressions that expression i is an operand of
+    let mut start = vec![0u32; n + 1];
+    for node in &ir.nodes {
+        node.operands(|o| start[o as usize + 1] += 1);
+    }
+    for i in 0..n {
+        start[i + 1] += start[i];
+    }
+    let mut fill = start.clone();
+    let mut users = vec![0 as NodeId; start[n] as usize];
+    let mut callers: Vec<Vec<NodeId>> = vec![Vec::new(); ir.rules.len()];
+    let mut bodies: rustc_hash::FxHashMap<NodeId, Vec<RuleId>> = Default::default();
+    for (r, &body) in ir.rules.iter().enumerate() {
+        bodies.entry(body).or_default().push(r as RuleId);
+    }
+    let mut missing = vec![0u32; n];
+    let mut holds = vec![false; n];
+    let mut todo: Vec<NodeId> = Vec::new();
+    for (i, node) in ir.nodes.iter().enumerate() {
+        let id = i as NodeId;
+        node.operands(|o| {
+            users[fill[o as usize] as usize] = id;
+            fill[o as usize] += 1;
+        });
+        if let Node::Call(rule) = node {
+            callers[*rule as usize].push(id);
+        }
+        let at_once = match (base[i], node) {
+            (Some(known), _) => known,
+            (None, Node::Seq(os)) => {
+                missing[i] = os.len() as u32;
+                os.is_empty()
+            }
+            (None, Node::Repeat(_, least, _)) => *least == 0,
+            _ => false,
+        };
+        if at_once {
+            holds[i] = true;
+            todo.push(id);
+        }
+    }
+    while let Some(id) = todo.pop() {
+        let i = id as usize;
+        let mut tell = |u: NodeId, times: u32| {
+            let at = u as usize;
+            if holds[at] || base[at].is_some() {
+                return;
+            }
+            let now = match &ir.nodes[at] {
+                Node::Seq(_) => {
+                    missing[at] -= times;
+                    missing[at] == 0
+                }
+                Node::Ahead(_) | Node::Behind(_) | Node::Both(_) | Node::Complement(_) => false,
+                _ => true,
+            };
+            if now {
+                holds[at] = true;
+                todo.push(u);
+            }
+        };
+        for &u in &users[start[i] as usize..start[i + 1] as usize] {
+            tell(u, 1);
+        }
+        for &rule in bodies.get(&id).map_or(&[][..], |v| v) {
+            for &call in &callers[rule as usize] {
+                tell(call, 1);
+            }
+        }
+    }
+    holds
+}
+
+/// The rules that a text of this expression can begin with.
+fn left_calls(ir: &Ir, body: NodeId, nullable: &[bool], productive: &[bool]) -> Vec<RuleId> {
+    let mut out = Vec::new();
+    let mut seen = rustc_hash::FxHashSet::default();
+    let mut todo = vec![body];
+    while let Some(id) = todo.pop() {
+        if ir.facts[id as usize].regular || !productive[id as usize] || !seen.insert(id) {
+            continue;
+        }
+        match &ir.nodes[id as usize] {
+            Node::Call(rule) => out.push(*rule),
+            Node::Seq(os) => {
+                for &o in os {
+                    todo.push(o);
+                    if !nullable[o as usize] {
+                        break;
+                    }
+                }
+            }
+            node => node.operands(|o| todo.push(o)),
+        }
+    }
+    out.sort_unstable();
+    out.dedup();
+    out
+}

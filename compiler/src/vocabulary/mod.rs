@@ -1,0 +1,151 @@
+//! The vocabulary index: everything about a tokenizer's tokens that masks are computed from. Built once.
+
+mod bits;
+mod trie;
+
+use std::sync::OnceLock;
+
+pub use bits::{clear_bit, get_bit, or_into, set_bit};
+pub use trie::{Trie, TrieNode};
+
+use crate::regular::ByteSet;
+
+/// Lists of tokens longer than this are kept as bit rows, too, once asked for.
+const LONG_LIST: usize = 2048;
+
+pub struct Vocabulary {
+    /// Number of logits.
+    pub size: usize,
+    /// Token bytes, end to end; `None` tokens are empty.
+    bytes: Vec<u8>,
+    spans: Vec<u32>,
+    pub eos: Vec<u32>,
+    pub trie: Trie,
+    /// Bytes that are a token on their own.
+    pub alphabet: ByteSet,
+    /// Bytes of the longest token.
+    pub longest: usize,
+    /// Tokens that hold the byte, ascending.
+    holders: Vec<Vec<u32>>,
+    holder_rows: Vec<OnceLock<Box<[u32]>>>,
+    /// Tokens that can be read from a character boundary on: well-formed UTF-8, the last character maybe cut.
+    utf8_prefixes: OnceLock<Box<[u32]>>,
+}
+
+impl Vocabulary {
+    /// `tokens[i]`: the text of token `i`, `None` (or empty) where it is no text. At least `tokens.len()` logits.
+    pub fn new<'a>(tokens: impl Iterator<Item = Option<&'a [u8]>>, eos: Vec<u32>, size: usize) -> Vocabulary {
+        let (mut bytes, mut spans) = (Vec::new(), vec![0u32]);
+        for token in tokens.take(size) {
+            bytes.extend_from_slice(token.unwrap_or_default());
+            spans.push(bytes.len() as u32);
+        }
+        spans.resize(size + 1, bytes.len() as u32);
+        let mut v = Vocabulary {
+            size,
+            bytes,
+            spans,
+            eos,
+            trie: Trie::default(),
+            alphabet: ByteSet::NONE,
+            longest: 0,
+            holders: vec![Vec::new(); 256],
+            holder_rows: (0..256).map(|_| OnceLock::new()).collect(),
+            utf8_prefixes: OnceLock::new(),
+        };
+        v.eos.sort_unstable();
+        v.eos.dedup();
+        v.eos.retain(|&t| (t as usize) < size);
+        let mut items: Vec<(&[u8], u32)> = Vec::with_capacity(size);
+        for t in 0..size as u32 {
+            let text = v.token(t);
+            if text.is_empty() || v.eos.binary_search(&t).is_ok() {
+                continue;
+            }
+            items.push((text, t));
+        }
+        let mut alphabet = ByteSet::NONE;
+        let mut longest = 0;
+        let mut holders = vec![Vec::new(); 256];
+        for &(text, t) in &items {
+            if let [b] = text {
+                alphabet.insert(*b);
+            }
+            longest = longest.max(text.len());
+            for &b in text {
+                let list: &mut Vec<u32> = &mut holders[b as usize];
+                if list.last() != Some(&t) {
+                    list.push(t);
+                }
+            }
+        }
+        let trie = Trie::new(items);
+        v.trie = trie;
+        v.alphabet = alphabet;
+        v.longest = longest;
+        v.holders = holders;
+        v
+    }
+
+    /// Words of a mask row.
+    pub fn words(&self) -> usize {
+        self.size.div_ceil(32)
+    }
+
+    /// The token's text; empty if it is no text or no token.
+    #[inline]
+    pub fn token(&self, t: u32) -> &[u8] {
+        match (self.spans.get(t as usize), self.spans.get(t as usize + 1)) {
+            (Some(&a), Some(&b)) => &self.bytes[a as usize..b as usize],
+            _ => &[],
+        }
+    }
+
+    pub fn is_eos(&self, t: u32) -> bool {
+        self.eos.contains(&t)
+    }
+
+    /// Tokens that hold the byte, ascending.
+    pub fn holders(&self, b: u8) -> &[u32] {
+        &self.holders[b as usize]
+    }
+
+    /// Clears the tokens that hold the byte.
+    pub fn exclude(&self, b: u8, row: &mut [u32]) {
+        let list = self.holders(b);
+        if list.len() <= LONG_LIST {
+            list.iter().for_each(|&t| clear_bit(row, t));
+            return;
+        }
+        let holders = self.holder_rows[b as usize].get_or_init(|| {
+            let mut bits = vec![0u32; self.words()].into_boxed_slice();
+            list.iter().for_each(|&t| set_bit(&mut bits, t));
+            bits
+        });
+        row.iter_mut().zip(holders.iter()).for_each(|(r, h)| *r &= !h);
+    }
+
+    /// Tokens that can be read from a character boundary on.
+    pub fn utf8_prefixes(&self) -> &[u32] {
+        self.utf8_prefixes.get_or_init(|| {
+            let mut bits = vec![0u32; self.words()].into_boxed_slice();
+            for node in &self.trie.nodes {
+                for &t in self.trie.tokens_at(node) {
+                    let ok = match std::str::from_utf8(self.token(t)) {
+                        Ok(_) => true,
+                        Err(e) => e.error_len().is_none(),
+                    };
+                    if ok {
+                        set_bit(&mut bits, t);
+                    }
+                }
+            }
+            bits
+        })
+    }
+
+    /// Bytes held, roughly.
+    pub fn memory(&self) -> usize {
+        self.bytes.len() + self.spans.len() * 4 + self.trie.memory() + self.holders.iter().map(|l| l.len() * 4).sum::<usize>()
+    }
+}

@@ -1,0 +1,167 @@
+"""The grammar builder: how every front-end describes a language to the compiler.
+
+A front-end creates one :class:`GrammarBuilder`, asks it for nodes, and calls :meth:`GrammarBuilder.build`
+once. A node is a plain ``int``; creating one appends a few integers to a flat array, so that describing a
+whole JSON Schema costs microseconds and crosses into Rust in a single call.
+
+Languages are over **bytes**; text is UTF-8. Nodes are of two kinds:
+
+* *regular* nodes: literals, classes, ``seq``/``alt``/``repeat`` of regular nodes, and the Boolean and
+  zero-width operators ``both``, ``complement``, ``ahead``, ``behind``;
+* *context-free* nodes: anything that contains ``call``.
+
+``both``, ``complement``, ``ahead``, ``behind`` and ``terminal`` take regular nodes only; the compiler
+refuses the rest.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+
+from grammarspec import _compiler
+
+__all__ = ["UNBOUNDED", "GrammarBuilder"]
+
+UNBOUNDED = 0xFFFF_FFFF
+"""``max`` of a repetition without an upper bound."""
+
+# Op codes, as compiler/src/ir/decode.rs reads them: [op, number of operands, operands...].
+_NOTHING, _LITERAL, _BYTES, _CODEPOINTS, _SEQ, _ALT, _REPEAT = range(7)
+_BOTH, _COMPLEMENT, _AHEAD, _BEHIND, _TERMINAL, _CALL, _WORDS = range(7, 14)
+
+
+class GrammarBuilder:
+    """Collects the nodes and rules of one grammar."""
+
+    __slots__ = ("_blob", "_codepoints", "_literals", "_names", "_ops", "_rules", "_size", "anything", "empty", "nothing")
+
+    def __init__(self) -> None:
+        self._ops = array("I")
+        self._blob = bytearray()
+        self._size = 0
+        self._rules = array("I")
+        self._names: list[str] = []
+        self._literals: dict[bytes, int] = {}
+        self._codepoints: dict[tuple[tuple[int, int], ...], int] = {}
+        self.nothing = self._node(_NOTHING, ())
+        """The empty language: no text at all."""
+        self.empty = self._node(_SEQ, ())
+        """The empty text."""
+        self.anything = self.repeat(self.bytes_in(((0, 255),)), 0, None)
+        """Every byte string (not only valid UTF-8)."""
+
+    def _node(self, op: int, operands: Sequence[int]) -> int:
+        ops = self._ops
+        ops.append(op)
+        ops.append(len(operands))
+        ops.extend(operands)
+        node = self._size
+        self._size = node + 1
+        return node
+
+    def literal(self, text: str | bytes) -> int:
+        """Exactly this text (``str`` is encoded as UTF-8; a lone surrogate raises ``UnicodeEncodeError``)."""
+        data = text.encode() if isinstance(text, str) else text
+        node = self._literals.get(data)
+        if node is None:
+            node = self._node(_LITERAL, (len(self._blob), len(data)))
+            self._blob += data
+            self._literals[data] = node
+        return node
+
+    def words(self, texts: Iterable[str | bytes]) -> int:
+        """Any one of these texts: the way to say a large enumeration (it becomes a minimised trie)."""
+        operands: list[int] = []
+        for text in texts:
+            data = text.encode() if isinstance(text, str) else text
+            operands.append(len(self._blob))
+            operands.append(len(data))
+            self._blob += data
+        return self._node(_WORDS, operands)
+
+    def bytes_in(self, ranges: Iterable[tuple[int, int]]) -> int:
+        """One byte within the inclusive ranges."""
+        return self._node(_BYTES, [bound for pair in ranges for bound in pair])
+
+    def codepoints(self, ranges: Iterable[tuple[int, int]]) -> int:
+        """One code point within the inclusive ranges, as UTF-8. Surrogates are left out: UTF-8 has none."""
+        key = tuple(ranges)
+        node = self._codepoints.get(key)
+        if node is None:
+            node = self._codepoints[key] = self._node(_CODEPOINTS, [bound for pair in key for bound in pair])
+        return node
+
+    def seq(self, *nodes: int) -> int:
+        """One after the other."""
+        return nodes[0] if len(nodes) == 1 else self._node(_SEQ, nodes)
+
+    def alt(self, *nodes: int) -> int:
+        """Any of them; of none, the empty language."""
+        return nodes[0] if len(nodes) == 1 else self._node(_ALT, nodes)
+
+    def repeat(self, node: int, least: int, most: int | None) -> int:
+        """``least`` to ``most`` times (``None``: no upper bound). Counts are never expanded.
+
+        Counts from 2**32 - 1 on raise ``OverflowError``.
+        """
+        if least >= UNBOUNDED or (most is not None and most >= UNBOUNDED):
+            raise OverflowError(f"a repetition count must be below {UNBOUNDED}")
+        return self._node(_REPEAT, (node, least, UNBOUNDED if most is None else most))
+
+    def optional(self, node: int) -> int:
+        """Once or not at all."""
+        return self.repeat(node, 0, 1)
+
+    def both(self, *nodes: int) -> int:
+        """Intersection: the texts that every one of these regular nodes has."""
+        return nodes[0] if len(nodes) == 1 else self._node(_BOTH, nodes)
+
+    def complement(self, node: int) -> int:
+        """Every byte string that this regular node does not have. Intersect it with valid text."""
+        return self._node(_COMPLEMENT, (node,))
+
+    def ahead(self, node: int) -> int:
+        """Zero-width: the *whole* rest of the text of this terminal belongs to this regular node.
+
+        Python's ``(?=x)`` is ``ahead(seq(x, anything))``; ``(?!x)`` is ``ahead(complement(seq(x, anything)))``;
+        ``\\Z`` is ``ahead(empty)``.
+        """
+        return self._node(_AHEAD, (node,))
+
+    def behind(self, node: int) -> int:
+        """Zero-width: *all* the text of this terminal so far belongs to this regular node.
+
+        Python's ``(?<=x)`` is ``behind(seq(anything, x))``; ``\\A`` is ``behind(empty)``.
+        """
+        return self._node(_BEHIND, (node,))
+
+    def terminal(self, node: int) -> int:
+        """This regular node as a lexical unit of its own.
+
+        It changes no language. It says where the compiler should cut: masks are cached per terminal and
+        shared by all places and grammars that use an equal one, so strings, numbers and identifiers should
+        be terminals, while punctuation and keys are best left to be joined with their neighbours.
+        """
+        return self._node(_TERMINAL, (node,))
+
+    def rule(self, name: str) -> int:
+        """Declare a rule, to be given its body by :meth:`define`. Returns the rule's number, which is no node."""
+        self._names.append(name)
+        self._rules.append(UNBOUNDED)
+        return len(self._names) - 1
+
+    def define(self, rule: int, body: int) -> None:
+        """Give a declared rule its body."""
+        self._rules[rule] = body
+
+    def call(self, rule: int) -> int:
+        """What this rule describes. Rules may call themselves and each other in any way."""
+        return self._node(_CALL, (rule,))
+
+    def build(self, start: int) -> _compiler.Grammar:
+        """Hand everything to the compiler, ``start`` being the node that describes the whole text.
+
+        Raises ``GrammarError`` for a rule without a body, or a Boolean operator over a context-free node.
+        """
+        return _compiler.Grammar(self._ops.tobytes(), self._rules.tobytes(), bytes(self._blob), self._names, start)
