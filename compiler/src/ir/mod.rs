@@ -144,7 +144,9 @@ impl Ir {
     fn facts_of(&self, id: NodeId, rules: &[Facts]) -> Facts {
         let node = &self.nodes[id as usize];
         if let Node::Call(rule) = node {
-            return rules[*rule as usize];
+            // a rule with assertions stays a call, so that they see no further than the rule's own text
+            let facts = rules[*rule as usize];
+            return if facts.looks { Facts::default() } else { facts };
         }
         let mut facts = Facts { regular: true, flat: true, looks: matches!(node, Node::Ahead(_) | Node::Behind(_)) };
         node.operands(|o| {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+use super::looping::Looping;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::regular::{Arena, ByteSet, EMPTY, Id};
@@ -16,6 +17,8 @@ pub(super) enum Exits {
     Ends(Trie),
     /// Nodes of the vocabulary's trie below which tokens go on after the terminal (too much text to merge).
     Nodes(Vec<u32>),
+    /// Everywhere: the terminal may end after every character.
+    Everywhere,
 }
 
 pub struct Inside {
@@ -28,6 +31,7 @@ impl Inside {
         let exits = match &self.exits {
             Exits::Ends(trie) => trie.memory(),
             Exits::Nodes(list) => list.len() * 4,
+            Exits::Everywhere => 0,
         };
         self.bits.len() * 4 + exits + 128
     }
@@ -35,8 +39,6 @@ impl Inside {
 
 /// Merging the ends of more tokens than this costs more than walking them.
 const MERGE_LIMIT: usize = 16_384;
-/// Fewer looping ASCII bytes than this: a plain walk is as good.
-const MIN_LOOP: u32 = 20;
 
 /// Computed parts by structural hash of the residual, bounded by bytes; the least recently used go first.
 pub struct InsideCache {
@@ -98,78 +100,24 @@ impl Entries {
 }
 
 fn compute(arena: &mut Arena, x: Id, vocab: &Vocabulary, budget: &mut Budget) -> Result<Inside> {
-    match self_loop(arena, x, budget)? {
-        Some(looping) => by_algebra(arena, x, looping, vocab, budget),
+    match Looping::of(arena, x, budget)? {
+        Some(looping) => by_algebra(arena, x, &looping, vocab, budget),
         None => by_walk(arena, x, vocab, budget),
     }
 }
 
-/// The bytes that lead back to `x`, if they are many and all well-formed characters beyond ASCII do, too.
-pub(super) fn self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
-    let row = *arena.row(x, budget)?;
-    let mut looping = ByteSet::NONE;
-    (0..128u8).filter(|&b| row[b as usize] == x).for_each(|b| looping.insert(b));
-    if looping.len() < MIN_LOOP {
-        return Ok(None);
-    }
-    // lead byte -> continuation bytes still to come, range of the first of them (Unicode, table 3-7)
-    for lead in 0x80..=0xFFu8 {
-        let (count, lo, hi) = match lead {
-            0xC2..=0xDF => (1, 0x80, 0xBF),
-            0xE0 => (2, 0xA0, 0xBF),
-            0xED => (2, 0x80, 0x9F),
-            0xE1..=0xEF => (2, 0x80, 0xBF),
-            0xF0 => (3, 0x90, 0xBF),
-            0xF1..=0xF3 => (3, 0x80, 0xBF),
-            0xF4 => (3, 0x80, 0x8F),
-            _ => (0, 1, 0),
-        };
-        let target = row[lead as usize];
-        let home = if count == 0 {
-            target == EMPTY
-        } else {
-            !arena.spells(lead) || returns(arena, target, x, count, lo, hi, budget)?
-        };
-        if !home {
-            return Ok(None);
-        }
-        if target != EMPTY {
-            looping.insert(lead);
-        }
-    }
-    (0x80..=0xBFu8).filter(|&b| arena.spells(b)).for_each(|b| looping.insert(b));
-    Ok(Some(looping))
-}
-
-/// Whether from `q` any `count` continuation bytes (the first in `lo..=hi`), and nothing else, lead to `home`.
-fn returns(arena: &mut Arena, q: Id, home: Id, count: u8, lo: u8, hi: u8, budget: &mut Budget) -> Result<bool> {
-    if q == EMPTY {
-        return Ok(false);
-    }
-    let row = *arena.row(q, budget)?;
-    let next = row[lo as usize];
-    for b in 0..=255u8 {
-        let expected = if (lo..=hi).contains(&b) && arena.spells(b) { next } else { EMPTY };
-        if row[b as usize] != expected {
-            return Ok(false);
-        }
-    }
-    if count == 1 { Ok(next == home) } else { returns(arena, next, home, count - 1, 0x80, 0xBF, budget) }
-}
-
-/// For a residual that most characters lead back to: bit rows of whole classes, then single tokens that hold a
-/// byte on which the residual changes.
-fn by_algebra(arena: &mut Arena, x: Id, looping: ByteSet, vocab: &Vocabulary, budget: &mut Budget) -> Result<Inside> {
+/// For a residual that most characters only count down, if that: bit rows of whole classes, then one by one the
+/// tokens that hold a byte on which more happens.
+fn by_algebra(arena: &mut Arena, x: Id, looping: &Looping, vocab: &Vocabulary, budget: &mut Budget) -> Result<Inside> {
     let mut bits: Box<[u32]> = vocab.utf8_prefixes().into();
-    let row = *arena.row(x, budget)?;
-    let mut changing: Vec<u32> = Vec::new();
-    for b in ByteSet::ALL.minus(looping).iter() {
+    for b in ByteSet::ALL.minus(looping.plain).iter() {
         budget.spend(8)?;
         vocab.exclude(b, &mut bits);
-        if b < 128 && row[b as usize] != EMPTY {
-            changing.extend_from_slice(vocab.holders(b));
-        }
     }
+    if let Some(most) = looping.most {
+        vocab.exclude_longer(most, &mut bits);
+    }
+    let mut changing: Vec<u32> = looping.changing.iter().flat_map(|b| vocab.holders(b)).copied().collect();
     changing.sort_unstable();
     changing.dedup();
     let mut ends: Vec<(&[u8], u32)> = Vec::new();
@@ -190,7 +138,8 @@ fn by_algebra(arena: &mut Arena, x: Id, looping: ByteSet, vocab: &Vocabulary, bu
             set_bit(&mut bits, t);
         }
     }
-    Ok(Inside { bits, exits: Exits::Ends(Trie::new(ends)) })
+    let exits = if arena.nullable(x) { Exits::Everywhere } else { Exits::Ends(Trie::new(ends)) };
+    Ok(Inside { bits, exits })
 }
 
 /// For any other residual: a walk over the vocabulary's trie.

@@ -5,6 +5,7 @@
 
 mod build;
 mod inside;
+mod looping;
 mod row;
 
 pub use build::{MaskMaker, Outcome};

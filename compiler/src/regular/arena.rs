@@ -612,6 +612,18 @@ impl Arena {
         self.cap
     }
 
+    /// A repetition at the head: its body, its bounds, and what comes after it.
+    pub fn counted(&self, id: Id) -> Option<(Id, u32, u32, Id)> {
+        let (head, rest) = match self.nodes[id as usize] {
+            Node::Concat(head, rest) => (head, rest),
+            _ => (id, EPS),
+        };
+        match self.nodes[head as usize] {
+            Node::Repeat(body, least, most) => Some((body, least, most, rest)),
+            _ => None,
+        }
+    }
+
     /// Whether the vocabulary can spell the byte on its own.
     pub fn spells(&self, b: u8) -> bool {
         self.alphabet.contains(b)

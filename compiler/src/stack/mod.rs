@@ -8,9 +8,11 @@ mod continuation;
 mod grammar;
 mod position;
 mod step;
+mod table;
 
 pub use components::{Components, components};
 pub use continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack};
 pub use grammar::Analysis;
 pub use position::{PosId, Positions};
 pub use step::{Closure, Head, Heads, Machine};
+pub use table::{CUT_OFF, DEAD, Spot};

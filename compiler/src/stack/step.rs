@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack};
 use super::grammar::Analysis;
 use super::position::{BOTTOM, Pos, PosId, Positions};
+use super::table::Table;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::{Ir, Node, RuleId, UNBOUNDED};
@@ -68,6 +69,7 @@ pub struct Machine {
     /// Where a completed left-recursive rule may go on as the first part of a rule of its component.
     loops: FxHashMap<RuleId, Vec<PosId>>,
     endings: Rcs<Id, Ending>,
+    pub table: Table,
 }
 
 // The `Rc`s never leave the machine, which is moved and used as a whole, under a lock.
@@ -89,6 +91,7 @@ impl Machine {
             entries: Rcs::default(),
             loops: FxHashMap::default(),
             endings: Rcs::default(),
+            table: Table::default(),
         })
     }
 
@@ -112,6 +115,7 @@ impl Machine {
         self.arena.memory()
             + self.stacks.memory()
             + self.positions.memory()
+            + self.table.memory()
             + (self.expansions.len() + self.endings.len()) * 120
     }
 
@@ -125,6 +129,7 @@ impl Machine {
         self.entries.clear();
         self.loops.clear();
         self.endings.clear();
+        self.table.clear();
         let (mut expressions, mut continuations) = Default::default();
         for kernel in kernels {
             for head in kernel.iter_mut() {

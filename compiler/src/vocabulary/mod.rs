@@ -30,6 +30,8 @@ pub struct Vocabulary {
     holder_rows: Vec<OnceLock<Box<[u32]>>>,
     /// Tokens that can be read from a character boundary on: well-formed UTF-8, the last character maybe cut.
     utf8_prefixes: OnceLock<Box<[u32]>>,
+    /// Tokens of more than one character, longest first, with their numbers of characters.
+    by_length: OnceLock<Vec<(u16, u32)>>,
 }
 
 impl Vocabulary {
@@ -52,6 +54,7 @@ impl Vocabulary {
             holders: vec![Vec::new(); 256],
             holder_rows: (0..256).map(|_| OnceLock::new()).collect(),
             utf8_prefixes: OnceLock::new(),
+            by_length: OnceLock::new(),
         };
         v.eos.sort_unstable();
         v.eos.dedup();
@@ -142,6 +145,19 @@ impl Vocabulary {
             }
             bits
         })
+    }
+
+    /// Clears the tokens of more than `most` characters (a cut one at the end counts).
+    pub fn exclude_longer(&self, most: u32, row: &mut [u32]) {
+        let list = self.by_length.get_or_init(|| {
+            let mut list: Vec<(u16, u32)> = (0..self.size as u32)
+                .map(|t| (self.token(t).iter().filter(|b| **b & 0xC0 != 0x80).count() as u16, t))
+                .filter(|&(n, _)| n > 1)
+                .collect();
+            list.sort_unstable_by(|a, b| b.cmp(a));
+            list
+        });
+        list.iter().take_while(|&&(n, _)| u32::from(n) > most).for_each(|&(_, t)| clear_bit(row, t));
     }
 
     /// Bytes held, roughly.

@@ -1,0 +1,1 @@
+"""Properties of the engine, tested with Hypothesis against independent oracles."""

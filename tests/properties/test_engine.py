@@ -1,0 +1,128 @@
+"""The engine against the naive recogniser: languages, masks, aliveness, interleavings."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+
+import numpy as np
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from grammarspec import _compiler
+from grammarspec.errors import LimitExceeded, Unsatisfiable
+from tests.oracles.membership import recogniser
+from tests.properties.strategies import LETTERS, Drawn, context_free_grammars, regular_grammars, vocabularies
+
+# For a longer search: GRAMMARSPEC_EXAMPLES=20 pytest tests/properties
+SCALE = float(os.environ.get("GRAMMARSPEC_EXAMPLES", "1"))
+
+
+def examples(count: int) -> settings:
+    return settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=int(count * SCALE))
+
+Tokens = tuple[list[bytes | None], list[int]]
+SHORT = [bytes(t) for n in range(5) for t in itertools.product(LETTERS, repeat=n)]
+
+
+def index(tokens: Tokens) -> _compiler.VocabularyIndex:
+    texts, eos = tokens
+    return _compiler.VocabularyIndex(texts, eos, len(texts))
+
+
+LETTER_TOKENS: Tokens = ([bytes([b]) for b in range(256)] + [None], [256])
+LETTER_INDEX = index(LETTER_TOKENS)
+
+
+def compiled(drawn: Drawn, vocabulary: _compiler.VocabularyIndex) -> _compiler.Constraint | None:
+    """``None`` if the language is empty."""
+    grammar = drawn.builder.build(drawn.start)
+    try:
+        return _compiler.compile(grammar, vocabulary, 100_000, 1 << 28, 20_000_000, 10_000, None, None)
+    except Unsatisfiable:
+        return None
+    except LimitExceeded:
+        assume(False)
+        raise
+
+
+def accepts(constraint: _compiler.Constraint, text: bytes) -> bool:
+    matcher = constraint.matcher()
+    return matcher.accept_tokens(list(text)) == len(text) and matcher.is_accepting
+
+
+def allowed(matcher: _compiler.Matcher, size: int) -> set[int]:
+    rows = np.full((1, (size + 31) // 32), -1, dtype=np.int32)
+    matcher.fill_bitmask(rows)
+    bits = np.unpackbits(rows.view(np.uint8), bitorder="little")
+    assert not bits[size:].any()
+    return set(np.flatnonzero(bits).tolist())
+
+
+def check_language(drawn: Drawn) -> None:
+    oracle = recogniser(drawn.builder, drawn.start)
+    constraint = compiled(drawn, LETTER_INDEX)
+    for text in SHORT:
+        assert (constraint is not None and accepts(constraint, text)) == oracle(text), text
+
+
+@given(regular_grammars())
+@examples(600)
+def test_regular_language(drawn: Drawn) -> None:
+    check_language(drawn)
+
+
+@given(context_free_grammars())
+@examples(600)
+def test_context_free_language(drawn: Drawn) -> None:
+    check_language(drawn)
+
+
+def check_walk(drawn: Drawn, tokens: Tokens, seed: int) -> int:
+    """Walks at random under the masks. Every bit equals acceptance; from every state that a mask can reach the
+    recogniser knows a completion; no text of the language is masked out. Returns the bits compared."""
+    vocabulary = index(tokens)
+    constraint = compiled(drawn, vocabulary)
+    if constraint is None:
+        return 0
+    oracle = recogniser(drawn.builder, drawn.start)
+    texts, eos = tokens
+    members = [text for text in SHORT if oracle(text)]
+    rng, matcher, so_far, compared = random.Random(seed), constraint.matcher(), b"", 0
+    for _ in range(8):
+        bits = allowed(matcher, vocabulary.size)
+        for token, text in enumerate(texts):
+            takes = matcher.validate_tokens([token]) == 1
+            assert takes == (token in bits), (so_far, token, text)
+            if text is not None and any(m.startswith(so_far + text) for m in members):
+                assert takes, (so_far, text)
+            if text is None and token not in eos:
+                assert not takes
+        compared += len(texts)
+        assert matcher.is_accepting == oracle(so_far)
+        assert {token in bits for token in eos} == {matcher.is_accepting}
+        ending = b"".join(texts[t] or b"" for t in constraint.shortest_completion(matcher.state))
+        if len(so_far + ending) < 24:
+            assert oracle(so_far + ending), (so_far, ending)
+        forced = matcher.forced_bytes()
+        assert all(m[len(so_far) :].startswith(forced) for m in members if m.startswith(so_far)), forced
+        choices = sorted(bits - set(eos))
+        if not choices or len(so_far) > 12:
+            break
+        token = rng.choice(choices)
+        assert matcher.accept_token(token)
+        so_far += texts[token] or b""
+    return compared
+
+
+@given(regular_grammars(), vocabularies(), st.integers(0, 2**32))
+@examples(400)
+def test_masks_of_regular_grammars(drawn: Drawn, tokens: Tokens, seed: int) -> None:
+    check_walk(drawn, tokens, seed)
+
+
+@given(context_free_grammars(), vocabularies(), st.integers(0, 2**32))
+@examples(400)
+def test_masks_of_context_free_grammars(drawn: Drawn, tokens: Tokens, seed: int) -> None:
+    check_walk(drawn, tokens, seed)

@@ -1,0 +1,116 @@
+"""Masks over a vocabulary wide enough for every shortcut that the engine takes: each bit against acceptance.
+
+Acceptance advances byte by byte and knows nothing of masks, so the two are computed by different means.
+"""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grammarspec import _compiler
+from grammarspec.builder import GrammarBuilder
+from tests.properties.strategies import Drawn
+from tests.properties.test_engine import compiled, examples
+
+WORDS = ["name", "na", "names", "id", "the", "he", "The", "value", "x", "alpha", "beta", "ünï", "日本", "π", "🙂", "é"]
+PUNCTUATION = ['"', '",', '":', '": "', '","', "\\", '\\"', "\\n", "\\u00", "}", "},", "]", " ", "  ", "\n", "\t", "a,b"]
+
+
+def _tokens() -> list[bytes | None]:
+    """Every byte, words, punctuation glued to words, cut characters, long runs."""
+    rng = random.Random(5)
+    pieces = [w.encode() for w in WORDS + PUNCTUATION]
+    tokens: set[bytes] = set(pieces) | {b" " * n for n in range(2, 40)} | {b"a" * n for n in range(2, 30)}
+    while len(tokens) < 3000:
+        token = b"".join(rng.choice(pieces) for _ in range(rng.randint(1, 4)))
+        tokens.add(token[rng.randint(0, 1) : rng.randint(2, 14)] or b"zz")
+    return [bytes([b]) for b in range(256)] + sorted(tokens) + [None, None]
+
+
+TOKENS = _tokens()
+INDEX = _compiler.VocabularyIndex(TOKENS, [len(TOKENS) - 1], len(TOKENS))
+CHARACTERS = [(0x20, 0x21), (0x23, 0x5B), (0x5D, 0x10FFFF)]
+
+
+@st.composite
+def _terminal(draw: st.DrawFn, b: GrammarBuilder) -> int:
+    escape = b.seq(b.literal("\\"), b.alt(b.bytes_in([(34, 34), (92, 92), (110, 110)]), b.literal("u00")))
+    character = b.alt(b.codepoints(CHARACTERS), escape)
+    quote = b.literal('"')
+    least = draw(st.integers(0, 3))
+    most = draw(st.none() | st.integers(least, 50))
+    match draw(st.integers(0, 8)):
+        case 0:
+            return b.terminal(b.seq(quote, b.repeat(character, least, most), quote))
+        case 1:
+            return b.terminal(b.repeat(b.codepoints(CHARACTERS), least, most))
+        case 2:
+            return b.terminal(b.repeat(b.codepoints([(97, 122)]), least, most))
+        case 3:
+            return b.terminal(b.repeat(b.codepoints([(0, 9), (11, 0x10FFFF)]), least, most))
+        case 4:
+            keys = b.words([f'"{w}"' for w in draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6))])
+            any_key = b.seq(quote, b.repeat(character, 0, None), quote)
+            return b.terminal(b.both(any_key, b.complement(keys)))
+        case 5:
+            return b.words([f'"{w}":' for w in draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6))])
+        case 6:
+            return b.repeat(b.bytes_in([(32, 32), (9, 10)]), least, most)
+        case 7:
+            return b.terminal(b.repeat(b.bytes_in([(48, 57)]), max(least, 1), most))
+        case _:
+            return b.literal(draw(st.sampled_from(PUNCTUATION)))
+
+
+@st.composite
+def _expression(draw: st.DrawFn, b: GrammarBuilder, rules: list[int], depth: int) -> int:
+    kind = draw(st.integers(0, 5)) if depth else 0
+    parts = [draw(_expression(b, rules, depth - 1)) for _ in range(draw(st.integers(1, 3)))] if kind else []
+    match kind:
+        case 0:
+            return draw(_terminal(b))
+        case 1 | 2:
+            return b.seq(*parts)
+        case 3:
+            return b.alt(*parts)
+        case 4:
+            return b.repeat(parts[0], 0, draw(st.none() | st.integers(1, 60)))
+        case _:
+            return b.seq(b.literal("["), b.call(draw(st.sampled_from(rules))), b.literal("]"))
+
+
+@st.composite
+def wide_grammars(draw: st.DrawFn) -> Drawn:
+    drawn = Drawn()
+    rules = [drawn.builder.rule(f"r{i}") for i in range(2)]
+    for rule in rules:
+        body = draw(_expression(drawn.builder, rules, 2))
+        drawn.builder.define(rule, drawn.builder.alt(drawn.builder.literal("."), body))
+    drawn.start = draw(_expression(drawn.builder, rules, 3))
+    return drawn
+
+
+@given(wide_grammars(), st.integers(0, 2**32))
+@examples(120)
+def test_every_bit(drawn: Drawn, seed: int) -> None:
+    constraint = compiled(drawn, INDEX)
+    if constraint is None:
+        return
+    rng, matcher = random.Random(seed), constraint.matcher()
+    rows = np.zeros((1, (len(TOKENS) + 31) // 32), dtype=np.int32)
+    for _ in range(8):
+        matcher.fill_bitmask(rows)
+        bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: len(TOKENS)].astype(bool)
+        takes = np.array([matcher.validate_tokens([t]) == 1 for t in range(len(TOKENS))])
+        wrong = np.flatnonzero(bits != takes)
+        assert not wrong.size, [(int(t), TOKENS[t], bool(bits[t])) for t in wrong[:5]]
+        choices = np.flatnonzero(bits[:-1])
+        if not choices.size:
+            break
+        # long tokens and single bytes alike
+        token = int(rng.choice(choices)) if rng.random() < 0.7 else int(choices[0])
+        assert matcher.accept_token(token)
