@@ -1,0 +1,211 @@
+"""The contract of constraints and matchers that outside tools rely on."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import grammarspec as gs
+from grammarspec.builder import GrammarBuilder
+
+VOCABULARY = gs.Vocabulary.bytes()
+EOS = 256
+
+
+def grammar_of(text: str) -> gs.Grammar:
+    return gs.choice([text])
+
+
+def letters(most: int | None) -> gs.Grammar:
+    b = GrammarBuilder()
+    return gs.Grammar(b.build(b.terminal(b.repeat(b.bytes_in([(97, 122)]), 0, most))))
+
+
+def test_a_whole_walk() -> None:
+    matcher = gs.compile(gs.choice(["cat", "car", "dog"]), VOCABULARY).matcher()
+    rows = np.full((3, 9), -1, dtype=np.int32)
+    matcher.fill_bitmask(rows, 2)
+    assert (rows[:2] == -1).all()
+    bits = np.unpackbits(rows[2].view(np.uint8), bitorder="little")
+    assert set(np.flatnonzero(bits)) == {ord("c"), ord("d")}
+    assert not matcher.accept_token(ord("x"))
+    assert matcher.accept_tokens(list(b"caq")) == 2
+    assert matcher.validate_tokens([ord("t"), EOS, EOS]) == 2
+    assert not matcher.is_accepting
+    assert matcher.accept_token(ord("t")) and matcher.is_accepting and not matcher.is_terminated
+    assert matcher.accept_token(EOS) and matcher.is_terminated
+    assert not matcher.accept_token(EOS)
+    matcher.fill_bitmask(rows)
+    assert not rows[0].any()
+    matcher.rollback(2)
+    assert matcher.accept_token(ord("r"))
+    with pytest.raises(ValueError, match="only 3"):
+        matcher.rollback(4)
+
+
+def test_forced_text() -> None:
+    vocabulary = gs.Vocabulary.from_tokens([b"h", b"e", b"l", b"o", b"he", b"llo", b"lloyd", b"!", b"?"], [9])
+    matcher = gs.compile(gs.choice(["hello!", "hello?"]), vocabulary).matcher()
+    assert matcher.forced_bytes() == b"hello"
+    assert matcher.forced_tokens() == [4]  # "llo" could still become "lloyd" for all that the text says
+    matcher.accept_tokens([4, 5])
+    assert matcher.forced_bytes() == b""
+
+
+def test_shortest_completion() -> None:
+    b = GrammarBuilder()
+    value = b.rule("value")
+    b.define(value, b.alt(b.seq(b.literal("["), b.call(value), b.literal("]")), b.literal("xyz"), b.literal("0")))
+    constraint = gs.compile(gs.Grammar(b.build(b.call(value))), VOCABULARY)
+    matcher = constraint.matcher()
+    matcher.accept_tokens(list(b"[[["))
+    assert bytes(constraint.shortest_completion(matcher.state)) == b"0]]]"
+    assert constraint.tokens_to_end(matcher.state) == 4
+
+
+def test_states_are_integers() -> None:
+    constraint = gs.compile(gs.choice(["ab", "ac"]), VOCABULARY)
+    state = constraint.step(constraint.start, ord("a"))
+    assert isinstance(state, int)
+    matcher = constraint.matcher()
+    matcher.accept_token(ord("a"))
+    assert matcher.state == state
+    assert constraint.step(state, ord("x")) is None
+    rows = np.zeros((1, 9), dtype=np.int32)
+    matcher.fill_bitmask(rows)
+    assert constraint.mask(state) == rows.tobytes()
+
+
+def test_collection_never_reuses_an_id() -> None:
+    constraint = gs.compile(letters(None), VOCABULARY)
+    nested = gs.compile(gs.choice(["abcdef"]), VOCABULARY)
+    states = [nested.start]
+    for byte in b"abc":
+        following = nested.step(states[-1], byte)
+        assert following is not None
+        states.append(following)
+    pin = nested.pin(states[1:2])
+    assert nested.collect() == 2
+    assert nested.is_accepting(states[1]) is False
+    for gone in states[2:]:
+        with pytest.raises(gs.StateCollected, match=str(gone)):
+            nested.step(gone, ord("d"))
+    again = nested.step(states[1], ord("b"))
+    assert again is not None and again not in states
+    pin.release()
+    nested.collect()
+    with pytest.raises(gs.StateCollected):
+        nested.mask(states[1])
+    assert constraint.matcher().accept_tokens(list(b"zzz")) == 3
+
+
+def test_memory_is_bounded() -> None:
+    """Ten thousand counts, each a state: those left behind are collected when the limit is near."""
+    limits = gs.Limits(max_memory=4 * 1024 * 1024)
+    constraint = gs.compile(letters(10_000), VOCABULARY, limits=limits)
+    for _ in range(3):
+        matcher = constraint.matcher()
+        for _ in range(3):
+            assert matcher.accept_tokens([97] * 200) == 200
+        del matcher
+        gc.collect()
+    assert constraint.stats()["memory"] <= limits.max_memory
+    small = gs.compile(letters(10_000), VOCABULARY, limits=gs.Limits(max_states=50))
+    with pytest.raises(gs.LimitExceeded, match="max_states"):
+        small.matcher().accept_tokens([97] * 100)
+
+
+def test_work_is_bounded_and_cancelled() -> None:
+    b = GrammarBuilder()
+    letter = b.bytes_in([(97, 98)])
+
+    def there(text: str) -> int:
+        """Texts with this letter 25 letters before their end."""
+        return b.seq(b.repeat(letter, 0, None), b.literal(text), b.repeat(letter, 24, 24))
+
+    # empty, which only a search through 2**25 residuals could tell
+    grammar = gs.Grammar(b.build(b.both(there("a"), there("b"))))
+    with pytest.raises(gs.LimitExceeded, match="max_steps"):
+        gs.compile(grammar, VOCABULARY, limits=gs.Limits(max_steps=1_000))
+    cancel = gs.CancelToken()
+    cancel.cancel()
+    with pytest.raises(KeyboardInterrupt):
+        gs.compile(grammar, VOCABULARY, cancel=cancel)
+
+
+def test_rows_are_checked() -> None:
+    matcher = gs.compile(grammar_of("a"), VOCABULARY).matcher()
+    with pytest.raises(IndexError):
+        matcher.fill_bitmask(np.zeros((2, 9), dtype=np.int32), 2)
+    with pytest.raises(ValueError, match="narrow"):
+        matcher.fill_bitmask(np.zeros((2, 8), dtype=np.int32))
+    for wrong in (np.zeros((2, 9), dtype=np.int64), [[0] * 9], np.zeros((9, 2), dtype=np.int32).T):
+        with pytest.raises(TypeError):
+            matcher.fill_bitmask(wrong)
+    frozen = np.zeros((2, 9), dtype=np.int32)
+    frozen.flags.writeable = False
+    with pytest.raises(TypeError):
+        matcher.fill_bitmask(frozen)
+    wide = np.full((2, 12), -1, dtype=np.int32)
+    matcher.fill_bitmask(wide)
+    assert not wide[0, 9:].any()
+
+
+def test_torch_rows() -> None:
+    torch = pytest.importorskip("torch")
+    matcher = gs.compile(grammar_of("a"), VOCABULARY).matcher()
+    rows = torch.full((3, 9), -1, dtype=torch.int32)
+    matcher.fill_bitmask(rows, 1)
+    expected = np.zeros((1, 9), dtype=np.int32)
+    matcher.fill_bitmask(expected)
+    assert (rows[1].numpy() == expected[0]).all() and (rows[0] == -1).all()
+
+
+def test_grammars_travel() -> None:
+    b = GrammarBuilder()
+    rule = b.rule("räule")
+    b.define(rule, b.alt(b.seq(b.literal("("), b.call(rule), b.literal(")")), b.words(["x", "yy"]), b.codepoints([(955, 960)])))
+    grammar = gs.Grammar(b.build(b.call(rule)))
+    for copy in (pickle.loads(pickle.dumps(grammar)), gs.Grammar.from_bytes(grammar.to_bytes())):
+        assert copy == grammar and hash(copy) == hash(grammar)
+        matcher = gs.compile(copy, VOCABULARY).matcher()
+        assert matcher.accept_tokens(list("((π))".encode())) == 6 and matcher.is_accepting
+    data = grammar.to_bytes()
+    for damaged in (b"", data[:20], b"x" + data[1:], data[:8] + b"\xff" + data[9:]):
+        with pytest.raises(gs.GrammarError):
+            gs.Grammar.from_bytes(damaged)
+
+
+def test_special_tokens_are_never_text() -> None:
+    vocabulary = gs.Vocabulary.from_tokens([b"<", b"s", b">", None, b"<s>"], [3])
+    matcher = gs.compile(letters(None), vocabulary).matcher()
+    assert matcher.validate_tokens([1]) == 1
+    assert matcher.validate_tokens([4]) == 0
+    matcher = gs.compile(grammar_of("<s>"), vocabulary).matcher()
+    assert matcher.validate_tokens([4, 3]) == 2
+    assert matcher.validate_tokens([3]) == 0
+    for token in (5, 1_000_000):
+        assert matcher.validate_tokens([token]) == 0 and not matcher.accept_token(token)
+
+
+def test_the_gil_is_free_during_long_work() -> None:
+    """Another thread goes on while a large grammar is compiled and walked."""
+    grammar = gs.choice([f"{i:06d}" * 3 for i in range(60_000)])
+    done, ticks = threading.Event(), 0
+
+    def work() -> None:
+        gs.compile(grammar, VOCABULARY).matcher().accept_tokens(list(b"000001" * 3))
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not done.is_set():
+        time.sleep(0.001)
+        ticks += 1
+    thread.join()
+    assert ticks >= 1
