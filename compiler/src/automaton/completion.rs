@@ -44,7 +44,10 @@ impl Engine {
                 return Ok(text);
             }
             if came_from.len() > SEARCH_LIMIT {
-                return Err(Error::Limit { which: "configurations in one search", limit: SEARCH_LIMIT as u64 });
+                return Err(Error::Limit {
+                    which: "configurations in one search",
+                    limit: SEARCH_LIMIT as u64,
+                });
             }
             for byte in self.next_bytes(&closure.heads)? {
                 let next = self.machine.step(&closure.heads, byte, &mut self.budget)?;
@@ -54,7 +57,9 @@ impl Engine {
                 }
             }
         }
-        Err(Error::Unsatisfiable("no accepted ending can be reached".into()))
+        Err(Error::Unsatisfiable(
+            "no accepted ending can be reached".into(),
+        ))
     }
 
     /// One byte for every distinct successor of a closure.
@@ -107,7 +112,9 @@ pub fn forced_tokens(vocab: &Vocabulary, text: &[u8]) -> Vec<u32> {
         if vocab.trie.extends(rest) {
             break;
         }
-        let Some((len, token)) = vocab.trie.prefixes(rest).last() else { break };
+        let Some((len, token)) = vocab.trie.prefixes(rest).last() else {
+            break;
+        };
         out.push(token);
         at += len;
     }

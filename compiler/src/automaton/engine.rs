@@ -55,7 +55,10 @@ impl Engine {
         mut budget: Budget,
     ) -> Result<Engine> {
         if ir.depth > limits.max_depth {
-            return Err(Error::Limit { which: "max_depth (nesting of expressions)", limit: limits.max_depth as u64 });
+            return Err(Error::Limit {
+                which: "max_depth (nesting of expressions)",
+                limit: limits.max_depth as u64,
+            });
         }
         let arena = Arena::new(vocab.alphabet, vocab.longest as u32, hash_keys());
         let machine = Machine::new(ir, arena, &mut budget)?;
@@ -83,10 +86,16 @@ impl Engine {
         if self.states.len() > self.limits.max_states || self.memory() > self.limits.max_memory {
             self.collect();
             if self.states.len() > self.limits.max_states {
-                return Err(Error::Limit { which: "max_states", limit: self.limits.max_states as u64 });
+                return Err(Error::Limit {
+                    which: "max_states",
+                    limit: self.limits.max_states as u64,
+                });
             }
             if self.memory() > self.limits.max_memory {
-                return Err(Error::Limit { which: "max_memory (bytes)", limit: self.limits.max_memory as u64 });
+                return Err(Error::Limit {
+                    which: "max_memory (bytes)",
+                    limit: self.limits.max_memory as u64,
+                });
             }
         }
         Ok(anchor)
@@ -95,7 +104,6 @@ impl Engine {
     fn memory(&self) -> usize {
         self.machine.memory() + self.states.memory() + self.row_bytes + self.masks.len() * 96
     }
-
 
     /// The kernel after the bytes; empty if they lead nowhere.
     fn advance(&mut self, kernel: &Heads, text: &[u8]) -> Result<Heads> {
@@ -115,7 +123,11 @@ impl Engine {
     pub(super) fn step(&mut self, id: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
         self.budget.refill();
         if self.vocab.is_eos(token) {
-            return Ok(if self.accepting(id)? { Some(self.states.anchor(ENDED)?) } else { None });
+            return Ok(if self.accepting(id)? {
+                Some(self.states.anchor(ENDED)?)
+            } else {
+                None
+            });
         }
         let vocab = self.vocab.clone();
         let text = vocab.token(token);
@@ -124,7 +136,11 @@ impl Engine {
             return Ok(None);
         }
         let after = self.advance(&kernel, text)?;
-        if after.is_empty() { Ok(None) } else { self.intern(after).map(Some) }
+        if after.is_empty() {
+            Ok(None)
+        } else {
+            self.intern(after).map(Some)
+        }
     }
 
     pub(super) fn validate(&mut self, id: StateId, tokens: &[u32]) -> Result<usize> {
@@ -195,10 +211,18 @@ impl Engine {
             }
             let mut bits = std::mem::take(&mut self.scratch);
             bits.fill(0);
-            let mut maker =
-                MaskMaker { machine: &mut self.machine, vocab: &self.vocab, cache: &self.cache, budget: &mut self.budget };
+            let mut maker = MaskMaker {
+                machine: &mut self.machine,
+                vocab: &self.vocab,
+                cache: &self.cache,
+                budget: &mut self.budget,
+            };
             let outcome = maker.fill(&footprint, &mut bits);
-            let row = if outcome == Ok(Outcome::Complete) { Some(Arc::new(Row::new(&bits))) } else { None };
+            let row = if outcome == Ok(Outcome::Complete) {
+                Some(Arc::new(Row::new(&bits)))
+            } else {
+                None
+            };
             self.scratch = bits;
             match (outcome?, row) {
                 (Outcome::Complete, Some(row)) => {
@@ -229,7 +253,10 @@ impl Engine {
             return Ok(None);
         }
         let byte = first.iter().next().expect("one byte");
-        Ok(Some((byte, self.machine.step(&closure.heads, byte, &mut self.budget)?)))
+        Ok(Some((
+            byte,
+            self.machine.step(&closure.heads, byte, &mut self.budget)?,
+        )))
     }
 
     pub(super) fn forced_bytes(&mut self, id: StateId, most: usize) -> Result<Vec<u8>> {
@@ -240,7 +267,9 @@ impl Engine {
             return Ok(text);
         }
         while text.len() < most {
-            let Some((byte, next)) = self.forced_byte(&kernel)? else { break };
+            let Some((byte, next)) = self.forced_byte(&kernel)? else {
+                break;
+            };
             text.push(byte);
             kernel = next;
         }
@@ -268,5 +297,4 @@ impl Engine {
             ("memory", self.memory()),
         ]
     }
-
 }

@@ -14,8 +14,8 @@ use crate::ir::Ir;
 use crate::mask::{InsideCache, Row};
 use crate::vocabulary::Vocabulary;
 
-use engine::Engine;
 pub use completion::forced_tokens;
+use engine::Engine;
 pub use states::{Anchor, ENDED, StateId};
 
 /// A vocabulary with the cache that its constraints share.
@@ -33,12 +33,18 @@ const OWN_CACHE: usize = 16 << 20;
 
 impl Index {
     pub fn new(vocab: Vocabulary) -> Index {
-        Index { vocab: Arc::new(vocab), shared: Some(Arc::new(InsideCache::new(SHARED_CACHE))) }
+        Index {
+            vocab: Arc::new(vocab),
+            shared: Some(Arc::new(InsideCache::new(SHARED_CACHE))),
+        }
     }
 
     /// The same index, sharing no cache between grammars.
     pub fn without_caches(&self) -> Index {
-        Index { vocab: self.vocab.clone(), shared: None }
+        Index {
+            vocab: self.vocab.clone(),
+            shared: None,
+        }
     }
 }
 
@@ -51,12 +57,24 @@ pub struct Constraint {
 
 impl Constraint {
     /// Raises `Unsatisfiable` if nothing that the vocabulary can spell belongs to the grammar.
-    pub fn new(ir: Arc<Ir>, index: &Index, limits: Limits, cancel: Option<Cancel>) -> Result<Constraint> {
-        let cache = index.shared.clone().unwrap_or_else(|| Arc::new(InsideCache::new(OWN_CACHE)));
+    pub fn new(
+        ir: Arc<Ir>,
+        index: &Index,
+        limits: Limits,
+        cancel: Option<Cancel>,
+    ) -> Result<Constraint> {
+        let cache = index
+            .shared
+            .clone()
+            .unwrap_or_else(|| Arc::new(InsideCache::new(OWN_CACHE)));
         let budget = Budget::new(&limits, cancel);
         let mut engine = Engine::new(ir, index.vocab.clone(), cache, limits, budget)?;
         let start = engine.start()?;
-        Ok(Constraint { vocab: index.vocab.clone(), engine: Mutex::new(engine), start })
+        Ok(Constraint {
+            vocab: index.vocab.clone(),
+            engine: Mutex::new(engine),
+            start,
+        })
     }
 
     pub fn start(&self) -> Arc<Anchor> {

@@ -60,7 +60,14 @@ impl MaskMaker<'_> {
             return self.add_terminal(x, position, head, out);
         }
         if let Some(rest) = self.base(head.rest, &row)? {
-            return self.add_by_difference(head, Head { rest, stack: head.stack }, out);
+            return self.add_by_difference(
+                head,
+                Head {
+                    rest,
+                    stack: head.stack,
+                },
+                out,
+            );
         }
         match terminal {
             Some((x, position)) => self.add_terminal(x, position, head, out),
@@ -69,7 +76,13 @@ impl MaskMaker<'_> {
     }
 
     fn walk_vocabulary(&mut self, head: Head, out: &mut [u32]) -> Result<Outcome> {
-        self.walk(&self.vocab.trie, 0, self.vocab.trie.nodes.len(), &Heads::from_slice(&[head]), out)
+        self.walk(
+            &self.vocab.trie,
+            0,
+            self.vocab.trie.nodes.len(),
+            &Heads::from_slice(&[head]),
+            out,
+        )
     }
 
     /// The residual that most printable bytes lead to, where it is the inside of something that loops: "any key but
@@ -86,19 +99,35 @@ impl MaskMaker<'_> {
             }
         }
         let q = candidate.0;
-        if q == EMPTY || q == rest || printable.iter().filter(|&&r| r == q).count() * 2 < printable.len() {
+        if q == EMPTY
+            || q == rest
+            || printable.iter().filter(|&&r| r == q).count() * 2 < printable.len()
+        {
             return Ok(None);
         }
-        let Some((x, _)) = self.machine.arena.untag(q) else { return Ok(None) };
+        let Some((x, _)) = self.machine.arena.untag(q) else {
+            return Ok(None);
+        };
         let looping = Looping::of(&mut self.machine.arena, x, self.budget)?;
         Ok(looping.filter(|l| l.most.is_none()).map(|_| q))
     }
 
     /// One terminal, ending at one position: its shared part, and its ways out walked over what follows.
-    fn add_terminal(&mut self, x: Id, position: u32, head: Head, out: &mut [u32]) -> Result<Outcome> {
-        let inside = self.cache.get(&mut self.machine.arena, x, self.vocab, self.budget)?;
+    fn add_terminal(
+        &mut self,
+        x: Id,
+        position: u32,
+        head: Head,
+        out: &mut [u32],
+    ) -> Result<Outcome> {
+        let inside = self
+            .cache
+            .get(&mut self.machine.arena, x, self.vocab, self.budget)?;
         or_into(out, &inside.bits);
-        let after = Head { rest: self.machine.accept(position), stack: head.stack };
+        let after = Head {
+            rest: self.machine.accept(position),
+            stack: head.stack,
+        };
         match &inside.exits {
             Exits::Ends(trie) if trie.nodes.is_empty() => Ok(Outcome::Complete),
             Exits::Nodes(nodes) if nodes.is_empty() => Ok(Outcome::Complete),
@@ -114,7 +143,13 @@ impl MaskMaker<'_> {
                     Exits::Nodes(nodes) => {
                         for &n in nodes {
                             let end = self.vocab.trie.nodes[n as usize].end as usize;
-                            let outcome = self.walk(&self.vocab.trie, n as usize + 1, end, &follow.heads, out)?;
+                            let outcome = self.walk(
+                                &self.vocab.trie,
+                                n as usize + 1,
+                                end,
+                                &follow.heads,
+                                out,
+                            )?;
                             if outcome == Outcome::CutOff {
                                 return Ok(outcome);
                             }
@@ -158,13 +193,29 @@ impl MaskMaker<'_> {
     }
 
     /// Walks nodes `from..to` of a trie, going on with the given heads, and sets the bits of the tokens that survive.
-    fn walk(&mut self, trie: &Trie, from: usize, to: usize, start: &Heads, out: &mut [u32]) -> Result<Outcome> {
+    fn walk(
+        &mut self,
+        trie: &Trie,
+        from: usize,
+        to: usize,
+        start: &Heads,
+        out: &mut [u32],
+    ) -> Result<Outcome> {
         let start = self.machine.table.closure(start);
         self.walk_from(trie, from, to, start, out)
     }
 
-    fn walk_from(&mut self, trie: &Trie, from: usize, to: usize, start: Spot, out: &mut [u32]) -> Result<Outcome> {
-        let Some(first) = trie.nodes.get(from) else { return Ok(Outcome::Complete) };
+    fn walk_from(
+        &mut self,
+        trie: &Trie,
+        from: usize,
+        to: usize,
+        start: Spot,
+        out: &mut [u32],
+    ) -> Result<Outcome> {
+        let Some(first) = trie.nodes.get(from) else {
+            return Ok(Outcome::Complete);
+        };
         let base = first.depth as usize;
         let mut levels: Vec<Spot> = vec![start];
         let mut i = from;
@@ -197,7 +248,10 @@ impl MaskMaker<'_> {
         }
         let trie = &self.vocab.trie;
         let table = &mut self.machine.table;
-        let start = (table.closure(&Heads::from_slice(&[head])), table.closure(&Heads::from_slice(&[base])));
+        let start = (
+            table.closure(&Heads::from_slice(&[head])),
+            table.closure(&Heads::from_slice(&[base])),
+        );
         let mut levels: Vec<(Spot, Spot)> = vec![start];
         let mut i = 0;
         while i < trie.nodes.len() {
@@ -215,7 +269,11 @@ impl MaskMaker<'_> {
                 continue;
             }
             for &t in trie.tokens_at(node) {
-                if ours == DEAD { clear_bit(&mut bits, t) } else { set_bit(&mut bits, t) }
+                if ours == DEAD {
+                    clear_bit(&mut bits, t)
+                } else {
+                    set_bit(&mut bits, t)
+                }
             }
             levels.truncate(level + 1);
             levels.push((ours, theirs));

@@ -55,11 +55,20 @@ struct Entries {
 
 impl InsideCache {
     pub fn new(limit: usize) -> InsideCache {
-        InsideCache { entries: Mutex::default(), limit }
+        InsideCache {
+            entries: Mutex::default(),
+            limit,
+        }
     }
 
     /// The part for residual `x`, which carries no tag.
-    pub(super) fn get(&self, arena: &mut Arena, x: Id, vocab: &Vocabulary, budget: &mut Budget) -> Result<Arc<Inside>> {
+    pub(super) fn get(
+        &self,
+        arena: &mut Arena,
+        x: Id,
+        vocab: &Vocabulary,
+        budget: &mut Budget,
+    ) -> Result<Arc<Inside>> {
         let key = arena.hash(x);
         {
             let mut entries = self.entries.lock();
@@ -108,7 +117,13 @@ fn compute(arena: &mut Arena, x: Id, vocab: &Vocabulary, budget: &mut Budget) ->
 
 /// For a residual that most characters only count down, if that: bit rows of whole classes, then one by one the
 /// tokens that hold a byte on which more happens.
-fn by_algebra(arena: &mut Arena, x: Id, looping: &Looping, vocab: &Vocabulary, budget: &mut Budget) -> Result<Inside> {
+fn by_algebra(
+    arena: &mut Arena,
+    x: Id,
+    looping: &Looping,
+    vocab: &Vocabulary,
+    budget: &mut Budget,
+) -> Result<Inside> {
     let mut bits: Box<[u32]> = vocab.utf8_prefixes().into();
     for b in ByteSet::ALL.minus(looping.plain).iter() {
         budget.spend(8)?;
@@ -117,7 +132,12 @@ fn by_algebra(arena: &mut Arena, x: Id, looping: &Looping, vocab: &Vocabulary, b
     if let Some(most) = looping.most {
         vocab.exclude_longer(most, &mut bits);
     }
-    let mut changing: Vec<u32> = looping.changing.iter().flat_map(|b| vocab.holders(b)).copied().collect();
+    let mut changing: Vec<u32> = looping
+        .changing
+        .iter()
+        .flat_map(|b| vocab.holders(b))
+        .copied()
+        .collect();
     changing.sort_unstable();
     changing.dedup();
     let mut ends: Vec<(&[u8], u32)> = Vec::new();
@@ -138,7 +158,11 @@ fn by_algebra(arena: &mut Arena, x: Id, looping: &Looping, vocab: &Vocabulary, b
             set_bit(&mut bits, t);
         }
     }
-    let exits = if arena.nullable(x) { Exits::Everywhere } else { Exits::Ends(Trie::new(ends)) };
+    let exits = if arena.nullable(x) {
+        Exits::Everywhere
+    } else {
+        Exits::Ends(Trie::new(ends))
+    };
     Ok(Inside { bits, exits })
 }
 
@@ -158,7 +182,9 @@ fn by_walk(arena: &mut Arena, x: Id, vocab: &Vocabulary, budget: &mut Budget) ->
             i = node.end as usize;
             continue;
         }
-        trie.tokens_at(node).iter().for_each(|&t| set_bit(&mut bits, t));
+        trie.tokens_at(node)
+            .iter()
+            .for_each(|&t| set_bit(&mut bits, t));
         if node.end as usize > i + 1 {
             states.truncate(node.depth as usize);
             states.push(q);
@@ -170,12 +196,22 @@ fn by_walk(arena: &mut Arena, x: Id, vocab: &Vocabulary, budget: &mut Budget) ->
         i += 1;
     }
     if nodes.len() < 8 || below > MERGE_LIMIT {
-        return Ok(Inside { bits, exits: Exits::Nodes(nodes) });
+        return Ok(Inside {
+            bits,
+            exits: Exits::Nodes(nodes),
+        });
     }
     let mut ends: Vec<(&[u8], u32)> = Vec::with_capacity(below);
     for &n in &nodes {
         let depth = trie.nodes[n as usize].depth as usize;
-        ends.extend(trie.tokens_below(n as usize).iter().map(|&t| (&vocab.token(t)[depth..], t)));
+        ends.extend(
+            trie.tokens_below(n as usize)
+                .iter()
+                .map(|&t| (&vocab.token(t)[depth..], t)),
+        );
     }
-    Ok(Inside { bits, exits: Exits::Ends(Trie::new(ends)) })
+    Ok(Inside {
+        bits,
+        exits: Exits::Ends(Trie::new(ends)),
+    })
 }

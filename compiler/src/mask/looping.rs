@@ -23,14 +23,22 @@ impl Looping {
     pub(super) fn of(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<Looping>> {
         let alive = arena.first(x, budget)?;
         if let Some(plain) = self_loop(arena, x, budget)? {
-            return Ok(Some(Looping { plain, changing: alive.minus(plain), most: None }));
+            return Ok(Some(Looping {
+                plain,
+                changing: alive.minus(plain),
+                most: None,
+            }));
         }
-        let Some((body, least, most, rest)) = arena.counted(x) else { return Ok(None) };
+        let Some((body, least, most, rest)) = arena.counted(x) else {
+            return Ok(None);
+        };
         if arena.nullable(rest) && least > 0 {
             return Ok(None); // whether the terminal may end depends on the count
         }
         let star = arena.repeat(body, 0, UNBOUNDED);
-        let Some(plain) = self_loop(arena, star, budget)? else { return Ok(None) };
+        let Some(plain) = self_loop(arena, star, budget)? else {
+            return Ok(None);
+        };
         // what comes after the repetition can begin within a token, whatever the counts say here; where it
         // begins like a character of the repetition, both may go on
         let after = arena.first(rest, budget)?;
@@ -39,7 +47,11 @@ impl Looping {
             return Ok(None);
         }
         let most = if most == UNBOUNDED { None } else { Some(most) };
-        Ok(Some(Looping { plain, changing: alive.or(after).minus(plain), most }))
+        Ok(Some(Looping {
+            plain,
+            changing: alive.or(after).minus(plain),
+            most,
+        }))
     }
 }
 
@@ -47,7 +59,9 @@ impl Looping {
 fn self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
     let row = *arena.row(x, budget)?;
     let mut plain = ByteSet::NONE;
-    (0..128u8).filter(|&b| row[b as usize] == x).for_each(|b| plain.insert(b));
+    (0..128u8)
+        .filter(|&b| row[b as usize] == x)
+        .for_each(|b| plain.insert(b));
     if plain.len() < MIN_PLAIN {
         return Ok(None);
     }
@@ -69,23 +83,41 @@ fn self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<Byt
         }
     }
     if beyond {
-        (0x80..=0xBFu8).filter(|&b| arena.spells(b) && row[b as usize] == EMPTY).for_each(|b| plain.insert(b));
+        (0x80..=0xBFu8)
+            .filter(|&b| arena.spells(b) && row[b as usize] == EMPTY)
+            .for_each(|b| plain.insert(b));
     }
     Ok(Some(plain))
 }
 
 /// Whether from `q` any `count` continuation bytes (the first in `lo..=hi`), and nothing else, lead to `home`.
-fn returns(arena: &mut Arena, q: Id, home: Id, count: u8, lo: u8, hi: u8, budget: &mut Budget) -> Result<bool> {
+fn returns(
+    arena: &mut Arena,
+    q: Id,
+    home: Id,
+    count: u8,
+    lo: u8,
+    hi: u8,
+    budget: &mut Budget,
+) -> Result<bool> {
     if q == EMPTY {
         return Ok(false);
     }
     let row = *arena.row(q, budget)?;
     let next = row[lo as usize];
     for b in 0..=255u8 {
-        let expected = if (lo..=hi).contains(&b) && arena.spells(b) { next } else { EMPTY };
+        let expected = if (lo..=hi).contains(&b) && arena.spells(b) {
+            next
+        } else {
+            EMPTY
+        };
         if row[b as usize] != expected {
             return Ok(false);
         }
     }
-    if count == 1 { Ok(next == home) } else { returns(arena, next, home, count - 1, 0x80, 0xBF, budget) }
+    if count == 1 {
+        Ok(next == home)
+    } else {
+        returns(arena, next, home, count - 1, 0x80, 0xBF, budget)
+    }
 }

@@ -174,19 +174,27 @@ impl Arena {
     fn intern(&mut self, node: Node, kids: &[Id], flags: Flags) -> Id {
         let h = |id: Id| self.hashes[id as usize];
         // unions and intersections are sets: their operands' order is that of ids, which differs between arenas
-        let sum = |ids: &[Id]| ids.iter().fold(0u128, |acc, &i| acc.wrapping_add(self.mix(h(i), 77)));
+        let sum = |ids: &[Id]| {
+            ids.iter()
+                .fold(0u128, |acc, &i| acc.wrapping_add(self.mix(h(i), 77)))
+        };
         let hash = match node {
             Node::Empty => self.mix(1, 0),
             Node::Eps => self.mix(2, 0),
             Node::Class(s) => {
                 let w = self.sets[s as usize].0;
-                self.mix(self.mix(3, u128::from(w[0]) << 64 | u128::from(w[1])), u128::from(w[2]) << 64 | u128::from(w[3]))
+                self.mix(
+                    self.mix(3, u128::from(w[0]) << 64 | u128::from(w[1])),
+                    u128::from(w[2]) << 64 | u128::from(w[3]),
+                )
             }
             Node::Concat(a, b) => self.mix(self.mix(4, h(a)), h(b)),
             Node::Alt(_) => self.mix(5, sum(kids)),
             Node::And(_) => self.mix(6, sum(kids)),
             Node::Not(a) => self.mix(7, h(a)),
-            Node::Repeat(a, m, n) => self.mix(self.mix(8, h(a)), u128::from(m) << 32 | u128::from(n)),
+            Node::Repeat(a, m, n) => {
+                self.mix(self.mix(8, h(a)), u128::from(m) << 32 | u128::from(n))
+            }
             Node::Accept(p) => self.mix(9, u128::from(p)),
             Node::Ahead(a) => self.mix(10, h(a)),
             Node::Behind(a) => self.mix(11, h(a)),
@@ -199,7 +207,10 @@ impl Arena {
         if let Some(&id) = self.table.find(hash as u64, same) {
             return id;
         }
-        let stored = Kids { start: self.kids.len() as u32, len: kids.len() as u32 };
+        let stored = Kids {
+            start: self.kids.len() as u32,
+            len: kids.len() as u32,
+        };
         let node = match node {
             Node::Alt(_) => Node::Alt(stored),
             Node::And(_) => Node::And(stored),
@@ -211,7 +222,8 @@ impl Arena {
         self.flags.push(flags);
         self.hashes.push(hash);
         let hashes = &self.hashes;
-        self.table.insert_unique(hash as u64, id, |&i| hashes[i as usize] as u64);
+        self.table
+            .insert_unique(hash as u64, id, |&i| hashes[i as usize] as u64);
         id
     }
 
@@ -274,7 +286,11 @@ impl Arena {
                     && x == y
                     && !self.flag(x, Flags::LOOKS)
                 {
-                    let most = if b == UNBOUNDED || d == UNBOUNDED { UNBOUNDED } else { b.saturating_add(d) };
+                    let most = if b == UNBOUNDED || d == UNBOUNDED {
+                        UNBOUNDED
+                    } else {
+                        b.saturating_add(d)
+                    };
                     let joined = self.repeat(x, a.saturating_add(c).min(UNBOUNDED - 1), most);
                     return self.concat(joined, rest);
                 }
@@ -323,7 +339,11 @@ impl Arena {
     /// The end of a terminal. `counts`: whether the position holds counts beyond the saturation bound.
     pub fn accept(&mut self, position: u32, counts: bool) -> Id {
         let counts = if counts { Flags::COUNTS } else { 0 };
-        self.intern(Node::Accept(position), &[], Flags(Flags::NULLABLE | Flags::TAGGED | counts))
+        self.intern(
+            Node::Accept(position),
+            &[],
+            Flags(Flags::NULLABLE | Flags::TAGGED | counts),
+        )
     }
 
     pub fn alt2(&mut self, a: Id, b: Id) -> Id {
@@ -442,7 +462,11 @@ impl Arena {
                 tails.push(group[at].2);
                 at += 1;
             }
-            let tail = if tails.len() == 1 { tails[0] } else { deep(|| self.alt(&tails)) };
+            let tail = if tails.len() == 1 {
+                tails[0]
+            } else {
+                deep(|| self.alt(&tails))
+            };
             by_head.push((head, tail));
         }
         let mut ranges: SmallVec<[(Id, Id, u32, u32); 8]> = SmallVec::new();
@@ -459,7 +483,9 @@ impl Arena {
         let mut merged: SmallVec<[(Id, Id, u32, u32); 8]> = SmallVec::new();
         for (tail, x, a, b) in ranges {
             match merged.last_mut() {
-                Some(m) if m.0 == tail && m.1 == x && a <= m.3.saturating_add(1) => m.3 = m.3.max(b),
+                Some(m) if m.0 == tail && m.1 == x && a <= m.3.saturating_add(1) => {
+                    m.3 = m.3.max(b)
+                }
                 _ => merged.push((tail, x, a, b)),
             }
         }
@@ -507,7 +533,11 @@ impl Arena {
             0 => TOP,
             1 => flat[0],
             _ if flat[0] == EPS => {
-                if flat.iter().all(|&i| self.nullable(i)) { EPS } else { EMPTY }
+                if flat.iter().all(|&i| self.nullable(i)) {
+                    EPS
+                } else {
+                    EMPTY
+                }
             }
             _ => {
                 let nullable = flat.iter().all(|&i| self.nullable(i));
@@ -524,7 +554,9 @@ impl Arena {
             return y;
         }
         let f = self.flags[x as usize];
-        let flags = (f.0 & !Flags::NULLABLE & !Flags::COUNTS) | Flags::SEARCH | u8::from(!f.has(Flags::NULLABLE));
+        let flags = (f.0 & !Flags::NULLABLE & !Flags::COUNTS)
+            | Flags::SEARCH
+            | u8::from(!f.has(Flags::NULLABLE));
         self.intern(Node::Not(x), &[], Flags(flags))
     }
 
@@ -565,7 +597,10 @@ impl Arena {
                 }
             }
             Node::Concat(_, t) => deep(|| self.tags(t, out)), // the head is nullable, too
-            Node::Alt(k) => self.list(k).iter().for_each(|&i| deep(|| self.tags(i, out))),
+            Node::Alt(k) => self
+                .list(k)
+                .iter()
+                .for_each(|&i| deep(|| self.tags(i, out))),
             _ => {}
         }
     }

@@ -50,8 +50,15 @@ impl Arena {
                 deep(|| self.sets_below(a, out, seen));
                 deep(|| self.sets_below(b, out, seen));
             }
-            Node::Alt(k) | Node::And(k) => self.list(k).iter().for_each(|&i| deep(|| self.sets_below(i, out, seen))),
-            Node::Not(a) | Node::Repeat(a, ..) | Node::Ahead(a) | Node::Behind(a) | Node::Scope(a) => {
+            Node::Alt(k) | Node::And(k) => self
+                .list(k)
+                .iter()
+                .for_each(|&i| deep(|| self.sets_below(i, out, seen))),
+            Node::Not(a)
+            | Node::Repeat(a, ..)
+            | Node::Ahead(a)
+            | Node::Behind(a)
+            | Node::Scope(a) => {
                 deep(|| self.sets_below(a, out, seen));
             }
         }
@@ -74,14 +81,18 @@ impl Arena {
             }
             Node::Alt(kids) => {
                 let kids: List = self.list(kids).into();
-                let all: List = kids.into_iter().map(|i| deep(|| self.derive_in_scope(i, k, byte, shifts))).collect();
+                let all: List = kids
+                    .into_iter()
+                    .map(|i| deep(|| self.derive_in_scope(i, k, byte, shifts)))
+                    .collect();
                 self.alt(&all)
             }
             Node::Repeat(body, least, most) if self.flag(body, Flags::LOOKS) => {
                 let fewer = if most == UNBOUNDED { most } else { most - 1 };
                 let again = self.repeat(body, least.saturating_sub(1), fewer);
                 let rest = self.concat(again, k);
-                let mut all = List::from_slice(&[deep(|| self.derive_in_scope(body, rest, byte, shifts))]);
+                let mut all =
+                    List::from_slice(&[deep(|| self.derive_in_scope(body, rest, byte, shifts))]);
                 if least > 1 {
                     // iterations that match the empty text here count, under their condition
                     for condition in self.empty_under(body) {
@@ -98,7 +109,11 @@ impl Arena {
             Node::Ahead(_) | Node::Behind(_) => EMPTY,
             _ => {
                 // `x` itself has no assertion outside its own scopes
-                let hit = self.parts(x).into_iter().find(|(set, _)| set.contains(byte)).map_or(EMPTY, |(_, t)| t);
+                let hit = self
+                    .parts(x)
+                    .into_iter()
+                    .find(|(set, _)| set.contains(byte))
+                    .map_or(EMPTY, |(_, t)| t);
                 if hit == EMPTY {
                     return EMPTY;
                 }
@@ -117,7 +132,11 @@ impl Arena {
     /// The conditions (on the whole rest) under any one of which `x` matches the empty text here.
     fn empty_under(&mut self, x: Id) -> SmallVec<[Id; 2]> {
         if !self.flag(x, Flags::LOOKS) {
-            return if self.nullable(x) { SmallVec::from_slice(&[TOP]) } else { SmallVec::new() };
+            return if self.nullable(x) {
+                SmallVec::from_slice(&[TOP])
+            } else {
+                SmallVec::new()
+            };
         }
         match self.nodes[x as usize] {
             Node::Ahead(b) => SmallVec::from_slice(&[b]),
@@ -174,12 +193,18 @@ impl Arena {
             }
             Node::Alt(k) => {
                 let kids: List = self.list(k).into();
-                let kids: List = kids.into_iter().map(|i| deep(|| self.shift(i, byte, memo))).collect();
+                let kids: List = kids
+                    .into_iter()
+                    .map(|i| deep(|| self.shift(i, byte, memo)))
+                    .collect();
                 self.alt(&kids)
             }
             Node::And(k) => {
                 let kids: List = self.list(k).into();
-                let kids: List = kids.into_iter().map(|i| deep(|| self.shift(i, byte, memo))).collect();
+                let kids: List = kids
+                    .into_iter()
+                    .map(|i| deep(|| self.shift(i, byte, memo)))
+                    .collect();
                 self.and(&kids)
             }
             Node::Not(a) => {
@@ -200,7 +225,11 @@ impl Arena {
             }
             Node::Behind(d) => {
                 let d = self.scope(d);
-                let next = self.parts(d).into_iter().find(|(set, _)| set.contains(byte)).map_or(EMPTY, |(_, t)| t);
+                let next = self
+                    .parts(d)
+                    .into_iter()
+                    .find(|(set, _)| set.contains(byte))
+                    .map_or(EMPTY, |(_, t)| t);
                 self.behind(next)
             }
             _ => x,
@@ -213,7 +242,9 @@ impl Arena {
         // scopes hide the flag; only they, and what Boolean operators hold, need a look inside
         match self.nodes[x as usize] {
             Node::Scope(_) => true,
-            Node::And(k) | Node::Alt(k) => self.list(k).iter().any(|&i| deep(|| self.holds_behind(i))),
+            Node::And(k) | Node::Alt(k) => {
+                self.list(k).iter().any(|&i| deep(|| self.holds_behind(i)))
+            }
             Node::Not(a) | Node::Repeat(a, ..) => deep(|| self.holds_behind(a)),
             Node::Concat(a, b) => deep(|| self.holds_behind(a)) || deep(|| self.holds_behind(b)),
             _ => false,

@@ -13,5 +13,5 @@ mod lower;
 mod saturate;
 
 pub use arena::{Arena, EMPTY, EPS, Expr, Id, TOP};
-pub use lower::Lowered;
 pub use byteset::ByteSet;
+pub use lower::Lowered;

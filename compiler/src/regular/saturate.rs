@@ -25,14 +25,21 @@ impl Arena {
             }
             Node::Alt(k) => {
                 let kids: List = self.list(k).into();
-                let kids: List = kids.into_iter().map(|i| deep(|| self.saturate(i, position))).collect();
+                let kids: List = kids
+                    .into_iter()
+                    .map(|i| deep(|| self.saturate(i, position)))
+                    .collect();
                 self.alt(&kids)
             }
             // not below Boolean operators: whether an intersection is empty depends on the exact counts
             Node::Repeat(x, least, most) if !self.nullable(x) => {
                 let x = deep(|| self.saturate(x, position));
                 let beyond = self.cap + 1;
-                self.repeat(x, least.min(beyond), if most > beyond { UNBOUNDED } else { most })
+                self.repeat(
+                    x,
+                    least.min(beyond),
+                    if most > beyond { UNBOUNDED } else { most },
+                )
             }
             Node::Accept(p) => self.accept(position(p), false),
             _ => id,

@@ -111,7 +111,12 @@ impl Continuations {
     }
 
     /// The topmost `depth` frames of every stack, their positions mapped by `position`.
-    pub fn truncate(&mut self, k: Stack, depth: u32, position: &mut dyn FnMut(PosId) -> PosId) -> Stack {
+    pub fn truncate(
+        &mut self,
+        k: Stack,
+        depth: u32,
+        position: &mut dyn FnMut(PosId) -> PosId,
+    ) -> Stack {
         if depth == 0 || k == ANY {
             return ANY;
         }
@@ -121,8 +126,16 @@ impl Continuations {
         let frames: Vec<Frame> = self.frames[k as usize].to_vec();
         let mut out = Vec::with_capacity(frames.len());
         for f in frames {
-            let below = if self.is_bottom(f) { f.below } else { deep(|| self.truncate(f.below, depth - 1, position)) };
-            out.push(Frame { callee: f.callee, back: position(f.back), below });
+            let below = if self.is_bottom(f) {
+                f.below
+            } else {
+                deep(|| self.truncate(f.below, depth - 1, position))
+            };
+            out.push(Frame {
+                callee: f.callee,
+                back: position(f.back),
+                below,
+            });
         }
         let t = self.of_frames(out);
         self.cut.insert((k, depth), t);
@@ -135,7 +148,12 @@ impl Continuations {
     }
 
     /// Copies a continuation of another table into this one.
-    pub fn import(&mut self, from: &Continuations, k: Stack, done: &mut FxHashMap<Stack, Stack>) -> Stack {
+    pub fn import(
+        &mut self,
+        from: &Continuations,
+        k: Stack,
+        done: &mut FxHashMap<Stack, Stack>,
+    ) -> Stack {
         if k == ANY {
             return ANY;
         }
@@ -145,7 +163,10 @@ impl Continuations {
         let frames: Vec<Frame> = from
             .frames(k)
             .iter()
-            .map(|f| Frame { below: deep(|| self.import(from, f.below, done)), ..*f })
+            .map(|f| Frame {
+                below: deep(|| self.import(from, f.below, done)),
+                ..*f
+            })
             .collect();
         let id = self.of_frames(frames);
         done.insert(k, id);

@@ -17,7 +17,12 @@ pub(super) enum Pos {
     /// An expression, then the rest.
     Then(NodeId, PosId),
     /// Some more iterations of an expression, then the rest.
-    Again { body: NodeId, least: u32, most: u32, next: PosId },
+    Again {
+        body: NodeId,
+        least: u32,
+        most: u32,
+        next: PosId,
+    },
 }
 
 pub struct Positions {
@@ -69,7 +74,12 @@ impl Positions {
             Pos::Bottom => (RuleId::MAX, false),
             Pos::End(rule) => (rule, false),
             Pos::Then(_, next) => (self.rule(next), self.counts(next)),
-            Pos::Again { least, most, next, .. } => (self.rule(next), self.counts(next) || self.beyond(least, most)),
+            Pos::Again {
+                least, most, next, ..
+            } => (
+                self.rule(next),
+                self.counts(next) || self.beyond(least, most),
+            ),
         };
         let id = self.list.len() as PosId;
         self.list.push(pos);
@@ -105,7 +115,9 @@ impl Positions {
         for pos in path.into_iter().rev() {
             at = self.intern(match pos {
                 Pos::Then(node, _) => Pos::Then(node, at),
-                Pos::Again { body, least, most, .. } => Pos::Again {
+                Pos::Again {
+                    body, least, most, ..
+                } => Pos::Again {
                     body,
                     least: least.min(self.cap + 1),
                     most: if most > self.cap + 1 { UNBOUNDED } else { most },

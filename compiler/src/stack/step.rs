@@ -98,8 +98,16 @@ impl Machine {
     /// The kernel before the first byte.
     pub fn start(&mut self) -> Heads {
         let rule = self.ir.start();
-        let callee = if self.analysis.left_recursive(rule) { rule } else { NO_CALLEE };
-        let stack = self.stacks.push(Frame { callee, back: BOTTOM, below: ANY });
+        let callee = if self.analysis.left_recursive(rule) {
+            rule
+        } else {
+            NO_CALLEE
+        };
+        let stack = self.stacks.push(Frame {
+            callee,
+            back: BOTTOM,
+            below: ANY,
+        });
         let end = self.positions.intern(Pos::End(rule));
         let first = self.positions.intern(Pos::Then(self.ir.body(rule), end));
         let rest = self.accept(first);
@@ -156,8 +164,11 @@ impl Machine {
         if let Some(e) = self.entries.get(&rule) {
             return Ok(e.clone());
         }
-        let members: Vec<RuleId> =
-            if self.analysis.left_recursive(rule) { self.analysis.members(rule).to_vec() } else { vec![rule] };
+        let members: Vec<RuleId> = if self.analysis.left_recursive(rule) {
+            self.analysis.members(rule).to_vec()
+        } else {
+            vec![rule]
+        };
         let component = self.analysis.component(rule);
         let mut all = Expansion::default();
         let mut directs: Vec<Id> = Vec::new();
@@ -167,7 +178,9 @@ impl Machine {
             let e = self.expand(first, budget)?;
             directs.push(e.direct);
             for (callee, back) in e.calls {
-                if self.analysis.left_recursive(rule) && self.analysis.component(callee) == component {
+                if self.analysis.left_recursive(rule)
+                    && self.analysis.component(callee) == component
+                {
                     self.loops.entry(callee).or_default().push(back);
                 } else {
                     all.calls.push((callee, back));
@@ -201,7 +214,12 @@ impl Machine {
                     out.done = true;
                     continue;
                 }
-                Pos::Again { body, least, most, next } => {
+                Pos::Again {
+                    body,
+                    least,
+                    most,
+                    next,
+                } => {
                     self.iterate(body, least, most, next, &mut entered, &mut todo);
                     continue;
                 }
@@ -225,7 +243,10 @@ impl Machine {
             }
             match body {
                 Node::Seq(os) => {
-                    let first = os.iter().rev().fold(next, |rest, &o| self.positions.intern(Pos::Then(o, rest)));
+                    let first = os
+                        .iter()
+                        .rev()
+                        .fold(next, |rest, &o| self.positions.intern(Pos::Then(o, rest)));
                     todo.push(first);
                 }
                 Node::Alt(os) => {
@@ -233,7 +254,9 @@ impl Machine {
                         todo.push(self.positions.intern(Pos::Then(o, next)));
                     }
                 }
-                Node::Repeat(x, least, most) => self.iterate(*x, *least, *most, next, &mut entered, &mut todo),
+                Node::Repeat(x, least, most) => {
+                    self.iterate(*x, *least, *most, next, &mut entered, &mut todo)
+                }
                 Node::Call(rule) if facts.regular => {
                     todo.push(self.positions.intern(Pos::Then(ir.body(*rule), next)));
                 }
@@ -266,14 +289,22 @@ impl Machine {
         if least == 0 {
             todo.push(next);
         }
-        if most == 0 || !self.analysis.productive[body as usize] || (nullable && !entered.insert((body, next))) {
+        if most == 0
+            || !self.analysis.productive[body as usize]
+            || (nullable && !entered.insert((body, next)))
+        {
             return;
         }
         let most = if most == UNBOUNDED { most } else { most - 1 };
         let after = if most == 0 {
             next
         } else {
-            self.positions.intern(Pos::Again { body, least: least.saturating_sub(1), most, next })
+            self.positions.intern(Pos::Again {
+                body,
+                least: least.saturating_sub(1),
+                most,
+                next,
+            })
         };
         todo.push(self.positions.intern(Pos::Then(body, after)));
     }
@@ -295,7 +326,10 @@ impl Machine {
                 after = rest;
             }
         }
-        let x = parts.into_iter().rev().fold(EPS, |rest, x| self.arena.concat(x, rest));
+        let x = parts
+            .into_iter()
+            .rev()
+            .fold(EPS, |rest, x| self.arena.concat(x, rest));
         Ok((x, after))
     }
 
@@ -307,7 +341,11 @@ impl Machine {
         self.arena.tags(rest, &mut tags);
         let mut todo: Vec<PosId> = tags.to_vec();
         let mut seen: rustc_hash::FxHashSet<PosId> = Default::default();
-        let mut out = Ending { direct: EMPTY, calls: Vec::new(), completes: SmallVec::new() };
+        let mut out = Ending {
+            direct: EMPTY,
+            calls: Vec::new(),
+            completes: SmallVec::new(),
+        };
         let mut directs: Vec<Id> = Vec::new();
         if !(tags.len() == 1 && self.accept(tags[0]) == rest) {
             directs.push(rest);
@@ -352,7 +390,10 @@ impl Machine {
             budget.spend(4)?;
             let ending = self.ending(head.rest, budget)?;
             if ending.direct != EMPTY {
-                out.heads.push(Head { rest: ending.direct, stack: head.stack });
+                out.heads.push(Head {
+                    rest: ending.direct,
+                    stack: head.stack,
+                });
             }
             for &(rule, back) in &ending.calls {
                 self.call(rule, back, head.stack, &mut calls);
@@ -371,7 +412,10 @@ impl Machine {
                         out.accepting = true;
                         continue;
                     }
-                    let popped = Head { rest: self.accept(f.back), stack: f.below };
+                    let popped = Head {
+                        rest: self.accept(f.back),
+                        stack: f.below,
+                    };
                     if seen.insert(popped) {
                         budget.spend(2)?;
                         todo.push(popped);
@@ -383,14 +427,21 @@ impl Machine {
         while let Some(i) = (0..calls.len()).max_by_key(|&i| calls[i].0) {
             let (_, rule, frames, passed) = calls.swap_remove(i);
             budget.spend(4)?;
-            let mut stack = if frames.is_empty() { None } else { Some(self.stacks.of_frames(frames)) };
+            let mut stack = if frames.is_empty() {
+                None
+            } else {
+                Some(self.stacks.of_frames(frames))
+            };
             for k in passed {
                 stack = Some(stack.map_or(k, |s| self.stacks.union(s, k)));
             }
             let stack = stack.expect("a call has a caller");
             let entry = self.entry(rule, budget)?;
             if entry.direct != EMPTY {
-                out.heads.push(Head { rest: entry.direct, stack });
+                out.heads.push(Head {
+                    rest: entry.direct,
+                    stack,
+                });
             }
             for &(callee, back) in &entry.calls {
                 self.call(callee, back, stack, &mut calls);
@@ -412,7 +463,9 @@ impl Machine {
         // completion of the caller has to be seen (left-recursive rules go on after it), but for a rule that is
         // alone in its component and calls itself, where going on after the callee is the same as after the caller.
         let tail = match self.positions.get(back) {
-            Pos::End(caller) if caller == rule => !recursive || self.analysis.members(rule).len() == 1,
+            Pos::End(caller) if caller == rule => {
+                !recursive || self.analysis.members(rule).len() == 1
+            }
             Pos::End(caller) => !recursive && !self.analysis.left_recursive(caller),
             _ => false,
         };
@@ -422,7 +475,11 @@ impl Machine {
             }
         } else {
             let callee = if recursive { rule } else { NO_CALLEE };
-            calls[i].2.push(Frame { callee, back, below: stack });
+            calls[i].2.push(Frame {
+                callee,
+                back,
+                below: stack,
+            });
         }
     }
 
@@ -433,7 +490,10 @@ impl Machine {
         for &head in closure {
             let rest = self.arena.next(head.rest, byte, budget)?;
             if rest != EMPTY {
-                out.push(Head { rest, stack: head.stack });
+                out.push(Head {
+                    rest,
+                    stack: head.stack,
+                });
             }
         }
         if out.len() > 1 {
@@ -452,7 +512,9 @@ impl Machine {
         let mut merged = Heads::new();
         for &h in heads.iter() {
             match merged.last_mut() {
-                Some(last) if last.rest == h.rest => last.stack = self.stacks.union(last.stack, h.stack),
+                Some(last) if last.rest == h.rest => {
+                    last.stack = self.stacks.union(last.stack, h.stack)
+                }
                 _ => merged.push(h),
             }
         }
@@ -460,7 +522,9 @@ impl Machine {
         heads.clear();
         for &h in &merged {
             match heads.last_mut() {
-                Some(last) if last.stack == h.stack => last.rest = self.arena.alt2(last.rest, h.rest),
+                Some(last) if last.stack == h.stack => {
+                    last.rest = self.arena.alt2(last.rest, h.rest)
+                }
                 _ => heads.push(h),
             }
         }
@@ -474,7 +538,9 @@ impl Machine {
             .iter()
             .map(|h| Head {
                 rest: self.arena.saturate(h.rest, &mut |p| positions.saturate(p)),
-                stack: self.stacks.truncate(h.stack, depth, &mut |p| positions.saturate(p)),
+                stack: self
+                    .stacks
+                    .truncate(h.stack, depth, &mut |p| positions.saturate(p)),
             })
             .collect();
         self.normalise(&mut out);

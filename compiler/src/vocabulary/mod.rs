@@ -36,7 +36,11 @@ pub struct Vocabulary {
 
 impl Vocabulary {
     /// `tokens[i]`: the text of token `i`, `None` (or empty) where it is no text. At least `tokens.len()` logits.
-    pub fn new<'a>(tokens: impl Iterator<Item = Option<&'a [u8]>>, eos: Vec<u32>, size: usize) -> Vocabulary {
+    pub fn new<'a>(
+        tokens: impl Iterator<Item = Option<&'a [u8]>>,
+        eos: Vec<u32>,
+        size: usize,
+    ) -> Vocabulary {
         let (mut bytes, mut spans) = (Vec::new(), vec![0u32]);
         for token in tokens.take(size) {
             bytes.extend_from_slice(token.unwrap_or_default());
@@ -125,7 +129,9 @@ impl Vocabulary {
             list.iter().for_each(|&t| set_bit(&mut bits, t));
             bits
         });
-        row.iter_mut().zip(holders.iter()).for_each(|(r, h)| *r &= !h);
+        row.iter_mut()
+            .zip(holders.iter())
+            .for_each(|(r, h)| *r &= !h);
     }
 
     /// Tokens that can be read from a character boundary on.
@@ -151,17 +157,27 @@ impl Vocabulary {
     pub fn exclude_longer(&self, most: u32, row: &mut [u32]) {
         let list = self.by_length.get_or_init(|| {
             let mut list: Vec<(u16, u32)> = (0..self.size as u32)
-                .map(|t| (self.token(t).iter().filter(|b| **b & 0xC0 != 0x80).count() as u16, t))
+                .map(|t| {
+                    (
+                        self.token(t).iter().filter(|b| **b & 0xC0 != 0x80).count() as u16,
+                        t,
+                    )
+                })
                 .filter(|&(n, _)| n > 1)
                 .collect();
             list.sort_unstable_by(|a, b| b.cmp(a));
             list
         });
-        list.iter().take_while(|&&(n, _)| u32::from(n) > most).for_each(|&(_, t)| clear_bit(row, t));
+        list.iter()
+            .take_while(|&&(n, _)| u32::from(n) > most)
+            .for_each(|&(_, t)| clear_bit(row, t));
     }
 
     /// Bytes held, roughly.
     pub fn memory(&self) -> usize {
-        self.bytes.len() + self.spans.len() * 4 + self.trie.memory() + self.holders.iter().map(|l| l.len() * 4).sum::<usize>()
+        self.bytes.len()
+            + self.spans.len() * 4
+            + self.trie.memory()
+            + self.holders.iter().map(|l| l.len() * 4).sum::<usize>()
     }
 }

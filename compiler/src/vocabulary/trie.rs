@@ -24,7 +24,10 @@ impl Trie {
         items.retain(|(text, _)| !text.is_empty() && text.len() <= usize::from(u16::MAX));
         items.sort_unstable();
         items.dedup();
-        let mut trie = Trie { nodes: Vec::with_capacity(items.len() * 2), tokens: Vec::with_capacity(items.len()) };
+        let mut trie = Trie {
+            nodes: Vec::with_capacity(items.len() * 2),
+            tokens: Vec::with_capacity(items.len()),
+        };
         let mut path: Vec<u32> = Vec::new(); // open nodes from the root
         let mut last: &[u8] = &[];
         for (text, token) in items {
@@ -33,7 +36,13 @@ impl Trie {
             for (depth, &byte) in text.iter().enumerate().skip(common) {
                 path.push(trie.nodes.len() as u32);
                 let first_token = trie.tokens.len() as u32;
-                trie.nodes.push(TrieNode { end: 0, first_token, tokens: 0, depth: depth as u16 + 1, byte });
+                trie.nodes.push(TrieNode {
+                    end: 0,
+                    first_token,
+                    tokens: 0,
+                    depth: depth as u16 + 1,
+                    byte,
+                });
             }
             trie.tokens.push(token);
             trie.nodes[*path.last().expect("texts are not empty") as usize].tokens += 1;
@@ -60,7 +69,10 @@ impl Trie {
     pub fn tokens_below(&self, i: usize) -> &[u32] {
         let node = &self.nodes[i];
         let from = (node.first_token + node.tokens) as usize;
-        let to = self.nodes.get(node.end as usize).map_or(self.tokens.len(), |n| n.first_token as usize);
+        let to = self
+            .nodes
+            .get(node.end as usize)
+            .map_or(self.tokens.len(), |n| n.first_token as usize);
         &self.tokens[from..to]
     }
 
@@ -88,11 +100,13 @@ impl Trie {
     /// The texts that `text` begins with, shortest first: their lengths and one token for each.
     pub fn prefixes<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = (usize, u32)> + 'a {
         let mut at = None;
-        text.iter().enumerate().map_while(move |(i, &b)| {
-            at = Some(self.child(at, b)?);
-            Some((i + 1, self.tokens_at(&self.nodes[at?]).first().copied()))
-        })
-        .filter_map(|(len, token)| Some((len, token?)))
+        text.iter()
+            .enumerate()
+            .map_while(move |(i, &b)| {
+                at = Some(self.child(at, b)?);
+                Some((i + 1, self.tokens_at(&self.nodes[at?]).first().copied()))
+            })
+            .filter_map(|(len, token)| Some((len, token?)))
     }
 
     /// Whether some text is longer than `text` and begins with it.

@@ -1,0 +1,149 @@
+//! Languages: every kind of recursion, ambiguity, Boolean operators.
+
+mod common;
+
+use _compiler::error::Error;
+use common::{Builder, EOS, accepts, allowed, walk};
+
+#[test]
+fn left_recursion_mutual_and_hidden() {
+    let mut b = Builder::default();
+    // a: b "x" | "1";  b: sign a "y" | a;  sign: "-"?
+    let (ra, rb, rs) = (b.rule(), b.rule(), b.rule());
+    let (a, bb, s) = (b.call(ra), b.call(rb), b.call(rs));
+    let (x, y, one, minus) = (
+        b.literal("x"),
+        b.literal("y"),
+        b.literal("1"),
+        b.literal("-"),
+    );
+    let (left, empty) = (b.seq(&[bb, x]), b.seq(&[]));
+    let body_a = b.alt(&[left, one]);
+    let left = b.seq(&[s, a, y]);
+    let body_b = b.alt(&[left, a]);
+    let body_s = b.alt(&[minus, empty]);
+    b.define(ra, body_a);
+    b.define(rb, body_b);
+    b.define(rs, body_s);
+    let c = b.constraint(a).unwrap();
+    for text in ["1", "1x", "1yx", "1xx", "1yxyx", "-1yx", "--1yxyx", "-1yxx"] {
+        assert!(accepts(&c, text), "{text}");
+    }
+    for text in ["", "x", "1y", "-1", "-1x", "1xy", "-1yxy", "1yyx"] {
+        assert!(!accepts(&c, text), "{text}");
+    }
+}
+
+#[test]
+fn cyclic_and_nullable_rules_end() {
+    let mut b = Builder::default();
+    let (r, q) = (b.rule(), b.rule());
+    let (cr, cq) = (b.call(r), b.call(q));
+    let (a, empty) = (b.literal("a"), b.seq(&[]));
+    let twice = b.seq(&[cq, cq]);
+    let body = b.alt(&[cq, twice, a]);
+    b.define(r, body);
+    let body = b.alt(&[cr, empty]);
+    b.define(q, body);
+    let c = b.constraint(cr).unwrap();
+    for n in 0..6 {
+        assert!(accepts(&c, &"a".repeat(n)), "{n}");
+    }
+    assert!(!accepts(&c, "ab"));
+}
+
+#[test]
+fn exponentially_many_stacks_stay_small() {
+    // thirty nested two-way choices over the same text: 2^30 derivations
+    let mut b = Builder::default();
+    let mut inner = b.literal("a");
+    for _ in 0..30 {
+        let (p, q) = (b.rule(), b.rule());
+        let (open, close) = (b.literal("("), b.literal(")"));
+        let body = b.seq(&[open, inner, close]);
+        b.define(p, body);
+        b.define(q, body);
+        let (cp, cq) = (b.call(p), b.call(q));
+        inner = b.alt(&[cp, cq]);
+    }
+    let c = b.constraint(inner).unwrap();
+    let text = format!("{}a{}", "(".repeat(30), ")".repeat(30));
+    assert!(accepts(&c, &text));
+    assert!(!accepts(&c, &text[1..]));
+}
+
+#[test]
+fn counts_are_not_expanded() {
+    let mut b = Builder::default();
+    let (a, aa) = (b.literal("a"), b.literal("aa"));
+    let either = b.alt(&[a, aa]);
+    let many = b.repeat(either, 3, Some(1_000_000_000));
+    let c = b.constraint(many).unwrap();
+    assert!(!accepts(&c, "aa"));
+    assert!(accepts(&c, "aaa"));
+    assert!(accepts(&c, &"a".repeat(3000)));
+}
+
+#[test]
+fn empty_languages_are_refused() {
+    let mut b = Builder::default();
+    let r = b.rule();
+    let (call, a) = (b.call(r), b.literal("a"));
+    let body = b.seq(&[a, call]);
+    b.define(r, body);
+    assert!(matches!(b.constraint(call), Err(Error::Unsatisfiable(_))));
+
+    let mut b = Builder::default();
+    let (ab, abc) = (b.literal("ab"), b.literal("abc"));
+    let both = b.both(&[ab, abc]);
+    assert!(matches!(b.constraint(both), Err(Error::Unsatisfiable(_))));
+}
+
+#[test]
+fn dead_branches_are_never_entered() {
+    let mut b = Builder::default();
+    let (any, not_any) = {
+        let byte = b.bytes(0, 255);
+        let any = b.repeat(byte, 0, None);
+        (any, b.complement(any))
+    };
+    let (x, y) = (b.literal("x"), b.literal("y"));
+    let nothing = b.both(&[any, not_any]);
+    let dead = b.seq(&[x, nothing]);
+    let both = b.alt(&[dead, y]);
+    let c = b.constraint(both).unwrap();
+    assert_eq!(allowed(&c, c.start().id), [u32::from(b'y')]);
+}
+
+#[test]
+fn masks_cross_terminals_and_frames() {
+    // e: "(" e ")" | word; word: [a-b]+ as a terminal
+    let mut b = Builder::default();
+    let r = b.rule();
+    let call = b.call(r);
+    let letters = b.bytes(b'a', b'b');
+    let some = b.repeat(letters, 1, None);
+    let word = b.terminal(some);
+    let (open, close) = (b.literal("("), b.literal(")"));
+    let nested = b.seq(&[open, call, close]);
+    let body = b.alt(&[nested, word]);
+    b.define(r, body);
+    let c = b.constraint(call).unwrap();
+    assert_eq!(allowed(&c, c.start().id), [40, 97, 98, 256, 257, 258]);
+    let at = walk(&c, "((a").unwrap();
+    assert_eq!(allowed(&c, at.id), [41, 97, 98, 256, 258]);
+    let at = walk(&c, "((a))").unwrap();
+    assert_eq!(allowed(&c, at.id), [EOS]);
+}
+
+#[test]
+fn boolean_operators_over_recursion_are_refused() {
+    let mut b = Builder::default();
+    let r = b.rule();
+    let (call, a) = (b.call(r), b.literal("a"));
+    let nested = b.seq(&[a, call, a]);
+    let body = b.alt(&[nested, a]);
+    b.define(r, body);
+    let not = b.complement(call);
+    assert!(matches!(b.constraint(not), Err(Error::Unsupported(_))));
+}
