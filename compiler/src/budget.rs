@@ -23,13 +23,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits {
-            max_states: 1_000_000,
-            max_memory: 256 << 20,
-            max_steps: 50_000_000,
-            max_depth: 50_000,
-            timeout: None,
-        }
+        Limits { max_states: 1_000_000, max_memory: 256 << 20, max_steps: 50_000_000, max_depth: 50_000, timeout: None }
     }
 }
 
@@ -74,36 +68,22 @@ impl Budget {
     #[inline]
     pub fn spend(&mut self, units: u64) -> Result<()> {
         if self.left < units {
-            return Err(Error::Limit {
-                which: "max_steps",
-                limit: self.limit,
-            });
+            return Err(Error::Limit { which: "max_steps", limit: self.limit });
         }
         self.left -= units;
-        if self.left <= self.next_check {
-            self.check()
-        } else {
-            Ok(())
-        }
+        if self.left <= self.next_check { self.check() } else { Ok(()) }
     }
 
     #[cold]
     fn check(&mut self) -> Result<()> {
         self.next_check = self.left.saturating_sub(CHECK_EVERY);
-        if self
-            .cancel
-            .as_ref()
-            .is_some_and(|c| c.load(Ordering::Relaxed))
-        {
+        if self.cancel.as_ref().is_some_and(|c| c.load(Ordering::Relaxed)) {
             return Err(Error::Cancelled);
         }
         if let (Some(deadline), Some(timeout)) = (self.deadline, self.timeout)
             && Instant::now() > deadline
         {
-            return Err(Error::Limit {
-                which: "timeout (ms)",
-                limit: timeout.as_millis() as u64,
-            });
+            return Err(Error::Limit { which: "timeout (ms)", limit: timeout.as_millis() as u64 });
         }
         Ok(())
     }

@@ -31,11 +31,7 @@ fn raise(py: Python<'_>, error: Error) -> PyErr {
         }
         Error::Collected(_) => "StateCollected",
     };
-    let make = || {
-        py.import("grammarspec.errors")?
-            .getattr(class)?
-            .call1((error.to_string(),))
-    };
+    let make = || py.import("grammarspec.errors")?.getattr(class)?.call1((error.to_string(),));
     make().map_or_else(|e| e, PyErr::from_value)
 }
 
@@ -50,9 +46,7 @@ impl<T> OrRaise<T> for Result<T, Error> {
 }
 
 fn words(data: &[u8]) -> Vec<u32> {
-    data.chunks_exact(4)
-        .map(|c| u32::from_ne_bytes(c.try_into().expect("4 bytes")))
-        .collect()
+    data.chunks_exact(4).map(|c| u32::from_ne_bytes(c.try_into().expect("4 bytes"))).collect()
 }
 
 #[pyclass(frozen, module = "grammarspec._compiler")]
@@ -61,23 +55,8 @@ struct Grammar(Arc<Ir>);
 #[pymethods]
 impl Grammar {
     #[new]
-    fn new(
-        py: Python<'_>,
-        ops: &[u8],
-        rules: &[u8],
-        blob: &[u8],
-        names: Vec<String>,
-        start: u32,
-    ) -> PyResult<Self> {
-        let decode = || {
-            Ir::decode(&Parts {
-                ops: &words(ops),
-                rules: &words(rules),
-                blob,
-                names,
-                start,
-            })
-        };
+    fn new(py: Python<'_>, ops: &[u8], rules: &[u8], blob: &[u8], names: Vec<String>, start: u32) -> PyResult<Self> {
+        let decode = || Ir::decode(&Parts { ops: &words(ops), rules: &words(rules), blob, names, start });
         Ok(Grammar(Arc::new(decode().or_raise(py)?)))
     }
 
@@ -90,18 +69,13 @@ impl Grammar {
         Ok(Grammar(Arc::new(Ir::from_bytes(data).or_raise(py)?)))
     }
 
-    fn __reduce__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
         let class = py.get_type::<Grammar>();
         Ok((class.getattr("from_bytes")?, (self.to_bytes(py),)))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other
-            .downcast::<Grammar>()
-            .is_ok_and(|o| o.get().0 == self.0)
+        other.downcast::<Grammar>().is_ok_and(|o| o.get().0 == self.0)
     }
 
     fn __hash__(&self) -> u64 {
@@ -119,28 +93,13 @@ struct VocabularyIndex(Index);
 #[pymethods]
 impl VocabularyIndex {
     #[new]
-    fn new(
-        py: Python<'_>,
-        tokens: &Bound<'_, PyAny>,
-        eos_token_ids: Vec<u32>,
-        size: usize,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, tokens: &Bound<'_, PyAny>, eos_token_ids: Vec<u32>, size: usize) -> PyResult<Self> {
         let mut texts: Vec<Option<Vec<u8>>> = Vec::new();
         for token in tokens.try_iter()? {
             let token = token?;
-            texts.push(if token.is_none() {
-                None
-            } else {
-                Some(token.downcast::<PyBytes>()?.as_bytes().to_vec())
-            });
+            texts.push(if token.is_none() { None } else { Some(token.downcast::<PyBytes>()?.as_bytes().to_vec()) });
         }
-        let index = py.detach(|| {
-            Index::new(Vocabulary::new(
-                texts.iter().map(|t| t.as_deref()),
-                eos_token_ids,
-                size,
-            ))
-        });
+        let index = py.detach(|| Index::new(Vocabulary::new(texts.iter().map(|t| t.as_deref()), eos_token_ids, size)));
         Ok(VocabularyIndex(index))
     }
 
@@ -213,21 +172,13 @@ impl Rows {
             if buffer.readonly() {
                 return Err(PyTypeError::new_err("rows must be writable"));
             }
-            return Ok(Rows {
-                start: buffer.buf_ptr().cast(),
-                count,
-                words,
-                stride,
-                _buffer: Some(buffer),
-            });
+            return Ok(Rows { start: buffer.buf_ptr().cast(), count, words, stride, _buffer: Some(buffer) });
         }
         if !rows.hasattr("data_ptr")? {
             return Err(wrong());
         }
-        let (shape, strides): (Vec<usize>, Vec<usize>) = (
-            rows.getattr("shape")?.extract()?,
-            rows.call_method0("stride")?.extract()?,
-        );
+        let (shape, strides): (Vec<usize>, Vec<usize>) =
+            (rows.getattr("shape")?.extract()?, rows.call_method0("stride")?.extract()?);
         let is_int32 = rows.getattr("dtype")?.str()?.to_cow()? == "torch.int32";
         let on_cpu = rows.getattr("device")?.getattr("type")?.str()?.to_cow()? == "cpu";
         let (count, words, stride) = match (&shape[..], &strides[..]) {
@@ -239,21 +190,12 @@ impl Rows {
             return Err(wrong());
         }
         let start: usize = rows.call_method0("data_ptr")?.extract()?;
-        Ok(Rows {
-            start: start as *mut u32,
-            count,
-            words,
-            stride,
-            _buffer: None,
-        })
+        Ok(Rows { start: start as *mut u32, count, words, stride, _buffer: None })
     }
 
     fn check(&self, row: usize, needed: usize) -> PyResult<()> {
         if row >= self.count {
-            return Err(PyIndexError::new_err(format!(
-                "row {row} of {} rows",
-                self.count
-            )));
+            return Err(PyIndexError::new_err(format!("row {row} of {} rows", self.count)));
         }
         if self.words < needed {
             return Err(PyValueError::new_err(format!(
@@ -266,9 +208,7 @@ impl Rows {
 
     /// SAFETY: `row` was checked, and nobody else writes it now.
     unsafe fn write(&self, row: usize, mask: &Row) {
-        let out = unsafe {
-            std::slice::from_raw_parts_mut(self.start.add(row * self.stride), self.words)
-        };
+        let out = unsafe { std::slice::from_raw_parts_mut(self.start.add(row * self.stride), self.words) };
         mask.write(out);
     }
 }
@@ -279,16 +219,8 @@ struct Constraint(Arc<automaton::Constraint>);
 impl Constraint {
     /// Runs `f` at once where the lock is free, else without the GIL, so that a long computation of another
     /// thread holds up only those who wait for it.
-    fn run<R: Send>(
-        &self,
-        py: Python<'_>,
-        f: impl FnOnce(&automaton::Constraint) -> R + Send,
-    ) -> R {
-        if self.0.is_free() {
-            f(&self.0)
-        } else {
-            py.detach(|| f(&self.0))
-        }
+    fn run<R: Send>(&self, py: Python<'_>, f: impl FnOnce(&automaton::Constraint) -> R + Send) -> R {
+        if self.0.is_free() { f(&self.0) } else { py.detach(|| f(&self.0)) }
     }
 
     fn row(&self, py: Python<'_>, state: StateId) -> PyResult<Arc<Row>> {
@@ -310,18 +242,11 @@ impl Constraint {
     fn matcher(slf: &Bound<'_, Self>) -> Matcher {
         let constraint = slf.get().0.clone();
         let path = vec![constraint.start()];
-        Matcher {
-            constraint: Constraint(constraint),
-            path: Mutex::new(path),
-            target: Mutex::new(None),
-        }
+        Matcher { constraint: Constraint(constraint), path: Mutex::new(path), target: Mutex::new(None) }
     }
 
     fn step(&self, py: Python<'_>, state: StateId, token: u32) -> PyResult<Option<StateId>> {
-        Ok(self
-            .run(py, |c| c.step(state, token))
-            .or_raise(py)?
-            .map(|a| a.id))
+        Ok(self.run(py, |c| c.step(state, token)).or_raise(py)?.map(|a| a.id))
     }
 
     fn mask<'py>(&self, py: Python<'py>, state: StateId) -> PyResult<Bound<'py, PyBytes>> {
@@ -333,13 +258,7 @@ impl Constraint {
     }
 
     #[pyo3(signature = (state, rows, row = 0))]
-    fn fill_bitmask(
-        &self,
-        py: Python<'_>,
-        state: StateId,
-        rows: &Bound<'_, PyAny>,
-        row: usize,
-    ) -> PyResult<()> {
+    fn fill_bitmask(&self, py: Python<'_>, state: StateId, rows: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
         let rows = Rows::of(rows)?;
         rows.check(row, self.0.vocab.words())?;
         let mask = self.row(py, state)?;
@@ -362,9 +281,7 @@ impl Constraint {
 
     fn pin(&self, py: Python<'_>, states: Vec<StateId>) -> PyResult<Pin> {
         let anchors: Result<Vec<_>, Error> = states.into_iter().map(|s| self.0.anchor(s)).collect();
-        Ok(Pin {
-            anchors: Mutex::new(anchors.or_raise(py)?),
-        })
+        Ok(Pin { anchors: Mutex::new(anchors.or_raise(py)?) })
     }
 
     fn collect(&self, py: Python<'_>) -> usize {
@@ -403,11 +320,7 @@ struct Matcher {
 
 impl Matcher {
     fn last(&self) -> StateId {
-        self.path
-            .lock()
-            .last()
-            .expect("the start is never dropped")
-            .id
+        self.path.lock().last().expect("the start is never dropped").id
     }
 }
 
@@ -438,10 +351,7 @@ impl Matcher {
 
     fn accept_token(&self, py: Python<'_>, token: u32) -> PyResult<bool> {
         let state = self.last();
-        let next = self
-            .constraint
-            .run(py, |c| c.step(state, token))
-            .or_raise(py)?;
+        let next = self.constraint.run(py, |c| c.step(state, token)).or_raise(py)?;
         Ok(match next {
             Some(anchor) => {
                 self.path.lock().push(anchor);
@@ -462,9 +372,7 @@ impl Matcher {
 
     fn validate_tokens(&self, py: Python<'_>, tokens: Vec<u32>) -> PyResult<usize> {
         let state = self.last();
-        self.constraint
-            .run(py, |c| c.validate(state, &tokens))
-            .or_raise(py)
+        self.constraint.run(py, |c| c.validate(state, &tokens)).or_raise(py)
     }
 
     fn rollback(&self, n: usize) -> PyResult<()> {
@@ -504,19 +412,13 @@ impl Matcher {
 
     fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let state = self.last();
-        let text = self
-            .constraint
-            .run(py, |c| c.forced_bytes(state, FORCED_LIMIT))
-            .or_raise(py)?;
+        let text = self.constraint.run(py, |c| c.forced_bytes(state, FORCED_LIMIT)).or_raise(py)?;
         Ok(PyBytes::new(py, &text))
     }
 
     fn forced_tokens(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let state = self.last();
-        let text = self
-            .constraint
-            .run(py, |c| c.forced_bytes(state, FORCED_LIMIT))
-            .or_raise(py)?;
+        let text = self.constraint.run(py, |c| c.forced_bytes(state, FORCED_LIMIT)).or_raise(py)?;
         Ok(forced_tokens(&self.constraint.0.vocab, &text))
     }
 
@@ -544,13 +446,7 @@ fn compile(
     timeout: Option<f64>,
     cancel: Option<PyRef<'_, CancelToken>>,
 ) -> PyResult<Constraint> {
-    let limits = Limits {
-        max_states,
-        max_memory,
-        max_steps,
-        max_depth,
-        timeout: timeout.map(Duration::from_secs_f64),
-    };
+    let limits = Limits { max_states, max_memory, max_steps, max_depth, timeout: timeout.map(Duration::from_secs_f64) };
     let cancel = cancel.map(|c| c.0.clone());
     let (ir, index) = (grammar.0.clone(), vocabulary.0.clone());
     let made = py.detach(|| automaton::Constraint::new(ir, &index, limits, cancel));
@@ -582,10 +478,7 @@ fn fill_bitmasks(
         Ok(())
     };
     py.detach(|| {
-        let cold = jobs
-            .iter()
-            .filter(|(c, s)| c.cached_row(*s).is_none())
-            .count();
+        let cold = jobs.iter().filter(|(c, s)| c.cached_row(*s).is_none()).count();
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         let workers = if threads == 0 { cores } else { threads }.min(cold).max(1);
         if workers == 1 {
@@ -593,12 +486,8 @@ fn fill_bitmasks(
         }
         std::thread::scope(|scope| {
             let fill = &fill;
-            let handles: Vec<_> = (0..workers)
-                .map(|w| scope.spawn(move || fill(w, workers)))
-                .collect();
-            handles
-                .into_iter()
-                .try_for_each(|h| h.join().unwrap_or_else(|e| std::panic::resume_unwind(e)))
+            let handles: Vec<_> = (0..workers).map(|w| scope.spawn(move || fill(w, workers))).collect();
+            handles.into_iter().try_for_each(|h| h.join().unwrap_or_else(|e| std::panic::resume_unwind(e)))
         })
     })
     .or_raise(py)

@@ -26,10 +26,7 @@ impl Random {
 }
 
 fn rounds() -> u64 {
-    std::env::var("FUZZ_ROUNDS")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(30_000)
+    std::env::var("FUZZ_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(30_000)
 }
 
 /// Arrays that are mostly right, so that most get through to the engine.
@@ -39,11 +36,7 @@ fn arrays(r: &mut Random) -> (Vec<u32>, Vec<u32>, u32) {
     for node in 0..count {
         let op = r.below(15);
         let operand = |r: &mut Random| {
-            if r.below(200) == 0 {
-                r.next() as u32
-            } else {
-                r.below(u64::from(node.max(1)))
-            }
+            if r.below(200) == 0 { r.next() as u32 } else { r.below(u64::from(node.max(1))) }
         };
         let operands: Vec<u32> = match op {
             0 => vec![],
@@ -56,29 +49,15 @@ fn arrays(r: &mut Random) -> (Vec<u32>, Vec<u32>, u32) {
                 .collect(),
             6 => {
                 let least = r.below(4);
-                vec![
-                    operand(r),
-                    least,
-                    if r.below(3) == 0 {
-                        u32::MAX
-                    } else {
-                        least + r.below(300)
-                    },
-                ]
+                vec![operand(r), least, if r.below(3) == 0 { u32::MAX } else { least + r.below(300) }]
             }
             8..=11 => vec![operand(r)],
             12 => vec![r.below(u64::from(rules.max(1)))],
-            13 => (0..r.below(3))
-                .flat_map(|_| [r.below(6), r.below(4)])
-                .collect(),
+            13 => (0..r.below(3)).flat_map(|_| [r.below(6), r.below(4)]).collect(),
             _ => (0..r.below(4)).map(|_| operand(r)).collect(),
         };
         ops.push(op);
-        ops.push(if r.below(300) == 0 {
-            r.next() as u32
-        } else {
-            operands.len() as u32
-        });
+        ops.push(if r.below(300) == 0 { r.next() as u32 } else { operands.len() as u32 });
         ops.extend(operands);
     }
     let bodies = (0..rules).map(|_| r.below(u64::from(count))).collect();
@@ -87,21 +66,12 @@ fn arrays(r: &mut Random) -> (Vec<u32>, Vec<u32>, u32) {
 
 #[test]
 fn any_arrays_give_a_grammar_or_an_error() {
-    let limits = Limits {
-        max_steps: 20_000,
-        ..Limits::default()
-    };
+    let limits = Limits { max_steps: 20_000, ..Limits::default() };
     let (mut random, mut decoded, mut compiled) = (Random(7), 0u64, 0u64);
     for _ in 0..rounds() {
         let (ops, rules, start) = arrays(&mut random);
         let names = vec![String::from("r"); rules.len()];
-        let Ok(ir) = Ir::decode(&Parts {
-            ops: &ops,
-            rules: &rules,
-            blob: b"abc(+a\xC3\xA9",
-            names,
-            start,
-        }) else {
+        let Ok(ir) = Ir::decode(&Parts { ops: &ops, rules: &rules, blob: b"abc(+a\xC3\xA9", names, start }) else {
             continue;
         };
         decoded += 1;
@@ -128,10 +98,7 @@ fn any_arrays_give_a_grammar_or_an_error() {
             }
         }
     }
-    assert!(
-        decoded > rounds() / 10 && compiled > rounds() / 50,
-        "{decoded} decoded, {compiled} compiled"
-    );
+    assert!(decoded > rounds() / 10 && compiled > rounds() / 50, "{decoded} decoded, {compiled} compiled");
 }
 
 #[test]

@@ -11,12 +11,7 @@ fn left_recursion_mutual_and_hidden() {
     // a: b "x" | "1";  b: sign a "y" | a;  sign: "-"?
     let (ra, rb, rs) = (b.rule(), b.rule(), b.rule());
     let (a, bb, s) = (b.call(ra), b.call(rb), b.call(rs));
-    let (x, y, one, minus) = (
-        b.literal("x"),
-        b.literal("y"),
-        b.literal("1"),
-        b.literal("-"),
-    );
+    let (x, y, one, minus) = (b.literal("x"), b.literal("y"), b.literal("1"), b.literal("-"));
     let (left, empty) = (b.seq(&[bb, x]), b.seq(&[]));
     let body_a = b.alt(&[left, one]);
     let left = b.seq(&[s, a, y]);

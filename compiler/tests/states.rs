@@ -41,10 +41,7 @@ fn collection_keeps_what_is_rooted() {
 #[test]
 fn limits_are_named() {
     let (b, start) = nested();
-    let limits = Limits {
-        max_states: 20,
-        ..Limits::default()
-    };
+    let limits = Limits { max_states: 20, ..Limits::default() };
     let c = compile(b.ir(start).unwrap(), limits).unwrap();
     let mut path = vec![c.start()];
     let error = loop {
@@ -53,22 +50,10 @@ fn limits_are_named() {
             Err(e) => break e,
         }
     };
-    assert!(matches!(
-        error,
-        Error::Limit {
-            which: "max_states",
-            limit: 20
-        }
-    ));
+    assert!(matches!(error, Error::Limit { which: "max_states", limit: 20 }));
 
-    let limits = Limits {
-        max_depth: 1,
-        ..Limits::default()
-    };
-    assert!(matches!(
-        compile(b.ir(start).unwrap(), limits),
-        Err(Error::Limit { .. })
-    ));
+    let limits = Limits { max_depth: 1, ..Limits::default() };
+    assert!(matches!(compile(b.ir(start).unwrap(), limits), Err(Error::Limit { .. })));
 }
 
 #[test]

@@ -44,10 +44,7 @@ impl Engine {
                 return Ok(text);
             }
             if came_from.len() > SEARCH_LIMIT {
-                return Err(Error::Limit {
-                    which: "configurations in one search",
-                    limit: SEARCH_LIMIT as u64,
-                });
+                return Err(Error::Limit { which: "configurations in one search", limit: SEARCH_LIMIT as u64 });
             }
             for byte in self.next_bytes(&closure.heads)? {
                 let next = self.machine.step(&closure.heads, byte, &mut self.budget)?;
@@ -57,9 +54,7 @@ impl Engine {
                 }
             }
         }
-        Err(Error::Unsatisfiable(
-            "no accepted ending can be reached".into(),
-        ))
+        Err(Error::Unsatisfiable("no accepted ending can be reached".into()))
     }
 
     /// One byte for every distinct successor of a closure.

@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 use super::states::{Anchor, ENDED, StateId, States};
 use crate::budget::{Budget, Limits};
 use crate::error::{Error, Result};
-use crate::ir::Ir;
-use crate::mask::{InsideCache, MaskMaker, Outcome, Row};
-use crate::regular::{Arena, ByteSet};
+use crate::ir::{Ir, UNBOUNDED};
+use crate::mask::{ClassCache, MaskMaker, Row};
+use crate::regular::{Arena, ByteSet, Counts};
 use crate::stack::{Heads, Machine};
 use crate::vocabulary::Vocabulary;
 
@@ -25,14 +25,11 @@ pub(super) struct Engine {
     pub(super) vocab: Arc<Vocabulary>,
     pub(super) states: States,
     pub(super) budget: Budget,
-    cache: Arc<InsideCache>,
+    classes: Arc<ClassCache>,
     limits: Limits,
     /// Rows by footprint: the kernel with counts saturated and stacks cut off where the walk did not look.
     masks: FxHashMap<Heads, Known>,
-    /// Equal rows are kept once.
-    rows: hashbrown::HashSet<Arc<Row>, rustc_hash::FxBuildHasher>,
     row_bytes: usize,
-    scratch: Vec<u32>,
 }
 
 /// Hash keys of this process: structural hashes cannot be collided by who does not know them.
@@ -50,28 +47,23 @@ impl Engine {
     pub(super) fn new(
         ir: Arc<Ir>,
         vocab: Arc<Vocabulary>,
-        cache: Arc<InsideCache>,
+        classes: Arc<ClassCache>,
         limits: Limits,
         mut budget: Budget,
     ) -> Result<Engine> {
         if ir.depth > limits.max_depth {
-            return Err(Error::Limit {
-                which: "max_depth (nesting of expressions)",
-                limit: limits.max_depth as u64,
-            });
+            return Err(Error::Limit { which: "max_depth (nesting of expressions)", limit: limits.max_depth as u64 });
         }
         let arena = Arena::new(vocab.alphabet, vocab.longest as u32, hash_keys());
         let machine = Machine::new(ir, arena, &mut budget)?;
         Ok(Engine {
             machine,
-            scratch: vec![0; vocab.words()],
             vocab,
             states: States::new(),
             budget,
-            cache,
+            classes,
             limits,
             masks: FxHashMap::default(),
-            rows: Default::default(),
             row_bytes: 0,
         })
     }
@@ -86,16 +78,10 @@ impl Engine {
         if self.states.len() > self.limits.max_states || self.memory() > self.limits.max_memory {
             self.collect();
             if self.states.len() > self.limits.max_states {
-                return Err(Error::Limit {
-                    which: "max_states",
-                    limit: self.limits.max_states as u64,
-                });
+                return Err(Error::Limit { which: "max_states", limit: self.limits.max_states as u64 });
             }
             if self.memory() > self.limits.max_memory {
-                return Err(Error::Limit {
-                    which: "max_memory (bytes)",
-                    limit: self.limits.max_memory as u64,
-                });
+                return Err(Error::Limit { which: "max_memory (bytes)", limit: self.limits.max_memory as u64 });
             }
         }
         Ok(anchor)
@@ -123,11 +109,7 @@ impl Engine {
     pub(super) fn step(&mut self, id: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
         self.budget.refill();
         if self.vocab.is_eos(token) {
-            return Ok(if self.accepting(id)? {
-                Some(self.states.anchor(ENDED)?)
-            } else {
-                None
-            });
+            return Ok(if self.accepting(id)? { Some(self.states.anchor(ENDED)?) } else { None });
         }
         let vocab = self.vocab.clone();
         let text = vocab.token(token);
@@ -136,11 +118,7 @@ impl Engine {
             return Ok(None);
         }
         let after = self.advance(&kernel, text)?;
-        if after.is_empty() {
-            Ok(None)
-        } else {
-            self.intern(after).map(Some)
-        }
+        if after.is_empty() { Ok(None) } else { self.intern(after).map(Some) }
     }
 
     pub(super) fn validate(&mut self, id: StateId, tokens: &[u32]) -> Result<usize> {
@@ -203,40 +181,74 @@ impl Engine {
             self.collect();
         }
         for depth in 1.. {
-            let footprint = self.machine.footprint(kernel, depth);
-            match self.masks.get(&footprint) {
-                Some(Known::Row(row)) => return Ok(row.clone()),
-                Some(Known::Deeper) => continue,
-                None => {}
+            let (exact, _) = self.machine.footprint(kernel, depth, Counts::Exact);
+            if let Some(known) = self.masks.get(&exact) {
+                match known {
+                    Known::Row(row) => return Ok(row.clone()),
+                    Known::Deeper => continue,
+                }
             }
-            let mut bits = std::mem::take(&mut self.scratch);
-            bits.fill(0);
-            let mut maker = MaskMaker {
-                machine: &mut self.machine,
-                vocab: &self.vocab,
-                cache: &self.cache,
-                budget: &mut self.budget,
-            };
-            let outcome = maker.fill(&footprint, &mut bits);
-            let row = if outcome == Ok(Outcome::Complete) {
-                Some(Arc::new(Row::new(&bits)))
-            } else {
-                None
-            };
-            self.scratch = bits;
-            match (outcome?, row) {
-                (Outcome::Complete, Some(row)) => {
-                    let row = self.rows.get_or_insert_with(&row, |r| r.clone()).clone();
-                    if Arc::strong_count(&row) <= 3 {
-                        self.row_bytes += row.memory();
-                    }
-                    self.masks.insert(footprint, Known::Row(row.clone()));
+            match self.footprint_row(&exact, depth)? {
+                Some(row) => {
+                    self.masks.insert(exact, Known::Row(row.clone()));
                     return Ok(row);
                 }
-                _ => self.masks.insert(footprint, Known::Deeper),
+                None => self.masks.insert(exact, Known::Deeper),
             };
         }
         unreachable!("some depth shows the whole of every stack")
+    }
+
+    /// The row of a footprint; where it counts, that of the looser one without the counts, less the long tokens
+    /// that the counts forbid. `None`: it depends on more of the stacks.
+    fn footprint_row(&mut self, exact: &Heads, depth: u32) -> Result<Option<Arc<Row>>> {
+        let (loose, dropped) = self.machine.footprint(exact, depth, Counts::Loose);
+        if dropped == UNBOUNDED {
+            let row = self.maker().row(exact)?;
+            return Ok(row.map(|row| self.keep(row)));
+        }
+        let wide = match self.masks.get(&loose) {
+            Some(Known::Row(row)) => row.clone(),
+            Some(Known::Deeper) => return Ok(None),
+            None => {
+                let Some(row) = self.maker().row(&loose)? else {
+                    self.masks.insert(loose, Known::Deeper);
+                    return Ok(None);
+                };
+                let row = self.keep(row);
+                self.masks.insert(loose, Known::Row(row.clone()));
+                row
+            }
+        };
+        let vocab = self.vocab.clone();
+        let long = vocab.longer_than(dropped);
+        let refused = match wide.listed() {
+            Some(tokens) => {
+                let tokens = tokens.iter().copied().filter(|&t| vocab.token(t).len() as u64 > u64::from(dropped));
+                self.maker().refused(exact, tokens)?
+            }
+            None => self.maker().refused(exact, long.iter().copied().filter(|&t| wide.allows(t)))?,
+        };
+        let Some(refused) = refused else { return Ok(None) };
+        if refused.is_empty() {
+            return Ok(Some(wide));
+        }
+        let row = wide.without(&refused, vocab.words());
+        Ok(Some(self.keep(row)))
+    }
+
+    fn maker(&mut self) -> MaskMaker<'_> {
+        MaskMaker { machine: &mut self.machine, vocab: &self.vocab, classes: &self.classes, budget: &mut self.budget }
+    }
+
+    fn keep(&mut self, row: Row) -> Arc<Row> {
+        self.row_bytes += row.memory();
+        if let Some(base) = row.base()
+            && Arc::strong_count(base) == 1
+        {
+            self.row_bytes += base.len() * 4;
+        }
+        Arc::new(row)
     }
 
     /// The only byte that can come next, if there is one and the text cannot end here.
@@ -253,10 +265,7 @@ impl Engine {
             return Ok(None);
         }
         let byte = first.iter().next().expect("one byte");
-        Ok(Some((
-            byte,
-            self.machine.step(&closure.heads, byte, &mut self.budget)?,
-        )))
+        Ok(Some((byte, self.machine.step(&closure.heads, byte, &mut self.budget)?)))
     }
 
     pub(super) fn forced_bytes(&mut self, id: StateId, most: usize) -> Result<Vec<u8>> {
@@ -282,7 +291,6 @@ impl Engine {
         self.machine.collect(&mut self.states.kernels());
         self.states.reindex();
         self.masks = FxHashMap::default();
-        self.rows = Default::default();
         self.row_bytes = 0;
         dropped
     }
@@ -291,7 +299,6 @@ impl Engine {
         vec![
             ("states", self.states.len()),
             ("masks", self.masks.len()),
-            ("rows", self.rows.len()),
             ("row_bytes", self.row_bytes),
             ("expressions", self.machine.arena.len()),
             ("memory", self.memory()),

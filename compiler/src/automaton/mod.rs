@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::budget::{Budget, Cancel, Limits};
 use crate::error::Result;
 use crate::ir::Ir;
-use crate::mask::{InsideCache, Row};
+use crate::mask::{ClassCache, Row};
 use crate::vocabulary::Vocabulary;
 
 pub use completion::forced_tokens;
@@ -23,7 +23,7 @@ pub use states::{Anchor, ENDED, StateId};
 pub struct Index {
     pub vocab: Arc<Vocabulary>,
     /// `None`: every constraint has a cache of its own.
-    pub shared: Option<Arc<InsideCache>>,
+    pub shared: Option<Arc<ClassCache>>,
 }
 
 /// Bytes of the cache that all constraints on a vocabulary share.
@@ -33,18 +33,12 @@ const OWN_CACHE: usize = 16 << 20;
 
 impl Index {
     pub fn new(vocab: Vocabulary) -> Index {
-        Index {
-            vocab: Arc::new(vocab),
-            shared: Some(Arc::new(InsideCache::new(SHARED_CACHE))),
-        }
+        Index { vocab: Arc::new(vocab), shared: Some(Arc::new(ClassCache::new(SHARED_CACHE))) }
     }
 
     /// The same index, sharing no cache between grammars.
     pub fn without_caches(&self) -> Index {
-        Index {
-            vocab: self.vocab.clone(),
-            shared: None,
-        }
+        Index { vocab: self.vocab.clone(), shared: None }
     }
 }
 
@@ -57,24 +51,12 @@ pub struct Constraint {
 
 impl Constraint {
     /// Raises `Unsatisfiable` if nothing that the vocabulary can spell belongs to the grammar.
-    pub fn new(
-        ir: Arc<Ir>,
-        index: &Index,
-        limits: Limits,
-        cancel: Option<Cancel>,
-    ) -> Result<Constraint> {
-        let cache = index
-            .shared
-            .clone()
-            .unwrap_or_else(|| Arc::new(InsideCache::new(OWN_CACHE)));
+    pub fn new(ir: Arc<Ir>, index: &Index, limits: Limits, cancel: Option<Cancel>) -> Result<Constraint> {
+        let cache = index.shared.clone().unwrap_or_else(|| Arc::new(ClassCache::new(OWN_CACHE)));
         let budget = Budget::new(&limits, cancel);
         let mut engine = Engine::new(ir, index.vocab.clone(), cache, limits, budget)?;
         let start = engine.start()?;
-        Ok(Constraint {
-            vocab: index.vocab.clone(),
-            engine: Mutex::new(engine),
-            start,
-        })
+        Ok(Constraint { vocab: index.vocab.clone(), engine: Mutex::new(engine), start })
     }
 
     pub fn start(&self) -> Arc<Anchor> {

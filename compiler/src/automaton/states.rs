@@ -56,15 +56,7 @@ impl States {
         self.next += 1;
         let anchor = Arc::new(Anchor { id });
         self.ids.insert(kernel.clone(), id);
-        self.list.insert(
-            id,
-            State {
-                kernel,
-                anchor: anchor.clone(),
-                row: None,
-                accepting: None,
-            },
-        );
+        self.list.insert(id, State { kernel, anchor: anchor.clone(), row: None, accepting: None });
         anchor
     }
 
@@ -87,8 +79,7 @@ impl States {
     /// Drops the states that are not anchored elsewhere, and all rows. How many states.
     pub(super) fn drop_unanchored(&mut self) -> usize {
         let before = self.list.len();
-        self.list
-            .retain(|&id, s| id == ENDED || Arc::strong_count(&s.anchor) > 1);
+        self.list.retain(|&id, s| id == ENDED || Arc::strong_count(&s.anchor) > 1);
         self.list.values_mut().for_each(|s| s.row = None);
         before - self.list.len()
     }
@@ -99,10 +90,6 @@ impl States {
     }
 
     pub(super) fn reindex(&mut self) {
-        self.ids = self
-            .list
-            .iter()
-            .map(|(&id, s)| (s.kernel.clone(), id))
-            .collect();
+        self.ids = self.list.iter().map(|(&id, s)| (s.kernel.clone(), id)).collect();
     }
 }

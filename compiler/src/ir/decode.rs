@@ -46,26 +46,13 @@ struct Decoder<'a> {
 impl Ir {
     /// Decodes and checks the builder's arrays. Any input gives a grammar or an error.
     pub fn decode(parts: &Parts) -> Result<Ir> {
-        let mut d = Decoder {
-            parts,
-            nodes: Vec::new(),
-            ids: FxHashMap::default(),
-            of: Vec::new(),
-        };
+        let mut d = Decoder { parts, nodes: Vec::new(), ids: FxHashMap::default(), of: Vec::new() };
         let mut at = 0;
         while at < parts.ops.len() {
-            let head = parts
-                .ops
-                .get(at..at + 2)
-                .ok_or_else(|| malformed(at, "cut off"))?;
+            let head = parts.ops.get(at..at + 2).ok_or_else(|| malformed(at, "cut off"))?;
             let end = at + 2 + head[1] as usize;
-            let operands = parts
-                .ops
-                .get(at + 2..end)
-                .ok_or_else(|| malformed(at, "cut off"))?;
-            let node = d
-                .node(head[0], operands)
-                .map_err(|why| malformed(at, &why))?;
+            let operands = parts.ops.get(at + 2..end).ok_or_else(|| malformed(at, "cut off"))?;
+            let node = d.node(head[0], operands).map_err(|why| malformed(at, &why))?;
             let id = d.intern(node);
             d.of.push(id);
             at = end;
@@ -76,10 +63,7 @@ impl Ir {
         }
         for (i, &body) in parts.rules.iter().enumerate() {
             if body == UNBOUNDED {
-                return Err(Error::Malformed(format!(
-                    "rule {:?} has no body",
-                    parts.names[i]
-                )));
+                return Err(Error::Malformed(format!("rule {:?} has no body", parts.names[i])));
             }
             rules.push(d.operand(body).map_err(|why| malformed(0, &why))?);
         }
@@ -106,10 +90,7 @@ impl Decoder<'_> {
     }
 
     fn operand(&self, n: u32) -> Result<NodeId, String> {
-        self.of
-            .get(n as usize)
-            .copied()
-            .ok_or_else(|| format!("node {n} is not defined before its use"))
+        self.of.get(n as usize).copied().ok_or_else(|| format!("node {n} is not defined before its use"))
     }
 
     fn all(&self, operands: &[u32]) -> Result<Box<[NodeId]>, String> {
@@ -125,11 +106,7 @@ impl Decoder<'_> {
 
     fn text(&self, offset: u32, len: u32) -> Result<Box<[u8]>, String> {
         let (from, len) = (offset as usize, len as usize);
-        self.parts
-            .blob
-            .get(from..from.saturating_add(len))
-            .map(Box::from)
-            .ok_or_else(|| "text outside the blob".into())
+        self.parts.blob.get(from..from.saturating_add(len)).map(Box::from).ok_or_else(|| "text outside the blob".into())
     }
 
     fn node(&self, op: u32, operands: &[u32]) -> Result<Node, String> {
@@ -149,21 +126,13 @@ impl Decoder<'_> {
             op::CODEPOINTS => Node::Codepoints(merged(ranges(operands, 0x10FFFF)?).into()),
             op::SEQ => {
                 let all = self.all(operands)?;
-                if all.len() == 1 {
-                    self.nodes[all[0] as usize].clone()
-                } else {
-                    Node::Seq(all)
-                }
+                if all.len() == 1 { self.nodes[all[0] as usize].clone() } else { Node::Seq(all) }
             }
             op::ALT => {
                 let mut all = self.all(operands)?.into_vec();
                 let mut seen = rustc_hash::FxHashSet::default();
                 all.retain(|o| seen.insert(*o));
-                if all.len() == 1 {
-                    self.nodes[all[0] as usize].clone()
-                } else {
-                    Node::Alt(all.into())
-                }
+                if all.len() == 1 { self.nodes[all[0] as usize].clone() } else { Node::Alt(all.into()) }
             }
             op::REPEAT => match operands {
                 [_, least, most] if least > most => Node::Nothing,
@@ -183,8 +152,7 @@ impl Decoder<'_> {
                 if !operands.len().is_multiple_of(2) {
                     return Err("pairs of operands expected".into());
                 }
-                let texts: Result<Vec<_>, String> =
-                    operands.chunks(2).map(|p| self.text(p[0], p[1])).collect();
+                let texts: Result<Vec<_>, String> = operands.chunks(2).map(|p| self.text(p[0], p[1])).collect();
                 let mut texts = texts?;
                 texts.sort_unstable();
                 texts.dedup();
@@ -201,13 +169,11 @@ fn ranges(operands: &[u32], last: u32) -> Result<Vec<(u32, u32)>, String> {
     }
     operands
         .chunks(2)
-        .map(|p| {
-            if p[0] <= p[1] && p[1] <= last {
-                Ok((p[0], p[1]))
-            } else {
-                Err("bounds out of order or range".into())
-            }
-        })
+        .map(
+            |p| {
+                if p[0] <= p[1] && p[1] <= last { Ok((p[0], p[1])) } else { Err("bounds out of order or range".into()) }
+            },
+        )
         .collect()
 }
 

@@ -82,13 +82,7 @@ impl Ir {
             depth[i] = below;
             deepest = deepest.max(below);
         }
-        let mut ir = Ir {
-            facts: vec![Facts::default(); nodes.len()],
-            nodes,
-            rules,
-            names,
-            depth: deepest as usize,
-        };
+        let mut ir = Ir { facts: vec![Facts::default(); nodes.len()], nodes, rules, names, depth: deepest as usize };
         ir.find_facts();
         for (i, node) in ir.nodes.iter().enumerate() {
             let bad = |o: &NodeId| !ir.facts[*o as usize].regular;
@@ -154,11 +148,7 @@ impl Ir {
             let facts = rules[*rule as usize];
             return if facts.looks { Facts::default() } else { facts };
         }
-        let mut facts = Facts {
-            regular: true,
-            flat: true,
-            looks: matches!(node, Node::Ahead(_) | Node::Behind(_)),
-        };
+        let mut facts = Facts { regular: true, flat: true, looks: matches!(node, Node::Ahead(_) | Node::Behind(_)) };
         node.operands(|o| {
             let f = self.facts[o as usize];
             facts.regular &= f.regular;
@@ -198,11 +188,7 @@ impl Node {
     pub fn operands(&self, mut f: impl FnMut(NodeId)) {
         match self {
             Node::Seq(os) | Node::Alt(os) | Node::Both(os) => os.iter().copied().for_each(f),
-            Node::Repeat(o, ..)
-            | Node::Complement(o)
-            | Node::Ahead(o)
-            | Node::Behind(o)
-            | Node::Terminal(o) => f(*o),
+            Node::Repeat(o, ..) | Node::Complement(o) | Node::Ahead(o) | Node::Behind(o) | Node::Terminal(o) => f(*o),
             Node::Nothing
             | Node::Literal(_)
             | Node::Bytes(_)

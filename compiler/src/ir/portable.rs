@@ -100,15 +100,11 @@ impl Ir {
     pub fn from_bytes(data: &[u8]) -> Result<Ir> {
         let mut r = Reader { data, at: 0 };
         if r.take(8)? != MAGIC {
-            return Err(Error::Malformed(
-                "these bytes are not a serialised grammar".into(),
-            ));
+            return Err(Error::Malformed("these bytes are not a serialised grammar".into()));
         }
         let version = r.number()?;
         if version != VERSION {
-            return Err(Error::Malformed(format!(
-                "grammar of format version {version}; this build reads {VERSION}"
-            )));
+            return Err(Error::Malformed(format!("grammar of format version {version}; this build reads {VERSION}")));
         }
         let start = r.number()?;
         let count = r.number()? as usize;
@@ -121,20 +117,14 @@ impl Ir {
         for _ in 0..r.number()? {
             let body = r.number()?;
             let len = r.number()? as usize;
-            let name = std::str::from_utf8(r.take(len)?)
-                .map_err(|_| Error::Malformed("a rule's name is not UTF-8".into()))?;
+            let name =
+                std::str::from_utf8(r.take(len)?).map_err(|_| Error::Malformed("a rule's name is not UTF-8".into()))?;
             rules.push(body);
             names.push(name.to_owned());
         }
         let len = r.number()? as usize;
         let blob = r.take(len)?;
-        Ir::decode(&Parts {
-            ops: &ops,
-            rules: &rules,
-            blob,
-            names,
-            start,
-        })
+        Ir::decode(&Parts { ops: &ops, rules: &rules, blob, names, start })
     }
 }
 
@@ -146,17 +136,13 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn take(&mut self, n: usize) -> Result<&'a [u8]> {
         let end = self.at.saturating_add(n);
-        let out = self
-            .data
-            .get(self.at..end)
-            .ok_or_else(|| Error::Malformed("a serialised grammar is cut off".into()))?;
+        let out =
+            self.data.get(self.at..end).ok_or_else(|| Error::Malformed("a serialised grammar is cut off".into()))?;
         self.at = end;
         Ok(out)
     }
 
     fn number(&mut self) -> Result<u32> {
-        Ok(u32::from_le_bytes(
-            self.take(4)?.try_into().expect("4 bytes"),
-        ))
+        Ok(u32::from_le_bytes(self.take(4)?.try_into().expect("4 bytes")))
     }
 }

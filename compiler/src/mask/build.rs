@@ -2,92 +2,115 @@
 
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::regular::{ByteSet, EMPTY, Id};
+use crate::regular::{EMPTY, Id};
 use crate::stack::{CUT_OFF, DEAD, Head, Heads, Machine, Spot};
-use crate::vocabulary::{Trie, Vocabulary, clear_bit, or_into, set_bit};
+use crate::vocabulary::{Trie, Vocabulary};
 
-use super::inside::{Exits, InsideCache};
+use super::classes::ClassCache;
 use super::looping::Looping;
+use super::row::{Draft, Row};
 
-/// Whether the mask is the configuration's, or depends on more of its stacks than was given.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    Complete,
-    CutOff,
-}
-
-/// Residuals that at least so many bytes lead on are worth a shared, cached part.
+/// Residuals that fewer bytes lead on allow few tokens: a plain walk finds them.
 const BROAD: usize = 20;
-
-/// Up to so many tokens are tried one by one rather than by a walk over the whole vocabulary.
-const FEW: usize = 20_000;
 
 pub struct MaskMaker<'a> {
     pub machine: &'a mut Machine,
     pub vocab: &'a Vocabulary,
-    pub cache: &'a InsideCache,
+    pub classes: &'a ClassCache,
     pub budget: &'a mut Budget,
 }
 
+/// `None`: the answer depends on more of a truncated stack.
+type Answer<T> = Result<Option<T>>;
+
 impl MaskMaker<'_> {
-    /// Sets the bits of the tokens that `kernel` allows, EOS tokens included, in the cleared row `out`.
-    pub fn fill(&mut self, kernel: &[Head], out: &mut [u32]) -> Result<Outcome> {
+    /// The row of the tokens that `kernel` allows, EOS tokens included.
+    pub fn row(&mut self, kernel: &[Head]) -> Answer<Row> {
         self.machine.table.refresh();
         let closure = self.machine.close(kernel, self.budget)?;
         if closure.cut_off {
-            return Ok(Outcome::CutOff);
+            return Ok(None);
         }
+        let mut all = Draft::default();
         if closure.accepting {
-            self.vocab.eos.iter().for_each(|&t| set_bit(out, t));
+            all.set.extend_from_slice(&self.vocab.eos);
         }
         for &head in &closure.heads {
-            if self.add_head(head, out)? == Outcome::CutOff {
-                return Ok(Outcome::CutOff);
+            let Some(part) = self.head(head)? else { return Ok(None) };
+            all.add(part, self.vocab.words());
+        }
+        Ok(Some(all.finish(self.vocab.words())))
+    }
+
+    /// Those of `tokens` that `kernel` does not allow.
+    pub fn refused(&mut self, kernel: &[Head], tokens: impl Iterator<Item = u32>) -> Answer<Vec<u32>> {
+        self.machine.table.refresh();
+        let start = self.machine.table.kernel(kernel.into());
+        let mut out = Vec::new();
+        for t in tokens {
+            match self.try_token(start, t)? {
+                CUT_OFF => return Ok(None),
+                DEAD => out.push(t),
+                _ => {}
             }
         }
-        Ok(Outcome::Complete)
+        Ok(Some(out))
     }
 
-    fn add_head(&mut self, head: Head, out: &mut [u32]) -> Result<Outcome> {
+    fn head(&mut self, head: Head) -> Answer<Draft> {
         let row = *self.machine.arena.row(head.rest, self.budget)?;
-        if row.iter().filter(|&&q| q != EMPTY).count() < BROAD {
-            return self.walk_vocabulary(head, out);
+        if row.iter().filter(|&&q| q != EMPTY).count() >= BROAD {
+            if let Some(looping) = Looping::of(self.machine, head, self.budget)? {
+                return self.looping(head, &looping);
+            }
+            if let Some(base) = self.base(head, &row)? {
+                return self.difference(head, base);
+            }
         }
-        let terminal = self.machine.arena.untag(head.rest);
-        if let Some((x, position)) = terminal
-            && Looping::of(&mut self.machine.arena, x, self.budget)?.is_some()
-        {
-            return self.add_terminal(x, position, head, out);
-        }
-        if let Some(rest) = self.base(head.rest, &row)? {
-            return self.add_by_difference(
-                head,
-                Head {
-                    rest,
-                    stack: head.stack,
-                },
-                out,
-            );
-        }
-        match terminal {
-            Some((x, position)) => self.add_terminal(x, position, head, out),
-            None => self.walk_vocabulary(head, out),
-        }
+        let mut draft = Draft::default();
+        let start = self.machine.table.closure(&Heads::from_slice(&[head]));
+        Ok(self.walk(&self.vocab.trie, start, &mut draft.set)?.map(|()| draft))
     }
 
-    fn walk_vocabulary(&mut self, head: Head, out: &mut [u32]) -> Result<Outcome> {
-        self.walk(
-            &self.vocab.trie,
-            0,
-            self.vocab.trie.nodes.len(),
-            &Heads::from_slice(&[head]),
-            out,
-        )
+    /// Plain tokens are allowed, whatever follows; of the others the ends are walked.
+    fn looping(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
+        let class = self.classes.get(self.vocab, looping.plain, looping.changing);
+        let start = self.machine.table.kernel(Heads::from_slice(&[head]));
+        let mut draft = Draft::default();
+        let Some(most) = looping.most else {
+            draft.base = Some(class.plain.clone());
+            return Ok(self.walk(&class.ends, start, &mut draft.set)?.map(|()| draft));
+        };
+        let mut bits = class.plain.to_vec();
+        self.vocab.exclude_longer(most, &mut bits);
+        draft.base = Some(bits.into());
+        for &t in &class.others {
+            match self.try_token(start, t)? {
+                CUT_OFF => return Ok(None),
+                DEAD => {}
+                _ => draft.set.push(t),
+            }
+        }
+        Ok(Some(draft))
     }
 
-    /// The residual that most printable bytes lead to, where it is the inside of something that loops: "any key but
-    /// these" is "any key" after the first byte that no such key has.
-    fn base(&mut self, rest: Id, row: &[Id; 256]) -> Result<Option<Id>> {
+    /// Where one token leads.
+    fn try_token(&mut self, start: Spot, token: u32) -> Result<Spot> {
+        let text = self.vocab.token(token);
+        self.budget.spend(text.len() as u64)?;
+        let mut spot = if text.is_empty() { DEAD } else { start };
+        for &b in text {
+            spot = self.machine.go(spot, b, self.budget)?;
+            if spot <= CUT_OFF {
+                break;
+            }
+        }
+        Ok(spot)
+    }
+
+    /// The head that most printable bytes lead to, where it loops: "any key but these" is "any key" after the first
+    /// byte that no such key has.
+    fn base(&mut self, head: Head, row: &[Id; 256]) -> Result<Option<Head>> {
         let printable = &row[0x20..0x7F];
         let mut candidate = (EMPTY, 0);
         for &q in printable {
@@ -98,188 +121,77 @@ impl MaskMaker<'_> {
                 _ => candidate.1 -= 1,
             }
         }
-        let q = candidate.0;
-        if q == EMPTY
-            || q == rest
-            || printable.iter().filter(|&&r| r == q).count() * 2 < printable.len()
+        let rest = candidate.0;
+        if rest == EMPTY
+            || rest == head.rest
+            || self.machine.arena.nullable(rest)
+            || printable.iter().filter(|&&r| r == rest).count() * 2 < printable.len()
         {
             return Ok(None);
         }
-        let Some((x, _)) = self.machine.arena.untag(q) else {
-            return Ok(None);
-        };
-        let looping = Looping::of(&mut self.machine.arena, x, self.budget)?;
-        Ok(looping.filter(|l| l.most.is_none()).map(|_| q))
+        let base = Head { rest, ..head };
+        let looping = Looping::of(self.machine, base, self.budget)?;
+        Ok(looping.filter(|l| l.most.is_none()).map(|_| base))
     }
 
-    /// One terminal, ending at one position: its shared part, and its ways out walked over what follows.
-    fn add_terminal(
-        &mut self,
-        x: Id,
-        position: u32,
-        head: Head,
-        out: &mut [u32],
-    ) -> Result<Outcome> {
-        let inside = self
-            .cache
-            .get(&mut self.machine.arena, x, self.vocab, self.budget)?;
-        or_into(out, &inside.bits);
-        let after = Head {
-            rest: self.machine.accept(position),
-            stack: head.stack,
-        };
-        match &inside.exits {
-            Exits::Ends(trie) if trie.nodes.is_empty() => Ok(Outcome::Complete),
-            Exits::Nodes(nodes) if nodes.is_empty() => Ok(Outcome::Complete),
-            exits => {
-                let follow = self.machine.close(&[after], self.budget)?;
-                if follow.cut_off {
-                    return Ok(Outcome::CutOff);
-                }
-                match exits {
-                    _ if follow.heads.is_empty() => Ok(Outcome::Complete),
-                    Exits::Ends(trie) => self.walk(trie, 0, trie.nodes.len(), &follow.heads, out),
-                    Exits::Everywhere => self.cross_everywhere(head, &follow.heads, out),
-                    Exits::Nodes(nodes) => {
-                        for &n in nodes {
-                            let end = self.vocab.trie.nodes[n as usize].end as usize;
-                            let outcome = self.walk(
-                                &self.vocab.trie,
-                                n as usize + 1,
-                                end,
-                                &follow.heads,
-                                out,
-                            )?;
-                            if outcome == Outcome::CutOff {
-                                return Ok(outcome);
-                            }
-                        }
-                        Ok(Outcome::Complete)
-                    }
-                }
-            }
-        }
-    }
-
-    /// Tokens that leave the terminal of `head` after some character: those that hold a byte of what follows.
-    fn cross_everywhere(&mut self, head: Head, follow: &Heads, out: &mut [u32]) -> Result<Outcome> {
-        let mut first = ByteSet::NONE;
-        for h in follow {
-            first = first.or(self.machine.arena.first(h.rest, self.budget)?);
-        }
-        let vocab = self.vocab;
-        if first.iter().map(|b| vocab.holders(b).len()).sum::<usize>() > FEW {
-            let start = self.machine.table.kernel(Heads::from_slice(&[head]));
-            return self.walk_from(&vocab.trie, 0, vocab.trie.nodes.len(), start, out);
-        }
-        let start = self.machine.table.kernel(Heads::from_slice(&[head]));
-        for t in first.iter().flat_map(|b| vocab.holders(b)) {
-            let text = vocab.token(*t);
-            self.budget.spend(text.len() as u64)?;
-            let mut spot = start;
-            for &b in text {
-                spot = self.machine.go(spot, b, self.budget)?;
-                if spot <= CUT_OFF {
-                    break;
-                }
-            }
-            match spot {
-                DEAD => {}
-                CUT_OFF => return Ok(Outcome::CutOff),
-                _ => set_bit(out, *t),
-            }
-        }
-        Ok(Outcome::Complete)
-    }
-
-    /// Walks nodes `from..to` of a trie, going on with the given heads, and sets the bits of the tokens that survive.
-    fn walk(
-        &mut self,
-        trie: &Trie,
-        from: usize,
-        to: usize,
-        start: &Heads,
-        out: &mut [u32],
-    ) -> Result<Outcome> {
-        let start = self.machine.table.closure(start);
-        self.walk_from(trie, from, to, start, out)
-    }
-
-    fn walk_from(
-        &mut self,
-        trie: &Trie,
-        from: usize,
-        to: usize,
-        start: Spot,
-        out: &mut [u32],
-    ) -> Result<Outcome> {
-        let Some(first) = trie.nodes.get(from) else {
-            return Ok(Outcome::Complete);
-        };
-        let base = first.depth as usize;
-        let mut levels: Vec<Spot> = vec![start];
-        let mut i = from;
-        while i < to {
-            let node = &trie.nodes[i];
-            self.budget.spend(1)?;
-            let level = node.depth as usize - base;
-            let spot = self.machine.go(levels[level], node.byte, self.budget)?;
-            if spot <= CUT_OFF {
-                if spot == CUT_OFF {
-                    return Ok(Outcome::CutOff);
-                }
-                i = node.end as usize;
-                continue;
-            }
-            trie.tokens_at(node).iter().for_each(|&t| set_bit(out, t));
-            levels.truncate(level + 1);
-            levels.push(spot);
-            i += 1;
-        }
-        Ok(Outcome::Complete)
-    }
-
-    /// The mask of `head` as that of `base` patched where the two differ: both are walked in lockstep, and where
-    /// they meet the rest is the same.
-    fn add_by_difference(&mut self, head: Head, base: Head, out: &mut [u32]) -> Result<Outcome> {
-        let mut bits = vec![0u32; out.len()];
-        if self.add_head(base, &mut bits)? == Outcome::CutOff {
-            return Ok(Outcome::CutOff);
-        }
-        let trie = &self.vocab.trie;
+    /// The mask of `head` as that of `base` patched where the two differ: both are walked in lockstep, and where they
+    /// meet the rest is the same.
+    fn difference(&mut self, head: Head, base: Head) -> Answer<Draft> {
+        let Some(mut draft) = self.head(base)? else { return Ok(None) };
         let table = &mut self.machine.table;
-        let start = (
-            table.closure(&Heads::from_slice(&[head])),
-            table.closure(&Heads::from_slice(&[base])),
-        );
-        let mut levels: Vec<(Spot, Spot)> = vec![start];
+        let start = [head, base].map(|h| table.closure(&Heads::from_slice(&[h])));
+        let trie = &self.vocab.trie;
+        let mut levels = vec![start];
         let mut i = 0;
         while i < trie.nodes.len() {
             let node = &trie.nodes[i];
             self.budget.spend(1)?;
             let level = node.depth as usize - 1;
-            let (ours, theirs) = levels[level];
-            let ours = self.machine.go(ours, node.byte, self.budget)?;
-            let theirs = self.machine.go(theirs, node.byte, self.budget)?;
+            let ours = self.machine.go(levels[level][0], node.byte, self.budget)?;
+            let theirs = self.machine.go(levels[level][1], node.byte, self.budget)?;
             if ours == CUT_OFF || theirs == CUT_OFF {
-                return Ok(Outcome::CutOff);
+                return Ok(None);
             }
             if ours == theirs {
                 i = node.end as usize;
                 continue;
             }
-            for &t in trie.tokens_at(node) {
-                if ours == DEAD {
-                    clear_bit(&mut bits, t)
-                } else {
-                    set_bit(&mut bits, t)
-                }
+            let tokens = trie.tokens_at(node);
+            match (ours, theirs) {
+                (DEAD, _) => draft.clear.extend_from_slice(tokens),
+                (_, DEAD) => draft.set.extend_from_slice(tokens),
+                _ => {}
             }
             levels.truncate(level + 1);
-            levels.push((ours, theirs));
+            levels.push([ours, theirs]);
             i += 1;
         }
-        or_into(out, &bits);
-        Ok(Outcome::Complete)
+        draft.clear.sort_unstable();
+        draft.set.retain(|t| draft.clear.binary_search(t).is_err());
+        Ok(Some(draft))
+    }
+
+    /// Walks a trie and adds the tokens that survive.
+    fn walk(&mut self, trie: &Trie, start: Spot, out: &mut Vec<u32>) -> Answer<()> {
+        let mut levels: Vec<Spot> = vec![start];
+        let mut i = 0;
+        while i < trie.nodes.len() {
+            let node = &trie.nodes[i];
+            self.budget.spend(1)?;
+            let level = node.depth as usize - 1;
+            let spot = self.machine.go(levels[level], node.byte, self.budget)?;
+            if spot <= CUT_OFF {
+                if spot == CUT_OFF {
+                    return Ok(None);
+                }
+                i = node.end as usize;
+                continue;
+            }
+            out.extend_from_slice(trie.tokens_at(node));
+            levels.truncate(level + 1);
+            levels.push(spot);
+            i += 1;
+        }
+        Ok(Some(()))
     }
 }

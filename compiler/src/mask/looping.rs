@@ -1,57 +1,59 @@
-//! Residuals that most characters lead back to, or only count down: string interiors, `.{0,1000}`.
+//! Residuals that most characters lead back to, or only count down: string interiors, identifiers, `.{0,5}`.
 
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::UNBOUNDED;
 use crate::regular::{Arena, ByteSet, EMPTY, Id};
+use crate::stack::{Head, Heads, Machine};
 
 /// Fewer plain ASCII bytes than this: a walk is as good.
 const MIN_PLAIN: u32 = 20;
 
-/// How a residual treats single characters. If it is nullable, so it stays, and the terminal may end after each.
+/// How a head treats single characters.
 pub(super) struct Looping {
-    /// Bytes of the characters that change nothing but the count. A token of these alone is allowed if it has no
-    /// more than `most` characters, and no terminal ends within it.
+    /// Bytes of the characters that change nothing but the count.
     pub(super) plain: ByteSet,
-    /// Other bytes that lead, or may lead within a token, to something alive.
+    /// Other bytes that lead, or may lead after some characters, to something alive.
     pub(super) changing: ByteSet,
+    /// Characters at most, where they are counted. If so, what follows depends on the count.
     pub(super) most: Option<u32>,
 }
 
 impl Looping {
-    /// `None` if the residual is not of this kind.
-    pub(super) fn of(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<Looping>> {
-        let alive = arena.first(x, budget)?;
-        if let Some(plain) = self_loop(arena, x, budget)? {
-            return Ok(Some(Looping {
-                plain,
-                changing: alive.minus(plain),
-                most: None,
-            }));
-        }
-        let Some((body, least, most, rest)) = arena.counted(x) else {
-            return Ok(None);
+    /// `None` if the head is not of this kind. Its residual may be nullable: then what follows counts as changing.
+    pub(super) fn of(machine: &mut Machine, head: Head, budget: &mut Budget) -> Result<Option<Looping>> {
+        let x = head.rest;
+        let (mut plain, rest, most) = match self_loop(&mut machine.arena, x, budget)? {
+            Some(plain) => (plain, None, None),
+            None => {
+                let Some((body, most, rest)) = machine.arena.counted(x) else { return Ok(None) };
+                if most == UNBOUNDED {
+                    return Ok(None);
+                }
+                let star = machine.arena.repeat(body, 0, UNBOUNDED);
+                let Some(plain) = self_loop(&mut machine.arena, star, budget)? else { return Ok(None) };
+                (plain, Some(Head { rest, ..head }), Some(most))
+            }
         };
-        if arena.nullable(rest) && least > 0 {
-            return Ok(None); // whether the terminal may end depends on the count
+        // what can come after some characters; where it begins like one of them, both may go on
+        let mut after: Heads = Heads::new();
+        for part in [Some(head), rest].into_iter().flatten() {
+            if machine.arena.nullable(part.rest) {
+                after.extend(machine.close(&[part], budget)?.heads.into_iter().filter(|h| h.rest != x));
+            } else if part.rest != x {
+                after.push(part);
+            }
         }
-        let star = arena.repeat(body, 0, UNBOUNDED);
-        let Some(plain) = self_loop(arena, star, budget)? else {
-            return Ok(None);
-        };
-        // what comes after the repetition can begin within a token, whatever the counts say here; where it
-        // begins like a character of the repetition, both may go on
-        let after = arena.first(rest, budget)?;
-        let plain = plain.minus(after);
+        let mut changing = machine.arena.first(x, budget)?;
+        for h in after {
+            let first = machine.arena.first(h.rest, budget)?;
+            plain = plain.minus(first);
+            changing = changing.or(first);
+        }
         if plain.and(ByteSet::range(0, 127)).len() < MIN_PLAIN {
             return Ok(None);
         }
-        let most = if most == UNBOUNDED { None } else { Some(most) };
-        Ok(Some(Looping {
-            plain,
-            changing: alive.or(after).minus(plain),
-            most,
-        }))
+        Ok(Some(Looping { plain, changing: changing.minus(plain), most }))
     }
 }
 
@@ -59,9 +61,7 @@ impl Looping {
 fn self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
     let row = *arena.row(x, budget)?;
     let mut plain = ByteSet::NONE;
-    (0..128u8)
-        .filter(|&b| row[b as usize] == x)
-        .for_each(|b| plain.insert(b));
+    (0..128u8).filter(|&b| row[b as usize] == x).for_each(|b| plain.insert(b));
     if plain.len() < MIN_PLAIN {
         return Ok(None);
     }
@@ -83,41 +83,23 @@ fn self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<Byt
         }
     }
     if beyond {
-        (0x80..=0xBFu8)
-            .filter(|&b| arena.spells(b) && row[b as usize] == EMPTY)
-            .for_each(|b| plain.insert(b));
+        (0x80..=0xBFu8).filter(|&b| arena.spells(b) && row[b as usize] == EMPTY).for_each(|b| plain.insert(b));
     }
     Ok(Some(plain))
 }
 
 /// Whether from `q` any `count` continuation bytes (the first in `lo..=hi`), and nothing else, lead to `home`.
-fn returns(
-    arena: &mut Arena,
-    q: Id,
-    home: Id,
-    count: u8,
-    lo: u8,
-    hi: u8,
-    budget: &mut Budget,
-) -> Result<bool> {
+fn returns(arena: &mut Arena, q: Id, home: Id, count: u8, lo: u8, hi: u8, budget: &mut Budget) -> Result<bool> {
     if q == EMPTY {
         return Ok(false);
     }
     let row = *arena.row(q, budget)?;
     let next = row[lo as usize];
     for b in 0..=255u8 {
-        let expected = if (lo..=hi).contains(&b) && arena.spells(b) {
-            next
-        } else {
-            EMPTY
-        };
+        let expected = if (lo..=hi).contains(&b) && arena.spells(b) { next } else { EMPTY };
         if row[b as usize] != expected {
             return Ok(false);
         }
     }
-    if count == 1 {
-        Ok(next == home)
-    } else {
-        returns(arena, next, home, count - 1, 0x80, 0xBF, budget)
-    }
+    if count == 1 { Ok(next == home) } else { returns(arena, next, home, count - 1, 0x80, 0xBF, budget) }
 }

@@ -1,13 +1,14 @@
 //! Masks: which tokens a configuration allows.
 //!
-//! The mask of a head is what its residual allows inside the current terminal (`inside`, cached per vocabulary
-//! and shared by all grammars) and the tokens that cross the terminal's end, which are walked over what follows.
+//! Most heads allow few tokens and are walked over the vocabulary's trie. Those that loop on most characters (string
+//! interiors) are a shared row of plain tokens and a walk over the few different ends of the others ([`classes`]);
+//! those that soon come to loop (any key but these) are such a mask, patched.
 
 mod build;
-mod inside;
+mod classes;
 mod looping;
 mod row;
 
-pub use build::{MaskMaker, Outcome};
-pub use inside::{Inside, InsideCache};
+pub use build::MaskMaker;
+pub use classes::ClassCache;
 pub use row::Row;

@@ -1,51 +1,118 @@
-//! A finished mask row.
+//! Mask rows, under construction and finished.
 
-use crate::vocabulary::set_bit;
+use std::sync::Arc;
 
-/// Rows with at most this many tokens are kept as lists.
-const SPARSE: usize = 512;
+use crate::vocabulary::{clear_bit, get_bit, set_bit};
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub enum Row {
-    Sparse(Box<[u32]>),
-    Dense(Box<[u32]>),
+/// Tokens that a finished row keeps as lists, at most.
+const FEW: usize = 1024;
+
+/// A mask under construction: shared bits, some tokens taken from them, some added.
+#[derive(Default)]
+pub(super) struct Draft {
+    pub(super) base: Option<Arc<[u32]>>,
+    pub(super) clear: Vec<u32>,
+    pub(super) set: Vec<u32>,
 }
 
-impl Row {
-    pub fn new(bits: &[u32]) -> Row {
-        let count: usize = bits.iter().map(|w| w.count_ones() as usize).sum();
-        if count > SPARSE.min(bits.len() / 2) {
-            return Row::Dense(bits.into());
-        }
-        let mut ids = Vec::with_capacity(count);
-        for (i, &word) in bits.iter().enumerate() {
-            let mut w = word;
-            while w != 0 {
-                ids.push(i as u32 * 32 + w.trailing_zeros());
-                w &= w - 1;
+impl Draft {
+    /// Adds the tokens of another draft.
+    pub(super) fn add(&mut self, other: Draft, words: usize) {
+        if other.base.is_some() {
+            if self.base.is_some() {
+                let mut bits = vec![0u32; words];
+                self.write(&mut bits);
+                let mut more = vec![0u32; words];
+                other.write(&mut more);
+                bits.iter_mut().zip(more).for_each(|(a, b)| *a |= b);
+                *self = Draft { base: Some(bits.into()), ..Draft::default() };
+                return;
             }
+            (self.base, self.clear) = (other.base, other.clear);
         }
-        Row::Sparse(ids.into())
+        self.set.extend(other.set);
     }
 
-    /// Writes the row; words beyond the vocabulary are cleared.
-    #[inline]
-    pub fn write(&self, out: &mut [u32]) {
-        match self {
-            Row::Dense(bits) => {
+    fn write(&self, out: &mut [u32]) {
+        match &self.base {
+            Some(bits) => {
                 let n = bits.len().min(out.len());
                 out[..n].copy_from_slice(&bits[..n]);
                 out[n..].fill(0);
             }
-            Row::Sparse(ids) => {
-                out.fill(0);
-                ids.iter().for_each(|&t| set_bit(out, t));
+            None => out.fill(0),
+        }
+        self.clear.iter().for_each(|&t| clear_bit(out, t));
+        self.set.iter().for_each(|&t| set_bit(out, t));
+    }
+
+    pub(super) fn finish(mut self, words: usize) -> Row {
+        for list in [&mut self.set, &mut self.clear] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        match self.base {
+            None if self.set.len() <= FEW.min(words) => Row { base: None, clear: [].into(), set: self.set.into() },
+            Some(base) if self.set.len() + self.clear.len() <= FEW => {
+                Row { base: Some(base), clear: self.clear.into(), set: self.set.into() }
+            }
+            _ => {
+                let mut bits = vec![0u32; words];
+                self.write(&mut bits);
+                Row { base: Some(bits.into()), clear: [].into(), set: [].into() }
             }
         }
     }
+}
 
+/// A finished mask row: shared bits, less some tokens, plus some.
+#[derive(Debug)]
+pub struct Row {
+    base: Option<Arc<[u32]>>,
+    clear: Box<[u32]>,
+    set: Box<[u32]>,
+}
+
+impl Row {
+    /// Writes the row; words beyond the vocabulary are cleared.
+    #[inline]
+    pub fn write(&self, out: &mut [u32]) {
+        match &self.base {
+            Some(bits) => {
+                let n = bits.len().min(out.len());
+                out[..n].copy_from_slice(&bits[..n]);
+                out[n..].fill(0);
+            }
+            None => out.fill(0),
+        }
+        self.clear.iter().for_each(|&t| clear_bit(out, t));
+        self.set.iter().for_each(|&t| set_bit(out, t));
+    }
+
+    pub fn allows(&self, t: u32) -> bool {
+        self.set.binary_search(&t).is_ok()
+            || (self.base.as_ref().is_some_and(|bits| get_bit(bits, t)) && self.clear.binary_search(&t).is_err())
+    }
+
+    /// The tokens of the row, if they are few.
+    pub fn listed(&self) -> Option<&[u32]> {
+        if self.base.is_none() { Some(&self.set) } else { None }
+    }
+
+    /// The row without these tokens.
+    pub fn without(&self, tokens: &[u32], words: usize) -> Row {
+        let mut draft = Draft { base: self.base.clone(), clear: self.clear.to_vec(), set: self.set.to_vec() };
+        draft.clear.extend_from_slice(tokens);
+        draft.set.retain(|t| !tokens.contains(t));
+        draft.finish(words)
+    }
+
+    /// Bytes held by this row alone, and those of its bits, which others may share.
     pub fn memory(&self) -> usize {
-        let (Row::Sparse(list) | Row::Dense(list)) = self;
-        list.len() * 4 + 48
+        (self.clear.len() + self.set.len()) * 4 + 96
+    }
+
+    pub fn base(&self) -> Option<&Arc<[u32]>> {
+        self.base.as_ref()
     }
 }

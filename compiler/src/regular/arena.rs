@@ -44,8 +44,10 @@ pub(super) enum Node {
     Ahead(Id),
     /// The operand is what remains of a language that all the text so far must be in.
     Behind(Id),
-    /// A whole terminal in which `Ahead` and `Behind` occur.
+    /// An operand of a Boolean operator in which `Ahead` and `Behind` occur: they look at all of the terminal.
     Scope(Id),
+    /// A whole terminal in which `Ahead` and `Behind` occur: they look no further.
+    Unit(Id),
 }
 
 /// An expression taken apart, for those who match on its shape.
@@ -69,8 +71,16 @@ impl Flags {
     pub(super) const LOOKS: u8 = 4;
     /// Contains `Accept`.
     pub(super) const TAGGED: u8 = 8;
-    /// Contains a count beyond the saturation bound (or may: positions are asked).
+    /// Contains a count that saturation may change (or may contain one: positions are asked).
     pub(super) const COUNTS: u8 = 16;
+    /// Surely a finite language.
+    pub(super) const FINITE: u8 = 32;
+    /// Surely an infinite language.
+    pub(super) const INFINITE: u8 = 64;
+    /// Flags that pass from any part to the whole.
+    const SPREADING: u8 = Self::SEARCH | Self::LOOKS | Self::TAGGED | Self::COUNTS;
+    /// Flags that the whole has if all parts have them.
+    const SHARED: u8 = Self::NULLABLE | Self::FINITE;
 
     #[inline]
     pub(super) fn has(self, flag: u8) -> bool {
@@ -94,7 +104,7 @@ pub struct Arena {
     /// Hash keys of this process.
     keys: (u128, u128),
     pub(super) dfa: super::dfa::Tables,
-    pub(super) saturated: FxHashMap<Id, Id>,
+    pub(super) saturated: FxHashMap<(Id, super::Counts), super::Saturated>,
 }
 
 pub(super) type List = SmallVec<[Id; 8]>;
@@ -116,9 +126,9 @@ impl Arena {
             dfa: super::dfa::Tables::default(),
             saturated: FxHashMap::default(),
         };
-        arena.intern(Node::Empty, &[], Flags(0));
-        arena.intern(Node::Eps, &[], Flags(Flags::NULLABLE));
-        arena.intern(Node::Not(EMPTY), &[], Flags(Flags::NULLABLE));
+        arena.intern(Node::Empty, &[], Flags(Flags::FINITE));
+        arena.intern(Node::Eps, &[], Flags(Flags::NULLABLE | Flags::FINITE));
+        arena.intern(Node::Not(EMPTY), &[], Flags(Flags::NULLABLE | Flags::INFINITE));
         arena
     }
 
@@ -174,10 +184,7 @@ impl Arena {
     fn intern(&mut self, node: Node, kids: &[Id], flags: Flags) -> Id {
         let h = |id: Id| self.hashes[id as usize];
         // unions and intersections are sets: their operands' order is that of ids, which differs between arenas
-        let sum = |ids: &[Id]| {
-            ids.iter()
-                .fold(0u128, |acc, &i| acc.wrapping_add(self.mix(h(i), 77)))
-        };
+        let sum = |ids: &[Id]| ids.iter().fold(0u128, |acc, &i| acc.wrapping_add(self.mix(h(i), 77)));
         let hash = match node {
             Node::Empty => self.mix(1, 0),
             Node::Eps => self.mix(2, 0),
@@ -192,13 +199,12 @@ impl Arena {
             Node::Alt(_) => self.mix(5, sum(kids)),
             Node::And(_) => self.mix(6, sum(kids)),
             Node::Not(a) => self.mix(7, h(a)),
-            Node::Repeat(a, m, n) => {
-                self.mix(self.mix(8, h(a)), u128::from(m) << 32 | u128::from(n))
-            }
+            Node::Repeat(a, m, n) => self.mix(self.mix(8, h(a)), u128::from(m) << 32 | u128::from(n)),
             Node::Accept(p) => self.mix(9, u128::from(p)),
             Node::Ahead(a) => self.mix(10, h(a)),
             Node::Behind(a) => self.mix(11, h(a)),
             Node::Scope(a) => self.mix(12, h(a)),
+            Node::Unit(a) => self.mix(13, h(a)),
         };
         let same = |&id: &Id| match (self.nodes[id as usize], node) {
             (Node::Alt(k), Node::Alt(_)) | (Node::And(k), Node::And(_)) => self.list(k) == kids,
@@ -207,10 +213,7 @@ impl Arena {
         if let Some(&id) = self.table.find(hash as u64, same) {
             return id;
         }
-        let stored = Kids {
-            start: self.kids.len() as u32,
-            len: kids.len() as u32,
-        };
+        let stored = Kids { start: self.kids.len() as u32, len: kids.len() as u32 };
         let node = match node {
             Node::Alt(_) => Node::Alt(stored),
             Node::And(_) => Node::And(stored),
@@ -222,13 +225,29 @@ impl Arena {
         self.flags.push(flags);
         self.hashes.push(hash);
         let hashes = &self.hashes;
-        self.table
-            .insert_unique(hash as u64, id, |&i| hashes[i as usize] as u64);
+        self.table.insert_unique(hash as u64, id, |&i| hashes[i as usize] as u64);
         id
     }
 
     fn any_of(&self, ids: &[Id]) -> u8 {
         ids.iter().fold(0, |acc, &i| acc | self.flags[i as usize].0)
+    }
+
+    fn all_of(&self, ids: &[Id]) -> u8 {
+        ids.iter().fold(u8::MAX, |acc, &i| acc & self.flags[i as usize].0)
+    }
+
+    /// Flags of a union.
+    fn union_flags(&self, ids: &[Id]) -> Flags {
+        Flags((self.any_of(ids) & !Flags::FINITE) | (self.all_of(ids) & Flags::FINITE))
+    }
+
+    /// "This infinite language but for those finitely many texts", like any key but the declared ones: infinite,
+    /// which no search has to find out.
+    fn infinite_but_for_finitely_many(&self, ids: &[Id]) -> bool {
+        let excluded = |i: &Id| matches!(self.nodes[*i as usize], Node::Not(x) if self.flag(x, Flags::FINITE));
+        let kept: SmallVec<[Id; 2]> = ids.iter().copied().filter(|i| !excluded(i)).collect();
+        matches!(kept[..], [only] if self.flag(only, Flags::INFINITE) && !self.flag(only, Flags::LOOKS))
     }
 
     /// One byte of the set (those bytes of it that the vocabulary can spell).
@@ -242,7 +261,7 @@ impl Arena {
             sets.push(set);
             sets.len() as u32 - 1
         });
-        self.intern(Node::Class(id), &[], Flags(0))
+        self.intern(Node::Class(id), &[], Flags(Flags::FINITE))
     }
 
     pub fn byte(&mut self, b: u8) -> Id {
@@ -286,11 +305,7 @@ impl Arena {
                     && x == y
                     && !self.flag(x, Flags::LOOKS)
                 {
-                    let most = if b == UNBOUNDED || d == UNBOUNDED {
-                        UNBOUNDED
-                    } else {
-                        b.saturating_add(d)
-                    };
+                    let most = if b == UNBOUNDED || d == UNBOUNDED { UNBOUNDED } else { b.saturating_add(d) };
                     let joined = self.repeat(x, a.saturating_add(c).min(UNBOUNDED - 1), most);
                     return self.concat(joined, rest);
                 }
@@ -299,7 +314,10 @@ impl Arena {
             _ => {}
         }
         let (h, t) = (self.flags[head as usize].0, self.flags[tail as usize].0);
-        let flags = (h & t & Flags::NULLABLE) | ((h | t) & !Flags::NULLABLE);
+        let mut flags = (h & t & Flags::SHARED) | ((h | t) & Flags::SPREADING);
+        if (h | t) & Flags::INFINITE != 0 && flags & Flags::SEARCH == 0 {
+            flags |= Flags::INFINITE; // the other part is not empty
+        }
         self.intern(Node::Concat(head, tail), &[], Flags(flags))
     }
 
@@ -326,24 +344,25 @@ impl Arena {
         {
             return self.repeat(y, 0, UNBOUNDED);
         }
-        let mut flags = below.0 & !Flags::NULLABLE;
+        let mut flags = below.0 & (Flags::SPREADING | Flags::INFINITE);
+        if most != UNBOUNDED {
+            flags |= below.0 & Flags::FINITE;
+        } else if !below.has(Flags::SEARCH) {
+            flags |= Flags::INFINITE; // the body is neither empty nor the empty text
+        }
         if least == 0 || below.has(Flags::NULLABLE) {
             flags |= Flags::NULLABLE;
         }
-        if least > self.cap + 1 || (most != UNBOUNDED && most > self.cap + 1) {
+        if least > self.cap + 1 || (most != UNBOUNDED && most > super::SMALL) {
             flags |= Flags::COUNTS;
         }
         self.intern(Node::Repeat(x, least, most), &[], Flags(flags))
     }
 
-    /// The end of a terminal. `counts`: whether the position holds counts beyond the saturation bound.
+    /// The end of a terminal. `counts`: whether the position holds counts that saturation may change.
     pub fn accept(&mut self, position: u32, counts: bool) -> Id {
         let counts = if counts { Flags::COUNTS } else { 0 };
-        self.intern(
-            Node::Accept(position),
-            &[],
-            Flags(Flags::NULLABLE | Flags::TAGGED | counts),
-        )
+        self.intern(Node::Accept(position), &[], Flags(Flags::NULLABLE | Flags::TAGGED | counts))
     }
 
     pub fn alt2(&mut self, a: Id, b: Id) -> Id {
@@ -378,7 +397,7 @@ impl Arena {
             0 => EMPTY,
             1 => flat[0],
             _ => {
-                let flags = Flags(self.any_of(&flat));
+                let flags = self.union_flags(&flat);
                 self.intern(Node::Alt(Kids { start: 0, len: 0 }), &flat, flags)
             }
         }
@@ -462,11 +481,7 @@ impl Arena {
                 tails.push(group[at].2);
                 at += 1;
             }
-            let tail = if tails.len() == 1 {
-                tails[0]
-            } else {
-                deep(|| self.alt(&tails))
-            };
+            let tail = if tails.len() == 1 { tails[0] } else { deep(|| self.alt(&tails)) };
             by_head.push((head, tail));
         }
         let mut ranges: SmallVec<[(Id, Id, u32, u32); 8]> = SmallVec::new();
@@ -483,9 +498,7 @@ impl Arena {
         let mut merged: SmallVec<[(Id, Id, u32, u32); 8]> = SmallVec::new();
         for (tail, x, a, b) in ranges {
             match merged.last_mut() {
-                Some(m) if m.0 == tail && m.1 == x && a <= m.3.saturating_add(1) => {
-                    m.3 = m.3.max(b)
-                }
+                Some(m) if m.0 == tail && m.1 == x && a <= m.3.saturating_add(1) => m.3 = m.3.max(b),
                 _ => merged.push((tail, x, a, b)),
             }
         }
@@ -503,7 +516,7 @@ impl Arena {
             0 => EMPTY,
             1 => branches[0],
             _ => {
-                let flags = Flags(self.any_of(&branches));
+                let flags = self.union_flags(&branches);
                 self.intern(Node::Alt(Kids { start: 0, len: 0 }), &branches, flags)
             }
         }
@@ -541,8 +554,8 @@ impl Arena {
             }
             _ => {
                 let nullable = flat.iter().all(|&i| self.nullable(i));
-                let below = self.any_of(&flat) & !Flags::NULLABLE & !Flags::COUNTS;
-                let flags = below | Flags::SEARCH | u8::from(nullable);
+                let search = if self.infinite_but_for_finitely_many(&flat) { Flags::INFINITE } else { Flags::SEARCH };
+                let flags = (self.any_of(&flat) & Flags::LOOKS) | search | u8::from(nullable);
                 self.intern(Node::And(Kids { start: 0, len: 0 }), &flat, Flags(flags))
             }
         }
@@ -554,9 +567,7 @@ impl Arena {
             return y;
         }
         let f = self.flags[x as usize];
-        let flags = (f.0 & !Flags::NULLABLE & !Flags::COUNTS)
-            | Flags::SEARCH
-            | u8::from(!f.has(Flags::NULLABLE));
+        let flags = (f.0 & !Flags::NULLABLE & !Flags::COUNTS) | Flags::SEARCH | u8::from(!f.has(Flags::NULLABLE));
         self.intern(Node::Not(x), &[], Flags(flags))
     }
 
@@ -564,7 +575,7 @@ impl Arena {
         if x == EMPTY || x == TOP {
             return if x == TOP { EPS } else { EMPTY };
         }
-        let flags = self.flags[x as usize].0 | Flags::LOOKS | Flags::SEARCH;
+        let flags = (self.flags[x as usize].0 & Flags::NULLABLE) | Flags::LOOKS | Flags::SEARCH;
         self.intern(Node::Ahead(x), &[], Flags(flags))
     }
 
@@ -572,17 +583,26 @@ impl Arena {
         if x == EMPTY || x == TOP {
             return if x == TOP { EPS } else { EMPTY };
         }
-        let flags = self.flags[x as usize].0 | Flags::LOOKS | Flags::SEARCH;
+        let flags = (self.flags[x as usize].0 & Flags::NULLABLE) | Flags::LOOKS | Flags::SEARCH;
         self.intern(Node::Behind(x), &[], Flags(flags))
     }
 
-    /// A whole terminal: where `Ahead` and `Behind` inside it look no further.
+    /// An operand of a Boolean operator: its assertions become conditions on its own rest, as derivatives need it.
     pub fn scope(&mut self, x: Id) -> Id {
+        self.closed_over(x, Node::Scope(x))
+    }
+
+    /// A whole terminal: `Ahead` and `Behind` inside it look no further.
+    pub fn unit(&mut self, x: Id) -> Id {
+        self.closed_over(x, Node::Unit(x))
+    }
+
+    fn closed_over(&mut self, x: Id, node: Node) -> Id {
         if !self.flag(x, Flags::LOOKS) {
             return x;
         }
-        let flags = (self.flags[x as usize].0 & !Flags::LOOKS & !Flags::COUNTS) | Flags::SEARCH;
-        self.intern(Node::Scope(x), &[], Flags(flags))
+        let flags = (self.flags[x as usize].0 & Flags::NULLABLE) | Flags::SEARCH;
+        self.intern(node, &[], Flags(flags))
     }
 
     /// The positions whose `Accept` can be reached without another byte.
@@ -597,10 +617,7 @@ impl Arena {
                 }
             }
             Node::Concat(_, t) => deep(|| self.tags(t, out)), // the head is nullable, too
-            Node::Alt(k) => self
-                .list(k)
-                .iter()
-                .for_each(|&i| deep(|| self.tags(i, out))),
+            Node::Alt(k) => self.list(k).iter().for_each(|&i| deep(|| self.tags(i, out))),
             _ => {}
         }
     }
@@ -647,14 +664,14 @@ impl Arena {
         self.cap
     }
 
-    /// A repetition at the head: its body, its bounds, and what comes after it.
-    pub fn counted(&self, id: Id) -> Option<(Id, u32, u32, Id)> {
+    /// A repetition at the head: its body, its upper bound, and what comes after it.
+    pub fn counted(&self, id: Id) -> Option<(Id, u32, Id)> {
         let (head, rest) = match self.nodes[id as usize] {
             Node::Concat(head, rest) => (head, rest),
             _ => (id, EPS),
         };
         match self.nodes[head as usize] {
-            Node::Repeat(body, least, most) => Some((body, least, most, rest)),
+            Node::Repeat(body, _, most) => Some((body, most, rest)),
             _ => None,
         }
     }

@@ -37,12 +37,7 @@ impl ByteSet {
 
     #[inline]
     fn zip(self, o: ByteSet, f: impl Fn(u64, u64) -> u64) -> ByteSet {
-        ByteSet([
-            f(self.0[0], o.0[0]),
-            f(self.0[1], o.0[1]),
-            f(self.0[2], o.0[2]),
-            f(self.0[3], o.0[3]),
-        ])
+        ByteSet([f(self.0[0], o.0[0]), f(self.0[1], o.0[1]), f(self.0[2], o.0[2]), f(self.0[3], o.0[3])])
     }
 
     #[inline]

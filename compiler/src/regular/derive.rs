@@ -49,11 +49,7 @@ impl Overlay {
     fn close(self, arena: &mut Arena) -> Parts {
         let mut out = Parts::new();
         for (set, targets) in self.entries {
-            let target = if targets.len() == 1 {
-                targets[0]
-            } else {
-                arena.alt(&targets)
-            };
+            let target = if targets.len() == 1 { targets[0] } else { arena.alt(&targets) };
             push(&mut out, set, target);
         }
         out
@@ -75,9 +71,7 @@ impl Arena {
     /// The derivatives of an expression without `Ahead` or `Behind` outside scopes.
     pub(super) fn parts(&mut self, id: Id) -> Parts {
         match self.nodes[id as usize] {
-            Node::Empty | Node::Eps | Node::Accept(_) | Node::Ahead(_) | Node::Behind(_) => {
-                Parts::new()
-            }
+            Node::Empty | Node::Eps | Node::Accept(_) | Node::Ahead(_) | Node::Behind(_) => Parts::new(),
             Node::Class(s) => Parts::from_slice(&[(self.sets[s as usize], super::EPS)]),
             Node::Concat(h, t) => {
                 let mut parts = deep(|| self.parts(h));
@@ -92,10 +86,7 @@ impl Arena {
                     return after;
                 }
                 let mut all = Overlay::default();
-                parts
-                    .into_iter()
-                    .chain(after)
-                    .for_each(|(set, target)| all.add(set, target));
+                parts.into_iter().chain(after).for_each(|(set, target)| all.add(set, target));
                 all.close(self)
             }
             Node::Alt(k) => {
@@ -105,16 +96,12 @@ impl Arena {
                     let parts = match self.nodes[i as usize] {
                         // the branches of a trie, without recursion
                         Node::Concat(h, t) if matches!(self.nodes[h as usize], Node::Class(_)) => {
-                            let Node::Class(s) = self.nodes[h as usize] else {
-                                unreachable!()
-                            };
+                            let Node::Class(s) = self.nodes[h as usize] else { unreachable!() };
                             Parts::from_slice(&[(self.sets[s as usize], t)])
                         }
                         _ => deep(|| self.parts(i)),
                     };
-                    parts
-                        .into_iter()
-                        .for_each(|(set, target)| all.add(set, target));
+                    parts.into_iter().for_each(|(set, target)| all.add(set, target));
                 }
                 all.close(self)
             }
@@ -157,7 +144,8 @@ impl Arena {
                 }
                 parts
             }
-            Node::Scope(x) => self.scope_parts(x),
+            Node::Scope(x) => self.scope_parts(x, Arena::scope),
+            Node::Unit(x) => self.scope_parts(x, Arena::unit),
         }
     }
 

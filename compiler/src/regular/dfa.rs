@@ -70,9 +70,7 @@ impl Arena {
             }
         }
         if self.dfa.index.len() <= id as usize {
-            self.dfa
-                .index
-                .resize(self.len().max(id as usize + 1), UNKNOWN);
+            self.dfa.index.resize(self.len().max(id as usize + 1), UNKNOWN);
         }
         self.dfa.index[id as usize] = self.dfa.rows.len() as u32;
         self.dfa.rows.push(row);
@@ -83,10 +81,7 @@ impl Arena {
     pub fn first(&mut self, id: Id, budget: &mut Budget) -> Result<ByteSet> {
         let row = self.row(id, budget)?;
         let mut set = ByteSet::NONE;
-        row.iter()
-            .enumerate()
-            .filter(|(_, t)| **t != EMPTY)
-            .for_each(|(b, _)| set.insert(b as u8));
+        row.iter().enumerate().filter(|(_, t)| **t != EMPTY).for_each(|(b, _)| set.insert(b as u8));
         Ok(set)
     }
 
@@ -99,9 +94,7 @@ impl Arena {
             return Ok(known);
         }
         let answer = match self.nodes[id as usize] {
-            Node::Concat(h, t) => {
-                deep(|| Ok::<_, Error>(self.alive(h, budget)? && self.alive(t, budget)?))?
-            }
+            Node::Concat(h, t) => deep(|| Ok::<_, Error>(self.alive(h, budget)? && self.alive(t, budget)?))?,
             Node::Repeat(x, least, _) => least == 0 || deep(|| self.alive(x, budget))?,
             Node::Alt(k) => {
                 let kids: List = self.list(k).into();
@@ -132,10 +125,7 @@ impl Arena {
                 if visited.insert(id, ()).is_none() {
                     if visited.len() > SEARCH_LIMIT {
                         let limit = SEARCH_LIMIT as u64;
-                        return Err(Error::Limit {
-                            which: "residuals in one emptiness search",
-                            limit,
-                        });
+                        return Err(Error::Limit { which: "residuals in one emptiness search", limit });
                     }
                     budget.spend(16)?;
                     let mut targets: Vec<Id> = Vec::new();
@@ -165,7 +155,7 @@ impl Arena {
                     path.pop();
                 }
                 Some(t) => match self.nodes[t as usize] {
-                    Node::And(_) | Node::Not(_) | Node::Scope(_) => match self.dfa.alive.get(&t) {
+                    Node::And(_) | Node::Not(_) | Node::Scope(_) | Node::Unit(_) => match self.dfa.alive.get(&t) {
                         Some(false) => {}
                         _ => enter = Some(t),
                     },

@@ -54,6 +54,10 @@ impl Arena {
                 let a = go(self, a);
                 self.scope(a)
             }
+            Node::Unit(a) => {
+                let a = go(self, a);
+                self.unit(a)
+            }
         };
         done.insert(id, here);
         here

@@ -15,8 +15,8 @@ use crate::deep;
 use crate::ir::UNBOUNDED;
 
 impl Arena {
-    /// Derivatives of the scope of `x`.
-    pub(super) fn scope_parts(&mut self, x: Id) -> Parts {
+    /// Derivatives of `x` closed over by `close`.
+    pub(super) fn scope_parts(&mut self, x: Id, close: fn(&mut Arena, Id) -> Id) -> Parts {
         let mut sets = Vec::new();
         self.sets_below(x, &mut sets, &mut FxHashMap::default());
         sets.sort_unstable();
@@ -26,7 +26,7 @@ impl Arena {
             let byte = class.iter().next().expect("a class has a byte");
             let mut memo = FxHashMap::default();
             let residual = self.derive_in_scope(x, EPS, byte, &mut memo);
-            let residual = self.scope(residual);
+            let residual = close(self, residual);
             if residual == EMPTY {
                 continue;
             }
@@ -50,15 +50,8 @@ impl Arena {
                 deep(|| self.sets_below(a, out, seen));
                 deep(|| self.sets_below(b, out, seen));
             }
-            Node::Alt(k) | Node::And(k) => self
-                .list(k)
-                .iter()
-                .for_each(|&i| deep(|| self.sets_below(i, out, seen))),
-            Node::Not(a)
-            | Node::Repeat(a, ..)
-            | Node::Ahead(a)
-            | Node::Behind(a)
-            | Node::Scope(a) => {
+            Node::Alt(k) | Node::And(k) => self.list(k).iter().for_each(|&i| deep(|| self.sets_below(i, out, seen))),
+            Node::Not(a) | Node::Repeat(a, ..) | Node::Ahead(a) | Node::Behind(a) | Node::Scope(a) | Node::Unit(a) => {
                 deep(|| self.sets_below(a, out, seen));
             }
         }
@@ -71,37 +64,35 @@ impl Arena {
                 let rest = self.concat(b, k);
                 let first = deep(|| self.derive_in_scope(a, rest, byte, shifts));
                 let mut all = List::from_slice(&[first]);
-                for condition in self.empty_under(a) {
-                    let ahead = deep(|| self.derive_in_scope(condition, EPS, byte, shifts));
+                let conditions = self.empty_under(a);
+                if !conditions.is_empty() {
                     let after = deep(|| self.derive_in_scope(b, k, byte, shifts));
-                    let both = self.conjunction(ahead, after);
-                    all.push(both);
+                    for condition in conditions {
+                        let ahead = deep(|| self.derive_in_scope(condition, EPS, byte, shifts));
+                        all.push(self.conjunction(ahead, after));
+                    }
                 }
                 self.alt(&all)
             }
             Node::Alt(kids) => {
                 let kids: List = self.list(kids).into();
-                let all: List = kids
-                    .into_iter()
-                    .map(|i| deep(|| self.derive_in_scope(i, k, byte, shifts)))
-                    .collect();
+                let all: List = kids.into_iter().map(|i| deep(|| self.derive_in_scope(i, k, byte, shifts))).collect();
                 self.alt(&all)
             }
             Node::Repeat(body, least, most) if self.flag(body, Flags::LOOKS) => {
                 let fewer = if most == UNBOUNDED { most } else { most - 1 };
                 let again = self.repeat(body, least.saturating_sub(1), fewer);
                 let rest = self.concat(again, k);
-                let mut all =
-                    List::from_slice(&[deep(|| self.derive_in_scope(body, rest, byte, shifts))]);
-                if least > 1 {
-                    // iterations that match the empty text here count, under their condition
-                    for condition in self.empty_under(body) {
-                        let again = self.repeat(body, 0, fewer);
-                        let rest = self.concat(again, k);
+                let mut all = List::from_slice(&[deep(|| self.derive_in_scope(body, rest, byte, shifts))]);
+                // iterations that match the empty text here count, under their condition
+                let conditions = if least > 1 { self.empty_under(body) } else { SmallVec::new() };
+                if !conditions.is_empty() {
+                    let again = self.repeat(body, 0, fewer);
+                    let rest = self.concat(again, k);
+                    let after = deep(|| self.derive_in_scope(body, rest, byte, shifts));
+                    for condition in conditions {
                         let ahead = deep(|| self.derive_in_scope(condition, EPS, byte, shifts));
-                        let after = deep(|| self.derive_in_scope(body, rest, byte, shifts));
-                        let both = self.conjunction(ahead, after);
-                        all.push(both);
+                        all.push(self.conjunction(ahead, after));
                     }
                 }
                 self.alt(&all)
@@ -109,11 +100,7 @@ impl Arena {
             Node::Ahead(_) | Node::Behind(_) => EMPTY,
             _ => {
                 // `x` itself has no assertion outside its own scopes
-                let hit = self
-                    .parts(x)
-                    .into_iter()
-                    .find(|(set, _)| set.contains(byte))
-                    .map_or(EMPTY, |(_, t)| t);
+                let hit = self.parts(x).into_iter().find(|(set, _)| set.contains(byte)).map_or(EMPTY, |(_, t)| t);
                 if hit == EMPTY {
                     return EMPTY;
                 }
@@ -132,11 +119,7 @@ impl Arena {
     /// The conditions (on the whole rest) under any one of which `x` matches the empty text here.
     fn empty_under(&mut self, x: Id) -> SmallVec<[Id; 2]> {
         if !self.flag(x, Flags::LOOKS) {
-            return if self.nullable(x) {
-                SmallVec::from_slice(&[TOP])
-            } else {
-                SmallVec::new()
-            };
+            return if self.nullable(x) { SmallVec::from_slice(&[TOP]) } else { SmallVec::new() };
         }
         match self.nodes[x as usize] {
             Node::Ahead(b) => SmallVec::from_slice(&[b]),
@@ -193,18 +176,12 @@ impl Arena {
             }
             Node::Alt(k) => {
                 let kids: List = self.list(k).into();
-                let kids: List = kids
-                    .into_iter()
-                    .map(|i| deep(|| self.shift(i, byte, memo)))
-                    .collect();
+                let kids: List = kids.into_iter().map(|i| deep(|| self.shift(i, byte, memo))).collect();
                 self.alt(&kids)
             }
             Node::And(k) => {
                 let kids: List = self.list(k).into();
-                let kids: List = kids
-                    .into_iter()
-                    .map(|i| deep(|| self.shift(i, byte, memo)))
-                    .collect();
+                let kids: List = kids.into_iter().map(|i| deep(|| self.shift(i, byte, memo))).collect();
                 self.and(&kids)
             }
             Node::Not(a) => {
@@ -225,11 +202,7 @@ impl Arena {
             }
             Node::Behind(d) => {
                 let d = self.scope(d);
-                let next = self
-                    .parts(d)
-                    .into_iter()
-                    .find(|(set, _)| set.contains(byte))
-                    .map_or(EMPTY, |(_, t)| t);
+                let next = self.parts(d).into_iter().find(|(set, _)| set.contains(byte)).map_or(EMPTY, |(_, t)| t);
                 self.behind(next)
             }
             _ => x,
@@ -239,12 +212,11 @@ impl Arena {
     }
 
     fn holds_behind(&self, x: Id) -> bool {
-        // scopes hide the flag; only they, and what Boolean operators hold, need a look inside
+        // scopes hide the flag; only they, and what Boolean operators hold, need a look inside (a terminal inside
+        // this one has a beginning of its own)
         match self.nodes[x as usize] {
             Node::Scope(_) => true,
-            Node::And(k) | Node::Alt(k) => {
-                self.list(k).iter().any(|&i| deep(|| self.holds_behind(i)))
-            }
+            Node::And(k) | Node::Alt(k) => self.list(k).iter().any(|&i| deep(|| self.holds_behind(i))),
             Node::Not(a) | Node::Repeat(a, ..) => deep(|| self.holds_behind(a)),
             Node::Concat(a, b) => deep(|| self.holds_behind(a)) || deep(|| self.holds_behind(b)),
             _ => false,

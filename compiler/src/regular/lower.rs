@@ -15,20 +15,12 @@ pub type Lowered = Vec<Option<Id>>;
 
 impl Arena {
     /// The language of a regular grammar expression. Assertions in it are left open: see [`Arena::scope`].
-    pub fn lower(
-        &mut self,
-        ir: &Ir,
-        node: NodeId,
-        done: &mut Lowered,
-        budget: &mut Budget,
-    ) -> Result<Id> {
+    pub fn lower(&mut self, ir: &Ir, node: NodeId, done: &mut Lowered, budget: &mut Budget) -> Result<Id> {
         if let Some(id) = done[node as usize] {
             return Ok(id);
         }
         budget.spend(1)?;
-        let mut go = |arena: &mut Arena, n: NodeId, budget: &mut Budget| {
-            deep(|| arena.lower(ir, n, done, budget))
-        };
+        let mut go = |arena: &mut Arena, n: NodeId, budget: &mut Budget| deep(|| arena.lower(ir, n, done, budget));
         let id = match &ir.nodes[node as usize] {
             Node::Nothing => EMPTY,
             Node::Literal(text) => {
@@ -45,10 +37,7 @@ impl Arena {
                 for &o in os {
                     parts.push(go(self, o, budget)?);
                 }
-                parts
-                    .into_iter()
-                    .rev()
-                    .fold(EPS, |rest, x| self.concat(x, rest))
+                parts.into_iter().rev().fold(EPS, |rest, x| self.concat(x, rest))
             }
             Node::Alt(os) => {
                 let mut parts = Vec::with_capacity(os.len());
@@ -84,7 +73,7 @@ impl Arena {
             }
             Node::Terminal(o) => {
                 let x = go(self, *o, budget)?;
-                self.scope(x)
+                self.unit(x)
             }
             Node::Call(rule) => go(self, ir.body(*rule), budget)?,
             Node::Words(texts) => {
@@ -129,11 +118,7 @@ impl Arena {
             [only] => return self.literal(&only[at..]),
             [first, .., last] => (first, last),
         };
-        let common = first[at..]
-            .iter()
-            .zip(&last[at..])
-            .take_while(|(a, b)| a == b)
-            .count();
+        let common = first[at..].iter().zip(&last[at..]).take_while(|(a, b)| a == b).count();
         let from = at + common;
         let mut branches: SmallVec<[(ByteSet, Id); 8]> = SmallVec::new();
         let mut rest = texts;

@@ -15,3 +15,4 @@ mod saturate;
 pub use arena::{Arena, EMPTY, EPS, Expr, Id, TOP};
 pub use byteset::ByteSet;
 pub use lower::Lowered;
+pub use saturate::{Counts, SMALL, Saturated, saturated_bounds};

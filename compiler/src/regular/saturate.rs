@@ -1,50 +1,77 @@
-//! Counts that no single token can tell apart.
+//! Counts that a token cannot tell apart.
 //!
-//! A token of at most `cap` bytes completes at most `cap` iterations of a body that takes a byte at least. So a
-//! lower bound beyond `cap` cannot be met within it, nor an upper bound beyond `cap` be hit: all such bounds give
-//! the same mask. Masks are computed for, and cached by, the saturated residual.
+//! A token of at most `n` bytes completes at most `n` iterations of a body that takes a byte at least. So it cannot
+//! meet a lower bound beyond `n`, nor hit an upper one: as far as it can see, such bounds are all alike.
+//!
+//! * [`Counts::Exact`]: `n` is the longest token, so the mask is that of the saturated form.
+//! * [`Counts::Loose`]: all upper bounds beyond a small number are dropped. The mask is right for the tokens that are
+//!   no longer than the least bound dropped, and only too wide for others, which can then be tried one by one: the
+//!   states of a counter share one mask but for these.
 
 use super::arena::{Arena, Flags, Id, List, Node};
 use crate::deep;
 use crate::ir::UNBOUNDED;
 
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Counts {
+    Exact,
+    Loose,
+}
+
+/// Upper bounds up to this are never dropped.
+pub const SMALL: u32 = 8;
+
+/// A saturated form and the least upper bound that was dropped loosely (`UNBOUNDED`: none).
+pub type Saturated = (u32, u32);
+
+/// Bounds of a repetition in saturated form; `cap`: the bytes of the longest token.
+pub fn saturated_bounds(least: u32, most: u32, cap: u32, counts: Counts) -> (u32, u32, u32) {
+    let least = least.min(cap + 1);
+    match counts {
+        _ if most == UNBOUNDED || most > cap + 1 => (least, UNBOUNDED, UNBOUNDED),
+        Counts::Loose if most > SMALL => (least, UNBOUNDED, most),
+        _ => (least, most, UNBOUNDED),
+    }
+}
+
 impl Arena {
-    /// The saturated form: equal to the expression as far as one token can see. `position` saturates the
-    /// position of an `Accept`, saying too whether it still holds a large count (it never does).
-    pub fn saturate(&mut self, id: Id, position: &mut dyn FnMut(u32) -> u32) -> Id {
+    /// The saturated form. `position` saturates the position of an `Accept`.
+    pub fn saturate(&mut self, id: Id, counts: Counts, position: &mut dyn FnMut(u32) -> Saturated) -> Saturated {
         if !self.flag(id, Flags::COUNTS) {
-            return id;
+            return (id, UNBOUNDED);
         }
-        if let Some(&done) = self.saturated.get(&id) {
+        if let Some(&done) = self.saturated.get(&(id, counts)) {
             return done;
         }
         let out = match self.nodes[id as usize] {
             Node::Concat(a, b) => {
-                let (a, b) = deep(|| (self.saturate(a, position), self.saturate(b, position)));
-                self.concat(a, b)
+                let (a, b) = deep(|| (self.saturate(a, counts, position), self.saturate(b, counts, position)));
+                (self.concat(a.0, b.0), a.1.min(b.1))
             }
             Node::Alt(k) => {
-                let kids: List = self.list(k).into();
-                let kids: List = kids
-                    .into_iter()
-                    .map(|i| deep(|| self.saturate(i, position)))
-                    .collect();
-                self.alt(&kids)
+                let mut dropped = UNBOUNDED;
+                let mut kids: List = self.list(k).into();
+                for kid in &mut kids {
+                    let (x, d) = deep(|| self.saturate(*kid, counts, position));
+                    *kid = x;
+                    dropped = dropped.min(d);
+                }
+                (self.alt(&kids), dropped)
             }
             // not below Boolean operators: whether an intersection is empty depends on the exact counts
             Node::Repeat(x, least, most) if !self.nullable(x) => {
-                let x = deep(|| self.saturate(x, position));
-                let beyond = self.cap + 1;
-                self.repeat(
-                    x,
-                    least.min(beyond),
-                    if most > beyond { UNBOUNDED } else { most },
-                )
+                let (x, inner) = deep(|| self.saturate(x, counts, position));
+                let (least, most, dropped) = saturated_bounds(least, most, self.cap, counts);
+                (self.repeat(x, least, most), dropped.min(inner))
             }
-            Node::Accept(p) => self.accept(position(p), false),
-            _ => id,
+            Node::Accept(p) => {
+                let (p, dropped) = position(p);
+                // what an exact form keeps, a loose one may still drop
+                (self.accept(p, counts == Counts::Exact), dropped)
+            }
+            _ => (id, UNBOUNDED),
         };
-        self.saturated.insert(id, out);
+        self.saturated.insert((id, counts), out);
         out
     }
 }

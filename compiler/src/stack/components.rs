@@ -20,11 +20,7 @@ pub fn components(edges: &[Vec<RuleId>]) -> Components {
     let mut low = vec![0u32; n];
     let mut on_stack = vec![false; n];
     let mut stack: Vec<RuleId> = Vec::new();
-    let mut out = Components {
-        order: Vec::with_capacity(n),
-        of: vec![0; n],
-        recursive: vec![false; n],
-    };
+    let mut out = Components { order: Vec::with_capacity(n), of: vec![0; n], recursive: vec![false; n] };
     let mut next = 0;
     let mut count = 0;
     for root in 0..n {
@@ -55,10 +51,7 @@ pub fn components(edges: &[Vec<RuleId>]) -> Components {
                 low[parent] = low[parent].min(low[v]);
             }
             if low[v] == index[v] {
-                let from = stack
-                    .iter()
-                    .rposition(|&r| r as usize == v)
-                    .expect("the root is on the stack");
+                let from = stack.iter().rposition(|&r| r as usize == v).expect("the root is on the stack");
                 let alone = stack.len() - from == 1;
                 for r in stack.split_off(from) {
                     on_stack[r as usize] = false;

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 
 use super::position::PosId;
 use crate::deep;
-use crate::ir::RuleId;
+use crate::ir::{RuleId, UNBOUNDED};
+use crate::regular::{Counts, Saturated};
 
 /// Id of an interned continuation.
 pub type Stack = u32;
@@ -32,7 +33,7 @@ pub struct Continuations {
     ids: FxHashMap<Box<[Frame]>, Stack>,
     unions: FxHashMap<(Stack, Stack), Stack>,
     /// Truncated and saturated forms by depth.
-    cut: FxHashMap<(Stack, u32), Stack>,
+    cut: FxHashMap<(Stack, u32, Counts), (Stack, u32)>,
     size: usize,
 }
 
@@ -110,35 +111,33 @@ impl Continuations {
         u
     }
 
-    /// The topmost `depth` frames of every stack, their positions mapped by `position`.
+    /// The topmost `depth` frames of every stack, their positions saturated by `position`, and the least bound
+    /// that this dropped.
     pub fn truncate(
         &mut self,
         k: Stack,
         depth: u32,
-        position: &mut dyn FnMut(PosId) -> PosId,
-    ) -> Stack {
+        counts: Counts,
+        position: &mut dyn FnMut(PosId) -> Saturated,
+    ) -> (Stack, u32) {
         if depth == 0 || k == ANY {
-            return ANY;
+            return (ANY, UNBOUNDED);
         }
-        if let Some(&t) = self.cut.get(&(k, depth)) {
+        if let Some(&t) = self.cut.get(&(k, depth, counts)) {
             return t;
         }
-        let frames: Vec<Frame> = self.frames[k as usize].to_vec();
-        let mut out = Vec::with_capacity(frames.len());
-        for f in frames {
-            let below = if self.is_bottom(f) {
-                f.below
-            } else {
-                deep(|| self.truncate(f.below, depth - 1, position))
-            };
-            out.push(Frame {
-                callee: f.callee,
-                back: position(f.back),
-                below,
-            });
+        let mut frames: Vec<Frame> = self.frames[k as usize].to_vec();
+        let mut dropped = UNBOUNDED;
+        for f in &mut frames {
+            if !self.is_bottom(*f) {
+                let below = deep(|| self.truncate(f.below, depth - 1, counts, position));
+                let back = position(f.back);
+                (f.below, f.back) = (below.0, back.0);
+                dropped = dropped.min(below.1).min(back.1);
+            }
         }
-        let t = self.of_frames(out);
-        self.cut.insert((k, depth), t);
+        let t = (self.of_frames(frames), dropped);
+        self.cut.insert((k, depth, counts), t);
         t
     }
 
@@ -148,26 +147,15 @@ impl Continuations {
     }
 
     /// Copies a continuation of another table into this one.
-    pub fn import(
-        &mut self,
-        from: &Continuations,
-        k: Stack,
-        done: &mut FxHashMap<Stack, Stack>,
-    ) -> Stack {
+    pub fn import(&mut self, from: &Continuations, k: Stack, done: &mut FxHashMap<Stack, Stack>) -> Stack {
         if k == ANY {
             return ANY;
         }
         if let Some(&id) = done.get(&k) {
             return id;
         }
-        let frames: Vec<Frame> = from
-            .frames(k)
-            .iter()
-            .map(|f| Frame {
-                below: deep(|| self.import(from, f.below, done)),
-                ..*f
-            })
-            .collect();
+        let frames: Vec<Frame> =
+            from.frames(k).iter().map(|f| Frame { below: deep(|| self.import(from, f.below, done)), ..*f }).collect();
         let id = self.of_frames(frames);
         done.insert(k, id);
         id

@@ -1,12 +1,10 @@
 //! What a vocabulary makes of a grammar: which expressions can be completed at all, which are nullable, and which
 //! rules are left-recursive.
 
-use smallvec::SmallVec;
-
 use super::components::{Components, components};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::ir::{Ir, Node, NodeId, RuleId, UNBOUNDED};
+use crate::ir::{Ir, Node, NodeId, RuleId};
 use crate::regular::{Arena, EMPTY};
 
 /// Facts about a grammar's expressions and rules, given the bytes that the vocabulary can spell.
@@ -31,14 +29,11 @@ impl Analysis {
         let productive = least_fixpoint(ir, &bases.productive);
         let nullable = least_fixpoint(ir, &bases.nullable);
         if !productive[ir.body(ir.start()) as usize] {
-            return Err(Error::Unsatisfiable(
-                "the grammar describes no text that the vocabulary can spell".into(),
-            ));
+            return Err(Error::Unsatisfiable("the grammar describes no text that the vocabulary can spell".into()));
         }
         bases.productive.clear();
-        let edges: Vec<Vec<RuleId>> = (0..ir.rules.len())
-            .map(|r| left_calls(ir, ir.body(r as RuleId), &nullable, &productive))
-            .collect();
+        let edges: Vec<Vec<RuleId>> =
+            (0..ir.rules.len()).map(|r| left_calls(ir, ir.body(r as RuleId), &nullable, &productive)).collect();
         let corners = components(&edges);
         let mut members = vec![Vec::new(); ir.rules.len()];
         for &rule in &corners.order {
@@ -46,12 +41,7 @@ impl Analysis {
                 members[corners.of[rule as usize] as usize].push(rule);
             }
         }
-        Ok(Analysis {
-            productive,
-            nullable,
-            corners,
-            members,
-        })
+        Ok(Analysis { productive, nullable, corners, members })
     }
 
     pub fn left_recursive(&self, rule: RuleId) -> bool {
@@ -69,9 +59,6 @@ impl Analysis {
     }
 }
 
-/// How deep the structural tests look: sub-expressions are shared, so that deep looks could be exponential.
-const SHALLOW: u32 = 6;
-
 /// Where the fixpoints start: expressions whose answer does not depend on rules.
 struct Bases {
     productive: Vec<Option<bool>>,
@@ -79,17 +66,9 @@ struct Bases {
 }
 
 impl Bases {
-    fn find(
-        ir: &Ir,
-        arena: &mut Arena,
-        lowered: &mut crate::regular::Lowered,
-        budget: &mut Budget,
-    ) -> Result<Bases> {
+    fn find(ir: &Ir, arena: &mut Arena, lowered: &mut crate::regular::Lowered, budget: &mut Budget) -> Result<Bases> {
         let n = ir.nodes.len();
-        let mut out = Bases {
-            productive: vec![None; n],
-            nullable: vec![None; n],
-        };
+        let mut out = Bases { productive: vec![None; n], nullable: vec![None; n] };
         // only what can be reached outside Boolean operators and assertions is asked for
         let mut needed = vec![false; n];
         let mut todo: Vec<NodeId> = ir.rules.clone();
@@ -116,13 +95,8 @@ impl Bases {
                 Node::Nothing => (false, false),
                 Node::Literal(text) => (text.iter().all(|b| arena.spells(*b)), text.is_empty()),
                 Node::Bytes(set) => (arena.class(*set) != EMPTY, false),
-                Node::Codepoints(ranges) if !needed[i] || ranges.is_empty() => {
-                    (!ranges.is_empty(), false)
-                }
-                Node::Codepoints(_) => (
-                    arena.lower(ir, i as NodeId, lowered, budget)? != EMPTY,
-                    false,
-                ),
+                Node::Codepoints(ranges) if !needed[i] || ranges.is_empty() => (!ranges.is_empty(), false),
+                Node::Codepoints(_) => (arena.lower(ir, i as NodeId, lowered, budget)? != EMPTY, false),
                 Node::Words(texts) => (
                     texts.iter().any(|t| t.iter().all(|b| arena.spells(*b))),
                     texts.first().is_some_and(|t| t.is_empty()),
@@ -134,76 +108,11 @@ impl Bases {
         }
         for id in searched {
             let x = arena.lower(ir, id, lowered, budget)?;
-            let x = arena.scope(x);
+            let x = arena.unit(x);
             out.nullable[id as usize] = Some(arena.nullable(x));
-            out.productive[id as usize] =
-                Some(out.surely_infinite(ir, id) || arena.alive(x, budget)?);
+            out.productive[id as usize] = Some(arena.alive(x, budget)?);
         }
         Ok(out)
-    }
-
-    /// "Anything of this infinite language but those finitely many": not empty, without a search. This is how
-    /// "any key but the declared ones" reads, in most objects of most schemas.
-    fn surely_infinite(&self, ir: &Ir, id: NodeId) -> bool {
-        let Node::Both(operands) = &ir.nodes[id as usize] else {
-            return false;
-        };
-        let (excluded, kept): (SmallVec<[NodeId; 4]>, SmallVec<[NodeId; 4]>) = operands
-            .iter()
-            .copied()
-            .partition(|o| matches!(ir.nodes[*o as usize], Node::Complement(_)));
-        let finite = |o: &NodeId| match &ir.nodes[*o as usize] {
-            Node::Complement(x) => {
-                matches!(ir.nodes[*x as usize], Node::Words(_) | Node::Literal(_))
-            }
-            _ => false,
-        };
-        excluded.iter().all(finite) && kept.len() == 1 && self.plainly_infinite(ir, kept[0], 0)
-    }
-
-    /// Structurally infinite: every part is productive and one is an unbounded repetition.
-    fn plainly_infinite(&self, ir: &Ir, id: NodeId, depth: u32) -> bool {
-        match &ir.nodes[id as usize] {
-            _ if depth > SHALLOW => false,
-            Node::Terminal(x) => self.plainly_infinite(ir, *x, depth + 1),
-            Node::Seq(os) => {
-                os.iter()
-                    .all(|&o| self.plainly_productive(ir, o, depth + 1))
-                    && os.iter().any(|&o| self.plainly_infinite(ir, o, depth + 1))
-            }
-            Node::Alt(os) => os.iter().any(|&o| self.plainly_infinite(ir, o, depth + 1)),
-            Node::Repeat(x, _, UNBOUNDED) => {
-                self.plainly_productive(ir, *x, depth + 1) && self.takes_a_byte(ir, *x, depth + 1)
-            }
-            _ => false,
-        }
-    }
-
-    fn plainly_productive(&self, ir: &Ir, id: NodeId, depth: u32) -> bool {
-        match &ir.nodes[id as usize] {
-            _ if depth > SHALLOW => false,
-            Node::Terminal(x) => self.plainly_productive(ir, *x, depth + 1),
-            Node::Seq(os) => os
-                .iter()
-                .all(|&o| self.plainly_productive(ir, o, depth + 1)),
-            Node::Alt(os) => os
-                .iter()
-                .any(|&o| self.plainly_productive(ir, o, depth + 1)),
-            Node::Repeat(x, least, _) => *least == 0 || self.plainly_productive(ir, *x, depth + 1),
-            _ => self.productive[id as usize] == Some(true),
-        }
-    }
-
-    fn takes_a_byte(&self, ir: &Ir, id: NodeId, depth: u32) -> bool {
-        match &ir.nodes[id as usize] {
-            _ if depth > SHALLOW => false,
-            Node::Terminal(x) => self.takes_a_byte(ir, *x, depth + 1),
-            Node::Seq(os) | Node::Alt(os) => os.iter().any(|&o| {
-                self.takes_a_byte(ir, o, depth + 1) && self.plainly_productive(ir, o, depth + 1)
-            }),
-            Node::Repeat(x, _, most) => *most > 0 && self.takes_a_byte(ir, *x, depth + 1),
-            _ => self.nullable[id as usize] == Some(false),
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::ir::{NodeId, RuleId, UNBOUNDED};
+use crate::regular::{Counts, SMALL, Saturated, saturated_bounds};
 
 pub type PosId = u32;
 
@@ -29,10 +30,10 @@ pub struct Positions {
     list: Vec<Pos>,
     /// The rule whose end the list leads to.
     rules: Vec<RuleId>,
-    /// Whether a count beyond the saturation bound occurs.
+    /// Whether a count occurs that saturation may change.
     counts: Vec<bool>,
     ids: FxHashMap<Pos, PosId>,
-    saturated: FxHashMap<PosId, PosId>,
+    saturated: FxHashMap<(PosId, Counts), Saturated>,
     cap: u32,
 }
 
@@ -74,12 +75,9 @@ impl Positions {
             Pos::Bottom => (RuleId::MAX, false),
             Pos::End(rule) => (rule, false),
             Pos::Then(_, next) => (self.rule(next), self.counts(next)),
-            Pos::Again {
-                least, most, next, ..
-            } => (
-                self.rule(next),
-                self.counts(next) || self.beyond(least, most),
-            ),
+            Pos::Again { least, most, next, .. } => {
+                (self.rule(next), self.counts(next) || least > self.cap + 1 || (most != UNBOUNDED && most > SMALL))
+            }
         };
         let id = self.list.len() as PosId;
         self.list.push(pos);
@@ -89,17 +87,13 @@ impl Positions {
         id
     }
 
-    fn beyond(&self, least: u32, most: u32) -> bool {
-        least > self.cap + 1 || (most != UNBOUNDED && most > self.cap + 1)
-    }
-
-    /// The position with counts that no single token can tell apart made equal (bodies take a byte at least:
-    /// iterations of a nullable body are not counted).
-    pub fn saturate(&mut self, p: PosId) -> PosId {
+    /// The position with counts saturated as [`Counts`] says (bodies take a byte at least: iterations of a
+    /// nullable body are not counted), and the least bound dropped.
+    pub fn saturate(&mut self, p: PosId, counts: Counts) -> Saturated {
         if !self.counts(p) {
-            return p;
+            return (p, UNBOUNDED);
         }
-        if let Some(&s) = self.saturated.get(&p) {
+        if let Some(&s) = self.saturated.get(&(p, counts)) {
             return s;
         }
         // lists are as long as rules are: down to where nothing changes, then up again
@@ -112,21 +106,19 @@ impl Positions {
                 Pos::Bottom | Pos::End(_) => unreachable!("an end holds no counts"),
             };
         }
+        let mut least_dropped = UNBOUNDED;
         for pos in path.into_iter().rev() {
             at = self.intern(match pos {
                 Pos::Then(node, _) => Pos::Then(node, at),
-                Pos::Again {
-                    body, least, most, ..
-                } => Pos::Again {
-                    body,
-                    least: least.min(self.cap + 1),
-                    most: if most > self.cap + 1 { UNBOUNDED } else { most },
-                    next: at,
-                },
+                Pos::Again { body, least, most, .. } => {
+                    let (least, most, dropped) = saturated_bounds(least, most, self.cap, counts);
+                    least_dropped = least_dropped.min(dropped);
+                    Pos::Again { body, least, most, next: at }
+                }
                 Pos::Bottom | Pos::End(_) => unreachable!("an end holds no counts"),
             });
         }
-        self.saturated.insert(p, at);
-        at
+        self.saturated.insert((p, counts), (at, least_dropped));
+        (at, least_dropped)
     }
 }

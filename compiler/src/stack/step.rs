@@ -13,7 +13,7 @@ use super::table::Table;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::{Ir, Node, RuleId, UNBOUNDED};
-use crate::regular::{Arena, EMPTY, EPS, Id, Lowered};
+use crate::regular::{Arena, Counts, EMPTY, EPS, Id, Lowered};
 
 /// A residual of the current terminal (ending in `Accept`s) and what follows the rule it stands in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -98,16 +98,8 @@ impl Machine {
     /// The kernel before the first byte.
     pub fn start(&mut self) -> Heads {
         let rule = self.ir.start();
-        let callee = if self.analysis.left_recursive(rule) {
-            rule
-        } else {
-            NO_CALLEE
-        };
-        let stack = self.stacks.push(Frame {
-            callee,
-            back: BOTTOM,
-            below: ANY,
-        });
+        let callee = if self.analysis.left_recursive(rule) { rule } else { NO_CALLEE };
+        let stack = self.stacks.push(Frame { callee, back: BOTTOM, below: ANY });
         let end = self.positions.intern(Pos::End(rule));
         let first = self.positions.intern(Pos::Then(self.ir.body(rule), end));
         let rest = self.accept(first);
@@ -164,11 +156,8 @@ impl Machine {
         if let Some(e) = self.entries.get(&rule) {
             return Ok(e.clone());
         }
-        let members: Vec<RuleId> = if self.analysis.left_recursive(rule) {
-            self.analysis.members(rule).to_vec()
-        } else {
-            vec![rule]
-        };
+        let members: Vec<RuleId> =
+            if self.analysis.left_recursive(rule) { self.analysis.members(rule).to_vec() } else { vec![rule] };
         let component = self.analysis.component(rule);
         let mut all = Expansion::default();
         let mut directs: Vec<Id> = Vec::new();
@@ -178,9 +167,7 @@ impl Machine {
             let e = self.expand(first, budget)?;
             directs.push(e.direct);
             for (callee, back) in e.calls {
-                if self.analysis.left_recursive(rule)
-                    && self.analysis.component(callee) == component
-                {
+                if self.analysis.left_recursive(rule) && self.analysis.component(callee) == component {
                     self.loops.entry(callee).or_default().push(back);
                 } else {
                     all.calls.push((callee, back));
@@ -214,12 +201,7 @@ impl Machine {
                     out.done = true;
                     continue;
                 }
-                Pos::Again {
-                    body,
-                    least,
-                    most,
-                    next,
-                } => {
+                Pos::Again { body, least, most, next } => {
                     self.iterate(body, least, most, next, &mut entered, &mut todo);
                     continue;
                 }
@@ -243,10 +225,7 @@ impl Machine {
             }
             match body {
                 Node::Seq(os) => {
-                    let first = os
-                        .iter()
-                        .rev()
-                        .fold(next, |rest, &o| self.positions.intern(Pos::Then(o, rest)));
+                    let first = os.iter().rev().fold(next, |rest, &o| self.positions.intern(Pos::Then(o, rest)));
                     todo.push(first);
                 }
                 Node::Alt(os) => {
@@ -254,9 +233,7 @@ impl Machine {
                         todo.push(self.positions.intern(Pos::Then(o, next)));
                     }
                 }
-                Node::Repeat(x, least, most) => {
-                    self.iterate(*x, *least, *most, next, &mut entered, &mut todo)
-                }
+                Node::Repeat(x, least, most) => self.iterate(*x, *least, *most, next, &mut entered, &mut todo),
                 Node::Call(rule) if facts.regular => {
                     todo.push(self.positions.intern(Pos::Then(ir.body(*rule), next)));
                 }
@@ -289,22 +266,14 @@ impl Machine {
         if least == 0 {
             todo.push(next);
         }
-        if most == 0
-            || !self.analysis.productive[body as usize]
-            || (nullable && !entered.insert((body, next)))
-        {
+        if most == 0 || !self.analysis.productive[body as usize] || (nullable && !entered.insert((body, next))) {
             return;
         }
         let most = if most == UNBOUNDED { most } else { most - 1 };
         let after = if most == 0 {
             next
         } else {
-            self.positions.intern(Pos::Again {
-                body,
-                least: least.saturating_sub(1),
-                most,
-                next,
-            })
+            self.positions.intern(Pos::Again { body, least: least.saturating_sub(1), most, next })
         };
         todo.push(self.positions.intern(Pos::Then(body, after)));
     }
@@ -315,7 +284,7 @@ impl Machine {
         let joins = |n: u32| ir.facts[n as usize].flat && !ir.facts[n as usize].looks;
         let mut parts: SmallVec<[Id; 8]> = SmallVec::new();
         let first = self.arena.lower(&ir, node, &mut self.lowered, budget)?;
-        parts.push(self.arena.scope(first));
+        parts.push(self.arena.unit(first));
         let mut after = next;
         if joins(node) {
             while let Pos::Then(n, rest) = self.positions.get(after) {
@@ -326,10 +295,7 @@ impl Machine {
                 after = rest;
             }
         }
-        let x = parts
-            .into_iter()
-            .rev()
-            .fold(EPS, |rest, x| self.arena.concat(x, rest));
+        let x = parts.into_iter().rev().fold(EPS, |rest, x| self.arena.concat(x, rest));
         Ok((x, after))
     }
 
@@ -341,11 +307,7 @@ impl Machine {
         self.arena.tags(rest, &mut tags);
         let mut todo: Vec<PosId> = tags.to_vec();
         let mut seen: rustc_hash::FxHashSet<PosId> = Default::default();
-        let mut out = Ending {
-            direct: EMPTY,
-            calls: Vec::new(),
-            completes: SmallVec::new(),
-        };
+        let mut out = Ending { direct: EMPTY, calls: Vec::new(), completes: SmallVec::new() };
         let mut directs: Vec<Id> = Vec::new();
         if !(tags.len() == 1 && self.accept(tags[0]) == rest) {
             directs.push(rest);
@@ -390,10 +352,7 @@ impl Machine {
             budget.spend(4)?;
             let ending = self.ending(head.rest, budget)?;
             if ending.direct != EMPTY {
-                out.heads.push(Head {
-                    rest: ending.direct,
-                    stack: head.stack,
-                });
+                out.heads.push(Head { rest: ending.direct, stack: head.stack });
             }
             for &(rule, back) in &ending.calls {
                 self.call(rule, back, head.stack, &mut calls);
@@ -412,10 +371,7 @@ impl Machine {
                         out.accepting = true;
                         continue;
                     }
-                    let popped = Head {
-                        rest: self.accept(f.back),
-                        stack: f.below,
-                    };
+                    let popped = Head { rest: self.accept(f.back), stack: f.below };
                     if seen.insert(popped) {
                         budget.spend(2)?;
                         todo.push(popped);
@@ -427,21 +383,14 @@ impl Machine {
         while let Some(i) = (0..calls.len()).max_by_key(|&i| calls[i].0) {
             let (_, rule, frames, passed) = calls.swap_remove(i);
             budget.spend(4)?;
-            let mut stack = if frames.is_empty() {
-                None
-            } else {
-                Some(self.stacks.of_frames(frames))
-            };
+            let mut stack = if frames.is_empty() { None } else { Some(self.stacks.of_frames(frames)) };
             for k in passed {
                 stack = Some(stack.map_or(k, |s| self.stacks.union(s, k)));
             }
             let stack = stack.expect("a call has a caller");
             let entry = self.entry(rule, budget)?;
             if entry.direct != EMPTY {
-                out.heads.push(Head {
-                    rest: entry.direct,
-                    stack,
-                });
+                out.heads.push(Head { rest: entry.direct, stack });
             }
             for &(callee, back) in &entry.calls {
                 self.call(callee, back, stack, &mut calls);
@@ -463,9 +412,7 @@ impl Machine {
         // completion of the caller has to be seen (left-recursive rules go on after it), but for a rule that is
         // alone in its component and calls itself, where going on after the callee is the same as after the caller.
         let tail = match self.positions.get(back) {
-            Pos::End(caller) if caller == rule => {
-                !recursive || self.analysis.members(rule).len() == 1
-            }
+            Pos::End(caller) if caller == rule => !recursive || self.analysis.members(rule).len() == 1,
             Pos::End(caller) => !recursive && !self.analysis.left_recursive(caller),
             _ => false,
         };
@@ -475,11 +422,7 @@ impl Machine {
             }
         } else {
             let callee = if recursive { rule } else { NO_CALLEE };
-            calls[i].2.push(Frame {
-                callee,
-                back,
-                below: stack,
-            });
+            calls[i].2.push(Frame { callee, back, below: stack });
         }
     }
 
@@ -490,10 +433,7 @@ impl Machine {
         for &head in closure {
             let rest = self.arena.next(head.rest, byte, budget)?;
             if rest != EMPTY {
-                out.push(Head {
-                    rest,
-                    stack: head.stack,
-                });
+                out.push(Head { rest, stack: head.stack });
             }
         }
         if out.len() > 1 {
@@ -512,9 +452,7 @@ impl Machine {
         let mut merged = Heads::new();
         for &h in heads.iter() {
             match merged.last_mut() {
-                Some(last) if last.rest == h.rest => {
-                    last.stack = self.stacks.union(last.stack, h.stack)
-                }
+                Some(last) if last.rest == h.rest => last.stack = self.stacks.union(last.stack, h.stack),
                 _ => merged.push(h),
             }
         }
@@ -522,29 +460,27 @@ impl Machine {
         heads.clear();
         for &h in &merged {
             match heads.last_mut() {
-                Some(last) if last.stack == h.stack => {
-                    last.rest = self.arena.alt2(last.rest, h.rest)
-                }
+                Some(last) if last.stack == h.stack => last.rest = self.arena.alt2(last.rest, h.rest),
                 _ => heads.push(h),
             }
         }
         heads.sort_unstable();
     }
 
-    /// The kernel as far as one token can see `depth` frames down: counts saturated, stacks cut off.
-    pub fn footprint(&mut self, kernel: &[Head], depth: u32) -> Heads {
+    /// The kernel as far as a token can see: stacks cut off `depth` frames down, counts saturated. Also the least
+    /// bound that was dropped loosely: longer tokens have to be tried on the kernel itself.
+    pub fn footprint(&mut self, kernel: &[Head], depth: u32, counts: Counts) -> (Heads, u32) {
         let positions = &mut self.positions;
-        let mut out: Heads = kernel
-            .iter()
-            .map(|h| Head {
-                rest: self.arena.saturate(h.rest, &mut |p| positions.saturate(p)),
-                stack: self
-                    .stacks
-                    .truncate(h.stack, depth, &mut |p| positions.saturate(p)),
-            })
-            .collect();
+        let mut dropped = UNBOUNDED;
+        let mut out = Heads::new();
+        for h in kernel {
+            let rest = self.arena.saturate(h.rest, counts, &mut |p| positions.saturate(p, counts));
+            let stack = self.stacks.truncate(h.stack, depth, counts, &mut |p| positions.saturate(p, counts));
+            dropped = dropped.min(rest.1).min(stack.1);
+            out.push(Head { rest: rest.0, stack: stack.0 });
+        }
         self.normalise(&mut out);
-        out
+        (out, dropped)
     }
 }
 

@@ -49,11 +49,7 @@ impl Table {
     pub fn clear(&mut self) {
         *self = Table::default();
         for _ in [DEAD, CUT_OFF] {
-            self.entries.push(Entry {
-                kernel: Heads::new(),
-                closure: Some(Heads::new()),
-                next: Box::new([DEAD; 256]),
-            });
+            self.entries.push(Entry { kernel: Heads::new(), closure: Some(Heads::new()), next: Box::new([DEAD; 256]) });
         }
         self.entries[CUT_OFF as usize].next = Box::new([CUT_OFF; 256]);
     }
@@ -63,11 +59,7 @@ impl Table {
     }
 
     fn add(&mut self, kernel: Heads, closure: Option<Heads>) -> Spot {
-        self.entries.push(Entry {
-            kernel,
-            closure,
-            next: Box::new([UNKNOWN; 256]),
-        });
+        self.entries.push(Entry { kernel, closure, next: Box::new([UNKNOWN; 256]) });
         self.entries.len() as Spot - 1
     }
 
@@ -108,11 +100,7 @@ impl Machine {
     #[inline]
     pub fn go(&mut self, spot: Spot, byte: u8, budget: &mut Budget) -> Result<Spot> {
         let next = self.table.known(spot, byte);
-        if next != UNKNOWN {
-            Ok(next)
-        } else {
-            self.find(spot, byte, budget)
-        }
+        if next != UNKNOWN { Ok(next) } else { self.find(spot, byte, budget) }
     }
 
     #[cold]
@@ -138,11 +126,7 @@ impl Machine {
             let mut next = Box::new([DEAD; 256]);
             for (slot, &rest) in next.iter_mut().zip(&row) {
                 if rest != last.0 {
-                    let kernel = if rest == EMPTY {
-                        Heads::new()
-                    } else {
-                        Heads::from_slice(&[Head { rest, ..head }])
-                    };
+                    let kernel = if rest == EMPTY { Heads::new() } else { Heads::from_slice(&[Head { rest, ..head }]) };
                     last = (rest, self.table.kernel(kernel));
                 }
                 *slot = last.1;

@@ -31,16 +31,14 @@ pub struct Vocabulary {
     /// Tokens that can be read from a character boundary on: well-formed UTF-8, the last character maybe cut.
     utf8_prefixes: OnceLock<Box<[u32]>>,
     /// Tokens of more than one character, longest first, with their numbers of characters.
-    by_length: OnceLock<Vec<(u16, u32)>>,
+    by_characters: OnceLock<Vec<(u16, u32)>>,
+    /// Tokens of more than one byte, longest first.
+    by_bytes: Vec<u32>,
 }
 
 impl Vocabulary {
     /// `tokens[i]`: the text of token `i`, `None` (or empty) where it is no text. At least `tokens.len()` logits.
-    pub fn new<'a>(
-        tokens: impl Iterator<Item = Option<&'a [u8]>>,
-        eos: Vec<u32>,
-        size: usize,
-    ) -> Vocabulary {
+    pub fn new<'a>(tokens: impl Iterator<Item = Option<&'a [u8]>>, eos: Vec<u32>, size: usize) -> Vocabulary {
         let (mut bytes, mut spans) = (Vec::new(), vec![0u32]);
         for token in tokens.take(size) {
             bytes.extend_from_slice(token.unwrap_or_default());
@@ -58,7 +56,8 @@ impl Vocabulary {
             holders: vec![Vec::new(); 256],
             holder_rows: (0..256).map(|_| OnceLock::new()).collect(),
             utf8_prefixes: OnceLock::new(),
-            by_length: OnceLock::new(),
+            by_characters: OnceLock::new(),
+            by_bytes: Vec::new(),
         };
         v.eos.sort_unstable();
         v.eos.dedup();
@@ -86,7 +85,10 @@ impl Vocabulary {
                 }
             }
         }
+        let mut by_bytes: Vec<u32> = items.iter().filter(|(text, _)| text.len() > 1).map(|i| i.1).collect();
+        by_bytes.sort_by_key(|&t| std::cmp::Reverse(v.token(t).len()));
         let trie = Trie::new(items);
+        v.by_bytes = by_bytes;
         v.trie = trie;
         v.alphabet = alphabet;
         v.longest = longest;
@@ -129,9 +131,7 @@ impl Vocabulary {
             list.iter().for_each(|&t| set_bit(&mut bits, t));
             bits
         });
-        row.iter_mut()
-            .zip(holders.iter())
-            .for_each(|(r, h)| *r &= !h);
+        row.iter_mut().zip(holders.iter()).for_each(|(r, h)| *r &= !h);
     }
 
     /// Tokens that can be read from a character boundary on.
@@ -153,24 +153,23 @@ impl Vocabulary {
         })
     }
 
+    /// Tokens of more than `bytes` bytes.
+    pub fn longer_than(&self, bytes: u32) -> &[u32] {
+        let n = self.by_bytes.partition_point(|&t| self.token(t).len() as u64 > u64::from(bytes));
+        &self.by_bytes[..n]
+    }
+
     /// Clears the tokens of more than `most` characters (a cut one at the end counts).
     pub fn exclude_longer(&self, most: u32, row: &mut [u32]) {
-        let list = self.by_length.get_or_init(|| {
+        let list = self.by_characters.get_or_init(|| {
             let mut list: Vec<(u16, u32)> = (0..self.size as u32)
-                .map(|t| {
-                    (
-                        self.token(t).iter().filter(|b| **b & 0xC0 != 0x80).count() as u16,
-                        t,
-                    )
-                })
+                .map(|t| (self.token(t).iter().filter(|b| **b & 0xC0 != 0x80).count() as u16, t))
                 .filter(|&(n, _)| n > 1)
                 .collect();
             list.sort_unstable_by(|a, b| b.cmp(a));
             list
         });
-        list.iter()
-            .take_while(|&&(n, _)| u32::from(n) > most)
-            .for_each(|&(_, t)| clear_bit(row, t));
+        list.iter().take_while(|&&(n, _)| u32::from(n) > most).for_each(|&(_, t)| clear_bit(row, t));
     }
 
     /// Bytes held, roughly.

@@ -24,10 +24,7 @@ impl Trie {
         items.retain(|(text, _)| !text.is_empty() && text.len() <= usize::from(u16::MAX));
         items.sort_unstable();
         items.dedup();
-        let mut trie = Trie {
-            nodes: Vec::with_capacity(items.len() * 2),
-            tokens: Vec::with_capacity(items.len()),
-        };
+        let mut trie = Trie { nodes: Vec::with_capacity(items.len() * 2), tokens: Vec::with_capacity(items.len()) };
         let mut path: Vec<u32> = Vec::new(); // open nodes from the root
         let mut last: &[u8] = &[];
         for (text, token) in items {
@@ -36,13 +33,7 @@ impl Trie {
             for (depth, &byte) in text.iter().enumerate().skip(common) {
                 path.push(trie.nodes.len() as u32);
                 let first_token = trie.tokens.len() as u32;
-                trie.nodes.push(TrieNode {
-                    end: 0,
-                    first_token,
-                    tokens: 0,
-                    depth: depth as u16 + 1,
-                    byte,
-                });
+                trie.nodes.push(TrieNode { end: 0, first_token, tokens: 0, depth: depth as u16 + 1, byte });
             }
             trie.tokens.push(token);
             trie.nodes[*path.last().expect("texts are not empty") as usize].tokens += 1;
@@ -69,10 +60,7 @@ impl Trie {
     pub fn tokens_below(&self, i: usize) -> &[u32] {
         let node = &self.nodes[i];
         let from = (node.first_token + node.tokens) as usize;
-        let to = self
-            .nodes
-            .get(node.end as usize)
-            .map_or(self.tokens.len(), |n| n.first_token as usize);
+        let to = self.nodes.get(node.end as usize).map_or(self.tokens.len(), |n| n.first_token as usize);
         &self.tokens[from..to]
     }
 

@@ -73,13 +73,7 @@ impl Builder {
 
     pub fn ir(&self, start: u32) -> Result<Ir, Error> {
         let names = (0..self.rules.len()).map(|i| format!("r{i}")).collect();
-        Ir::decode(&Parts {
-            ops: &self.ops,
-            rules: &self.rules,
-            blob: &self.blob,
-            names,
-            start,
-        })
+        Ir::decode(&Parts { ops: &self.ops, rules: &self.rules, blob: &self.blob, names, start })
     }
 
     pub fn constraint(&self, start: u32) -> Result<Constraint, Error> {
@@ -92,22 +86,10 @@ pub const EOS: u32 = 260;
 
 pub fn index() -> Index {
     let mut tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|b| Some(vec![b])).collect();
-    tokens.extend(
-        [
-            b"ab".to_vec(),
-            b"((".to_vec(),
-            b"aaaa".to_vec(),
-            b"+a".to_vec(),
-        ]
-        .map(Some),
-    );
+    tokens.extend([b"ab".to_vec(), b"((".to_vec(), b"aaaa".to_vec(), b"+a".to_vec()].map(Some));
     tokens.push(None);
     let size = tokens.len();
-    Index::new(Vocabulary::new(
-        tokens.iter().map(|t| t.as_deref()),
-        vec![EOS],
-        size,
-    ))
+    Index::new(Vocabulary::new(tokens.iter().map(|t| t.as_deref()), vec![EOS], size))
 }
 
 pub fn compile(ir: Ir, limits: Limits) -> Result<Constraint, Error> {
@@ -131,7 +113,5 @@ pub fn accepts(constraint: &Constraint, text: &str) -> bool {
 pub fn allowed(constraint: &Constraint, state: u32) -> Vec<u32> {
     let mut row = vec![0u32; constraint.vocab.words()];
     constraint.row(state).unwrap().write(&mut row);
-    (0..constraint.vocab.size as u32)
-        .filter(|&t| row[t as usize / 32] >> (t % 32) & 1 != 0)
-        .collect()
+    (0..constraint.vocab.size as u32).filter(|&t| row[t as usize / 32] >> (t % 32) & 1 != 0).collect()
 }
