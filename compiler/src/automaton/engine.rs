@@ -11,7 +11,7 @@ use crate::ir::{Ir, UNBOUNDED};
 use crate::mask::{ClassCache, MaskMaker, Row};
 use crate::regular::{Arena, ByteSet, Counts};
 use crate::stack::{Heads, Machine};
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::{Vocabulary, get_bit};
 
 /// What is known of a footprint's mask.
 enum Known {
@@ -221,14 +221,15 @@ impl Engine {
             }
         };
         let vocab = self.vocab.clone();
-        let long = vocab.longer_than(dropped);
-        let refused = match wide.listed() {
-            Some(tokens) => {
-                let tokens = tokens.iter().copied().filter(|&t| vocab.token(t).len() as u64 > u64::from(dropped));
-                self.maker().refused(exact, tokens)?
+        let candidates: Vec<u32> = match wide.listed() {
+            Some(tokens) => tokens.iter().copied().filter(|&t| vocab.token(t).len() as u64 > dropped.into()).collect(),
+            None => {
+                let mut bits = vec![0u32; vocab.words()];
+                wide.write(&mut bits);
+                vocab.longer_than(dropped).iter().copied().filter(|&t| get_bit(&bits, t)).collect()
             }
-            None => self.maker().refused(exact, long.iter().copied().filter(|&t| wide.allows(t)))?,
         };
+        let refused = self.maker().refused(exact, &candidates)?;
         let Some(refused) = refused else { return Ok(None) };
         if refused.is_empty() {
             return Ok(Some(wide));

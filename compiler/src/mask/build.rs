@@ -4,10 +4,10 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::regular::{EMPTY, Id};
 use crate::stack::{CUT_OFF, DEAD, Head, Heads, Machine, Spot};
-use crate::vocabulary::{Trie, Vocabulary};
+use crate::vocabulary::{Trie, Vocabulary, get_bit};
 
 use super::classes::ClassCache;
-use super::looping::Looping;
+use super::looping::{Looping, characters};
 use super::row::{Draft, Row};
 
 /// Residuals that fewer bytes lead on allow few tokens: a plain walk finds them.
@@ -42,12 +42,26 @@ impl MaskMaker<'_> {
         Ok(Some(all.finish(self.vocab.words())))
     }
 
-    /// Those of `tokens` that `kernel` does not allow.
-    pub fn refused(&mut self, kernel: &[Head], tokens: impl Iterator<Item = u32>) -> Answer<Vec<u32>> {
+    /// Those of `tokens` that `kernel` does not allow, given that it does without its counts.
+    pub fn refused(&mut self, kernel: &[Head], tokens: &[u32]) -> Answer<Vec<u32>> {
         self.machine.table.refresh();
         let start = self.machine.table.kernel(kernel.into());
+        // a counter of characters: of the tokens made of these alone, it is known without a walk
+        let counter = match kernel {
+            [head] => Looping::of(self.machine, *head, self.budget)?,
+            _ => None,
+        };
+        let counter = counter.and_then(|c| Some((self.classes.get(self.vocab, c.plain, c.changing), c.most?)));
         let mut out = Vec::new();
-        for t in tokens {
+        for &t in tokens {
+            if let Some((class, most)) = &counter
+                && get_bit(&class.plain, t)
+            {
+                if characters(self.vocab.token(t)) > *most as usize {
+                    out.push(t);
+                }
+                continue;
+            }
             match self.try_token(start, t)? {
                 CUT_OFF => return Ok(None),
                 DEAD => out.push(t),

@@ -19,6 +19,11 @@ pub(super) struct Looping {
     pub(super) most: Option<u32>,
 }
 
+/// Number of characters of a text, a cut one at the end included.
+pub(super) fn characters(text: &[u8]) -> usize {
+    text.iter().filter(|b| **b & 0xC0 != 0x80).count()
+}
+
 impl Looping {
     /// `None` if the head is not of this kind. Its residual may be nullable: then what follows counts as changing.
     pub(super) fn of(machine: &mut Machine, head: Head, budget: &mut Budget) -> Result<Option<Looping>> {
@@ -57,8 +62,19 @@ impl Looping {
     }
 }
 
-/// The bytes of the characters that lead from `x` back to `x`, if many ASCII characters do.
+/// The bytes of the characters that lead from `x` back to `x`, if many ASCII characters do. Remembered by what `x`
+/// is but for its tag: strings are met at many positions.
 fn self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
+    let x = arena.untag(x).map_or(x, |(untagged, _)| untagged);
+    if let Some(&known) = arena.loops.get(&x) {
+        return Ok(known);
+    }
+    let found = find_self_loop(arena, x, budget)?;
+    arena.loops.insert(x, found);
+    Ok(found)
+}
+
+fn find_self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
     let row = *arena.row(x, budget)?;
     let mut plain = ByteSet::NONE;
     (0..128u8).filter(|&b| row[b as usize] == x).for_each(|b| plain.insert(b));

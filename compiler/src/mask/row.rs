@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::vocabulary::{clear_bit, get_bit, set_bit};
+use crate::vocabulary::{clear_bit, set_bit};
 
 /// Tokens that a finished row keeps as lists, at most.
 const FEW: usize = 1024;
@@ -46,11 +46,7 @@ impl Draft {
         self.set.iter().for_each(|&t| set_bit(out, t));
     }
 
-    pub(super) fn finish(mut self, words: usize) -> Row {
-        for list in [&mut self.set, &mut self.clear] {
-            list.sort_unstable();
-            list.dedup();
-        }
+    pub(super) fn finish(self, words: usize) -> Row {
         match self.base {
             None if self.set.len() <= FEW.min(words) => Row { base: None, clear: [].into(), set: self.set.into() },
             Some(base) if self.set.len() + self.clear.len() <= FEW => {
@@ -89,11 +85,6 @@ impl Row {
         self.set.iter().for_each(|&t| set_bit(out, t));
     }
 
-    pub fn allows(&self, t: u32) -> bool {
-        self.set.binary_search(&t).is_ok()
-            || (self.base.as_ref().is_some_and(|bits| get_bit(bits, t)) && self.clear.binary_search(&t).is_err())
-    }
-
     /// The tokens of the row, if they are few.
     pub fn listed(&self) -> Option<&[u32]> {
         if self.base.is_none() { Some(&self.set) } else { None }
@@ -103,7 +94,8 @@ impl Row {
     pub fn without(&self, tokens: &[u32], words: usize) -> Row {
         let mut draft = Draft { base: self.base.clone(), clear: self.clear.to_vec(), set: self.set.to_vec() };
         draft.clear.extend_from_slice(tokens);
-        draft.set.retain(|t| !tokens.contains(t));
+        let gone: rustc_hash::FxHashSet<u32> = tokens.iter().copied().collect();
+        draft.set.retain(|t| !gone.contains(t));
         draft.finish(words)
     }
 

@@ -105,6 +105,8 @@ pub struct Arena {
     keys: (u128, u128),
     pub(super) dfa: super::dfa::Tables,
     pub(super) saturated: FxHashMap<(Id, super::Counts), super::Saturated>,
+    /// For masks: the bytes on which a residual loops, where it was asked for.
+    pub(crate) loops: FxHashMap<Id, Option<ByteSet>>,
 }
 
 pub(super) type List = SmallVec<[Id; 8]>;
@@ -125,6 +127,7 @@ impl Arena {
             keys: (keys.0 | 1, keys.1 | 1),
             dfa: super::dfa::Tables::default(),
             saturated: FxHashMap::default(),
+            loops: FxHashMap::default(),
         };
         arena.intern(Node::Empty, &[], Flags(Flags::FINITE));
         arena.intern(Node::Eps, &[], Flags(Flags::NULLABLE | Flags::FINITE));
