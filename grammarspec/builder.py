@@ -34,7 +34,9 @@ _BOTH, _COMPLEMENT, _AHEAD, _BEHIND, _TERMINAL, _CALL, _WORDS = range(7, 14)
 class GrammarBuilder:
     """Collects the nodes and rules of one grammar."""
 
-    __slots__ = ("_blob", "_codepoints", "_literals", "_names", "_ops", "_rules", "_size", "anything", "empty", "nothing")
+    __slots__ = (
+        "_blob", "_codepoints", "_literals", "_names", "_ops", "_rules", "_size", "anything", "empty", "nothing",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._ops = array("I")

@@ -11,8 +11,8 @@ __all__ = [
     "GrammarSyntaxError",
     "LimitExceeded",
     "StateCollected",
-    "UnsupportedFeature",
     "Unsatisfiable",
+    "UnsupportedFeature",
 ]
 
 

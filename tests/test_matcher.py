@@ -169,7 +169,10 @@ def test_torch_rows() -> None:
 def test_grammars_travel() -> None:
     b = GrammarBuilder()
     rule = b.rule("räule")
-    b.define(rule, b.alt(b.seq(b.literal("("), b.call(rule), b.literal(")")), b.words(["x", "yy"]), b.codepoints([(955, 960)])))
+    b.define(
+        rule,
+        b.alt(b.seq(b.literal("("), b.call(rule), b.literal(")")), b.words(["x", "yy"]), b.codepoints([(955, 960)])),
+    )
     grammar = gs.Grammar(b.build(b.call(rule)))
     for copy in (pickle.loads(pickle.dumps(grammar)), gs.Grammar.from_bytes(grammar.to_bytes())):
         assert copy == grammar and hash(copy) == hash(grammar)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from grammarspec import _compiler
 from grammarspec.errors import LimitExceeded, Unsatisfiable
 from tests.oracles.membership import recogniser
+from tests.properties.conftest import COMPARED
 from tests.properties.strategies import LETTERS, Drawn, context_free_grammars, regular_grammars, vocabularies
 
 # For a longer search: GRAMMARSPEC_EXAMPLES=20 pytest tests/properties
@@ -21,6 +22,7 @@ SCALE = float(os.environ.get("GRAMMARSPEC_EXAMPLES", "1"))
 
 def examples(count: int) -> settings:
     return settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=int(count * SCALE))
+
 
 Tokens = tuple[list[bytes | None], list[int]]
 SHORT = [bytes(t) for n in range(5) for t in itertools.product(LETTERS, repeat=n)]
@@ -79,17 +81,17 @@ def test_context_free_language(drawn: Drawn) -> None:
     check_language(drawn)
 
 
-def check_walk(drawn: Drawn, tokens: Tokens, seed: int) -> int:
+def check_walk(drawn: Drawn, tokens: Tokens, seed: int) -> None:
     """Walks at random under the masks. Every bit equals acceptance; from every state that a mask can reach the
-    recogniser knows a completion; no text of the language is masked out. Returns the bits compared."""
+    recogniser knows a completion; no text of the language is masked out."""
     vocabulary = index(tokens)
     constraint = compiled(drawn, vocabulary)
     if constraint is None:
-        return 0
+        return
     oracle = recogniser(drawn.builder, drawn.start)
     texts, eos = tokens
     members = [text for text in SHORT if oracle(text)]
-    rng, matcher, so_far, compared = random.Random(seed), constraint.matcher(), b"", 0
+    rng, matcher, so_far = random.Random(seed), constraint.matcher(), b""
     for _ in range(8):
         bits = allowed(matcher, vocabulary.size)
         for token, text in enumerate(texts):
@@ -99,7 +101,7 @@ def check_walk(drawn: Drawn, tokens: Tokens, seed: int) -> int:
                 assert takes, (so_far, text)
             if text is None and token not in eos:
                 assert not takes
-        compared += len(texts)
+        COMPARED.append(len(texts))
         assert matcher.is_accepting == oracle(so_far)
         assert {token in bits for token in eos} == {matcher.is_accepting}
         ending = b"".join(texts[t] or b"" for t in constraint.shortest_completion(matcher.state))
@@ -113,7 +115,6 @@ def check_walk(drawn: Drawn, tokens: Tokens, seed: int) -> int:
         token = rng.choice(choices)
         assert matcher.accept_token(token)
         so_far += texts[token] or b""
-    return compared
 
 
 @given(regular_grammars(), vocabularies(), st.integers(0, 2**32))

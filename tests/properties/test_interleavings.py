@@ -19,7 +19,10 @@ WORDS = (VOCABULARY.size + 31) // 32
 
 
 def _nested(b: GrammarBuilder) -> int:
-    value, string = b.rule("value"), b.terminal(b.seq(b.literal('"'), b.repeat(b.bytes_in([(97, 122)]), 0, 9), b.literal('"')))
+    value, string = (
+        b.rule("value"),
+        b.terminal(b.seq(b.literal('"'), b.repeat(b.bytes_in([(97, 122)]), 0, 9), b.literal('"'))),
+    )
     pair = b.seq(string, b.literal(":"), b.call(value))
     pairs = b.optional(b.seq(pair, b.repeat(b.seq(b.literal(","), pair), 0, None)))
     number = b.terminal(b.repeat(b.bytes_in([(48, 57)]), 1, None))
@@ -29,18 +32,31 @@ def _nested(b: GrammarBuilder) -> int:
 
 def _ambiguous(b: GrammarBuilder) -> int:
     e = b.rule("e")
-    b.define(e, b.alt(b.seq(b.call(e), b.literal("+"), b.call(e)), b.literal("a"), b.seq(b.literal("("), b.call(e), b.literal(")"))))
+    b.define(
+        e,
+        b.alt(
+            b.seq(b.call(e), b.literal("+"), b.call(e)),
+            b.literal("a"),
+            b.seq(b.literal("("), b.call(e), b.literal(")")),
+        ),
+    )
     return b.call(e)
 
 
 def _counted(b: GrammarBuilder) -> int:
-    return b.repeat(b.alt(b.literal("a"), b.literal("ab"), b.seq(b.literal("("), b.repeat(b.literal("1"), 2, 5), b.literal(")"))), 2, 40)
+    return b.repeat(
+        b.alt(b.literal("a"), b.literal("ab"), b.seq(b.literal("("), b.repeat(b.literal("1"), 2, 5), b.literal(")"))),
+        2,
+        40,
+    )
 
 
 def _looking(b: GrammarBuilder) -> int:
     letters = b.repeat(b.bytes_in([(97, 122)]), 0, None)
     not_ab = b.ahead(b.complement(b.seq(b.literal("ab"), b.anything)))
-    return b.terminal(b.seq(b.repeat(b.seq(not_ab, b.bytes_in([(97, 99)])), 1, None), b.behind(b.seq(letters, b.literal("c")))))
+    return b.terminal(
+        b.seq(b.repeat(b.seq(not_ab, b.bytes_in([(97, 99)])), 1, None), b.behind(b.seq(letters, b.literal("c"))))
+    )
 
 
 GRAMMARS: list[Callable[[GrammarBuilder], int]] = [_nested, _ambiguous, _counted, _looking]

@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 
 from grammarspec import _compiler
 from grammarspec.builder import GrammarBuilder
+from tests.properties.conftest import COMPARED
 from tests.properties.strategies import Drawn
 from tests.properties.test_engine import compiled, examples
 
 WORDS = ["name", "na", "names", "id", "the", "he", "The", "value", "x", "alpha", "beta", "ünï", "日本", "π", "🙂", "é"]
-PUNCTUATION = ['"', '",', '":', '": "', '","', "\\", '\\"', "\\n", "\\u00", "}", "},", "]", " ", "  ", "\n", "\t", "a,b"]
+PUNCTUATION = [
+    '"', '",', '":', '": "', '","', "\\", '\\"', "\\n", "\\u00", "}", "},", "]", " ", "  ", "\n", "\t", "a,b",
+]  # fmt: skip
 
 
 def _tokens() -> list[bytes | None]:
@@ -106,6 +109,7 @@ def test_every_bit(drawn: Drawn, seed: int) -> None:
         matcher.fill_bitmask(rows)
         bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: len(TOKENS)].astype(bool)
         takes = np.array([matcher.validate_tokens([t]) == 1 for t in range(len(TOKENS))])
+        COMPARED.append(len(TOKENS))
         wrong = np.flatnonzero(bits != takes)
         assert not wrong.size, [(int(t), TOKENS[t], bool(bits[t])) for t in wrong[:5]]
         choices = np.flatnonzero(bits[:-1])

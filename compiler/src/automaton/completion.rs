@@ -59,7 +59,7 @@ impl Engine {
 
     /// One byte for every distinct successor of a closure.
     fn next_bytes(&mut self, heads: &Heads) -> Result<Vec<u8>> {
-        let mut columns: Vec<Vec<u32>> = vec![Vec::with_capacity(heads.len()); 256];
+        let mut columns: Vec<Vec<u32>> = vec![Vec::new(); 256];
         for h in heads {
             let row = *self.machine.arena.row(h.rest, &mut self.budget)?;
             columns.iter_mut().zip(row).for_each(|(c, q)| c.push(q));

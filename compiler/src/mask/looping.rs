@@ -41,13 +41,15 @@ impl Looping {
             }
         };
         // what can come after some characters; where it begins like one of them, both may go on
+        let end = rest.unwrap_or(head);
         let mut after: Heads = Heads::new();
-        for part in [Some(head), rest].into_iter().flatten() {
-            if machine.arena.nullable(part.rest) {
-                after.extend(machine.close(&[part], budget)?.heads.into_iter().filter(|h| h.rest != x));
-            } else if part.rest != x {
-                after.push(part);
-            }
+        if machine.arena.nullable(end.rest) {
+            after.extend(machine.close(&[end], budget)?.heads);
+        } else if rest.is_some() {
+            after.push(end);
+        }
+        if rest.is_none() {
+            after.retain(|h| *h != head); // to go on as before is no change
         }
         let mut changing = machine.arena.first(x, budget)?;
         for h in after {

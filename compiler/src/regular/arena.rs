@@ -1,8 +1,6 @@
-//! Hash-consed regular expressions and their smart constructors.
+//! Hash-consed regular expressions: nodes, their properties, and the constructors of the plain ones.
 //!
-//! The normal forms keep the set of derivatives small: unions are flat, sorted, without repetition, with common
-//! heads factored out (which turns enumerations into tries) and touching repetition ranges merged (which keeps
-//! `(a|aa){0,500}` from remembering every count).
+//! Normal forms keep the set of derivatives small; those of unions are in `union.rs`.
 
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
@@ -26,6 +24,11 @@ pub const TOP: Id = 2;
 pub(super) struct Kids {
     start: u32,
     len: u32,
+}
+
+impl Kids {
+    /// To be filled in by [`Arena::intern`].
+    pub(super) const NONE: Kids = Kids { start: 0, len: 0 };
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -184,7 +187,7 @@ impl Arena {
     }
 
     /// Interns a node; `kids` are the operands of an `Alt` or `And`, whose own `Kids` are filled in here.
-    fn intern(&mut self, node: Node, kids: &[Id], flags: Flags) -> Id {
+    pub(super) fn intern(&mut self, node: Node, kids: &[Id], flags: Flags) -> Id {
         let h = |id: Id| self.hashes[id as usize];
         // unions and intersections are sets: their operands' order is that of ids, which differs between arenas
         let sum = |ids: &[Id]| ids.iter().fold(0u128, |acc, &i| acc.wrapping_add(self.mix(h(i), 77)));
@@ -232,25 +235,12 @@ impl Arena {
         id
     }
 
-    fn any_of(&self, ids: &[Id]) -> u8 {
+    pub(super) fn any_of(&self, ids: &[Id]) -> u8 {
         ids.iter().fold(0, |acc, &i| acc | self.flags[i as usize].0)
     }
 
-    fn all_of(&self, ids: &[Id]) -> u8 {
+    pub(super) fn all_of(&self, ids: &[Id]) -> u8 {
         ids.iter().fold(u8::MAX, |acc, &i| acc & self.flags[i as usize].0)
-    }
-
-    /// Flags of a union.
-    fn union_flags(&self, ids: &[Id]) -> Flags {
-        Flags((self.any_of(ids) & !Flags::FINITE) | (self.all_of(ids) & Flags::FINITE))
-    }
-
-    /// "This infinite language but for those finitely many texts", like any key but the declared ones: infinite,
-    /// which no search has to find out.
-    fn infinite_but_for_finitely_many(&self, ids: &[Id]) -> bool {
-        let excluded = |i: &Id| matches!(self.nodes[*i as usize], Node::Not(x) if self.flag(x, Flags::FINITE));
-        let kept: SmallVec<[Id; 2]> = ids.iter().copied().filter(|i| !excluded(i)).collect();
-        matches!(kept[..], [only] if self.flag(only, Flags::INFINITE) && !self.flag(only, Flags::LOOKS))
     }
 
     /// One byte of the set (those bytes of it that the vocabulary can spell).
@@ -362,298 +352,6 @@ impl Arena {
         self.intern(Node::Repeat(x, least, most), &[], Flags(flags))
     }
 
-    /// The end of a terminal. `counts`: whether the position holds counts that saturation may change.
-    pub fn accept(&mut self, position: u32, counts: bool) -> Id {
-        let counts = if counts { Flags::COUNTS } else { 0 };
-        self.intern(Node::Accept(position), &[], Flags(Flags::NULLABLE | Flags::TAGGED | counts))
-    }
-
-    pub fn alt2(&mut self, a: Id, b: Id) -> Id {
-        if a == b || b == EMPTY {
-            return a;
-        }
-        if a == EMPTY {
-            return b;
-        }
-        self.alt(&[a, b])
-    }
-
-    /// Union.
-    pub fn alt(&mut self, items: &[Id]) -> Id {
-        let mut flat: List = SmallVec::new();
-        for &i in items {
-            match self.nodes[i as usize] {
-                Node::Empty => {}
-                Node::Not(EMPTY) => return TOP,
-                Node::Alt(k) => flat.extend_from_slice(self.list(k)),
-                _ => flat.push(i),
-            }
-        }
-        flat.sort_unstable();
-        flat.dedup();
-        self.merge_classes(&mut flat);
-        self.merge_heads(&mut flat);
-        if flat.len() > 1 && flat[0] == EPS && flat[1..].iter().any(|&i| self.plain_nullable(i)) {
-            flat.remove(0);
-        }
-        match flat.len() {
-            0 => EMPTY,
-            1 => flat[0],
-            _ => {
-                let flags = self.union_flags(&flat);
-                self.intern(Node::Alt(Kids { start: 0, len: 0 }), &flat, flags)
-            }
-        }
-    }
-
-    /// Nullable without a tag or condition, so that a union with the empty text adds nothing.
-    fn plain_nullable(&self, id: Id) -> bool {
-        let f = self.flags[id as usize];
-        f.has(Flags::NULLABLE) && !f.has(Flags::TAGGED) && !f.has(Flags::LOOKS)
-    }
-
-    fn merge_classes(&mut self, flat: &mut List) {
-        let is_class = |arena: &Arena, i: &Id| matches!(arena.nodes[*i as usize], Node::Class(_));
-        if flat.iter().filter(|i| is_class(self, i)).count() < 2 {
-            return;
-        }
-        let mut all = ByteSet::NONE;
-        for &i in flat.iter() {
-            if let Node::Class(s) = self.nodes[i as usize] {
-                all = all.or(self.sets[s as usize]);
-            }
-        }
-        flat.retain(|i| !is_class(self, i));
-        flat.push(self.class(all));
-        flat.sort_unstable();
-    }
-
-    /// `h t | h u` becomes `h (t|u)`, and `x{a,b} t | x{c,d} t` one range where the ranges touch.
-    fn merge_heads(&mut self, flat: &mut List) {
-        if flat.len() < 2 {
-            return;
-        }
-        let split = |arena: &Arena, i: Id| match arena.nodes[i as usize] {
-            Node::Concat(h, t) => (h, t),
-            _ => (i, EPS),
-        };
-        // (class of heads that may merge, head, tail): repetitions of one body count as one class
-        let mut parts: SmallVec<[(Id, Id, Id); 8]> = flat
-            .iter()
-            .map(|&i| {
-                let (h, t) = split(self, i);
-                match self.nodes[h as usize] {
-                    Node::Repeat(x, ..) if !self.flag(x, Flags::LOOKS) => (x, h, t),
-                    _ => (h, h, t),
-                }
-            })
-            .collect();
-        parts.sort_unstable();
-        if parts.windows(2).all(|w| w[0].0 != w[1].0) {
-            return;
-        }
-        let mut out: List = SmallVec::new();
-        let mut from = 0;
-        while from < parts.len() {
-            let mut to = from + 1;
-            while to < parts.len() && parts[to].0 == parts[from].0 {
-                to += 1;
-            }
-            if to - from == 1 {
-                let (_, h, t) = parts[from];
-                out.push(self.concat(h, t));
-            } else {
-                let group: SmallVec<[(Id, Id, Id); 8]> = parts[from..to].into();
-                self.merge_group(&group, &mut out);
-            }
-            from = to;
-        }
-        out.sort_unstable();
-        out.dedup();
-        *flat = out;
-    }
-
-    fn merge_group(&mut self, group: &[(Id, Id, Id)], out: &mut List) {
-        // first equal heads, then touching ranges with equal tails
-        let mut by_head: SmallVec<[(Id, Id); 8]> = SmallVec::new();
-        let mut at = 0;
-        while at < group.len() {
-            let head = group[at].1;
-            let mut tails: List = SmallVec::new();
-            while at < group.len() && group[at].1 == head {
-                tails.push(group[at].2);
-                at += 1;
-            }
-            let tail = if tails.len() == 1 { tails[0] } else { deep(|| self.alt(&tails)) };
-            by_head.push((head, tail));
-        }
-        let mut ranges: SmallVec<[(Id, Id, u32, u32); 8]> = SmallVec::new();
-        for (head, tail) in by_head {
-            match self.nodes[head as usize] {
-                Node::Repeat(x, a, b) => ranges.push((tail, x, a, b)),
-                _ => {
-                    let joined = self.concat(head, tail);
-                    out.push(joined);
-                }
-            }
-        }
-        ranges.sort_unstable();
-        let mut merged: SmallVec<[(Id, Id, u32, u32); 8]> = SmallVec::new();
-        for (tail, x, a, b) in ranges {
-            match merged.last_mut() {
-                Some(m) if m.0 == tail && m.1 == x && a <= m.3.saturating_add(1) => m.3 = m.3.max(b),
-                _ => merged.push((tail, x, a, b)),
-            }
-        }
-        for (tail, x, a, b) in merged {
-            let head = self.repeat(x, a, b);
-            let joined = self.concat(head, tail);
-            out.push(joined);
-        }
-    }
-
-    /// A union that the caller knows to be in normal form but for order (the branches of a trie).
-    pub(super) fn alt_of_branches(&mut self, mut branches: List) -> Id {
-        branches.sort_unstable();
-        match branches.len() {
-            0 => EMPTY,
-            1 => branches[0],
-            _ => {
-                let flags = self.union_flags(&branches);
-                self.intern(Node::Alt(Kids { start: 0, len: 0 }), &branches, flags)
-            }
-        }
-    }
-
-    /// Intersection. Operands carry no tags.
-    pub fn and(&mut self, items: &[Id]) -> Id {
-        let mut flat: List = SmallVec::new();
-        for &i in items {
-            match self.nodes[i as usize] {
-                Node::Empty => return EMPTY,
-                Node::Not(EMPTY) => {}
-                Node::And(k) => flat.extend_from_slice(self.list(k)),
-                _ => flat.push(i),
-            }
-        }
-        flat.sort_unstable();
-        flat.dedup();
-        let opposite = |arena: &Arena, i: Id| match arena.nodes[i as usize] {
-            Node::Not(x) => flat.binary_search(&x).is_ok(),
-            _ => false,
-        };
-        if flat.iter().any(|&i| opposite(self, i)) {
-            return EMPTY;
-        }
-        match flat.len() {
-            0 => TOP,
-            1 => flat[0],
-            _ if flat[0] == EPS => {
-                if flat.iter().all(|&i| self.nullable(i)) {
-                    EPS
-                } else {
-                    EMPTY
-                }
-            }
-            _ => {
-                let nullable = flat.iter().all(|&i| self.nullable(i));
-                let search = if self.infinite_but_for_finitely_many(&flat) { Flags::INFINITE } else { Flags::SEARCH };
-                let flags = (self.any_of(&flat) & Flags::LOOKS) | search | u8::from(nullable);
-                self.intern(Node::And(Kids { start: 0, len: 0 }), &flat, Flags(flags))
-            }
-        }
-    }
-
-    /// Complement. The operand carries no tag.
-    pub fn not(&mut self, x: Id) -> Id {
-        if let Node::Not(y) = self.nodes[x as usize] {
-            return y;
-        }
-        let f = self.flags[x as usize];
-        let flags = (f.0 & !Flags::NULLABLE & !Flags::COUNTS) | Flags::SEARCH | u8::from(!f.has(Flags::NULLABLE));
-        self.intern(Node::Not(x), &[], Flags(flags))
-    }
-
-    pub fn ahead(&mut self, x: Id) -> Id {
-        if x == EMPTY || x == TOP {
-            return if x == TOP { EPS } else { EMPTY };
-        }
-        let flags = (self.flags[x as usize].0 & Flags::NULLABLE) | Flags::LOOKS | Flags::SEARCH;
-        self.intern(Node::Ahead(x), &[], Flags(flags))
-    }
-
-    pub fn behind(&mut self, x: Id) -> Id {
-        if x == EMPTY || x == TOP {
-            return if x == TOP { EPS } else { EMPTY };
-        }
-        let flags = (self.flags[x as usize].0 & Flags::NULLABLE) | Flags::LOOKS | Flags::SEARCH;
-        self.intern(Node::Behind(x), &[], Flags(flags))
-    }
-
-    /// An operand of a Boolean operator: its assertions become conditions on its own rest, as derivatives need it.
-    pub fn scope(&mut self, x: Id) -> Id {
-        self.closed_over(x, Node::Scope(x))
-    }
-
-    /// A whole terminal: `Ahead` and `Behind` inside it look no further.
-    pub fn unit(&mut self, x: Id) -> Id {
-        self.closed_over(x, Node::Unit(x))
-    }
-
-    fn closed_over(&mut self, x: Id, node: Node) -> Id {
-        if !self.flag(x, Flags::LOOKS) {
-            return x;
-        }
-        let flags = (self.flags[x as usize].0 & Flags::NULLABLE) | Flags::SEARCH;
-        self.intern(node, &[], Flags(flags))
-    }
-
-    /// The positions whose `Accept` can be reached without another byte.
-    pub fn tags(&self, id: Id, out: &mut SmallVec<[u32; 4]>) {
-        if !self.flag(id, Flags::TAGGED) || !self.nullable(id) {
-            return;
-        }
-        match self.nodes[id as usize] {
-            Node::Accept(p) => {
-                if !out.contains(&p) {
-                    out.push(p);
-                }
-            }
-            Node::Concat(_, t) => deep(|| self.tags(t, out)), // the head is nullable, too
-            Node::Alt(k) => self.list(k).iter().for_each(|&i| deep(|| self.tags(i, out))),
-            _ => {}
-        }
-    }
-
-    /// The one position that all of the expression's `Accept`s name, and the expression without them.
-    /// `None` if it names several.
-    pub fn untag(&mut self, id: Id) -> Option<(Id, u32)> {
-        match self.nodes[id as usize] {
-            Node::Accept(p) => Some((EPS, p)),
-            Node::Concat(h, t) => {
-                let (rest, p) = deep(|| self.untag(t))?;
-                Some((self.concat(h, rest), p))
-            }
-            Node::Alt(k) => {
-                let kids: List = self.list(k).into();
-                let mut only = None;
-                let mut out: List = SmallVec::new();
-                for i in kids {
-                    let (x, p) = deep(|| self.untag(i))?;
-                    if only.is_some_and(|o| o != p) {
-                        return None;
-                    }
-                    only = Some(p);
-                    out.push(x);
-                }
-                Some((self.alt(&out), only?))
-            }
-            _ => None,
-        }
-    }
-}
-
-impl Arena {
     pub(super) fn keys(&self) -> (u128, u128) {
         self.keys
     }
@@ -665,18 +363,6 @@ impl Arena {
     /// Counts above this look alike to any single token.
     pub fn cap(&self) -> u32 {
         self.cap
-    }
-
-    /// A repetition at the head: its body, its upper bound, and what comes after it.
-    pub fn counted(&self, id: Id) -> Option<(Id, u32, Id)> {
-        let (head, rest) = match self.nodes[id as usize] {
-            Node::Concat(head, rest) => (head, rest),
-            _ => (id, EPS),
-        };
-        match self.nodes[head as usize] {
-            Node::Repeat(body, _, most) => Some((body, most, rest)),
-            _ => None,
-        }
     }
 
     /// Whether the vocabulary can spell the byte on its own.

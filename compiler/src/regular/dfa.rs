@@ -17,7 +17,7 @@ const UNKNOWN: u32 = u32::MAX;
 pub(super) struct Tables {
     /// State -> index in `rows`.
     index: Vec<u32>,
-    rows: Vec<Box<Row>>,
+    rows: Vec<Row>,
     /// Answers of emptiness searches.
     alive: FxHashMap<Id, bool>,
 }
@@ -63,7 +63,7 @@ impl Arena {
     fn make_row(&mut self, id: Id, budget: &mut Budget) -> Result<()> {
         let parts = self.parts(id);
         budget.spend(8 + parts.len() as u64 * 4)?;
-        let mut row: Box<Row> = Box::new([EMPTY; 256]);
+        let mut row: Row = [EMPTY; 256];
         for (set, target) in parts {
             if self.alive(target, budget)? {
                 set.iter().for_each(|b| row[b as usize] = target);
@@ -121,33 +121,24 @@ impl Arena {
         let mut visited: FxHashMap<Id, ()> = FxHashMap::default();
         let mut enter = Some(from);
         loop {
-            if let Some(id) = enter.take() {
-                if visited.insert(id, ()).is_none() {
-                    if visited.len() > SEARCH_LIMIT {
-                        let limit = SEARCH_LIMIT as u64;
-                        return Err(Error::Limit { which: "residuals in one emptiness search", limit });
-                    }
-                    budget.spend(16)?;
-                    let mut targets: Vec<Id> = Vec::new();
-                    let mut found = self.nullable(id);
-                    if !found {
-                        targets.extend(self.parts(id).iter().map(|p| p.1));
-                        // those that answer at once first
-                        found = targets.iter().any(|&t| self.known_alive(t));
-                    }
-                    path.push((id, targets));
-                    if found {
-                        for (id, _) in path {
-                            self.dfa.alive.insert(id, true);
-                        }
-                        return Ok(true);
-                    }
+            if let Some(id) = enter.take()
+                && visited.insert(id, ()).is_none()
+            {
+                if visited.len() > SEARCH_LIMIT {
+                    let limit = SEARCH_LIMIT as u64;
+                    return Err(Error::Limit { which: "residuals in one emptiness search", limit });
+                }
+                budget.spend(16)?;
+                let targets: Vec<Id> = self.parts(id).iter().map(|p| p.1).collect();
+                let found = self.nullable(id) || targets.iter().any(|&t| self.known_alive(t));
+                path.push((id, targets));
+                if found {
+                    self.dfa.alive.extend(path.into_iter().map(|(id, _)| (id, true)));
+                    return Ok(true);
                 }
             }
             let Some((_, targets)) = path.last_mut() else {
-                for (id, ()) in visited {
-                    self.dfa.alive.insert(id, false);
-                }
+                self.dfa.alive.extend(visited.into_keys().map(|id| (id, false)));
                 return Ok(false);
             };
             match targets.pop() {
@@ -161,9 +152,7 @@ impl Arena {
                     },
                     _ => {
                         if self.alive(t, budget)? {
-                            for (id, _) in path {
-                                self.dfa.alive.insert(id, true);
-                            }
+                            self.dfa.alive.extend(path.into_iter().map(|(id, _)| (id, true)));
                             return Ok(true);
                         }
                     }
@@ -174,34 +163,5 @@ impl Arena {
 
     fn known_alive(&self, id: Id) -> bool {
         id != EMPTY && (!self.needs_search(id) || self.dfa.alive.get(&id) == Some(&true))
-    }
-
-    /// The shortest text of the language, found breadth first.
-    pub fn shortest(&mut self, id: Id, budget: &mut Budget) -> Result<Vec<u8>> {
-        let mut from: FxHashMap<Id, (Id, u8)> = FxHashMap::default();
-        let mut queue = std::collections::VecDeque::from([id]);
-        from.insert(id, (id, 0));
-        while let Some(q) = queue.pop_front() {
-            if self.nullable(q) {
-                let mut text = Vec::new();
-                let mut at = q;
-                while at != id {
-                    let (before, byte) = from[&at];
-                    text.push(byte);
-                    at = before;
-                }
-                text.reverse();
-                return Ok(text);
-            }
-            budget.spend(16)?;
-            let row = *self.row(q, budget)?;
-            for (b, &t) in row.iter().enumerate() {
-                if t != EMPTY && !from.contains_key(&t) {
-                    from.insert(t, (q, b as u8));
-                    queue.push_back(t);
-                }
-            }
-        }
-        Err(Error::Unsatisfiable("no text completes this".into()))
     }
 }

@@ -4,6 +4,7 @@
 //! usually, but not always, meet in one id; nothing relies on different ids meaning different languages.
 
 mod arena;
+mod boolean;
 mod byteset;
 mod derive;
 mod dfa;
@@ -11,6 +12,8 @@ mod import;
 mod looks;
 mod lower;
 mod saturate;
+mod tags;
+mod union;
 
 pub use arena::{Arena, EMPTY, EPS, Expr, Id, TOP};
 pub use byteset::ByteSet;

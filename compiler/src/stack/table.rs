@@ -51,7 +51,7 @@ impl Table {
         for _ in [DEAD, CUT_OFF] {
             self.entries.push(Entry { kernel: Heads::new(), closure: Some(Heads::new()), next: Box::new([DEAD; 256]) });
         }
-        self.entries[CUT_OFF as usize].next = Box::new([CUT_OFF; 256]);
+        self.entries[CUT_OFF as usize].next.fill(CUT_OFF);
     }
 
     pub fn memory(&self) -> usize {

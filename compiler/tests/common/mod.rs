@@ -1,5 +1,7 @@
 //! A builder of grammars for tests, as `grammarspec/builder.py` is for front-ends.
 
+#![allow(dead_code, unreachable_pub)] // every test takes what it needs
+
 use std::sync::Arc;
 
 use _compiler::automaton::{Anchor, Constraint, Index};

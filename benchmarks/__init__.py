@@ -1,0 +1,1 @@
+"""grammarspec beside its peers, on the same inputs, in one run: ``python -m benchmarks --help``."""

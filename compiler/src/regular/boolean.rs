@@ -1,0 +1,98 @@
+//! Intersection, complement and zero-width assertions.
+
+use smallvec::SmallVec;
+
+use super::arena::{Arena, EMPTY, EPS, Flags, Id, Kids, List, Node, TOP};
+
+impl Arena {
+    /// Intersection. Operands carry no tags.
+    pub fn and(&mut self, items: &[Id]) -> Id {
+        let mut flat: List = SmallVec::new();
+        for &i in items {
+            match self.nodes[i as usize] {
+                Node::Empty => return EMPTY,
+                Node::Not(EMPTY) => {}
+                Node::And(k) => flat.extend_from_slice(self.list(k)),
+                _ => flat.push(i),
+            }
+        }
+        flat.sort_unstable();
+        flat.dedup();
+        let opposite = |arena: &Arena, i: Id| match arena.nodes[i as usize] {
+            Node::Not(x) => flat.binary_search(&x).is_ok(),
+            _ => false,
+        };
+        if flat.iter().any(|&i| opposite(self, i)) {
+            return EMPTY;
+        }
+        match flat.len() {
+            0 => TOP,
+            1 => flat[0],
+            _ if flat[0] == EPS => {
+                if flat.iter().all(|&i| self.nullable(i)) {
+                    EPS
+                } else {
+                    EMPTY
+                }
+            }
+            _ => {
+                let nullable = flat.iter().all(|&i| self.nullable(i));
+                let search = if self.infinite_but_for_finitely_many(&flat) { Flags::INFINITE } else { Flags::SEARCH };
+                let flags = (self.any_of(&flat) & Flags::LOOKS) | search | u8::from(nullable);
+                self.intern(Node::And(Kids::NONE), &flat, Flags(flags))
+            }
+        }
+    }
+
+    /// Complement. The operand carries no tag.
+    pub fn not(&mut self, x: Id) -> Id {
+        if let Node::Not(y) = self.nodes[x as usize] {
+            return y;
+        }
+        let f = self.flags[x as usize];
+        let flags = (f.0 & !Flags::NULLABLE & !Flags::COUNTS) | Flags::SEARCH | u8::from(!f.has(Flags::NULLABLE));
+        self.intern(Node::Not(x), &[], Flags(flags))
+    }
+
+    pub fn ahead(&mut self, x: Id) -> Id {
+        if x == EMPTY || x == TOP {
+            return if x == TOP { EPS } else { EMPTY };
+        }
+        let flags = (self.flags[x as usize].0 & Flags::NULLABLE) | Flags::LOOKS | Flags::SEARCH;
+        self.intern(Node::Ahead(x), &[], Flags(flags))
+    }
+
+    pub fn behind(&mut self, x: Id) -> Id {
+        if x == EMPTY || x == TOP {
+            return if x == TOP { EPS } else { EMPTY };
+        }
+        let flags = (self.flags[x as usize].0 & Flags::NULLABLE) | Flags::LOOKS | Flags::SEARCH;
+        self.intern(Node::Behind(x), &[], Flags(flags))
+    }
+
+    /// An operand of a Boolean operator: its assertions become conditions on its own rest, as derivatives need it.
+    pub fn scope(&mut self, x: Id) -> Id {
+        self.closed_over(x, Node::Scope(x))
+    }
+
+    /// A whole terminal: `Ahead` and `Behind` inside it look no further.
+    pub fn unit(&mut self, x: Id) -> Id {
+        self.closed_over(x, Node::Unit(x))
+    }
+
+    fn closed_over(&mut self, x: Id, node: Node) -> Id {
+        if !self.flag(x, Flags::LOOKS) {
+            return x;
+        }
+        let flags = (self.flags[x as usize].0 & Flags::NULLABLE) | Flags::SEARCH;
+        self.intern(node, &[], Flags(flags))
+    }
+
+    /// "This infinite language but for those finitely many texts", like any key but the declared ones: infinite,
+    /// which no search has to find out.
+    fn infinite_but_for_finitely_many(&self, ids: &[Id]) -> bool {
+        let excluded = |i: &Id| matches!(self.nodes[*i as usize], Node::Not(x) if self.flag(x, Flags::FINITE));
+        let kept: SmallVec<[Id; 2]> = ids.iter().copied().filter(|i| !excluded(i)).collect();
+        matches!(kept[..], [only] if self.flag(only, Flags::INFINITE) && !self.flag(only, Flags::LOOKS))
+    }
+}

@@ -1,0 +1,66 @@
+//! Tags: the positions at which the terminals of an expression end.
+
+use smallvec::SmallVec;
+
+use super::arena::{Arena, EPS, Flags, Id, List, Node};
+use crate::deep;
+
+impl Arena {
+    /// The end of a terminal. `counts`: whether the position holds counts that saturation may change.
+    pub fn accept(&mut self, position: u32, counts: bool) -> Id {
+        let counts = if counts { Flags::COUNTS } else { 0 };
+        self.intern(Node::Accept(position), &[], Flags(Flags::NULLABLE | Flags::TAGGED | counts))
+    }
+
+    /// The positions whose `Accept` can be reached without another byte.
+    pub fn tags(&self, id: Id, out: &mut SmallVec<[u32; 4]>) {
+        if !self.flag(id, Flags::TAGGED) || !self.nullable(id) {
+            return;
+        }
+        match self.nodes[id as usize] {
+            Node::Accept(p) if !out.contains(&p) => out.push(p),
+            Node::Concat(_, t) => deep(|| self.tags(t, out)), // the head is nullable, too
+            Node::Alt(k) => self.list(k).iter().for_each(|&i| deep(|| self.tags(i, out))),
+            _ => {}
+        }
+    }
+
+    /// The one position that all of the expression's `Accept`s name, and the expression without them.
+    /// `None` if it names several.
+    pub fn untag(&mut self, id: Id) -> Option<(Id, u32)> {
+        match self.nodes[id as usize] {
+            Node::Accept(p) => Some((EPS, p)),
+            Node::Concat(h, t) => {
+                let (rest, p) = deep(|| self.untag(t))?;
+                Some((self.concat(h, rest), p))
+            }
+            Node::Alt(k) => {
+                let kids: List = self.list(k).into();
+                let mut only = None;
+                let mut out: List = SmallVec::new();
+                for i in kids {
+                    let (x, p) = deep(|| self.untag(i))?;
+                    if only.is_some_and(|o| o != p) {
+                        return None;
+                    }
+                    only = Some(p);
+                    out.push(x);
+                }
+                Some((self.alt(&out), only?))
+            }
+            _ => None,
+        }
+    }
+
+    /// A repetition at the head: its body, its upper bound, and what comes after it.
+    pub fn counted(&self, id: Id) -> Option<(Id, u32, Id)> {
+        let (head, rest) = match self.nodes[id as usize] {
+            Node::Concat(head, rest) => (head, rest),
+            _ => (id, EPS),
+        };
+        match self.nodes[head as usize] {
+            Node::Repeat(body, _, most) => Some((body, most, rest)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,13 @@
+"""How much the property suites compared, said at the end of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+COMPARED: list[int] = []
+"""Mask bits compared with acceptance, a number per mask."""
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if COMPARED:
+        terminalreporter.write_line(f"{sum(COMPARED):,} mask bits compared with acceptance, in {len(COMPARED):,} masks")
