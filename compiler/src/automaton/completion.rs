@@ -1,18 +1,9 @@
 //! Short accepted endings.
 
-use std::collections::VecDeque;
-
-use rustc_hash::FxHashMap;
-
 use super::engine::Engine;
 use super::states::{ENDED, StateId};
-use crate::error::{Error, Result};
-use crate::regular::EMPTY;
-use crate::stack::Heads;
+use crate::error::Result;
 use crate::vocabulary::Vocabulary;
-
-/// Configurations that one search may visit.
-const SEARCH_LIMIT: usize = 200_000;
 
 impl Engine {
     /// The shortest accepted ending in bytes, spelled with as few tokens as these bytes can be.
@@ -22,56 +13,8 @@ impl Engine {
             return Ok(Vec::new());
         }
         let start = self.states.get(id)?.kernel.clone();
-        let text = self.shortest_ending(start)?;
+        let text = self.machine.shortest_ending(&start, &mut self.budget)?;
         Ok(fewest_tokens(&self.vocab, &text))
-    }
-
-    /// Breadth first over kernels.
-    fn shortest_ending(&mut self, start: Heads) -> Result<Vec<u8>> {
-        let mut came_from: FxHashMap<Heads, Option<(Heads, u8)>> = FxHashMap::default();
-        let mut queue = VecDeque::from([start.clone()]);
-        came_from.insert(start, None);
-        while let Some(kernel) = queue.pop_front() {
-            let closure = self.machine.close(&kernel, &mut self.budget)?;
-            if closure.accepting {
-                let mut text = Vec::new();
-                let mut at = &kernel;
-                while let Some(Some((before, byte))) = came_from.get(at) {
-                    text.push(*byte);
-                    at = before;
-                }
-                text.reverse();
-                return Ok(text);
-            }
-            if came_from.len() > SEARCH_LIMIT {
-                return Err(Error::Limit { which: "configurations in one search", limit: SEARCH_LIMIT as u64 });
-            }
-            for byte in self.next_bytes(&closure.heads)? {
-                let next = self.machine.step(&closure.heads, byte, &mut self.budget)?;
-                if !came_from.contains_key(&next) {
-                    came_from.insert(next.clone(), Some((kernel.clone(), byte)));
-                    queue.push_back(next);
-                }
-            }
-        }
-        Err(Error::Unsatisfiable("no accepted ending can be reached".into()))
-    }
-
-    /// One byte for every distinct successor of a closure.
-    fn next_bytes(&mut self, heads: &Heads) -> Result<Vec<u8>> {
-        let mut columns: Vec<Vec<u32>> = vec![Vec::new(); 256];
-        for h in heads {
-            let row = *self.machine.arena.row(h.rest, &mut self.budget)?;
-            columns.iter_mut().zip(row).for_each(|(c, q)| c.push(q));
-        }
-        let mut seen = rustc_hash::FxHashSet::default();
-        let mut out = Vec::new();
-        for (b, column) in columns.into_iter().enumerate() {
-            if column.iter().any(|&q| q != EMPTY) && seen.insert(column) {
-                out.push(b as u8);
-            }
-        }
-        Ok(out)
     }
 }
 

@@ -72,6 +72,12 @@ impl Ir {
         self.rules[rule as usize]
     }
 
+    /// Whether the expression is one lexical unit (or part of one): all the others are taken apart at run time.
+    pub fn is_unit(&self, node: NodeId) -> bool {
+        let facts = self.facts[node as usize];
+        facts.regular && (facts.flat || facts.looks || matches!(self.nodes[node as usize], Node::Terminal(_)))
+    }
+
     /// Checks the context conditions and computes the facts of hash-consed nodes.
     fn analysed(nodes: Vec<Node>, rules: Vec<NodeId>, names: Vec<String>) -> Result<Ir> {
         let mut depth = vec![0u32; nodes.len()];

@@ -164,4 +164,33 @@ impl Arena {
     fn known_alive(&self, id: Id) -> bool {
         id != EMPTY && (!self.needs_search(id) || self.dfa.alive.get(&id) == Some(&true))
     }
+
+    /// A shortest text of the language, found breadth first.
+    pub fn shortest(&mut self, id: Id, budget: &mut Budget) -> Result<Vec<u8>> {
+        let mut from: FxHashMap<Id, (Id, u8)> = FxHashMap::default();
+        let mut queue = std::collections::VecDeque::from([id]);
+        from.insert(id, (id, 0));
+        while let Some(q) = queue.pop_front() {
+            if self.nullable(q) {
+                let mut text = Vec::new();
+                let mut at = q;
+                while at != id {
+                    let (before, byte) = from[&at];
+                    text.push(byte);
+                    at = before;
+                }
+                text.reverse();
+                return Ok(text);
+            }
+            budget.spend(16)?;
+            let row = *self.row(q, budget)?;
+            for (b, &t) in row.iter().enumerate() {
+                if t != EMPTY && !from.contains_key(&t) {
+                    from.insert(t, (q, b as u8));
+                    queue.push_back(t);
+                }
+            }
+        }
+        Err(Error::Unsatisfiable("the language is empty".into()))
+    }
 }

@@ -7,6 +7,7 @@ mod components;
 mod continuation;
 mod grammar;
 mod position;
+mod shortest;
 mod step;
 mod table;
 

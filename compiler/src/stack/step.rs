@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack};
 use super::grammar::Analysis;
 use super::position::{BOTTOM, Pos, PosId, Positions};
+use super::shortest::Shortest;
 use super::table::Table;
 use crate::budget::Budget;
 use crate::error::Result;
@@ -58,7 +59,7 @@ type Rcs<K, V> = FxHashMap<K, Rc<V>>;
 
 /// The automaton of a grammar over bytes, derived as far as it was asked for.
 pub struct Machine {
-    ir: Arc<Ir>,
+    pub(super) ir: Arc<Ir>,
     pub analysis: Analysis,
     pub arena: Arena,
     pub stacks: Continuations,
@@ -70,6 +71,7 @@ pub struct Machine {
     loops: FxHashMap<RuleId, Vec<PosId>>,
     endings: Rcs<Id, Ending>,
     pub table: Table,
+    pub(super) shortest: Shortest,
 }
 
 // The `Rc`s never leave the machine, which is moved and used as a whole, under a lock.
@@ -92,6 +94,7 @@ impl Machine {
             loops: FxHashMap::default(),
             endings: Rcs::default(),
             table: Table::default(),
+            shortest: Shortest::default(),
         })
     }
 
@@ -130,6 +133,7 @@ impl Machine {
         self.loops.clear();
         self.endings.clear();
         self.table.clear();
+        self.shortest.forget_stacks();
         let (mut expressions, mut continuations) = Default::default();
         for kernel in kernels {
             for head in kernel.iter_mut() {
@@ -212,7 +216,7 @@ impl Machine {
             }
             let facts = ir.facts[node as usize];
             let body = &ir.nodes[node as usize];
-            if facts.regular && (facts.flat || facts.looks || matches!(body, Node::Terminal(_))) {
+            if ir.is_unit(node) {
                 let (x, after) = self.unit(node, next, budget)?;
                 if self.arena.nullable(x) {
                     todo.push(after);
@@ -297,6 +301,21 @@ impl Machine {
         }
         let x = parts.into_iter().rev().fold(EPS, |rest, x| self.arena.concat(x, rest));
         Ok((x, after))
+    }
+
+    /// The language of a regular expression by itself.
+    pub(super) fn unit_alone(&mut self, node: u32, budget: &mut Budget) -> Result<Id> {
+        let ir = self.ir.clone();
+        let x = self.arena.lower(&ir, node, &mut self.lowered, budget)?;
+        Ok(self.arena.unit(x))
+    }
+
+    /// Where a completed rule of a left-recursive component goes on.
+    pub(super) fn loops_of(&mut self, rule: RuleId, budget: &mut Budget) -> Result<Vec<PosId>> {
+        if self.analysis.left_recursive(rule) {
+            self.entry(rule, budget)?;
+        }
+        Ok(self.loops.get(&rule).cloned().unwrap_or_default())
     }
 
     fn ending(&mut self, rest: Id, budget: &mut Budget) -> Result<Rc<Ending>> {

@@ -1,0 +1,311 @@
+//! Shortest accepted endings, in bytes.
+//!
+//! Minimal lengths of expressions are a least fixpoint over the rules (Knuth 1977), found once per constraint when
+//! first asked for. With them, the length of a shortest ending from any kernel is a sum along one stack, and the
+//! ending itself is read off by taking the least alternative everywhere.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+use super::continuation::{Frame, NO_CALLEE, Stack};
+use super::position::{Pos, PosId};
+use super::step::{Head, Machine};
+use crate::budget::Budget;
+use crate::deep;
+use crate::error::{Error, Result};
+use crate::ir::{Node, NodeId, RuleId};
+use crate::regular::{EMPTY, Id};
+
+/// No ending.
+const NEVER: u64 = u64::MAX;
+
+/// Endings longer than this are not spelled out.
+const LONGEST: u64 = 1 << 20;
+
+/// Minimal lengths found so far.
+#[derive(Default)]
+pub(super) struct Shortest {
+    nodes: Option<Vec<u64>>,
+    /// Shortest texts of lexical units.
+    units: FxHashMap<NodeId, Vec<u8>>,
+    /// The least alternative of a union. Chosen when it made the union's length less, so that choices never lead back
+    /// to where they came from, not even by rules that call each other without a byte.
+    choices: FxHashMap<NodeId, NodeId>,
+    /// What is needed after the completion of a rule over a stack, and the first step of the way.
+    after: FxHashMap<(RuleId, Stack), (u64, Step)>,
+}
+
+/// How a shortest ending goes on after a completed rule.
+#[derive(Clone, Copy)]
+enum Step {
+    Nowhere,
+    Return(Frame),
+    /// On as the first part of a rule of its component.
+    Loop(PosId),
+}
+
+impl Shortest {
+    /// To be called when stacks lose their meaning.
+    pub(super) fn forget_stacks(&mut self) {
+        self.after.clear();
+    }
+}
+
+impl Machine {
+    /// A shortest text that makes the kernel accept.
+    pub fn shortest_ending(&mut self, kernel: &[Head], budget: &mut Budget) -> Result<Vec<u8>> {
+        self.find_lengths(budget)?;
+        let mut best: Option<(u64, Vec<u8>, PosId, Stack)> = None;
+        for &head in kernel {
+            let (length, text, position) = self.end_of_terminal(head, budget)?;
+            if length != NEVER && best.as_ref().is_none_or(|b| length < b.0) {
+                best = Some((length, text, position, head.stack));
+            }
+        }
+        let Some((length, mut text, position, stack)) = best else {
+            return Err(Error::Unsatisfiable("no accepted ending can be reached".into()));
+        };
+        if length > LONGEST {
+            return Err(Error::Limit { which: "bytes of the shortest ending", limit: LONGEST });
+        }
+        self.spell_position(position, &mut text, budget)?;
+        self.spell_stack(self.positions.rule(position), stack, &mut text, budget)?;
+        Ok(text)
+    }
+
+    /// The best way to the end of a head's terminal: total length from here, the terminal's rest, where it ends.
+    fn end_of_terminal(&mut self, head: Head, budget: &mut Budget) -> Result<(u64, Vec<u8>, PosId)> {
+        // Dijkstra over residuals; leaving at a position costs what follows it
+        let mut from: FxHashMap<Id, (Id, u8)> = FxHashMap::default();
+        let mut queue = BinaryHeap::from([(Reverse(0u64), head.rest)]);
+        let mut best = (NEVER, EMPTY, 0);
+        from.insert(head.rest, (head.rest, 0));
+        while let Some((Reverse(length), rest)) = queue.pop() {
+            if length >= best.0 {
+                break;
+            }
+            budget.spend(8)?;
+            let mut tags = smallvec::SmallVec::new();
+            self.arena.tags(rest, &mut tags);
+            for p in tags {
+                let rule = self.positions.rule(p);
+                let total = length
+                    .saturating_add(self.position_length(p))
+                    .saturating_add(self.after_rule(rule, head.stack, budget)?.0);
+                if total < best.0 {
+                    best = (total, rest, p);
+                }
+            }
+            let row = *self.arena.row(rest, budget)?;
+            for (byte, &next) in row.iter().enumerate() {
+                if next != EMPTY && !from.contains_key(&next) {
+                    from.insert(next, (rest, byte as u8));
+                    queue.push((Reverse(length + 1), next));
+                }
+            }
+        }
+        let mut text = Vec::new();
+        let mut at = best.1;
+        while best.0 != NEVER && at != head.rest {
+            let (before, byte) = from[&at];
+            text.push(byte);
+            at = before;
+        }
+        text.reverse();
+        Ok((best.0, text, best.2))
+    }
+
+    /// Bytes needed after the completion of `rule` over `stack`, and the first step of the way.
+    fn after_rule(&mut self, rule: RuleId, stack: Stack, budget: &mut Budget) -> Result<(u64, Step)> {
+        if let Some(&known) = self.shortest.after.get(&(rule, stack)) {
+            return Ok(known);
+        }
+        budget.spend(4)?;
+        // the rules that may be completed over this stack without a return: the component, if left-recursive
+        let members: Vec<RuleId> =
+            if self.analysis.left_recursive(rule) { self.analysis.members(rule).to_vec() } else { vec![rule] };
+        let mut ways = vec![(NEVER, Step::Nowhere); members.len()];
+        for (m, way) in members.iter().zip(&mut ways) {
+            for f in self.returns(*m, stack) {
+                let length = deep(|| self.after_frame(f, budget))?;
+                if length < way.0 {
+                    *way = (length, Step::Return(f));
+                }
+            }
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (i, &m) in members.iter().enumerate() {
+                for back in self.loops_of(m, budget)? {
+                    let next = self.positions.rule(back);
+                    let at = members.iter().position(|&r| r == next).expect("loops stay in the component");
+                    let length = self.position_length(back).saturating_add(ways[at].0);
+                    if length < ways[i].0 {
+                        ways[i] = (length, Step::Loop(back));
+                        changed = true;
+                    }
+                }
+            }
+        }
+        for (&m, &way) in members.iter().zip(&ways) {
+            self.shortest.after.insert((m, stack), way);
+        }
+        Ok(self.shortest.after[&(rule, stack)])
+    }
+
+    /// The frames that a completed rule returns to.
+    fn returns(&self, rule: RuleId, stack: Stack) -> Vec<Frame> {
+        let fits = |f: &&Frame| f.callee == NO_CALLEE || f.callee == rule;
+        self.stacks.frames(stack).iter().filter(fits).copied().collect()
+    }
+
+    fn after_frame(&mut self, f: Frame, budget: &mut Budget) -> Result<u64> {
+        if self.stacks.is_bottom(f) {
+            return Ok(0);
+        }
+        let rest = self.after_rule(self.positions.rule(f.back), f.below, budget)?.0;
+        Ok(self.position_length(f.back).saturating_add(rest))
+    }
+
+    fn spell_stack(
+        &mut self,
+        mut rule: RuleId,
+        mut stack: Stack,
+        out: &mut Vec<u8>,
+        budget: &mut Budget,
+    ) -> Result<()> {
+        loop {
+            let back = match self.after_rule(rule, stack, budget)?.1 {
+                Step::Return(f) if self.stacks.is_bottom(f) => return Ok(()),
+                Step::Return(f) => {
+                    stack = f.below;
+                    f.back
+                }
+                Step::Loop(back) => back,
+                Step::Nowhere => unreachable!("what is alive can be completed"),
+            };
+            self.spell_position(back, out, budget)?;
+            rule = self.positions.rule(back);
+        }
+    }
+
+    fn position_length(&self, p: PosId) -> u64 {
+        let lengths = self.shortest.nodes.as_ref().expect("found before");
+        let (mut at, mut total) = (p, 0u64);
+        loop {
+            match self.positions.get(at) {
+                Pos::Bottom | Pos::End(_) => return total,
+                Pos::Then(node, next) => {
+                    total = total.saturating_add(lengths[node as usize]);
+                    at = next;
+                }
+                Pos::Again { body, least, next, .. } => {
+                    let each = if least == 0 { 0 } else { lengths[body as usize] };
+                    total = total.saturating_add(each.saturating_mul(least.into()));
+                    at = next;
+                }
+            }
+        }
+    }
+
+    fn spell_position(&mut self, p: PosId, out: &mut Vec<u8>, budget: &mut Budget) -> Result<()> {
+        let mut at = p;
+        loop {
+            match self.positions.get(at) {
+                Pos::Bottom | Pos::End(_) => return Ok(()),
+                Pos::Then(node, next) => {
+                    self.spell(node, out, budget)?;
+                    at = next;
+                }
+                Pos::Again { body, least, next, .. } => {
+                    for _ in 0..least {
+                        self.spell(body, out, budget)?;
+                    }
+                    at = next;
+                }
+            }
+        }
+    }
+
+    /// Appends a shortest text of the expression.
+    fn spell(&mut self, node: NodeId, out: &mut Vec<u8>, budget: &mut Budget) -> Result<()> {
+        budget.spend(1)?;
+        if let Some(text) = self.shortest.units.get(&node) {
+            out.extend_from_slice(text);
+            return Ok(());
+        }
+        let ir = self.ir.clone();
+        match &ir.nodes[node as usize] {
+            Node::Seq(os) => os.iter().try_for_each(|&o| deep(|| self.spell(o, out, budget))),
+            Node::Alt(_) => {
+                let least = self.shortest.choices[&node];
+                deep(|| self.spell(least, out, budget))
+            }
+            Node::Repeat(o, least, _) => (0..*least).try_for_each(|_| deep(|| self.spell(*o, out, budget))),
+            Node::Call(rule) => deep(|| self.spell(ir.body(*rule), out, budget)),
+            _ => unreachable!("every other expression is one lexical unit"),
+        }
+    }
+
+    /// Minimal lengths of all expressions outside lexical units.
+    fn find_lengths(&mut self, budget: &mut Budget) -> Result<()> {
+        if self.shortest.nodes.is_some() {
+            return Ok(());
+        }
+        let ir = self.ir.clone();
+        let mut lengths = vec![NEVER; ir.nodes.len()];
+        let mut needed: Vec<NodeId> = Vec::new();
+        let mut seen = vec![false; ir.nodes.len()];
+        let mut todo = ir.rules.clone();
+        while let Some(id) = todo.pop() {
+            if std::mem::replace(&mut seen[id as usize], true) || !self.analysis.productive[id as usize] {
+                continue;
+            }
+            if ir.is_unit(id) {
+                let text = self.shortest_of_unit(id, budget)?;
+                lengths[id as usize] = text.len() as u64;
+                self.shortest.units.insert(id, text);
+                continue;
+            }
+            needed.push(id);
+            ir.nodes[id as usize].operands(|o| todo.push(o));
+        }
+        needed.sort_unstable();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &id in &needed {
+                budget.spend(1)?;
+                let sum = |os: &[NodeId]| os.iter().fold(0u64, |acc, &o| acc.saturating_add(lengths[o as usize]));
+                let length = match &ir.nodes[id as usize] {
+                    Node::Seq(os) => sum(os),
+                    Node::Alt(os) => {
+                        let least = os.iter().copied().min_by_key(|&o| lengths[o as usize]).expect("it is productive");
+                        if lengths[least as usize] < lengths[id as usize] {
+                            self.shortest.choices.insert(id, least);
+                        }
+                        lengths[least as usize]
+                    }
+                    Node::Repeat(_, 0, _) => 0,
+                    Node::Repeat(o, least, _) => lengths[*o as usize].saturating_mul((*least).into()),
+                    Node::Call(rule) => lengths[ir.body(*rule) as usize],
+                    _ => unreachable!("every other expression is one lexical unit"),
+                };
+                if length < lengths[id as usize] {
+                    lengths[id as usize] = length;
+                    changed = true;
+                }
+            }
+        }
+        self.shortest.nodes = Some(lengths);
+        Ok(())
+    }
+
+    fn shortest_of_unit(&mut self, node: NodeId, budget: &mut Budget) -> Result<Vec<u8>> {
+        let x = self.unit_alone(node, budget)?;
+        self.arena.shortest(x, budget)
+    }
+}

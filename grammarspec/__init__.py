@@ -1,0 +1,73 @@
+"""grammarspec: structured generation by grammars, compiled to masks over a model's tokens.
+
+A grammar (:func:`json_schema`, :func:`regex`, :func:`lark`, :func:`choice`) and a :class:`Vocabulary` make a
+:class:`Constraint`; its matchers say which tokens may come next.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from grammarspec.constraint import CancelToken, Constraint, Limits, Matcher, compile, fill_bitmasks
+from grammarspec.errors import (
+    GrammarError,
+    GrammarSyntaxError,
+    LimitExceeded,
+    StateCollected,
+    Unsatisfiable,
+    UnsupportedFeature,
+)
+from grammarspec.expressions import Grammar, choice
+from grammarspec.kernels.bitmask import allocate_bitmask, apply_bitmask
+from grammarspec.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from grammarspec.frontends.json_schema import json_schema
+    from grammarspec.frontends.lark import lark, load
+    from grammarspec.frontends.regex import regex
+
+__all__ = [
+    "CancelToken",
+    "Constraint",
+    "Grammar",
+    "GrammarError",
+    "GrammarSyntaxError",
+    "LimitExceeded",
+    "Limits",
+    "Matcher",
+    "StateCollected",
+    "Unsatisfiable",
+    "UnsupportedFeature",
+    "Vocabulary",
+    "__version__",
+    "allocate_bitmask",
+    "apply_bitmask",
+    "choice",
+    "compile",
+    "fill_bitmasks",
+    "json_schema",
+    "lark",
+    "load",
+    "regex",
+]
+
+__version__: str
+
+# Front-ends are imported on first use: each costs more than all the rest, and few programs need them all.
+_FRONT_ENDS = {"json_schema": "json_schema", "lark": "lark", "load": "lark", "regex": "regex"}
+
+
+def __getattr__(name: str) -> object:
+    if name in _FRONT_ENDS:
+        value = getattr(import_module(f"grammarspec.frontends.{_FRONT_ENDS[name]}"), name)
+    elif name == "__version__":
+        value = import_module("importlib.metadata").version("grammarspec")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,7 @@
+"""``python -m grammarspec``."""
+
+import sys
+
+from grammarspec.cli import main
+
+sys.exit(main())

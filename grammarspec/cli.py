@@ -1,0 +1,169 @@
+"""The ``grammarspec`` command."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import grammarspec
+
+if TYPE_CHECKING:
+    from grammarspec.decoding import Generation
+
+__all__ = ["main"]
+
+COMPLETE, CUT_SHORT, REFUSED, INTERRUPTED = 0, 1, 2, 130
+_EXIT_CODES = """exit codes:
+  0    the output is a whole text of the grammar
+  1    --max-tokens or the model's context ran out first: the output is a beginning of one
+  2    the grammar, a file or an option cannot be used; nothing was generated
+  130  interrupted"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code. ``sys.argv`` is read if no arguments are given."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _generate(options)
+    except (grammarspec.GrammarError, OSError, ImportError, ValueError) as error:
+        print(f"grammarspec: error: {_one_line(error)}", file=sys.stderr)
+        return REFUSED
+    except KeyboardInterrupt:
+        print("\ngrammarspec: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="grammarspec", description="Model output that conforms to a grammar.")
+    parser.add_argument("--version", action="version", version=f"grammarspec {grammarspec.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    generate = commands.add_parser(
+        "generate",
+        help="let a model write a text of a grammar",
+        description="Let a model write a text of a grammar: a JSON Schema, a regular expression or a .lark file.",
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    grammar = generate.add_mutually_exclusive_group(required=True)
+    grammar.add_argument("--schema", metavar="FILE", type=Path, help="a JSON Schema")
+    grammar.add_argument("--regex", metavar="PATTERN", help="a regular expression in Python's syntax")
+    grammar.add_argument("--lark", metavar="FILE", type=Path, help="a grammar in lark's syntax")
+    generate.add_argument(
+        "--whitespace", choices=("flexible", "compact"), default="flexible", help="between JSON tokens (%(default)s)"
+    )
+    model = generate.add_argument_group("model")
+    model.add_argument("--model", default="smollm2", help="directory, .gguf file or hub name (%(default)s)")
+    model.add_argument("--system", metavar="TEXT", help="system message")
+    sampling = generate.add_argument_group("sampling")
+    sampling.add_argument("--temperature", type=float, default=0.0, help="0: the most probable token (%(default)s)")
+    sampling.add_argument("--top-p", type=float, help="keep the most probable tokens up to this probability together")
+    sampling.add_argument("--top-k", type=int, help="keep so many of the most probable tokens")
+    sampling.add_argument("--min-p", type=float, help="keep tokens at least so probable, relative to the best one")
+    sampling.add_argument("--seed", type=int, help="of the random draws")
+    sampling.add_argument("--max-tokens", type=int, default=512, help="generate at most so many (%(default)s)")
+    sampling.add_argument(
+        "--forced",
+        choices=("sample", "feed"),
+        default="sample",
+        help="feed: append text that the grammar forces without asking the model; the same texts are possible, "
+        "but not with the same probabilities (%(default)s)",
+    )
+    output = generate.add_argument_group("output")
+    output.add_argument("--output", choices=("text", "json"), default="text", help="(%(default)s)")
+    output.add_argument("--stats", action="store_true", help="counts and times, on standard error or in the JSON")
+    generate.add_argument("prompt", metavar="PROMPT")
+    return parser
+
+
+def _generate(options: argparse.Namespace) -> int:
+    grammar = _grammar(options)
+    if not sys.stderr.isatty():
+        os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws bars while it loads, wherever they go
+    from grammarspec.decoding import Sampling, generate
+    from grammarspec.models import encode_prompt, load_model, vocabulary_of
+
+    sampling = Sampling(
+        temperature=options.temperature,
+        top_k=options.top_k,
+        top_p=options.top_p,
+        min_p=options.min_p,
+        seed=options.seed,
+        max_tokens=options.max_tokens,
+    )
+    model, tokenizer = load_model(options.model)
+    vocabulary = vocabulary_of(model, tokenizer)
+    constraint = grammarspec.compile(grammar, vocabulary)
+    plain = options.output == "text"
+    # On a terminal the text appears while it is generated: as the output itself, or else as progress.
+    live = sys.stdout if plain and sys.stdout.isatty() else sys.stderr if sys.stderr.isatty() else None
+    result = generate(
+        model,
+        encode_prompt(tokenizer, options.prompt, options.system),
+        constraint.matcher(),
+        vocabulary,
+        sampling=sampling,
+        forced=options.forced,
+        on_text=None if live is None else _writer(live.write, live.flush),
+    )
+    if live is not None:
+        print(file=live)
+    if not plain:
+        print(json.dumps(_report(result, options.stats), ensure_ascii=False))
+    elif live is not sys.stdout:
+        print(result.text)
+    if plain and options.stats:
+        for name, value in result.statistics.summary().items():
+            print(f"{name:18} {value}", file=sys.stderr)
+    if result.finish_reason == "stop":
+        return COMPLETE
+    print("grammarspec: cut short: the output is not whole; raise --max-tokens", file=sys.stderr)
+    return CUT_SHORT
+
+
+def _grammar(options: argparse.Namespace) -> grammarspec.Grammar:
+    if options.schema is not None:
+        return grammarspec.json_schema(_read(options.schema), whitespace=options.whitespace)
+    if options.lark is not None:
+        return grammarspec.lark(_read(options.lark))
+    return grammarspec.regex(options.regex)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: byte {error.start} is not UTF-8") from None
+
+
+def _report(result: Generation, statistics: bool) -> dict[str, object]:
+    report: dict[str, object] = {"text": result.text, "finish_reason": result.finish_reason, "tokens": result.tokens}
+    return report | {"statistics": result.statistics.summary()} if statistics else report
+
+
+def _writer(write: Callable[[str], object], flush: Callable[[], object]) -> Callable[[bytes], None]:
+    """Writes bytes as the text they make, each character once it is whole."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def on_text(data: bytes) -> None:
+        write(decoder.decode(data))
+        flush()
+
+    return on_text
+
+
+def _one_line(error: Exception) -> str:
+    """What is wrong, where, and what to do about it, on one line."""
+    if isinstance(error, grammarspec.GrammarError):
+        # The place in a text goes on with the text itself and a caret, indented.
+        place = " ".join(line.strip() for line in error.where.splitlines() if not line.startswith("    "))
+        hint = f"; hint: {error.hint}" if error.hint else ""
+        return " ".join(error.message.split()) + (f" (at {place})" if place else "") + hint
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror or error}"
+    return " ".join(str(error).split())

@@ -1,0 +1,125 @@
+"""Constants: ``enum`` and ``const``, and any JSON value written out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from grammarspec.errors import GrammarSyntaxError, UnsupportedFeature
+from grammarspec.frontends.json_schema.conjunction import FRACTION, INTEGER, NUMBER, STRING, Conjunction, type_of
+from grammarspec.frontends.json_schema.evaluation import holds_facts
+from grammarspec.frontends.json_schema.json_text import quote
+from grammarspec.frontends.json_schema.numbers import spellings
+from grammarspec.frontends.json_schema.strings import text_of
+
+if TYPE_CHECKING:
+    from grammarspec.frontends.json_schema.lowering import Lowering
+
+__all__ = ["check_excluded", "constant_node", "enum_node"]
+
+_SMALL = 32  # an enumeration of more words is a lexical unit of its own
+
+
+def enum_node(lowering: Lowering, facts: Conjunction) -> int:
+    """The constants of an enumeration that satisfy everything else, too."""
+    assert facts.enum is not None
+    constants = facts.enum
+    only_strings = all(isinstance(constant, str) for constant in constants)
+    if only_strings and not facts.types & STRING:
+        return lowering.builder.nothing
+    plain = not facts.choices and not facts.refused
+    if only_strings and plain and not facts.texts and not facts.excluded and facts.max_length is None:
+        if facts.min_length > 0:
+            constants = [constant for constant in constants if len(constant) >= facts.min_length]
+        return _words(lowering, [quote(constant) for constant in constants])
+    return _mixed(lowering, facts, constants)
+
+
+def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> int:
+    texts: list[str] = []
+    undecided: list[str] = []
+    parts: list[int] = []
+    strict = lowering.analysis.strict_integers and not facts.types & FRACTION
+    for constant in constants:
+        bit = type_of(constant)
+        if bit == 0:
+            raise GrammarSyntaxError(f"{constant!r:.60} is no JSON value")
+        answer = holds_facts(lowering.analysis, facts, constant)
+        if answer is False:
+            continue
+        if answer is None:
+            if bit == STRING and not facts.choices and not facts.refused:
+                undecided.append(constant)
+                continue
+            where = lowering.analysis.document.where(next(iter(facts.members.values())), "enum")
+            raise UnsupportedFeature(f"whether {constant!r:.60} satisfies the other keywords beside enum", where=where)
+        if bit == STRING:
+            texts.append(quote(constant))
+        elif bit & NUMBER:
+            texts.extend(spellings(constant, strict=strict and bit == INTEGER))
+        else:
+            parts.append(constant_node(lowering, constant))
+    if texts:
+        parts.append(_words(lowering, texts))
+    if undecided:
+        text = text_of(lowering, facts, undecided)
+        parts.append(lowering.text.exact_string(text.node, asserting=text.asserting))
+    return lowering.any_of(parts)
+
+
+def _words(lowering: Lowering, texts: Sequence[str]) -> int:
+    b = lowering.builder
+    if not texts:
+        return b.nothing
+    node = b.literal(texts[0]) if len(texts) == 1 else b.words(texts)
+    return node if len(texts) <= _SMALL else b.terminal(node)
+
+
+def constant_node(lowering: Lowering, constant: Any) -> int:
+    """One JSON value: members in the order given, whitespace as everywhere, numbers in a few spellings."""
+    b, text = lowering.builder, lowering.text
+    match constant:
+        case None:
+            return text.null
+        case True:
+            return text.true
+        case False:
+            return text.false
+        case str():
+            return b.literal(quote(constant))
+        case int() | float() | Decimal():
+            words = spellings(constant, strict=False)
+            return b.literal(words[0]) if len(words) == 1 else b.words(words)
+        case []:
+            return text.empty_array
+        case {} if not constant:
+            return text.empty_object
+        case list():
+            items = [constant_node(lowering, item) for item in constant]
+            parts = [text.open_array, items[0]]
+            for item in items[1:]:
+                parts += (text.comma, item)
+            return b.seq(*parts, text.close_array)
+        case dict():
+            parts = [text.open_object]
+            for name, member in constant.items():
+                if len(parts) > 1:
+                    parts.append(text.comma)
+                parts += (b.literal(quote(name)), text.colon, constant_node(lowering, member))
+            return b.seq(*parts, text.close_object)
+    raise GrammarSyntaxError(f"{constant!r:.60} is no JSON value")
+
+
+def check_excluded(lowering: Lowering, facts: Conjunction, kind: type[list[Any]] | type[dict[str, Any]]) -> None:
+    """Refuse to exclude an array or object constant, unless the other keywords exclude it already."""
+    constants = [constant for constant in facts.excluded if isinstance(constant, kind)]
+    if not constants:
+        return
+    others = Conjunction()
+    others.__dict__.update(facts.__dict__)
+    others.excluded = ()
+    for constant in constants:
+        if holds_facts(lowering.analysis, others, constant) is not False:
+            where = lowering.analysis.document.where(next(iter(facts.members.values())))
+            raise UnsupportedFeature(f"not of the constant {constant!r:.60}", where=where)

@@ -1,0 +1,226 @@
+"""From goals to nodes: one alternative per type, disjunctions distributed, recursion through rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from grammarspec.errors import GrammarError, LimitExceeded, UnsupportedFeature
+from grammarspec.frontends.json_schema.analysis import Analysis
+from grammarspec.frontends.json_schema.arrays import array_node
+from grammarspec.frontends.json_schema.conjunction import (
+    ARRAY,
+    FALSE,
+    NULL,
+    NUMBER,
+    OBJECT,
+    STRING,
+    TRUE,
+    Conjunction,
+)
+from grammarspec.frontends.json_schema.constants import enum_node
+from grammarspec.frontends.json_schema.document import Schema
+from grammarspec.frontends.json_schema.formats import Formats
+from grammarspec.frontends.json_schema.intervals import Intervals
+from grammarspec.frontends.json_schema.json_text import JsonText
+from grammarspec.frontends.json_schema.multiples import Multiples
+from grammarspec.frontends.json_schema.numbers import number_node
+from grammarspec.frontends.json_schema.objects import object_node
+from grammarspec.frontends.json_schema.prelude import SchemaBuilder
+from grammarspec.frontends.json_schema.strings import Text, string_node
+
+__all__ = ["Lowering"]
+
+_Key = int | tuple[int, ...]
+
+MAX_GOALS = 100_000
+"""Conjunctions of subschemas that one document may ask for."""
+MAX_SIZE = 4_000_000
+"""Integers that the grammar may take."""
+MAX_COMBINATIONS = 2_000
+"""Alternatives of ``anyOf`` and the like that are combined with other keywords, in one document."""
+_MAX_HEIGHT = 200  # of nodes without a rule between: the compiler's limit on nesting is for people's own grammars
+_INLINE_DEPTH = 24  # deeper goals become rules of their own, so that nesting costs no Python stack
+
+
+class Lowering:
+    """Lowers the goals of one document."""
+
+    def __init__(self, analysis: Analysis, builder: SchemaBuilder, text: JsonText) -> None:
+        self.analysis, self.builder, self.text = analysis, builder, text
+        self.intervals = Intervals(builder, text)
+        self.multiples = Multiples(builder, self.intervals)
+        self.patterns: dict[str, Text] = {}
+        self._nodes: dict[_Key, int] = {}
+        self._open: dict[_Key, int | None] = {}
+        """Goals that are being lowered, with their rule once something inside refers to them."""
+        self._composite: set[int] = set()
+        """Nodes of objects and arrays: worth a rule when they are used again."""
+        self._calls: dict[int, int] = {}
+        self._deferred: list[tuple[int, Sequence[Schema]]] = []
+        self._depth = 0
+        self.height = 0
+        """How deeply the nodes of the goal being lowered nest, roughly."""
+        self._goals = 0
+        self._combinations = 0
+
+    @cached_property
+    def formats(self) -> Formats:
+        """The formats, which few schemas use."""
+        return Formats(self.builder, self.text.exact)
+
+    # ------------------------------------------------------------------ entry
+    def start(self, schema: Schema) -> int:
+        """The node of a whole document."""
+        node = self.lower([schema])
+        while self._deferred:
+            rule, goal = self._deferred.pop()
+            self.builder.define(rule, self._lowered(goal, None))
+        return node
+
+    def lower(self, goal: Sequence[Schema], facts: Conjunction | None = None) -> int:
+        """The values that satisfy all the subschemas at once (``facts``: gathered already); of none, any value."""
+        if len(goal) == 1:
+            schema = goal[0]
+            if schema is True:
+                return self.text.value
+            key: _Key = id(schema)
+        else:
+            if False in [schema for schema in goal if isinstance(schema, bool)]:
+                return self.builder.nothing
+            goal = list({id(schema): schema for schema in goal if schema is not True}.values())
+            if not goal:
+                return self.text.value
+            key = tuple(map(id, goal)) if len(goal) > 1 else id(goal[0])
+        node = self._nodes.get(key)
+        if node is not None:
+            return self._call(node) if node in self._composite else node
+        if key in self._open:
+            rule = self._open[key]
+            if rule is None:
+                rule = self._open[key] = self.builder.rule("recursive")
+            return self.builder.call(rule)
+        if self._depth >= _INLINE_DEPTH:
+            rule = self.builder.rule("nested")
+            node = self._nodes[key] = self.builder.call(rule)
+            self._deferred.append((rule, goal))
+            return node
+        self._open[key] = None
+        self._depth += 1
+        outer, self.height = self.height, 0
+        node = self._lowered(goal, facts)
+        self._depth -= 1
+        rule = self._open.pop(key)
+        if rule is not None:
+            self.builder.define(rule, node)
+            node = self.builder.call(rule)
+        elif self.height > _MAX_HEIGHT:
+            node, self.height = self._call(node), 0
+        self._nodes[key] = node
+        self.height = max(outer, self.height + 4)
+        return node
+
+    def _call(self, node: int) -> int:
+        """A rule for a node that is used a second time."""
+        call = self._calls.get(node)
+        if call is None:
+            rule = self.builder.rule("shared")
+            self.builder.define(rule, node)
+            call = self._calls[node] = self.builder.call(rule)
+        return call
+
+    # ------------------------------------------------------------------ one goal
+    def _lowered(self, goal: Sequence[Schema], facts: Conjunction | None) -> int:
+        self._goals += 1
+        if self._goals > MAX_GOALS:
+            raise LimitExceeded(f"schema size: more than {MAX_GOALS} subschemas")
+        if self.builder.size > MAX_SIZE:
+            raise LimitExceeded(f"schema size: more than {MAX_SIZE} operands of grammar nodes")
+        try:
+            if facts is None:
+                facts = self.analysis.gather(goal)
+            if not facts.types:
+                return self.builder.nothing
+            if facts.enum is not None:
+                return enum_node(self, facts)
+            if facts.choices:
+                return self._distributed(facts)
+            if facts.some:
+                return self._combined(*self.analysis.some_alternatives(facts), ())
+            return self._typed(facts)
+        except GrammarError as error:
+            if error.where:
+                raise
+            where = self.analysis.document.where(goal[0])
+            raise type(error)(error.message, where=where, hint=error.hint) from None
+
+    def _typed(self, facts: Conjunction) -> int:
+        """A conjunction without choices: the alternatives of its types."""
+        types = facts.types
+        if facts.refused:
+            self.check_refused(facts)
+        if types in (OBJECT, STRING, ARRAY):
+            return self._one_type(facts, types)
+        if facts.is_free:
+            return self.text.value
+        text = self.text
+        parts = [self._one_type(facts, bit) for bit in (STRING, ARRAY, OBJECT) if types & bit]
+        if types & NUMBER:
+            parts.append(number_node(self, facts))
+        parts += [node for bit, node in ((TRUE, text.true), (FALSE, text.false), (NULL, text.null)) if types & bit]
+        return self.any_of(parts)
+
+    def _one_type(self, facts: Conjunction, bit: int) -> int:
+        if bit == STRING:
+            return string_node(self, facts)
+        node = object_node(self, facts) if bit == OBJECT else array_node(self, facts)
+        if node != self.builder.nothing:
+            self._composite.add(node)
+        return node
+
+    def any_of(self, parts: Sequence[int]) -> int:
+        """Alternatives without the impossible and the repeated."""
+        kept = [part for part in dict.fromkeys(parts) if part != self.builder.nothing]
+        if not kept:
+            return self.builder.nothing
+        if len(kept) == 1:
+            return kept[0]
+        node = self.builder.alt(*kept)
+        if not self._composite.isdisjoint(kept):
+            self._composite.add(node)
+        return node
+
+    def check_refused(self, facts: Conjunction) -> None:
+        """Raise for a keyword that is not enforced, if a value of the types it is about is possible."""
+        for types, keyword, schema in facts.refused:
+            if facts.types & types:
+                where = self.analysis.document.where(schema, keyword)
+                raise UnsupportedFeature(f"the keyword {keyword}", where=where, hint="it is not enforced yet")
+
+    # ------------------------------------------------------------------ disjunctions
+    def _distributed(self, facts: Conjunction) -> int:
+        """One goal per alternative of the first choice; the other choices stay for the next round."""
+        first, *others = facts.choices
+        rest = [self.analysis.choice(alternatives) for alternatives in others]
+        base = self.analysis.base(facts)
+        if facts.leading:  # what stands before the properties declares its own before them
+            leading = facts.leading - 1
+            return self._combined([], first, [*rest[:leading], *base, *rest[leading:]])
+        return self._combined(base, first, rest)
+
+    def _combined(self, before: Sequence[Schema], alternatives: Sequence[Schema], after: Sequence[Schema]) -> int:
+        """One goal per alternative."""
+        if not before and not after:
+            return self.any_of([self.lower((alternative,)) for alternative in alternatives])
+        self._combinations += len(alternatives)
+        if self._combinations > MAX_COMBINATIONS:
+            hint = "write the combinations that are meant as one anyOf"
+            message = f"more than {MAX_COMBINATIONS} combinations of anyOf, oneOf and the like"
+            raise LimitExceeded(message, where=self.analysis.document.where([*before, *after][0]), hint=hint)
+        parts = []
+        for alternative in alternatives:
+            goal = [*before, alternative, *after]
+            facts = self.analysis.gather(goal)
+            if not self.analysis.impossible(facts):
+                parts.append(self.lower(goal, facts))
+        return self.any_of(parts)

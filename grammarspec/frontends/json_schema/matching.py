@@ -1,0 +1,129 @@
+"""Deciding in Python whether a pattern is found in a constant.
+
+Used for what the schema itself spells out: which ``patternProperties`` a declared name falls under, which constants of
+an ``enum`` a ``pattern`` leaves. It works on the syntax tree with sets of positions, so its cost is polynomial whatever
+the pattern (no backtracking).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from grammarspec.errors import GrammarError
+from grammarspec.frontends.regex import tree
+
+__all__ = ["exact_prefix", "parsed", "pattern_found"]
+
+_MAX_WORK = 200_000  # steps, after which the answer is "cannot tell"
+
+
+@lru_cache(maxsize=1024)
+def parsed(pattern: str) -> tree.Node:
+    """The syntax tree of an ECMA-262 pattern.
+
+    Raises:
+        GrammarError: the pattern is malformed, or uses what is not supported.
+    """
+    from grammarspec.frontends.regex import parse
+
+    return parse(pattern, dialect="ecma262")
+
+
+def pattern_found(pattern: str, text: str) -> bool | None:
+    """Whether the pattern is found somewhere in the text; ``None``: cannot tell."""
+    try:
+        return _Search(text).found(parsed(pattern))
+    except (GrammarError, RecursionError, _TooMuchWork):
+        return None
+
+
+@lru_cache(maxsize=1024)
+def exact_prefix(pattern: str) -> str:
+    """A text that every string in which the pattern is found begins with, as far as it is plain to see."""
+    try:
+        node = parsed(pattern)
+    except GrammarError:
+        return ""
+    parts = node.parts if isinstance(node, tree.Sequence) else (node,)
+    if not parts or not isinstance(parts[0], tree.Start):
+        return ""
+    prefix = []
+    for part in parts[1:]:
+        if isinstance(part, tree.Text):
+            prefix.append(part.text)
+        elif isinstance(part, tree.Chars) and len(part.ranges) == 1 and part.ranges[0][0] == part.ranges[0][1]:
+            prefix.append(chr(part.ranges[0][0]))
+        else:
+            break
+    return "".join(prefix)
+
+
+class _TooMuchWork(Exception):
+    """The budget is used up."""
+
+
+class _Search:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.codes = [ord(char) for char in text]
+        self.memo: dict[tuple[int, int], frozenset[int]] = {}
+        self.work = 0
+
+    def found(self, node: tree.Node) -> bool:
+        return any(self.ends(node, start) for start in range(len(self.codes) + 1))
+
+    def ends(self, node: tree.Node, start: int) -> frozenset[int]:
+        """Where a match that begins at ``start`` can end."""
+        key = (id(node), start)
+        known = self.memo.get(key)
+        if known is None:
+            self.work += 1
+            if self.work > _MAX_WORK:
+                raise _TooMuchWork
+            known = self.memo[key] = self._ends(node, start)
+        return known
+
+    def _ends(self, node: tree.Node, start: int) -> frozenset[int]:
+        match node:
+            case tree.Text(text):
+                return frozenset((start + len(text),)) if self.text.startswith(text, start) else frozenset()
+            case tree.Chars(ranges):
+                here = start < len(self.codes) and any(low <= self.codes[start] <= high for low, high in ranges)
+                return frozenset((start + 1,)) if here else frozenset()
+            case tree.Sequence(parts):
+                reached = frozenset((start,))
+                for part in parts:
+                    reached = self._step(part, reached)
+                return reached
+            case tree.Alternation(branches):
+                return frozenset().union(*(self.ends(branch, start) for branch in branches))
+            case tree.Repeat(body, least, most):
+                return self._repeat(body, least, most, start)
+            case tree.Look(body, ahead, negative):
+                if ahead:
+                    seen = bool(self.ends(body, start))
+                else:
+                    seen = any(start in self.ends(body, before) for before in range(start + 1))
+                return frozenset((start,)) if seen != negative else frozenset()
+            case tree.Start():
+                return frozenset((start,)) if start == 0 else frozenset()
+            case tree.End():
+                return frozenset((start,)) if start == len(self.codes) else frozenset()
+            case tree.AnyText():
+                return frozenset(range(start, len(self.codes) + 1))
+        raise AssertionError(f"unknown node {type(node).__name__}")
+
+    def _step(self, node: tree.Node, starts: frozenset[int]) -> frozenset[int]:
+        return frozenset().union(*(self.ends(node, start) for start in starts))
+
+    def _repeat(self, body: tree.Node, least: int, most: int | None, start: int) -> frozenset[int]:
+        # more rounds than there are characters left include an empty one, which may be done any number of times
+        enough = len(self.codes) - start + 1
+        reached, found = frozenset((start,)), frozenset[int]()
+        for round_ in range(enough + 1 if most is None else min(most, enough) + 1):
+            if round_ >= min(least, enough):
+                found |= reached
+            reached = self._step(body, reached)
+            if not reached:
+                break
+        return found

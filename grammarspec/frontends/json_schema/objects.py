@@ -1,0 +1,189 @@
+"""Objects: from a conjunction to the spellings of the objects that satisfy it.
+
+Declared members come in the order of their declaration; undeclared ones anywhere between them. With ``K(i)``, "a
+declared member from the i-th on, and the rest", and ``T(i)``, "the rest, after a member, from the i-th on"::
+
+    K(i) = member(i) T(i+1)  |  K(i+1) if i is optional
+    T(i) = ("," undeclared)*  ("," K(i)  |  nothing, if all from i on are optional)
+
+Each is one node made of the next ones, so that the size is linear in the number of members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from grammarspec.errors import UnsupportedFeature
+from grammarspec.frontends.json_schema.conjunction import Conjunction
+from grammarspec.frontends.json_schema.constants import check_excluded
+from grammarspec.frontends.json_schema.evaluation import holds, property_schemas
+from grammarspec.frontends.json_schema.json_text import quote
+from grammarspec.frontends.json_schema.keys import undeclared_members
+from grammarspec.frontends.json_schema.member_counts import counted_members, share_of_gap
+from grammarspec.frontends.json_schema.prelude import CHAIN
+from grammarspec.frontends.json_schema.strings import pattern_text
+
+if TYPE_CHECKING:
+    from grammarspec.frontends.json_schema.document import Schema
+    from grammarspec.frontends.json_schema.lowering import Lowering
+
+__all__ = ["Member", "object_node"]
+
+
+class Member(NamedTuple):
+    """A declared member: the node of its name, colon and value, and whether it must be present."""
+
+    node: int
+    required: bool
+
+
+def object_node(lowering: Lowering, facts: Conjunction) -> int:
+    """The objects that a conjunction allows."""
+    b, text = lowering.builder, lowering.text
+    least, most = facts.min_properties, facts.max_properties
+    if not (facts.objects or facts.required or facts.names or facts.witnesses or least) and most is None:
+        check_excluded(lowering, facts, dict)
+        return text.object
+    if most is not None and (most < least or most < len(facts.required)):
+        return b.nothing
+    check_excluded(lowering, facts, dict)
+    names, values = _declared(lowering, facts)
+    members = []
+    for name, value in zip(names, values, strict=True):
+        if value != b.nothing:
+            members.append(Member(b.seq(b.literal(quote(name)), text.colon, value), name in facts.required))
+        elif name in facts.required:
+            return b.nothing
+    if facts.witnesses:
+        return _witnessed(lowering, facts, names, members)
+    undeclared = undeclared_members(lowering, facts, names)
+    if least <= len(facts.required):
+        least = 0
+    if most is not None and undeclared is None and most >= len(members):
+        most = None
+    may_be_empty = least == 0 and not facts.required
+    if least > 1 or most is not None:
+        share = share_of_gap(len(members), least, most) if undeclared is not None else None
+        if share is None:
+            return counted_members(lowering, facts, members, undeclared, least, most)
+        return _chain(lowering, members, undeclared, may_be_empty=may_be_empty, at_a_time=share)
+    return _chain(lowering, members, undeclared, may_be_empty=may_be_empty)
+
+
+def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[int]]:
+    """The declared names in order, and the node of each one's value."""
+    if len(facts.objects) == 1 and not facts.objects[0][1] and not facts.names:
+        properties, _, additional = facts.objects[0]
+        names = list(properties)
+        values = [lowering.lower((schema,)) for schema in properties.values()]
+        for name in facts.required:
+            if name not in properties:
+                names.append(name)
+                values.append(lowering.lower((additional,)))
+        return names, values
+    order: dict[str, None] = {}
+    for properties, _, _ in facts.objects:
+        order.update(dict.fromkeys(properties))
+    order.update(facts.required)
+    return list(order), [_value(lowering, facts, name) for name in order]
+
+
+def _value(lowering: Lowering, facts: Conjunction, name: str) -> int:
+    schemas = property_schemas(facts, name)
+    allowed = holds(lowering.analysis, facts.names, name) if facts.names else True
+    if allowed is False:
+        return lowering.builder.nothing
+    if schemas is None or allowed is None:
+        where = lowering.analysis.document.where(next(iter(facts.members.values())))
+        for _, patterns, _ in facts.objects:
+            for pattern in patterns:
+                pattern_text(lowering, pattern, _owner(facts, patterns), "patternProperties", pattern)
+        keyword = "propertyNames" if allowed is None else "patternProperties"
+        raise UnsupportedFeature(f"whether {keyword} applies to the name {name!r}", where=where)
+    return lowering.lower(schemas)
+
+
+def _owner(facts: Conjunction, patterns: object) -> Schema:
+    """The subschema whose patternProperties these are."""
+    return next((s for s in facts.members.values() if s.get("patternProperties") is patterns), True)
+
+
+def _chain(
+    lowering: Lowering,
+    members: Sequence[Member],
+    undeclared: int | None,
+    *,
+    may_be_empty: bool,
+    at_a_time: int | None = None,
+) -> int:
+    """The object, with at most so many undeclared members (and one more) between two declared ones."""
+    b, text = lowering.builder, lowering.text
+    comma = text.comma
+    more = None if undeclared is None else b.repeat(b.seq(comma, undeclared), 0, at_a_time)
+    begun: int | None = None  # K(i), if anything can come
+    rest = b.empty if more is None else more  # T(i)
+    optional = True  # all from i on are
+    for count, (node, required) in enumerate(reversed(members), 1):
+        here = b.seq(node, rest)
+        if required:
+            begun, optional = here, False
+        else:
+            begun = here if begun is None else b.alt(here, begun)
+        if count % CHAIN == 0:
+            begun = b.cut(begun)
+        rest = b.seq(comma, begun)
+        if optional:
+            rest = b.optional(rest)
+        if more is not None:
+            rest = b.seq(more, rest)
+    lowering.height += 4 * min(len(members), CHAIN)
+    if undeclared is not None:
+        first = b.seq(undeclared, rest)
+        begun = first if begun is None else b.alt(begun, first)
+    if begun is None:
+        return text.empty_object if may_be_empty else b.nothing
+    full = b.seq(begun, text.close_object)
+    return b.seq(text.open_object, b.alt(full, b.literal(b"}")) if may_be_empty else full)
+
+
+def _witnessed(lowering: Lowering, facts: Conjunction, names: Sequence[str], members: Sequence[Member]) -> int:
+    """Objects with an undeclared member of a special kind (of all the kinds asked for).
+
+    It comes after all other undeclared ones: its name could otherwise come again, with a value that takes its place.
+    """
+    b, text = lowering.builder, lowering.text
+    if facts.max_properties is not None or facts.min_properties > len(facts.required) + 1:
+        where = lowering.analysis.document.where(next(iter(facts.members.values())))
+        raise UnsupportedFeature("a number of properties together with negated additionalProperties or the like", where)
+    witness = undeclared_members(lowering, facts, names, facts.witnesses)
+    if witness is None:
+        if len(facts.witnesses) > 1:
+            where = lowering.analysis.document.where(next(iter(facts.members.values())))
+            raise UnsupportedFeature("several negated additionalProperties or the like at once", where)
+        return b.nothing
+    usual = undeclared_members(lowering, facts, names)
+    more = None if usual is None else b.repeat(b.seq(text.comma, usual), 0, None)
+    begun: int | None = None  # K(i) before the witness
+    done: int | None = None  # K(i) after it
+    optional, done_rest = True, b.empty
+    rest = b.seq(text.comma, witness)
+    rest = rest if more is None else b.seq(more, rest)
+    for count, (node, required) in enumerate(reversed(members), 1):
+        here, done_here = b.seq(node, rest), b.seq(node, done_rest)
+        begun = here if required or begun is None else b.alt(here, begun)
+        done = done_here if required or done is None else b.alt(done_here, done)
+        if count % CHAIN == 0:
+            begun, done = b.cut(begun), b.cut(done)
+        optional = optional and not required
+        done_rest = b.seq(text.comma, done)
+        if optional:
+            done_rest = b.optional(done_rest)
+        ways = [b.seq(text.comma, begun), b.seq(text.comma, witness, done_rest)]
+        rest = b.alt(*ways) if more is None else b.seq(more, b.alt(*ways))
+    lowering.height += 4 * min(len(members), CHAIN)
+    starts = [] if begun is None else [begun]
+    starts.append(b.seq(witness, done_rest))
+    if usual is not None:
+        starts.append(b.seq(usual, rest))
+    return b.seq(text.open_object, b.alt(*starts), text.close_object)

@@ -1,0 +1,102 @@
+"""Strings: from a conjunction to the spellings of the strings that satisfy it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from grammarspec.builder import UNBOUNDED
+from grammarspec.errors import GrammarError, LimitExceeded, UnsupportedFeature
+from grammarspec.frontends.json_schema.conjunction import Conjunction
+from grammarspec.frontends.json_schema.formats import EXACT_FORMATS, REFUSED_FORMATS
+from grammarspec.frontends.json_schema.matching import parsed
+from grammarspec.frontends.regex.lower import lower_search
+
+if TYPE_CHECKING:
+    from grammarspec.frontends.json_schema.document import Schema
+    from grammarspec.frontends.json_schema.lowering import Lowering
+
+__all__ = ["Text", "clamp", "pattern_text", "string_node", "text_of"]
+
+
+class Text(NamedTuple):
+    """A regular node in the exact alphabet, and whether it holds zero-width assertions."""
+
+    node: int
+    asserting: bool
+
+
+def string_node(lowering: Lowering, facts: Conjunction) -> int:
+    """The strings that a conjunction allows."""
+    least, most = facts.min_length, facts.max_length
+    if most is not None and least > most:
+        return lowering.builder.nothing
+    excluded = [constant for constant in facts.excluded if isinstance(constant, str)]
+    if not facts.texts and not excluded:
+        return lowering.text.string if least == 0 and most is None else lowering.text.free_string(*clamp(least, most))
+    text = text_of(lowering, facts)
+    return lowering.text.exact_string(text.node, asserting=text.asserting)
+
+
+def clamp(least: int, most: int | None) -> tuple[int, int | None]:
+    """Counts that the builder takes. Nothing is ever as long as its limit, so larger maxima are cut to that.
+
+    Raises:
+        LimitExceeded: the minimum is beyond the limit.
+    """
+    if least >= UNBOUNDED:
+        raise LimitExceeded(f"a minimum length or count of {least} (at most {UNBOUNDED - 1})")
+    return least, most if most is None else min(most, UNBOUNDED - 1)
+
+
+def text_of(lowering: Lowering, facts: Conjunction, words: Sequence[str] | None = None) -> Text:
+    """The texts that a conjunction allows, in the exact alphabet; of these ``words`` only, if they are given."""
+    b, exact = lowering.builder, lowering.text.exact
+    parts: list[int] = []
+    asserting = False
+    if words is not None:
+        parts.append(exact.words(words))
+    elif facts.min_length > 0 or facts.max_length is not None:
+        parts.append(b.repeat(exact.character, *clamp(facts.min_length, facts.max_length)))
+    for keyword, argument, wanted, schema in facts.texts:
+        if keyword == "pattern":
+            node, looks = pattern_text(lowering, argument, schema, "pattern")
+            asserting |= looks
+        else:
+            node = _format(lowering, argument, wanted, schema)
+        if not wanted:
+            parts = parts or [exact.any_text]
+            node = b.complement(node)
+        parts.append(node)
+    excluded = [constant for constant in facts.excluded if isinstance(constant, str)]
+    if excluded:
+        parts = parts or [exact.any_text]
+        parts.append(b.complement(exact.words(excluded)))
+    return Text(b.both(*parts) if parts else exact.any_text, asserting)
+
+
+def pattern_text(lowering: Lowering, pattern: str, schema: Schema, *keywords: str) -> Text:
+    """The texts in which an ECMA-262 pattern is found, in the exact alphabet."""
+    known = lowering.patterns.get(pattern)
+    if known is None:
+        b = lowering.builder
+        looks = b.looks
+        try:
+            node = lower_search(parsed(pattern), b, lowering.text.exact)
+        except GrammarError as error:
+            where = lowering.analysis.document.where(schema, *keywords)
+            place = f"{error.where}\n  at {where}" if error.where else where
+            raise type(error)(f"pattern: {error.message}", where=place, hint=error.hint) from None
+        known = lowering.patterns[pattern] = Text(node, b.looks > looks)
+    return known
+
+
+def _format(lowering: Lowering, name: str, wanted: bool, schema: Schema) -> int:
+    if name in REFUSED_FORMATS:
+        where = lowering.analysis.document.where(schema, "format")
+        hint = f'{REFUSED_FORMATS[name]}; format="annotation" takes formats as annotations'
+        raise UnsupportedFeature(f"format {name!r}", where=where, hint=hint)
+    if not wanted and name not in EXACT_FORMATS:
+        where = lowering.analysis.document.where(schema, "format")
+        raise UnsupportedFeature(f"format {name!r} inside not", where=where, hint="say which texts are allowed instead")
+    return lowering.formats.node(name)

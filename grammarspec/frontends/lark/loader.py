@@ -1,0 +1,167 @@
+"""Reading ``.lark`` texts with lark's own loader.
+
+The loader is private to lark (``lark.load_grammar``), but nothing else resolves imports, ``%extend``, ``%override``,
+templates' scopes and string escapes exactly as lark does, and writing it anew would be another dialect. All that
+grammarspec takes from it passes through this module: rules as EBNF trees, terminals as regular expressions. Lark's next
+step, to plain BNF, is not used: it multiplies out alternatives, which grows without bound.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from grammarspec.errors import GrammarSyntaxError, LimitExceeded, UnsupportedFeature
+from grammarspec.frontends.regex.places import place
+
+__all__ = ["Pattern", "Source", "read"]
+
+_MAX_TERMINAL: Final = 1_000_000
+"""Characters of one terminal's regular expression, with all terminals that it refers to written out."""
+
+# Two expressions of lark's lexer for grammars backtrack without bound on texts that do not match them: string and
+# regular-expression literals that never end, and long runs of blank lines.
+_LITERALS = re.compile(
+    r"""(?P<skip>[^"/#]+|//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?:\\.|[^/\\])+/)|(?P<open>["/])""",
+    re.VERBOSE | re.DOTALL,
+)
+_BLANK_LINES = re.compile(r"(?:[ \t\r]*\n){100,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A terminal's regular expression in Python's syntax; ``literal`` is the text if it is a plain string."""
+
+    regex: str
+    literal: str | None
+    raw: str
+    """As it stands in the grammar, if it stands there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A grammar as lark's loader gives it.
+
+    Attributes:
+        text: the grammar itself, for showing places.
+        rules: parameters and body of each rule. A body is a tree of ``expansions``, ``expansion``, ``alias``, ``expr``,
+            ``maybe``, ``value`` and ``template_usage``, whose leaves are lark's symbols and ``pattern`` trees; ``None``
+            for a rule that is only declared.
+        terminals: each terminal's tree, or ``None`` if it is only declared.
+        ignored: the names of the terminals that ``%ignore`` names.
+    """
+
+    text: str
+    rules: dict[str, tuple[tuple[str, ...], Any]]
+    terminals: dict[str, Any]
+    ignored: list[str]
+
+    def pattern(self, name: str) -> Pattern:
+        """The regular expression of a terminal of this grammar."""
+        from lark.load_grammar import PrepareLiterals, TerminalTreeToPattern, nr_deepcopy_tree
+
+        tree = self.terminals[name]
+        if _written_out(tree) > _MAX_TERMINAL:
+            raise LimitExceeded(
+                f"the terminal {name} exceeds the limit of {_MAX_TERMINAL} characters", self.where(name)
+            )
+        with _lark_errors(self.text):
+            return _pattern((PrepareLiterals() * TerminalTreeToPattern()).transform(nr_deepcopy_tree(tree)))  # type: ignore[no-untyped-call]
+
+    def where(self, name: str) -> str:
+        """The place where a rule or terminal is defined, or ``""`` if it is imported."""
+        found = re.search(rf"^[ \t]*(?:%\w+[ \t]+)?[!?]*({re.escape(name)})[ \t]*[.:{{]", self.text, re.MULTILINE)
+        return place(self.text, found.start(1)) if found else ""
+
+    def where_literal(self, raw: str) -> str:
+        """The place of a literal, or ``""`` if it is not in this text."""
+        offset = self.text.find(raw) if raw else -1
+        return place(self.text, offset) if offset >= 0 else ""
+
+
+def read(text: str, source_name: str) -> Source:
+    """Load a grammar with its imports. ``source_name`` is its path, or ``"<string>"``.
+
+    Raises:
+        GrammarSyntaxError: lark rejects the grammar.
+        LimitExceeded: it is nested too deeply for lark.
+        ImportError: lark is not installed.
+    """
+    try:
+        from lark.load_grammar import PrepareLiterals, load_grammar, nr_deepcopy_tree
+    except ImportError as error:
+        raise ImportError(".lark grammars need the package lark: pip install 'grammarspec[lark]'") from error
+
+    _check_literals(text)
+    compact = _BLANK_LINES.sub(lambda blank: "\n" * min(100, blank[0].count("\n")), text)
+    with _lark_errors(text):
+        grammar, _ = load_grammar(compact, source_name, [], False)  # type: ignore[no-untyped-call]
+        literals = PrepareLiterals()
+        rules = {
+            name: (tuple(params), tree and literals.transform(nr_deepcopy_tree(tree)))  # type: ignore[no-untyped-call]
+            for name, params, tree, _ in grammar.rule_defs
+        }
+        for _, tree in rules.values():
+            for leaf in tree.find_data("pattern") if tree else ():
+                leaf.children[0] = _pattern(leaf.children[0])
+    terminals = {name: tree for name, (tree, _) in grammar.term_defs}
+    return Source(text, rules, terminals, list(grammar.ignore))
+
+
+def _check_literals(text: str) -> None:
+    at = 0
+    while at < len(text):
+        found = _LITERALS.match(text, at)
+        if not found:
+            return
+        if found["open"]:
+            line_end = text.find("\n", at)
+            rest = text[at : line_end if found["open"] == '"' and line_end >= 0 else len(text)]
+            if rest.count("\\\\") > 8:
+                raise GrammarSyntaxError("a literal that never ends", place(text, at))
+        at = found.end()
+
+
+def _written_out(tree: Any) -> int:
+    """About how long the terminal's expression gets. Its tree shares subtrees, so it may be far smaller."""
+    sizes: dict[int, int] = {}
+    for part in tree.iter_subtrees():  # parts before wholes
+        children = (sizes[id(c)] if hasattr(c, "children") else len(str(c)) for c in part.children)
+        sizes[id(part)] = min(2 + sum(children), 1 << 62)
+    return sizes[id(tree)]
+
+
+def _pattern(pattern: Any) -> Pattern:
+    literal = pattern.value if pattern.type == "str" and not pattern.flags else None
+    return Pattern(pattern.to_regexp(), literal, pattern.raw or "")
+
+
+@contextmanager
+def _lark_errors(text: str) -> Iterator[None]:
+    """Lark's errors as ours."""
+    from lark.exceptions import GrammarError, UnexpectedInput
+
+    try:
+        yield
+    except UnexpectedInput as error:
+        offset = error.pos_in_stream
+        where = place(text, offset) if isinstance(offset, int) else ""
+        raise GrammarSyntaxError("malformed grammar: unexpected input", where) from error
+    except GrammarError as error:
+        message = str(error).partition("\n\n")[0].strip()
+        found = re.search(r",? at line (\d+),? column (\d+)", message)
+        where = ""
+        if found:
+            lines = text.splitlines(keepends=True)[: int(found[1]) - 1]
+            where = place(text, min(len(text), sum(map(len, lines)) + int(found[2]) - 1))
+            message = message[: found.start()] + message[found.end() :]
+        raise GrammarSyntaxError(f"malformed grammar: {message.strip()}", where) from error
+    except RecursionError as error:
+        raise LimitExceeded("the grammar exceeds the limit on nesting depth") from error
+    except ImportError as error:
+        raise UnsupportedFeature(str(error.args[0]), hint="pip install regex") from error
+    except (AssertionError, OSError, ValueError) as error:
+        raise GrammarSyntaxError(f"malformed grammar: {error or type(error).__name__}") from error

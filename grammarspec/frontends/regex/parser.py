@@ -1,0 +1,344 @@
+"""What the two regex dialects share: alternation, sequence, groups, quantifiers, classes.
+
+A hand-written parser rather than the standard library's private one: it keeps places for error messages, knows
+``\\p{...}``, reads ECMA-262 with the same code, and takes nesting of any depth (its stack is a list).
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from enum import Enum, auto
+from typing import ClassVar, NoReturn
+
+from grammarspec.builder import UNBOUNDED
+from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
+from grammarspec.frontends.regex import tree
+from grammarspec.frontends.regex.charsets import Ranges, complement, single, union
+from grammarspec.frontends.regex.places import place
+from grammarspec.frontends.regex.tables import property_ranges
+from grammarspec.frontends.regex.tree import Node
+
+__all__ = ["Parser"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Last(Enum):
+    """What stands right before the current position: it decides what a quantifier may do."""
+
+    NOTHING = auto()
+    ITEM = auto()
+    ANCHOR = auto()
+    REPEAT = auto()
+
+
+class _Group:
+    """An open group (or the whole pattern): what it holds so far, and what to do at its end."""
+
+    __slots__ = ("branches", "last", "literal", "look", "offset", "outer_flags", "parts")
+
+    def __init__(self, offset: int, outer_flags: int, look: tuple[bool, bool] | None) -> None:
+        self.offset, self.outer_flags, self.look = offset, outer_flags, look
+        self.branches: list[Node] = []
+        self.parts: list[Node] = []
+        self.literal: list[str] = []  # pieces of text after the parts, not yet a node
+        self.last = Last.NOTHING
+
+    def flush(self) -> None:
+        if self.literal:
+            self.parts.append(tree.Text("".join(self.literal)))
+            self.literal.clear()
+
+    def end_branch(self) -> None:
+        self.flush()
+        parts = [part for part in self.parts if part is not tree.EMPTY]
+        self.branches.append(parts[0] if len(parts) == 1 else tree.Sequence(tuple(parts)) if parts else tree.EMPTY)
+        self.parts.clear()
+        self.last = Last.NOTHING
+
+    def body(self) -> Node:
+        self.end_branch()
+        return self.branches[0] if len(self.branches) == 1 else tree.Alternation(tuple(self.branches))
+
+
+class Parser(ABC):
+    """One parse of one pattern. Subclasses say what a dialect has of its own."""
+
+    quantifier: ClassVar[re.Pattern[str]]
+    """``*``, ``+``, ``?`` or counts: groups ``exact``, ``least``, ``most``, and ``suffix`` (laziness)."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self.text, self.flags, self.at = pattern, flags, 0
+        self.group = _Group(0, flags, None)
+        self.outer: list[_Group] = []
+        self.known_cases: dict[tuple[str, int], str | tree.Chars] = {}
+        surrogate = _SURROGATE.search(pattern)
+        if surrogate:
+            self.fail(self.surrogate_message(ord(surrogate[0])), surrogate.start())
+
+    # What a dialect decides.
+
+    @property
+    @abstractmethod
+    def plain(self) -> re.Pattern[str]:
+        """A run of characters that stand for themselves."""
+
+    @abstractmethod
+    def open_group(self) -> None:
+        """Read from ``(`` to where the group's own pattern begins."""
+
+    @abstractmethod
+    def escape(self) -> None:
+        """Read an escape outside a class and add what it means."""
+
+    @abstractmethod
+    def class_escape(self) -> int | Ranges:
+        """Read an escape inside a class: a code point, or a set."""
+
+    @abstractmethod
+    def other(self, char: str) -> None:
+        """Read a character that the common syntax gives no meaning."""
+
+    @abstractmethod
+    def anchor(self, char: str) -> Node:
+        """The meaning of ``^`` or ``$`` here."""
+
+    @abstractmethod
+    def dot(self) -> Ranges:
+        """The meaning of ``.`` here."""
+
+    @abstractmethod
+    def fold(self, ranges: Ranges) -> Ranges:
+        """A set with the other cases that the current flags add."""
+
+    # The common syntax.
+
+    def parse(self) -> Node:
+        text, end = self.text, len(self.text)
+        while self.at < end:
+            run = self.plain.match(text, self.at)
+            if run:
+                self.at = run.end()
+                self.add_text(run[0])
+                continue
+            char = text[self.at]
+            if char == "|":
+                self.at += 1
+                self.group.end_branch()
+            elif char == "(":
+                self.open_group()
+            elif char == ")":
+                self.close_group()
+            elif char == "\\":
+                self.escape()
+            elif char == "[":
+                self.add_set(self.character_class())
+            elif char == ".":
+                self.at += 1
+                self.add(tree.Chars(self.dot()))
+            elif char in "^$":
+                self.at += 1
+                self.add(self.anchor(char), Last.ANCHOR)
+            elif char in "*+?{" and (counts := self.quantifier.match(text, self.at)):
+                self.quantify(counts)
+            else:
+                self.other(char)
+        if self.outer:
+            self.fail("missing ), unterminated group", self.group.offset)
+        return self.group.body()
+
+    def add(self, node: Node, last: Last = Last.ITEM) -> None:
+        self.group.flush()
+        self.group.parts.append(node)
+        self.group.last = last
+
+    def add_text(self, text: str) -> None:
+        self.group.last = Last.ITEM
+        if not self.flags & re.IGNORECASE:
+            self.group.literal.append(text)
+            return
+        for char in text:
+            cases = self.cases(char)
+            if isinstance(cases, str):
+                self.group.literal.append(cases)
+            else:
+                self.add(cases)
+
+    def cases(self, char: str) -> str | tree.Chars:
+        """The character itself, or a class if the current flags give it other cases."""
+        key = (char, self.flags & re.ASCII)
+        known = self.known_cases.get(key)
+        if known is None:
+            same = self.fold(single(ord(char)))
+            known = char if len(same) == 1 and same[0][0] == same[0][1] else tree.Chars(same)
+            self.known_cases[key] = known
+        return known
+
+    def add_codepoint(self, codepoint: int, offset: int) -> None:
+        if 0xD800 <= codepoint <= 0xDFFF:
+            self.fail(self.surrogate_message(codepoint), offset)
+        self.add_text(chr(codepoint))
+
+    def add_set(self, ranges: Ranges) -> None:
+        if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+            self.group.literal.append(chr(ranges[0][0]))
+            self.group.last = Last.ITEM
+        else:
+            self.add(tree.Chars(ranges))
+
+    def begin_group(self, offset: int, look: tuple[bool, bool] | None = None) -> None:
+        """Enter a group whose own pattern starts at the current position; ``look`` is (ahead, negative)."""
+        self.outer.append(self.group)
+        self.group = _Group(offset, self.flags, look)
+
+    def close_group(self) -> None:
+        if not self.outer:
+            self.fail("unbalanced parenthesis", self.at)
+        self.at += 1
+        closed = self.group
+        body = closed.body()
+        if closed.look is not None:
+            body = tree.Look(body, *closed.look)
+        self.flags = closed.outer_flags
+        self.group = self.outer.pop()
+        self.add(body)
+
+    def quantify(self, counts: re.Match[str]) -> None:
+        group, offset = self.group, self.at
+        if group.last in (Last.NOTHING, Last.ANCHOR):
+            self.fail("nothing to repeat", offset)
+        if group.last is Last.REPEAT:
+            self.fail("multiple repeat", offset)
+        if counts["suffix"] == "+":
+            self.refuse("a possessive quantifier", offset, "it changes which texts match; write a plain one")
+        self.at = counts.end()
+        sign = counts[0][0]
+        if sign == "{":
+            least, most = self.count(counts, "least") or 0, self.count(counts, "most")
+            if counts["exact"] is not None:
+                least = most = self.count(counts, "exact") or 0
+        else:
+            least, most = (1 if sign == "+" else 0), (1 if sign == "?" else None)
+        if most is not None and least > most:
+            self.fail("the least count is above the most", offset)
+        if group.literal:
+            piece = group.literal.pop()
+            if len(piece) > 1:
+                group.literal.append(piece[:-1])
+            group.flush()
+            body: Node = tree.Text(piece[-1])
+        else:
+            body = group.parts.pop()
+        if most == 0 or body is tree.EMPTY:
+            body = tree.EMPTY
+        elif (least, most) != (1, 1):
+            body = tree.Repeat(body, least, most, counts["suffix"] == "?")
+        self.add(body, Last.REPEAT)
+
+    def count(self, counts: re.Match[str], name: str) -> int | None:
+        digits = counts[name]
+        if not digits:
+            return None
+        significant = digits.lstrip("0")
+        if len(significant) > 10 or int(significant or "0") >= UNBOUNDED:
+            limit = f"a repetition count must be below the limit {UNBOUNDED}"
+            raise LimitExceeded(limit, place(self.text, counts.start(name)))
+        return int(significant or "0")
+
+    def class_items(self, end: int) -> Ranges:
+        """The items of a class from the current position, past the ``]``. ``end`` is the first place it may stand."""
+        text, pieces, start = self.text, list[Ranges](), self.at
+        while True:
+            offset = self.at
+            if offset >= len(text):
+                self.fail("unterminated character class", text.rfind("[", 0, start))
+            if text[offset] == "]" and offset >= end:
+                self.at += 1
+                return union(*pieces)
+            low = self.class_item()
+            if text[self.at : self.at + 1] != "-" or text[self.at + 1 : self.at + 2] in ("]", ""):
+                pieces.append(low if isinstance(low, tuple) else single(low))
+                continue
+            self.at += 1
+            high = self.class_item()
+            if isinstance(low, tuple) or isinstance(high, tuple):
+                pieces += self.set_in_range(low, high, offset)
+            elif low > high:
+                self.fail(f"bad character range {text[offset : self.at]}", offset)
+            else:
+                pieces.append(((low, high),))
+
+    def class_item(self) -> int | Ranges:
+        char = self.text[self.at]
+        if char == "\\":
+            return self.class_escape()
+        self.at += 1
+        return ord(char)
+
+    def set_in_range(self, low: int | Ranges, high: int | Ranges, offset: int) -> list[Ranges]:
+        """The meaning of ``\\w-x`` in a class, where the dialect gives it one."""
+        self.fail(f"bad character range {self.text[offset : self.at]}", offset)
+
+    def character_class(self) -> Ranges:
+        offset = self.at
+        negative = self.text.startswith("^", offset + 1)
+        self.at += 2 if negative else 1
+        ranges = self.fold(self.class_items(self.first_end_of_class()))
+        if negative:
+            ranges = complement(ranges)
+        if ranges and ranges[0][0] >= 0xD800 and ranges[-1][1] <= 0xDFFF:
+            self.fail(self.surrogate_message(ranges[0][0]), offset)
+        return ranges
+
+    def first_end_of_class(self) -> int:
+        """The first place at which ``]`` ends a class whose items begin here: ``[]`` is the empty class."""
+        return self.at
+
+    @staticmethod
+    def word_boundary(word: Node, negative: bool) -> Node:
+        """``\b``: a word character on one side only; ``\\B``: on both or on neither."""
+
+        def sides(before: bool, after: bool) -> Node:
+            return tree.Sequence((tree.Look(word, False, not before), tree.Look(word, True, not after)))
+
+        return tree.Alternation((sides(True, negative), sides(False, not negative)))
+
+    # Pieces of escapes.
+
+    def hexadecimal(self, least: int, most: int, offset: int) -> int:
+        """Read so many hexadecimal digits at the current position; ``offset`` is where their escape began."""
+        digits = re.compile(f"[0-9A-Fa-f]{{{least},{most}}}").match(self.text, self.at)
+        if not digits:
+            self.fail(f"incomplete escape {self.text[offset : self.at]}", offset)
+        self.at = digits.end()
+        return int(digits[0], 16)
+
+    def braced(self, what: str, offset: int) -> str:
+        """Read ``{...}`` at the current position."""
+        end = self.text.find("}", self.at)
+        if not self.text.startswith("{", self.at) or end < 0:
+            self.fail(f"missing {{{what}}}", offset)
+        content, self.at = self.text[self.at + 1 : end], end + 1
+        return content
+
+    def property_escape(self, negative: bool, offset: int) -> Ranges:
+        """Read the ``{...}`` of ``\\p`` or ``\\P``."""
+        name = self.braced("name of a Unicode property", offset)
+        try:
+            ranges = property_ranges(name)
+        except GrammarError as error:
+            raise type(error)(error.message, place(self.text, offset), error.hint) from None
+        return complement(ranges) if negative else ranges
+
+    # Errors.
+
+    @staticmethod
+    def surrogate_message(codepoint: int) -> str:
+        return f"a lone surrogate (U+{codepoint:04X}) cannot be spelled in UTF-8, so nothing could match it"
+
+    def fail(self, message: str, offset: int, hint: str = "") -> NoReturn:
+        raise GrammarSyntaxError(f"malformed regular expression: {message}", place(self.text, offset), hint)
+
+    def refuse(self, feature: str, offset: int, hint: str = "") -> NoReturn:
+        raise UnsupportedFeature(f"{feature} in a regular expression is not supported", place(self.text, offset), hint)

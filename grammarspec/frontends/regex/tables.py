@@ -1,0 +1,192 @@
+"""Unicode classes as ranges, computed once from what Python itself knows and kept.
+
+The classes of letters, digits and spaces are asked of :mod:`re` and general categories of :mod:`unicodedata`, so that
+patterns mean here what they mean in the running Python. Scripts and binary properties, which the standard library
+lacks, are asked of the ``regex`` package (an optional dependency).
+
+A class is found by one scan in C over a *universe* text that holds every code point that can differ from its
+neighbours: planes 0 to 3 and the start of plane 14, and one representative for each of the uniform stretches between
+(unassigned or private use). That keeps a first use below 20 ms.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from functools import cache, lru_cache
+from itertools import chain
+
+from grammarspec.errors import GrammarSyntaxError, UnsupportedFeature
+from grammarspec.frontends.regex.charsets import ALL, Ranges, intersect, normalise, subtract, union
+
+__all__ = ["ECMA_SPACE", "ascii_class", "fold_case", "property_ranges", "unicode_class"]
+
+ECMA_SPACE: Ranges = (
+    (0x09, 0x0D), (0x20, 0x20), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029), (0x202F, 0x202F),
+    (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF),
+)  # fmt: skip
+"""``\\s`` of ECMA-262: WhiteSpace and LineTerminator (sections 12.2 and 12.3)."""
+
+_ASCII_CLASSES: dict[str, Ranges] = {
+    "d": ((48, 57),),
+    "s": ((9, 13), (32, 32)),
+    "w": ((48, 57), (65, 90), (95, 95), (97, 122)),
+}
+
+# The universe: one position per code point below _DETAILED and in plane 14's used part; one for each uniform stretch.
+_DETAILED = 0x40000
+_STRETCHES = [
+    (0x40000, 0xDFFFF),
+    *((c, c) for c in range(0xE0000, 0xE1000)),
+    (0xE1000, 0xEFFFF),
+    (0xF0000, 0xFFFFD),
+    (0xFFFFE, 0xFFFFF),
+    (0x100000, 0x10FFFD),
+    (0x10FFFE, 0x10FFFF),
+]
+
+_CATEGORIES = {
+    "L": "Letter", "LC": "Cased_Letter", "Lu": "Uppercase_Letter", "Ll": "Lowercase_Letter", "Lt": "Titlecase_Letter",
+    "Lm": "Modifier_Letter", "Lo": "Other_Letter", "M": "Mark", "Mn": "Nonspacing_Mark", "Mc": "Spacing_Mark",
+    "Me": "Enclosing_Mark", "N": "Number", "Nd": "Decimal_Number", "Nl": "Letter_Number", "No": "Other_Number",
+    "P": "Punctuation", "Pc": "Connector_Punctuation", "Pd": "Dash_Punctuation", "Ps": "Open_Punctuation",
+    "Pe": "Close_Punctuation", "Pi": "Initial_Punctuation", "Pf": "Final_Punctuation", "Po": "Other_Punctuation",
+    "S": "Symbol", "Sm": "Math_Symbol", "Sc": "Currency_Symbol", "Sk": "Modifier_Symbol", "So": "Other_Symbol",
+    "Z": "Separator", "Zs": "Space_Separator", "Zl": "Line_Separator", "Zp": "Paragraph_Separator", "C": "Other",
+    "Cc": "Control", "Cf": "Format", "Cs": "Surrogate", "Co": "Private_Use", "Cn": "Unassigned",
+}  # fmt: skip
+"""Values of General_Category (PropertyValueAliases.txt), short to long."""
+_CATEGORY_NAMES = {long: short for short, long in _CATEGORIES.items()} | {
+    "Combining_Mark": "M", "digit": "Nd", "punct": "P", "cntrl": "Cc",
+}  # fmt: skip
+
+_BINARY_PROPERTIES = frozenset(
+    """ASCII_Hex_Digit AHex Alphabetic Alpha Bidi_Control Bidi_C Cased Case_Ignorable CI Dash
+    Default_Ignorable_Code_Point DI Deprecated Dep Diacritic Dia Emoji Emoji_Component EComp Emoji_Modifier EMod
+    Emoji_Modifier_Base EBase Emoji_Presentation EPres Extended_Pictographic ExtPict Extender Ext Hex_Digit Hex
+    ID_Continue IDC ID_Start IDS Ideographic Ideo Join_Control Join_C Lowercase Lower Math Quotation_Mark QMark
+    Radical Regional_Indicator RI Sentence_Terminal STerm Soft_Dotted SD Terminal_Punctuation Term
+    Unified_Ideograph UIdeo Uppercase Upper Variation_Selector VS White_Space space XID_Continue XIDC
+    XID_Start XIDS""".split()
+)
+"""Binary properties of ECMA-262 (table 68) that hold or fail for each stretch of the universe as a whole."""
+
+
+@cache
+def _universe() -> str:
+    first_of_stretches = (low for low, _ in _STRETCHES)
+    codepoints = array("I", chain(range(_DETAILED), first_of_stretches))
+    little = array("I", [1]).tobytes()[0] == 1
+    return codepoints.tobytes().decode("utf-32-le" if little else "utf-32-be", "surrogatepass")
+
+
+def _ranges_of_runs(runs: list[tuple[int, int]]) -> Ranges:
+    """Half-open runs of positions in the universe, as code points."""
+
+    def first(position: int) -> int:
+        return position if position < _DETAILED else _STRETCHES[position - _DETAILED][0]
+
+    def last(position: int) -> int:
+        return position if position < _DETAILED else _STRETCHES[position - _DETAILED][1]
+
+    return normalise((first(start), last(end - 1)) for start, end in runs)
+
+
+def ascii_class(letter: str) -> Ranges:
+    """``\\d``, ``\\s`` or ``\\w`` among ASCII only, as Python has them."""
+    return _ASCII_CLASSES[letter]
+
+
+@cache
+def unicode_class(letter: str) -> Ranges:
+    """``\\d``, ``\\s`` or ``\\w`` as Python's ``re`` has them for text."""
+    return _ranges_of_runs([m.span() for m in re.finditer(rf"\{letter}+", _universe())])
+
+
+@cache
+def _category_letters() -> str:
+    """Two letters of general category for each position of the universe."""
+    return "".join(map(unicodedata.category, _universe()))
+
+
+@cache
+def _category(name: str) -> Ranges:
+    wanted = {"LC": "L[ult]"}.get(name, name if len(name) == 2 else f"{name}[a-z]")
+    runs = [m.span() for m in re.finditer(f"(?:{wanted})+", _category_letters())]
+    return _ranges_of_runs([(start // 2, end // 2) for start, end in runs])
+
+
+@lru_cache(maxsize=512)
+def property_ranges(text: str) -> Ranges:
+    """The code points of ``\\p{text}``.
+
+    Raises ``GrammarSyntaxError`` for a property or value that does not exist, ``UnsupportedFeature`` for one that
+    needs the ``regex`` package when it is missing.
+    """
+    if text == "Any":
+        return ALL
+    if text == "ASCII":
+        return ((0, 127),)
+    if text == "Assigned":
+        return subtract(ALL, _category("Cn"))
+    name, equals, value = text.partition("=")
+    if not equals or name in ("General_Category", "gc"):
+        category = value if equals else name
+        short = category if category in _CATEGORIES else _CATEGORY_NAMES.get(category)
+        if short is not None:
+            return _category(short)
+    if equals and name in ("Script", "sc", "Script_Extensions", "scx") and value.isidentifier():
+        return _ask_regex_package(text)
+    if not equals and name in _BINARY_PROPERTIES:
+        return _ask_regex_package(text)
+    raise GrammarSyntaxError(
+        f"unknown Unicode property {text!r}",
+        hint="known are general categories (L, Lu, Letter, ...), Script=..., Script_Extensions=... and ECMA-262's "
+        "binary properties; names are case-sensitive",
+    )
+
+
+def _ask_regex_package(text: str) -> Ranges:
+    try:
+        import regex
+    except ImportError:
+        raise UnsupportedFeature(
+            f"the Unicode property {text!r} needs tables that the standard library lacks", hint="pip install regex"
+        ) from None
+    try:
+        pattern = regex.compile(rf"\p{{{text}}}+")
+    except regex.error:
+        raise GrammarSyntaxError(f"unknown Unicode property {text!r}") from None
+    return _ranges_of_runs([m.span() for m in pattern.finditer(_universe())])
+
+
+@cache
+def _cased() -> tuple[str, Ranges]:
+    """The characters that have another case: the only ones that ``re.IGNORECASE`` can treat differently."""
+    text, found = _universe(), []
+    for start in range(0, len(text), 256):  # most blocks hold none: looked at as a whole
+        block = text[start : start + 256]
+        if block.lower() != block or block.upper() != block:
+            found += [c for c in block if c.lower() != c or c.upper() != c]
+    return "".join(found), normalise((ord(c), ord(c)) for c in found)
+
+
+@lru_cache(maxsize=4096)
+def fold_case(ranges: Ranges, *, ascii_only: bool) -> Ranges:
+    """All code points that a class matches under ``re.IGNORECASE``, with or without ``re.ASCII``.
+
+    Found by asking ``re``: its rules have exceptions of their own (the Kelvin sign, dotless i, long s, ligatures) that
+    move between versions.
+    """
+    if ascii_only:
+        lower, upper = intersect(ranges, ((97, 122),)), intersect(ranges, ((65, 90),))
+        shifted = [(low - 32, high - 32) for low, high in lower] + [(low + 32, high + 32) for low, high in upper]
+        return union(ranges, normalise(shifted)) if shifted else ranges
+    characters, cased_ranges = _cased()
+    cased = intersect(ranges, cased_ranges)
+    if not cased:
+        return ranges
+    spelled = "".join(rf"\U{low:08x}-\U{high:08x}" for low, high in cased)
+    matched = re.findall(f"[{spelled}]", characters, re.IGNORECASE)
+    return union(ranges, normalise((ord(c), ord(c)) for c in matched))

@@ -1,0 +1,1 @@
+"""What is done to logits and mask rows, per array library."""

@@ -1,0 +1,114 @@
+"""Packed mask rows and their application to logits.
+
+A mask row is ``int32[ceil(vocabulary size / 32)]``; bit ``t % 32`` (least significant first) of word ``t // 32``
+is set when token ``t`` is allowed. It is the layout of llguidance, XGrammar and vLLM.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from numpy.typing import NDArray
+
+    Rows: TypeAlias = NDArray[np.int32] | torch.Tensor
+    Logits: TypeAlias = NDArray[np.floating[Any]] | torch.Tensor
+    Indices: TypeAlias = Sequence[int] | NDArray[np.integer[Any]] | torch.Tensor
+
+__all__ = ["allocate_bitmask", "apply_bitmask"]
+
+
+def allocate_bitmask(batch: int, vocab_size: int) -> NDArray[np.int32]:
+    """Mask rows for ``batch`` sequences: ``int32[batch, ceil(vocab_size / 32)]``, allowing nothing until filled.
+
+    ``torch.from_numpy`` makes a tensor of it that shares its memory.
+    """
+    import numpy as np
+
+    return np.zeros((batch, (vocab_size + 31) // 32), dtype=np.int32)
+
+
+def apply_bitmask(logits: Logits, rows: Rows, indices: Indices | None = None) -> None:
+    """Set the logits of the tokens that the rows do not allow to -inf, in place.
+
+    Tokens past the end of the rows are not allowed; row bits past the end of the logits have no effect: the
+    vocabulary of the mask and the width of the logits need not agree.
+
+    Args:
+        logits: ``[batch, width]`` or ``[width]``, numpy or torch, of any floating dtype, device and strides.
+        rows: ``int32[n, words]`` or ``int32[words]``, numpy or torch; moved to the device of the logits if need be.
+        indices: ``[batch]``, the row that masks each sequence; a negative one leaves its sequence unconstrained.
+            Without it ``n`` must equal ``batch``, and row ``i`` masks sequence ``i``.
+
+    Raises:
+        TypeError: the logits are not of a floating dtype, or the rows are not int32.
+        ValueError: the shapes do not fit together.
+        IndexError: an index is past the last row (on a CUDA device: whatever an assertion there raises).
+    """
+    torch_module = sys.modules.get("torch")
+    if torch_module is not None and isinstance(logits, torch_module.Tensor):
+        _apply_torch(logits, rows, indices)
+    else:
+        _apply_numpy(logits, rows, indices)
+
+
+def _check(logits: Logits, rows: Rows, batch: int | None) -> None:
+    if logits.ndim not in (1, 2) or rows.ndim not in (1, 2):
+        raise ValueError(f"logits and rows must have 1 or 2 dimensions, not {logits.ndim} and {rows.ndim}")
+    sequences = logits.shape[0] if logits.ndim == 2 else 1
+    given = batch if batch is not None else rows.shape[0] if rows.ndim == 2 else 1
+    if given != sequences:
+        what = "mask rows" if batch is None else "indices"
+        raise ValueError(f"{given} {what} for {sequences} sequences")
+
+
+def _apply_numpy(logits: Any, rows: Any, indices: Any) -> None:
+    import numpy as np
+
+    rows = np.asarray(rows)
+    if not isinstance(logits, np.ndarray) or not np.issubdtype(logits.dtype, np.floating):
+        raise TypeError(f"logits must be floating, not {getattr(logits, 'dtype', type(logits).__name__)}")
+    if rows.dtype != np.int32:
+        raise TypeError(f"mask rows must be int32, not {rows.dtype}")
+    chosen = None if indices is None else np.asarray(indices, dtype=np.intp)
+    _check(logits, rows, None if chosen is None else chosen.size)
+    logits, rows = np.atleast_2d(logits), np.atleast_2d(rows)
+    if chosen is not None:
+        rows = rows[np.maximum(chosen, 0)]
+        rows[chosen < 0] = -1
+    # On words of fixed little-endian layout, bit order within bytes is bit order within words.
+    octets = np.ascontiguousarray(~rows, dtype="<i4").view(np.uint8)
+    masked = min(logits.shape[1], rows.shape[1] * 32)
+    forbidden = np.unpackbits(octets, axis=1, count=masked, bitorder="little").view(np.bool_)
+    np.copyto(logits[:, :masked], -np.inf, where=forbidden)
+    beyond = logits[:, masked:]
+    np.copyto(beyond, -np.inf, where=True if chosen is None else (chosen >= 0)[:, None])
+
+
+def _apply_torch(logits: torch.Tensor, rows: Any, indices: Any) -> None:
+    import torch
+
+    rows = torch.as_tensor(rows)
+    if not logits.is_floating_point():
+        raise TypeError(f"logits must be floating, not {logits.dtype}")
+    if rows.dtype != torch.int32:
+        raise TypeError(f"mask rows must be int32, not {rows.dtype}")
+    rows = rows.to(logits.device, non_blocking=True)
+    chosen = None if indices is None else torch.as_tensor(indices, dtype=torch.int64, device=logits.device)
+    _check(logits, rows, None if chosen is None else chosen.numel())
+    logits, rows = torch.atleast_2d(logits), torch.atleast_2d(rows)  # type: ignore[no-untyped-call]
+    if chosen is not None:
+        rows = rows.index_select(0, chosen.clamp(min=0)) | -(chosen < 0).to(torch.int32)[:, None]
+    shifts = torch.arange(32, dtype=torch.int32, device=logits.device)
+    forbidden = (((rows[:, :, None] >> shifts) & 1) == 0).view(rows.shape[0], rows.shape[1] * 32)
+    masked = min(logits.shape[1], forbidden.shape[1])
+    logits[:, :masked].masked_fill_(forbidden[:, :masked], -torch.inf)
+    beyond = logits[:, masked:]
+    if chosen is None:
+        beyond.fill_(-torch.inf)
+    else:
+        beyond.masked_fill_((chosen >= 0)[:, None], -torch.inf)

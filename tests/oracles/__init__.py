@@ -1,0 +1,1 @@
+"""Slow, plain implementations that the tests compare the real ones with."""

