@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from grammarspec.constraint import CancelToken, Constraint, Limits, Matcher, compile, fill_bitmasks
 from grammarspec.errors import (
+    Cancelled,
     GrammarError,
     GrammarSyntaxError,
     LimitExceeded,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CancelToken",
+    "Cancelled",
     "Constraint",
     "Grammar",
     "GrammarError",

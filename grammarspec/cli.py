@@ -127,18 +127,14 @@ def _generate(options: argparse.Namespace) -> int:
 
 
 def _grammar(options: argparse.Namespace) -> grammarspec.Grammar:
-    if options.schema is not None:
-        return grammarspec.json_schema(_read(options.schema), whitespace=options.whitespace)
-    if options.lark is not None:
-        return grammarspec.lark(_read(options.lark))
-    return grammarspec.regex(options.regex)
-
-
-def _read(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        if options.schema is not None:
+            return grammarspec.json_schema(options.schema.read_text("utf-8"), whitespace=options.whitespace)
+        if options.lark is not None:
+            return grammarspec.load(options.lark)
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: byte {error.start} is not UTF-8") from None
+        raise ValueError(f"{options.schema or options.lark}: byte {error.start} is not UTF-8") from None
+    return grammarspec.regex(options.regex)
 
 
 def _report(result: Generation, statistics: bool) -> dict[str, object]:

@@ -7,6 +7,7 @@ something to do about it, a hint.
 from __future__ import annotations
 
 __all__ = [
+    "Cancelled",
     "GrammarError",
     "GrammarSyntaxError",
     "LimitExceeded",
@@ -48,6 +49,10 @@ class Unsatisfiable(GrammarError):
 
 class LimitExceeded(GrammarError):
     """A limit on work or memory was hit; the message names which one (see ``grammarspec.Limits``)."""
+
+
+class Cancelled(RuntimeError):
+    """The work was cancelled by its ``grammarspec.CancelToken``."""
 
 
 class StateCollected(RuntimeError):

@@ -99,10 +99,18 @@ def test_text(tiny_model_directory: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_lark(tiny_model_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("lark")
     path = tmp_path / "sum.lark"
-    path.write_text('start: NUMBER ("+" NUMBER)~1..3\nNUMBER: /[0-9]{1,3}/\n')
+    path.write_text('%import .numbers.NUMBER\nstart: NUMBER ("+" NUMBER)~1..3\n')
+    (tmp_path / "numbers.lark").write_text("NUMBER: /[0-9]{1,3}/\n")
     assert main(["generate", "--lark", str(path), "--model", str(tiny_model_directory), "a prompt"]) == 0
     assert re.fullmatch(r"\d{1,3}(\+\d{1,3}){1,3}\n", capsys.readouterr().out)
+    path.write_text("start: missing\n")
+    assert main(["generate", "--lark", str(path), "a prompt"]) == 2
+    assert re.fullmatch("grammarspec: error: .*missing.*\n", capsys.readouterr().err)
+    path.write_bytes(b"\xff")
+    assert main(["generate", "--lark", str(path), "a prompt"]) == 2
+    assert capsys.readouterr().err == f"grammarspec: error: {path}: byte 0 is not UTF-8\n"
 
 
 @pytest.mark.parametrize("forced", ["sample", "feed"])

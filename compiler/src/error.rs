@@ -23,7 +23,7 @@ impl fmt::Display for Error {
         match self {
             Error::Malformed(m) | Error::Unsupported(m) | Error::Unsatisfiable(m) => f.write_str(m),
             Error::Limit { which, limit } => write!(f, "limit exceeded: {which} (limit {limit})"),
-            Error::Cancelled => f.write_str("cancelled"),
+            Error::Cancelled => f.write_str("the work was cancelled"),
             Error::Collected(id) => write!(f, "state {id} was collected or never existed"),
         }
     }

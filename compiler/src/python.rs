@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyIndexError, PyKeyboardInterrupt, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
@@ -20,15 +20,16 @@ use crate::vocabulary::Vocabulary;
 /// Bytes that one call for forced text returns at most.
 const FORCED_LIMIT: usize = 1 << 16;
 
+/// Logits of a model, at most.
+const MOST_TOKENS: usize = 1 << 24;
+
 fn raise(py: Python<'_>, error: Error) -> PyErr {
     let class = match &error {
         Error::Malformed(_) => "GrammarSyntaxError",
         Error::Unsupported(_) => "UnsupportedFeature",
         Error::Unsatisfiable(_) => "Unsatisfiable",
         Error::Limit { .. } => "LimitExceeded",
-        Error::Cancelled => {
-            return PyKeyboardInterrupt::new_err("grammarspec: the work was cancelled");
-        }
+        Error::Cancelled => "Cancelled",
         Error::Collected(_) => "StateCollected",
     };
     let make = || py.import("grammarspec.errors")?.getattr(class)?.call1((error.to_string(),));
@@ -94,6 +95,11 @@ struct VocabularyIndex(Index);
 impl VocabularyIndex {
     #[new]
     fn new(py: Python<'_>, tokens: &Bound<'_, PyAny>, eos_token_ids: Vec<u32>, size: usize) -> PyResult<Self> {
+        if size > MOST_TOKENS {
+            return Err(PyValueError::new_err(format!(
+                "a vocabulary of {size} tokens; at most {MOST_TOKENS} are possible"
+            )));
+        }
         let mut texts: Vec<Option<Vec<u8>>> = Vec::new();
         for token in tokens.try_iter()? {
             let token = token?;

@@ -54,7 +54,7 @@ impl Engine {
         if ir.depth > limits.max_depth {
             return Err(Error::Limit { which: "max_depth (nesting of expressions)", limit: limits.max_depth as u64 });
         }
-        let arena = Arena::new(vocab.alphabet, vocab.longest as u32, hash_keys());
+        let arena = Arena::new(vocab.alphabet, vocab.inner, vocab.longest as u32, hash_keys());
         let machine = Machine::new(ir, arena, &mut budget)?;
         Ok(Engine {
             machine,

@@ -102,6 +102,9 @@ pub struct Arena {
     set_ids: FxHashMap<ByteSet, u32>,
     /// Bytes that the vocabulary can spell on their own; no class holds another.
     pub(super) alphabet: ByteSet,
+    /// Bytes that some class asked for although the vocabulary spells them inside longer tokens only.
+    pub missed: ByteSet,
+    inner: ByteSet,
     /// Counts above this look alike to any single token.
     pub(super) cap: u32,
     /// Hash keys of this process.
@@ -115,8 +118,8 @@ pub struct Arena {
 pub(super) type List = SmallVec<[Id; 8]>;
 
 impl Arena {
-    /// `alphabet`: the bytes that may occur; `cap`: a number of bytes that no token exceeds.
-    pub fn new(alphabet: ByteSet, cap: u32, keys: (u128, u128)) -> Arena {
+    /// `alphabet`: the bytes that may occur; `inner`: those that would, were they tokens on their own; `cap`: a number of bytes that no token exceeds.
+    pub fn new(alphabet: ByteSet, inner: ByteSet, cap: u32, keys: (u128, u128)) -> Arena {
         let mut arena = Arena {
             nodes: Vec::new(),
             flags: Vec::new(),
@@ -126,6 +129,8 @@ impl Arena {
             sets: Vec::new(),
             set_ids: FxHashMap::default(),
             alphabet,
+            missed: ByteSet::NONE,
+            inner,
             cap,
             keys: (keys.0 | 1, keys.1 | 1),
             dfa: super::dfa::Tables::default(),
@@ -245,6 +250,7 @@ impl Arena {
 
     /// One byte of the set (those bytes of it that the vocabulary can spell).
     pub fn class(&mut self, set: ByteSet) -> Id {
+        self.missed = self.missed.or(set.and(self.inner));
         let set = set.and(self.alphabet);
         if set.is_empty() {
             return EMPTY;
@@ -352,6 +358,10 @@ impl Arena {
         self.intern(Node::Repeat(x, least, most), &[], Flags(flags))
     }
 
+    pub(super) fn inner(&self) -> ByteSet {
+        self.inner
+    }
+
     pub(super) fn keys(&self) -> (u128, u128) {
         self.keys
     }
@@ -363,6 +373,12 @@ impl Arena {
     /// Counts above this look alike to any single token.
     pub fn cap(&self) -> u32 {
         self.cap
+    }
+
+    /// Whether the vocabulary can spell the text byte by byte.
+    pub fn spells_all(&mut self, text: &[u8]) -> bool {
+        text.iter().filter(|b| self.inner.contains(**b)).for_each(|&b| self.missed.insert(b));
+        text.iter().all(|&b| self.alphabet.contains(b))
     }
 
     /// Whether the vocabulary can spell the byte on its own.

@@ -25,13 +25,20 @@ impl Analysis {
         lowered: &mut crate::regular::Lowered,
         budget: &mut Budget,
     ) -> Result<Analysis> {
-        let mut bases = Bases::find(ir, arena, lowered, budget)?;
+        let bases = Bases::find(ir, arena, lowered, budget)?;
+        if !arena.missed.is_empty() {
+            let bytes: Vec<String> = arena.missed.iter().take(20).map(|b| format!("{b:02X}")).collect();
+            return Err(Error::Unsupported(format!(
+                "the grammar uses bytes that the vocabulary has inside longer tokens only, so that what is left of a \
+                 text may be impossible to spell: {}",
+                bytes.join(" ")
+            )));
+        }
         let productive = least_fixpoint(ir, &bases.productive);
         let nullable = least_fixpoint(ir, &bases.nullable);
         if !productive[ir.body(ir.start()) as usize] {
             return Err(Error::Unsatisfiable("the grammar describes no text that the vocabulary can spell".into()));
         }
-        bases.productive.clear();
         let edges: Vec<Vec<RuleId>> =
             (0..ir.rules.len()).map(|r| left_calls(ir, ir.body(r as RuleId), &nullable, &productive)).collect();
         let corners = components(&edges);
@@ -91,14 +98,16 @@ impl Bases {
             }
         }
         for (i, node) in ir.nodes.iter().enumerate() {
+            if !needed[i] {
+                continue;
+            }
             let (productive, nullable) = match node {
                 Node::Nothing => (false, false),
-                Node::Literal(text) => (text.iter().all(|b| arena.spells(*b)), text.is_empty()),
+                Node::Literal(text) => (arena.spells_all(text), text.is_empty()),
                 Node::Bytes(set) => (arena.class(*set) != EMPTY, false),
-                Node::Codepoints(ranges) if !needed[i] || ranges.is_empty() => (!ranges.is_empty(), false),
                 Node::Codepoints(_) => (arena.lower(ir, i as NodeId, lowered, budget)? != EMPTY, false),
                 Node::Words(texts) => (
-                    texts.iter().any(|t| t.iter().all(|b| arena.spells(*b))),
+                    texts.iter().filter(|t| arena.spells_all(t)).count() > 0,
                     texts.first().is_some_and(|t| t.is_empty()),
                 ),
                 _ => continue,

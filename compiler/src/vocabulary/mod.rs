@@ -23,6 +23,8 @@ pub struct Vocabulary {
     pub trie: Trie,
     /// Bytes that are a token on their own.
     pub alphabet: ByteSet,
+    /// Bytes that occur in longer tokens only.
+    pub inner: ByteSet,
     /// Bytes of the longest token.
     pub longest: usize,
     /// Tokens that hold the byte, ascending.
@@ -52,6 +54,7 @@ impl Vocabulary {
             eos,
             trie: Trie::default(),
             alphabet: ByteSet::NONE,
+            inner: ByteSet::NONE,
             longest: 0,
             holders: vec![Vec::new(); 256],
             holder_rows: (0..256).map(|_| OnceLock::new()).collect(),
@@ -90,6 +93,11 @@ impl Vocabulary {
         let trie = Trie::new(items);
         v.by_bytes = by_bytes;
         v.trie = trie;
+        for b in 0..=255u8 {
+            if !holders[b as usize].is_empty() && !alphabet.contains(b) {
+                v.inner.insert(b);
+            }
+        }
         v.alphabet = alphabet;
         v.longest = longest;
         v.holders = holders;

@@ -20,6 +20,8 @@ from grammarspec.frontends.json_schema.keywords import BITS, HANDLERS, IN_PLACE,
 
 __all__ = ["Analysis"]
 
+MAX_CONJUNCTIONS = 200_000
+"""Conjunctions of subschemas that one document may ask for: one per subschema, and those of combinations."""
 _MAX_IN_PLACE = 100  # allOf, $ref and the like, one inside the other, at one value
 _MAX_PAIRS = 20_000  # of oneOf branches that are compared with each other
 
@@ -36,10 +38,20 @@ class Analysis:
         self._stripped: dict[int, Schema | None] = {}
         self._acyclic: set[int] = set()
         self._depth = 0
+        self._gathered = 0
+        self.comparisons = 0
+        """How often it was asked whether anything satisfies a goal."""
 
     # ------------------------------------------------------------------ goals
     def gather(self, goal: Sequence[Schema]) -> Conjunction:
-        """All that the subschemas ask at once."""
+        """All that the subschemas ask at once.
+
+        Raises:
+            LimitExceeded: too many conjunctions were asked for.
+        """
+        self._gathered += 1
+        if self._gathered > MAX_CONJUNCTIONS:
+            raise LimitExceeded(f"schema size: more than {MAX_CONJUNCTIONS} conjunctions of subschemas")
         facts = Conjunction()
         for schema in goal:
             self.collect(schema, facts)

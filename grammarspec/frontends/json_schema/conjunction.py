@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from grammarspec.errors import GrammarSyntaxError
@@ -115,6 +116,23 @@ class Conjunction:
     def is_free(self) -> bool:
         """Whether nothing at all is asked."""
         return len(self.__dict__) == 1
+
+    @cached_property
+    def allowed_constants(self) -> frozenset[Any] | None:
+        """The constants of ``enum`` in canonical form."""
+        return None if self.enum is None else frozenset(map(canonical, self.enum))
+
+    @cached_property
+    def excluded_constants(self) -> frozenset[Any]:
+        """The excluded constants in canonical form."""
+        return frozenset(map(canonical, self.excluded))
+
+    def without(self, *names: str) -> Conjunction:
+        """A copy that does not ask what these attributes do."""
+        copy = Conjunction()
+        derived = ("allowed_constants", "excluded_constants")
+        copy.__dict__.update((k, v) for k, v in self.__dict__.items() if k not in names and k not in derived)
+        return copy
 
     def add_choice(self, alternatives: Sequence[Schema]) -> None:
         """One of these must hold, too."""

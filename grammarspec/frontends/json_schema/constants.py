@@ -37,6 +37,10 @@ def enum_node(lowering: Lowering, facts: Conjunction) -> int:
 
 
 def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> int:
+    others = facts.without("enum")
+    by_automaton = len(constants) > _SMALL and not facts.choices and not facts.refused
+    if by_automaton:  # let the compiler match the patterns
+        others = others.without("texts")
     texts: list[str] = []
     undecided: list[str] = []
     parts: list[int] = []
@@ -45,9 +49,11 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
         bit = type_of(constant)
         if bit == 0:
             raise GrammarSyntaxError(f"{constant!r:.60} is no JSON value")
-        answer = holds_facts(lowering.analysis, facts, constant)
+        answer = holds_facts(lowering.analysis, others, constant)
         if answer is False:
             continue
+        if by_automaton and facts.texts and bit == STRING:
+            answer = None
         if answer is None:
             if bit == STRING and not facts.choices and not facts.refused:
                 undecided.append(constant)
@@ -116,9 +122,7 @@ def check_excluded(lowering: Lowering, facts: Conjunction, kind: type[list[Any]]
     constants = [constant for constant in facts.excluded if isinstance(constant, kind)]
     if not constants:
         return
-    others = Conjunction()
-    others.__dict__.update(facts.__dict__)
-    others.excluded = ()
+    others = facts.without("excluded")
     for constant in constants:
         if holds_facts(lowering.analysis, others, constant) is not False:
             where = lowering.analysis.document.where(next(iter(facts.members.values())))

@@ -80,14 +80,10 @@ def holds_facts(analysis: Analysis, facts: Conjunction, value: Any) -> bool | No
     bit = type_of(value)
     if not facts.types & bit:
         return False
-    if facts.enum is not None:
-        wanted = canonical(value)
-        if not any(canonical(constant) == wanted for constant in facts.enum):
-            return False
-    if facts.excluded:
-        mine = canonical(value)
-        if any(canonical(constant) == mine for constant in facts.excluded):
-            return False
+    if facts.allowed_constants is not None and canonical(value) not in facts.allowed_constants:
+        return False
+    if facts.excluded and canonical(value) in facts.excluded_constants:
+        return False
     answers: list[bool | None] = [None for types, _, _ in facts.refused if types & bit]
     if bit & NUMBER:
         answers.append(_number_holds(facts, Decimal(repr(value)) if isinstance(value, float) else value))
@@ -194,12 +190,17 @@ def may_be(analysis: Analysis, some: SomeMember, name: str) -> bool | None:
 # ---------------------------------------------------------------------- emptiness
 def surely_empty(analysis: Analysis, goal: Sequence[Schema], depth: int) -> bool:
     """Whether provably no value satisfies all the subschemas, looking ``depth`` required members or items deep."""
+    analysis.comparisons += 1
+    if analysis.comparisons > _MAX_COMPARISONS:
+        return False
     return surely_no_value(analysis, analysis.gather(goal), depth)
 
 
 def surely_no_value(analysis: Analysis, facts: Conjunction, depth: int) -> bool:
     """As :func:`surely_empty`, of what is gathered already."""
     if facts.enum is not None:
+        if len(facts.enum) > _MANY:
+            return False
         return all(holds_facts(analysis, facts, constant) is False for constant in facts.enum)
     types = facts.types
     if types & NUMBER and _no_number(facts):
@@ -220,6 +221,8 @@ def surely_no_value(analysis: Analysis, facts: Conjunction, depth: int) -> bool:
     return False
 
 
+_MANY = 256  # constants, of which no more are tried
+_MAX_COMPARISONS = 20_000  # goals looked at in one document; after that nothing is provable
 _LARGE = 10**18  # beyond, an interval without whole numbers is left to the compiler
 
 

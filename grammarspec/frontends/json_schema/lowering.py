@@ -33,8 +33,6 @@ __all__ = ["Lowering"]
 
 _Key = int | tuple[int, ...]
 
-MAX_GOALS = 100_000
-"""Conjunctions of subschemas that one document may ask for."""
 MAX_SIZE = 4_000_000
 """Integers that the grammar may take."""
 MAX_COMBINATIONS = 2_000
@@ -61,7 +59,6 @@ class Lowering:
         self._depth = 0
         self.height = 0
         """How deeply the nodes of the goal being lowered nest, roughly."""
-        self._goals = 0
         self._combinations = 0
 
     @cached_property
@@ -131,9 +128,6 @@ class Lowering:
 
     # ------------------------------------------------------------------ one goal
     def _lowered(self, goal: Sequence[Schema], facts: Conjunction | None) -> int:
-        self._goals += 1
-        if self._goals > MAX_GOALS:
-            raise LimitExceeded(f"schema size: more than {MAX_GOALS} subschemas")
         if self.builder.size > MAX_SIZE:
             raise LimitExceeded(f"schema size: more than {MAX_SIZE} operands of grammar nodes")
         try:

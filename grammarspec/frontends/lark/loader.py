@@ -128,9 +128,16 @@ def _check_literals(text: str) -> None:
 def _written_out(tree: Any) -> int:
     """About how long the terminal's expression gets. Its tree shares subtrees, so it may be far smaller."""
     sizes: dict[int, int] = {}
-    for part in tree.iter_subtrees():  # parts before wholes
-        children = (sizes[id(c)] if hasattr(c, "children") else len(str(c)) for c in part.children)
-        sizes[id(part)] = min(2 + sum(children), 1 << 62)
+    stack = [tree]
+    while stack:
+        part = stack[-1]
+        inner = [child for child in part.children if hasattr(child, "children")]
+        missing = [child for child in inner if id(child) not in sizes]
+        if missing:
+            stack += missing
+            continue
+        leaves = sum(len(str(child)) for child in part.children if not hasattr(child, "children"))
+        sizes[id(stack.pop())] = min(2 + leaves + sum(sizes[id(child)] for child in inner), 1 << 62)
     return sizes[id(tree)]
 
 

@@ -70,7 +70,8 @@ class Terminals:
         node = self.by_pattern.get(pattern.regex)
         if node is None:
             tree = preferred_or_refused(self.tree(pattern, title, where), self.table, BORDER, title, where)
-            skipped = self.skipped(Edge(self.table.of(tree).first, False), self.table.of(tree).shortest)
+            facts = self.table.of(tree)
+            skipped = self.skipped(Edge(facts.first, False), facts.shortest, title)
             node = lower(Sequence((skipped, tree)), self.builder, self.alphabet)
             if skipped is not EMPTY or not isinstance(tree, Text):
                 node = self.builder.terminal(node)
@@ -80,10 +81,10 @@ class Terminals:
     @cached_property
     def trailing(self) -> int:
         """What is ignored at the end of the text."""
-        return self.builder.terminal(lower(self.skipped(BORDER, 0), self.builder, self.alphabet))
+        return self.builder.terminal(lower(self.skipped(BORDER, 0, ""), self.builder, self.alphabet))
 
-    def skipped(self, after: Edge, room: int) -> Node:
-        """Any number of ignored lexemes, before something of at least ``room`` characters that begins as ``after`` says."""
+    def skipped(self, after: Edge, room: int, title: str) -> Node:
+        """Any number of ignored lexemes, before what begins as ``after`` says and has ``room`` characters or more."""
         ignored = self.ignored
         if not ignored.all:
             return EMPTY
@@ -96,7 +97,10 @@ class Terminals:
             node = node if ignored.others else blank
         outside = None if after == BORDER else looks_outside(node, ANYWHERE, after, self.table, 0, room)
         if outside:
-            raise UnsupportedFeature(f"an ignored terminal that depends on text beyond the next terminal ({outside})")
+            raise UnsupportedFeature(
+                f"the end of an ignored terminal may depend on what comes after {title}, which follows it ({outside})",
+                hint=f"make the end of {', '.join(self.source.ignored)} recognisable by the next character",
+            )
         return node
 
     @cached_property
