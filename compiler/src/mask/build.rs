@@ -13,6 +13,9 @@ use super::row::{Draft, Row};
 /// Residuals that fewer bytes lead on allow few tokens: a plain walk finds them.
 const BROAD: usize = 20;
 
+/// Sorting out the ends of more tokens than this costs more than a walk.
+const MANY: usize = 16_384;
+
 pub struct MaskMaker<'a> {
     pub machine: &'a mut Machine,
     pub vocab: &'a Vocabulary,
@@ -51,6 +54,7 @@ impl MaskMaker<'_> {
             [head] => Looping::of(self.machine, *head, self.budget)?,
             _ => None,
         };
+        let counter = counter.filter(|c| self.vocab.holders_of_any(c.changing) <= MANY);
         let counter = counter.and_then(|c| Some((self.classes.get(self.vocab, c.plain, c.changing), c.most?)));
         let mut out = Vec::new();
         for &t in tokens {
@@ -74,7 +78,9 @@ impl MaskMaker<'_> {
     fn head(&mut self, head: Head) -> Answer<Draft> {
         let row = *self.machine.arena.row(head.rest, self.budget)?;
         if row.iter().filter(|&&q| q != EMPTY).count() >= BROAD {
-            if let Some(looping) = Looping::of(self.machine, head, self.budget)? {
+            if let Some(looping) = Looping::of(self.machine, head, self.budget)?
+                && self.vocab.holders_of_any(looping.changing) <= MANY
+            {
                 return self.looping(head, &looping);
             }
             if let Some(base) = self.base(head, &row)? {
@@ -145,7 +151,8 @@ impl MaskMaker<'_> {
         }
         let base = Head { rest, ..head };
         let looping = Looping::of(self.machine, base, self.budget)?;
-        Ok(looping.filter(|l| l.most.is_none()).map(|_| base))
+        let good = |l: &Looping| l.most.is_none() && self.vocab.holders_of_any(l.changing) <= MANY;
+        Ok(looping.filter(good).map(|_| base))
     }
 
     /// The mask of `head` as that of `base` patched where the two differ: both are walked in lockstep, and where they

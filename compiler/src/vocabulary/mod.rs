@@ -127,6 +127,11 @@ impl Vocabulary {
         &self.holders[b as usize]
     }
 
+    /// How many tokens hold a byte of the set, those that hold several counted as often.
+    pub fn holders_of_any(&self, set: ByteSet) -> usize {
+        set.iter().map(|b| self.holders(b).len()).sum()
+    }
+
     /// Clears the tokens that hold the byte.
     pub fn exclude(&self, b: u8, row: &mut [u32]) {
         let list = self.holders(b);

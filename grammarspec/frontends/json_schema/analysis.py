@@ -119,7 +119,8 @@ class Analysis:
 
     def choice(self, alternatives: Sequence[Schema]) -> Schema:
         """A schema for a disjunction of its own."""
-        return self.derive(alternatives, ("choice",), lambda: [{"anyOf": alternatives}])[0]
+        key = ("choice", *map(id, alternatives))
+        return self.derive(None, key, lambda: [{"anyOf": list(alternatives)}])[0]
 
     def negate(self, schema: Schema, origin: Schema) -> Schema:
         """A schema for the values that ``schema`` refuses."""

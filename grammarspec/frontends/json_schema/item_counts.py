@@ -77,8 +77,9 @@ class _Counter:
         b, text = self.builder, self.text
         rest: dict[_Counts, int] = {}
         vectors = sorted(product(*(range(top + 1) for top in self.tops)), key=lambda vector: -sum(vector))
-        for vector in vectors:
-            rest[vector] = self._loop(vector, rest) if self.endless else self._end(self.steady, vector)
+        for index, vector in enumerate(vectors, 1):
+            node = self._loop(vector, rest) if self.endless else self._end(self.steady, vector)
+            rest[vector] = b.cut(node) if index % CHAIN == 0 and node != b.nothing else node
         for position in range(self.steady - 1, 0, -1):
             rest = {vector: self._rest(position, vector, rest, text.comma) for vector in vectors}
             if position % CHAIN == 0:

@@ -19,6 +19,7 @@ from grammarspec.frontends.json_schema.conjunction import (
     Conjunction,
 )
 from grammarspec.frontends.json_schema.constants import enum_node
+from grammarspec.frontends.json_schema.disjunctions import Disjunctions
 from grammarspec.frontends.json_schema.document import Schema
 from grammarspec.frontends.json_schema.formats import Formats
 from grammarspec.frontends.json_schema.intervals import Intervals
@@ -35,8 +36,6 @@ _Key = int | tuple[int, ...]
 
 MAX_SIZE = 4_000_000
 """Integers that the grammar may take."""
-MAX_COMBINATIONS = 2_000
-"""Alternatives of ``anyOf`` and the like that are combined with other keywords, in one document."""
 _MAX_HEIGHT = 200  # of nodes without a rule between: the compiler's limit on nesting is for people's own grammars
 _INLINE_DEPTH = 24  # deeper goals become rules of their own, so that nesting costs no Python stack
 
@@ -48,6 +47,7 @@ class Lowering:
         self.analysis, self.builder, self.text = analysis, builder, text
         self.intervals = Intervals(builder, text)
         self.multiples = Multiples(builder, self.intervals)
+        self.disjunctions = Disjunctions(self)
         self.patterns: dict[str, Text] = {}
         self._nodes: dict[_Key, int] = {}
         self._open: dict[_Key, int | None] = {}
@@ -59,7 +59,6 @@ class Lowering:
         self._depth = 0
         self.height = 0
         """How deeply the nodes of the goal being lowered nest, roughly."""
-        self._combinations = 0
 
     @cached_property
     def formats(self) -> Formats:
@@ -138,9 +137,9 @@ class Lowering:
             if facts.enum is not None:
                 return enum_node(self, facts)
             if facts.choices:
-                return self._distributed(facts)
+                return self.disjunctions.distribute(facts)
             if facts.some:
-                return self._combined(*self.analysis.some_alternatives(facts), ())
+                return self.disjunctions.any_of(*self.analysis.some_alternatives(facts), ())
             return self._typed(facts)
         except GrammarError as error:
             if error.where:
@@ -190,31 +189,3 @@ class Lowering:
             if facts.types & types:
                 where = self.analysis.document.where(schema, keyword)
                 raise UnsupportedFeature(f"the keyword {keyword}", where=where, hint="it is not enforced yet")
-
-    # ------------------------------------------------------------------ disjunctions
-    def _distributed(self, facts: Conjunction) -> int:
-        """One goal per alternative of the first choice; the other choices stay for the next round."""
-        first, *others = facts.choices
-        rest = [self.analysis.choice(alternatives) for alternatives in others]
-        base = self.analysis.base(facts)
-        if facts.leading:  # what stands before the properties declares its own before them
-            leading = facts.leading - 1
-            return self._combined([], first, [*rest[:leading], *base, *rest[leading:]])
-        return self._combined(base, first, rest)
-
-    def _combined(self, before: Sequence[Schema], alternatives: Sequence[Schema], after: Sequence[Schema]) -> int:
-        """One goal per alternative."""
-        if not before and not after:
-            return self.any_of([self.lower((alternative,)) for alternative in alternatives])
-        self._combinations += len(alternatives)
-        if self._combinations > MAX_COMBINATIONS:
-            hint = "write the combinations that are meant as one anyOf"
-            message = f"more than {MAX_COMBINATIONS} combinations of anyOf, oneOf and the like"
-            raise LimitExceeded(message, where=self.analysis.document.where([*before, *after][0]), hint=hint)
-        parts = []
-        for alternative in alternatives:
-            goal = [*before, alternative, *after]
-            facts = self.analysis.gather(goal)
-            if not self.analysis.impossible(facts):
-                parts.append(self.lower(goal, facts))
-        return self.any_of(parts)

@@ -31,6 +31,8 @@ def parsed(pattern: str) -> tree.Node:
 
 def pattern_found(pattern: str, text: str) -> bool | None:
     """Whether the pattern is found somewhere in the text; ``None``: cannot tell."""
+    if not text.startswith(exact_prefix(pattern)):
+        return False
     try:
         return _Search(text).found(parsed(pattern))
     except (GrammarError, RecursionError, _TooMuchWork):
@@ -70,17 +72,18 @@ class _Search:
         self.work = 0
 
     def found(self, node: tree.Node) -> bool:
-        return any(self.ends(node, start) for start in range(len(self.codes) + 1))
+        anchored = isinstance(node, tree.Sequence) and node.parts and isinstance(node.parts[0], tree.Start)
+        return any(self.ends(node, start) for start in range(1 if anchored else len(self.codes) + 1))
 
     def ends(self, node: tree.Node, start: int) -> frozenset[int]:
         """Where a match that begins at ``start`` can end."""
         key = (id(node), start)
         known = self.memo.get(key)
         if known is None:
-            self.work += 1
+            known = self.memo[key] = self._ends(node, start)
+            self.work += 1 + len(known)
             if self.work > _MAX_WORK:
                 raise _TooMuchWork
-            known = self.memo[key] = self._ends(node, start)
         return known
 
     def _ends(self, node: tree.Node, start: int) -> frozenset[int]:
@@ -114,16 +117,23 @@ class _Search:
         raise AssertionError(f"unknown node {type(node).__name__}")
 
     def _step(self, node: tree.Node, starts: frozenset[int]) -> frozenset[int]:
-        return frozenset().union(*(self.ends(node, start) for start in starts))
+        reached: set[int] = set()
+        for start in starts:
+            ends = self.ends(node, start)
+            self.work += 1 + len(ends)
+            reached |= ends
+        return frozenset(reached)
 
     def _repeat(self, body: tree.Node, least: int, most: int | None, start: int) -> frozenset[int]:
         # more rounds than there are characters left include an empty one, which may be done any number of times
         enough = len(self.codes) - start + 1
-        reached, found = frozenset((start,)), frozenset[int]()
-        for round_ in range(enough + 1 if most is None else min(most, enough) + 1):
-            if round_ >= min(least, enough):
-                found |= reached
+        reached = frozenset((start,))
+        for _ in range(min(least, enough)):
             reached = self._step(body, reached)
-            if not reached:
+        found, fresh = reached, reached
+        for _ in range(enough if most is None else min(most, enough) - min(least, enough)):
+            fresh = self._step(body, fresh) - found  # where it can be in fewer rounds, it need not be again
+            if not fresh:
                 break
+            found |= fresh
         return found

@@ -52,20 +52,19 @@ def counted_members(
         more = b.repeat(b.seq(text.comma, undeclared), 0, None if bound is None else bound - 1)
         full = b.seq(undeclared, more, text.close_object)
         return b.seq(text.open_object, b.alt(full, b.literal(b"}")) if least == 0 else full)
-    top = least if most is None else most + 1
-    if _states(len(members), least, top) > _MAX_STATES:
+    if _states(len(members), least, most) > _MAX_STATES:
         where = lowering.analysis.document.where(next(iter(facts.members.values())))
-        raise LimitExceeded(f"counting {len(members)} properties up to {top}", where=where)
+        raise LimitExceeded(f"counting {len(members)} properties up to {most or least}", where=where)
     return _Counter(lowering, members, undeclared, least, most).object()
 
 
-def _states(members: int, least: int, top: int) -> int:
-    return (members + 1) * (top + 1) * (least + 1) * 2
+def _states(members: int, least: int, most: int | None) -> int:
+    return (members + 1) * ((most or 0) + 1) * (least + 1) * 2
 
 
 def share_of_gap(members: int, least: int, most: int | None) -> int | None:
     """How many undeclared members each gap gets of a maximum that is too large to count to; else ``None``."""
-    if most is None or least > 1 or _states(members, least, most + 1) <= _MAX_STATES:
+    if most is None or least > 1 or _states(members, least, most) <= _MAX_STATES:
         return None
     share = (most - members - 1) // (members + 1)
     return min(share, UNBOUNDED - 1) if share > 0 else None

@@ -1,0 +1,100 @@
+"""Disjunctions beside other keywords: one goal per combination that is not plainly impossible.
+
+``anyOf``, ``oneOf``, ``if`` and their like leave a conjunction with *choices*, of each of which one alternative must
+hold. As in a satisfiability search, alternatives that contradict the rest are dropped, a choice with one alternative left
+is made (which may drop others), and only then is the smallest choice split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from grammarspec.errors import LimitExceeded
+from grammarspec.frontends.json_schema.conjunction import Conjunction
+from grammarspec.frontends.json_schema.document import Schema
+
+if TYPE_CHECKING:
+    from grammarspec.frontends.json_schema.lowering import Lowering
+
+__all__ = ["MAX_COMBINATIONS", "Disjunctions"]
+
+MAX_COMBINATIONS = 2_000
+"""Alternatives of ``anyOf`` and the like that are combined with other keywords, in one document."""
+
+
+class Disjunctions:
+    """Distributes the choices of one document's conjunctions."""
+
+    def __init__(self, lowering: Lowering) -> None:
+        self.lowering, self.analysis = lowering, lowering.analysis
+        self._combinations = 0
+
+    def distribute(self, facts: Conjunction) -> int:
+        """The values of a conjunction with choices.
+
+        Raises:
+            LimitExceeded: too many combinations.
+        """
+        base = self.analysis.base(facts)
+        if len(facts.choices) == 1:
+            # what stands before the properties declares its own before them
+            before, after = ([], base) if facts.leading else (base, [])
+            return self.any_of(before, facts.choices[0], after)
+        slots = self._settle(base, facts.choices)
+        if slots is None:
+            return self.lowering.builder.nothing
+        smallest = min((slot for slot in slots if len(slot) > 1), key=len, default=None)
+        schemas = [slot[0] if len(slot) == 1 else self.analysis.choice(slot) for slot in slots]
+        leading = facts.leading
+        if smallest is None:
+            return self.lowering.lower([*schemas[:leading], *base, *schemas[leading:]])
+        at = next(i for i, slot in enumerate(slots) if slot is smallest)
+        if at < leading:
+            return self.any_of(schemas[:at], smallest, [*schemas[at + 1 : leading], *base, *schemas[leading:]])
+        return self.any_of([*schemas[:leading], *base, *schemas[leading:at]], smallest, schemas[at + 1 :])
+
+    def any_of(self, before: Sequence[Schema], alternatives: Sequence[Schema], after: Sequence[Schema]) -> int:
+        """The values that satisfy one of the alternatives and all the other schemas."""
+        lowering = self.lowering
+        if not before and not after:
+            return lowering.any_of([lowering.lower((alternative,)) for alternative in alternatives])
+        parts = []
+        for alternative in alternatives:
+            goal = [*before, alternative, *after]
+            facts = self.analysis.gather(goal)
+            if not self.analysis.impossible(facts):
+                self._count(goal)
+                parts.append(lowering.lower(goal, facts))
+        return lowering.any_of(parts)
+
+    def _settle(self, base: Sequence[Schema], choices: Sequence[Sequence[Schema]]) -> list[Sequence[Schema]] | None:
+        """The choices without alternatives that contradict the base, or the alternatives that are left alone.
+
+        ``None``: a choice has no alternative left.
+        """
+        slots = list(choices)
+        settled: list[Schema] = []
+        open_choices = list(range(len(slots)))
+        progress = True
+        while progress:
+            progress = False
+            for i in list(open_choices):
+                goals = [[*base, *settled, alternative] for alternative in slots[i]]
+                possible = [not self.analysis.impossible(self.analysis.gather(goal)) for goal in goals]
+                if not all(possible):
+                    slots[i] = [slot for slot, alive in zip(slots[i], possible, strict=True) if alive]
+                if not slots[i]:
+                    return None
+                if len(slots[i]) == 1:
+                    settled.append(slots[i][0])
+                    open_choices.remove(i)
+                    progress = True
+        return slots
+
+    def _count(self, goal: Sequence[Schema]) -> None:
+        self._combinations += 1
+        if self._combinations > MAX_COMBINATIONS:
+            hint = "write the combinations that are meant as one anyOf"
+            message = f"more than {MAX_COMBINATIONS} combinations of anyOf, oneOf and the like"
+            raise LimitExceeded(message, where=self.analysis.document.where(goal[0]), hint=hint)
