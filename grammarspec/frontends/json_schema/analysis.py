@@ -20,7 +20,7 @@ from grammarspec.frontends.json_schema.keywords import BITS, HANDLERS, IN_PLACE,
 
 __all__ = ["Analysis"]
 
-MAX_CONJUNCTIONS = 200_000
+MAX_CONJUNCTIONS = 30_000
 """Conjunctions of subschemas that one document may ask for: one per subschema, and those of combinations."""
 _MAX_IN_PLACE = 100  # allOf, $ref and the like, one inside the other, at one value
 _MAX_PAIRS = 20_000  # of oneOf branches that are compared with each other

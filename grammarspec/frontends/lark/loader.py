@@ -20,13 +20,13 @@ from grammarspec.frontends.regex.places import place
 __all__ = ["Pattern", "Source", "read"]
 
 _MAX_TERMINAL: Final = 1_000_000
-"""Characters of one terminal's regular expression, with all terminals that it refers to written out."""
+"""Characters of one terminal's regular expression, and symbols of all terminals together, written out in full."""
 
-# Two expressions of lark's lexer for grammars backtrack without bound on texts that do not match them: string and
-# regular-expression literals that never end, and long runs of blank lines.
-_LITERALS = re.compile(
-    r"""(?P<skip>[^"/#]+|//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?:\\.|[^/\\])+/)|(?P<open>["/])""",
-    re.VERBOSE | re.DOTALL,
+# Where lark's loader itself knows no bounds: two expressions of its lexer backtrack on literals that never end and on
+# long runs of blank lines, and terminals that refer to each other are walked as if written out.
+_TOKENS = re.compile(
+    r"""//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?:\\.|[^/\\])+/|(?P<open>["/])|(?P<name>\w+)|(?P<colon>:)|(?P<line>\n)|.""",
+    re.DOTALL,
 )
 _BLANK_LINES = re.compile(r"(?:[ \t\r]*\n){100,}")
 
@@ -76,6 +76,11 @@ class Source:
         found = re.search(rf"^[ \t]*(?:%\w+[ \t]+)?[!?]*({re.escape(name)})[ \t]*[.:{{]", self.text, re.MULTILINE)
         return place(self.text, found.start(1)) if found else ""
 
+    def where_statement(self, keyword: str) -> str:
+        """The place of the first ``%ignore`` or ``%declare``."""
+        found = re.search(rf"^[ \t]*{keyword}\b", self.text, re.MULTILINE)
+        return place(self.text, found.start()) if found else ""
+
     def where_literal(self, raw: str) -> str:
         """The place of a literal, or ``""`` if it is not in this text."""
         offset = self.text.find(raw) if raw else -1
@@ -95,7 +100,11 @@ def read(text: str, source_name: str) -> Source:
     except ImportError as error:
         raise ImportError(".lark grammars need the package lark: pip install 'grammarspec[lark]'") from error
 
-    _check_literals(text)
+    surrogate = re.search("[\ud800-\udfff]", text)
+    if surrogate:
+        message = f"a lone surrogate (U+{ord(surrogate[0]):04X}) cannot be spelled in UTF-8"
+        raise GrammarSyntaxError(message, place(text, surrogate.start()))
+    _check(text)
     compact = _BLANK_LINES.sub(lambda blank: "\n" * min(100, blank[0].count("\n")), text)
     with _lark_errors(text):
         grammar, _ = load_grammar(compact, source_name, [], False)  # type: ignore[no-untyped-call]
@@ -111,18 +120,44 @@ def read(text: str, source_name: str) -> Source:
     return Source(text, rules, terminals, list(grammar.ignore))
 
 
-def _check_literals(text: str) -> None:
-    at = 0
-    while at < len(text):
-        found = _LITERALS.match(text, at)
-        if not found:
-            return
-        if found["open"]:
-            line_end = text.find("\n", at)
-            rest = text[at : line_end if found["open"] == '"' and line_end >= 0 else len(text)]
-            if rest.count("\\\\") > 8:
-                raise GrammarSyntaxError("a literal that never ends", place(text, at))
-        at = found.end()
+def _check(text: str) -> None:
+    """Refuse what would keep lark's loader busy without end."""
+    references: dict[str, list[str]] = {}
+    body, line = list[str](), list[str]()  # names of the definition and of the line that we are in
+    for token in _TOKENS.finditer(text):
+        if token["name"]:
+            line.append(token["name"])
+        elif token["line"]:
+            body += line
+            line = []
+        elif token["colon"] and line:
+            body = references[line[0]] = []
+            line = []
+        elif token["open"]:
+            line_end = text.find("\n", token.start())
+            end = line_end if token["open"] == '"' and line_end >= 0 else len(text)
+            if text.count("\\\\", token.start(), end) > 8:
+                raise GrammarSyntaxError("malformed grammar: a literal that never ends", place(text, token.start()))
+    sizes: dict[str, int] = {}
+    for terminal in references:
+        if terminal.isupper() and _size(terminal, references, sizes) > _MAX_TERMINAL:
+            break
+    if sum(sizes.values()) > _MAX_TERMINAL:
+        raise LimitExceeded(f"the terminals, written out, exceed the limit of {_MAX_TERMINAL} symbols")
+
+
+def _size(terminal: str, references: dict[str, list[str]], sizes: dict[str, int]) -> int:
+    """How many names a terminal refers to, and those in turn, each as often as it is reached."""
+    stack = [terminal]
+    while stack:
+        name = stack[-1]
+        if name not in sizes:
+            sizes[name] = 1  # also ends a circle, which lark reports
+            stack += [other for other in references.get(name, ()) if other not in sizes]
+        else:
+            sizes[name] = min(1 + sum(sizes.get(other, 1) for other in references.get(name, ())), 1 << 62)
+            stack.pop()
+    return sizes[terminal]
 
 
 def _written_out(tree: Any) -> int:

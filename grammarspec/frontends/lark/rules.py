@@ -73,7 +73,7 @@ class Rules:
         builder, children = self.builder, tree.children
         match tree.data:
             case "expansions":
-                return builder.alt(*(self.node(child, scope) for child in children))
+                return self.alternatives(children, scope)
             case "expansion":
                 return builder.seq(*(self.node(child, scope) for child in children)) if children else builder.empty
             case "alias":
@@ -85,6 +85,20 @@ class Rules:
             case "value":
                 return self.argument(children[0], scope).node
         raise AssertionError(f"lark's loader made a tree of an unknown kind, {tree.data!r}")
+
+    def alternatives(self, branches: list[Any], scope: _Scope) -> int:
+        """Branches that are plain strings become one set of words."""
+        texts: list[str] = []
+        nodes: list[int] = []
+        for branch in branches:
+            text = _plain_string(branch)
+            if text is None:
+                nodes.append(self.node(branch, scope))
+            else:
+                texts.append(text)
+        if texts:
+            nodes.append(self.terminals.any_of(texts))
+        return self.builder.alt(*nodes)
 
     def repetition(self, node: int, operator: str, counts: list[str]) -> int:
         if operator in "?*+":
@@ -125,3 +139,15 @@ class Rules:
 
     def key(self, meaning: object) -> int:
         return self.keys.setdefault(meaning, len(self.keys))
+
+
+def _plain_string(branch: Any) -> str | None:
+    """The string that an alternative consists of, if it does."""
+    while branch.data in ("alias", "expansion", "value") and len(branch.children) == (
+        2 if branch.data == "alias" else 1
+    ):
+        branch = branch.children[0]
+        if not hasattr(branch, "data"):
+            return None
+    literal: str | None = branch.children[0].literal if branch.data == "pattern" else None
+    return literal

@@ -43,47 +43,71 @@ class _Ignored:
     all: tuple[Node, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a terminal comes from, for messages: its name or, inside a rule, its literal."""
+
+    source: Source
+    name: str = ""
+    raw: str = ""
+
+    @property
+    def title(self) -> str:
+        return f"the terminal {self.name or self.raw}"
+
+    @property
+    def where(self) -> str:
+        return self.source.where(self.name) if self.name else self.source.where_literal(self.raw)
+
+
 class Terminals:
-    """Makes and remembers the nodes of a grammar's terminals."""
+    """Makes and remembers the nodes of a grammar's terminals. Each includes what may be ignored before it."""
 
     def __init__(self, source: Source, builder: GrammarBuilder) -> None:
         self.source, self.builder = source, builder
         self.alphabet = PlainText(builder)
         self.table = FactTable()
-        self.by_pattern: dict[str, int] = {}
+        self.known: dict[str, int] = {}
 
     def named(self, name: str) -> int:
-        """A terminal, after whatever is ignored before it."""
-        if self.source.terminals.get(name) is None:
-            raise UnsupportedFeature(
-                f"the terminal {name} is only declared: it comes from lexer or postlex code",
-                self.source.where_literal(name),
-                "define it in the grammar",
-            )
-        return self.lexeme(self.source.pattern(name), f"the terminal {name}", self.source.where(name))
+        """A terminal by its name."""
+        node = self.known.get(name)
+        if node is None:
+            origin = _Origin(self.source, name=name)
+            node = self.known[name] = self.lexeme(self.preferred(self.own_tree(self.pattern(origin), origin), origin))
+        return node
 
     def literal(self, pattern: Pattern) -> int:
-        """As :meth:`named`, for a string or regular expression inside a rule."""
-        return self.lexeme(pattern, f"the terminal {pattern.raw}", self.source.where_literal(pattern.raw))
-
-    def lexeme(self, pattern: Pattern, title: str, where: str) -> int:
-        node = self.by_pattern.get(pattern.regex)
+        """A string or regular expression inside a rule."""
+        key = f"/{pattern.regex}/"
+        node = self.known.get(key)
         if node is None:
-            tree = preferred_or_refused(self.tree(pattern, title, where), self.table, BORDER, title, where)
-            facts = self.table.of(tree)
-            skipped = self.skipped(Edge(facts.first, False), facts.shortest, title)
-            node = lower(Sequence((skipped, tree)), self.builder, self.alphabet)
-            if skipped is not EMPTY or not isinstance(tree, Text):
-                node = self.builder.terminal(node)
-            self.by_pattern[pattern.regex] = node
+            origin = _Origin(self.source, raw=pattern.raw)
+            node = self.known[key] = self.lexeme(self.preferred(self.own_tree(pattern, origin), origin))
         return node
+
+    def any_of(self, texts: list[str]) -> int:
+        """One or several strings, each a terminal of its own."""
+        words = tuple(map(Text, texts))
+        return self.lexeme(words[0] if len(words) == 1 else Alternation(words))
 
     @cached_property
     def trailing(self) -> int:
         """What is ignored at the end of the text."""
-        return self.builder.terminal(lower(self.skipped(BORDER, 0, ""), self.builder, self.alphabet))
+        skipped = self.skipped(BORDER, 0)
+        return self.builder.empty if skipped is EMPTY else self.builder.terminal(self.lower(skipped))
 
-    def skipped(self, after: Edge, room: int, title: str) -> Node:
+    def lower(self, tree: Node) -> int:
+        return lower(tree, self.builder, self.alphabet)
+
+    def lexeme(self, tree: Node) -> int:
+        """Plain strings are left for the compiler to join with their neighbours; the rest are terminals."""
+        facts = self.table.of(tree)
+        skipped = self.skipped(Edge(facts.first, False), facts.shortest)
+        node = self.lower(Sequence((skipped, tree)))
+        return node if skipped is EMPTY and isinstance(tree, Text) else self.builder.terminal(node)
+
+    def skipped(self, after: Edge, room: int) -> Node:
         """Any number of ignored lexemes, before what begins as ``after`` says and has ``room`` characters or more."""
         ignored = self.ignored
         if not ignored.all:
@@ -98,8 +122,9 @@ class Terminals:
         outside = None if after == BORDER else looks_outside(node, ANYWHERE, after, self.table, 0, room)
         if outside:
             raise UnsupportedFeature(
-                f"the end of an ignored terminal may depend on what comes after {title}, which follows it ({outside})",
-                hint=f"make the end of {', '.join(self.source.ignored)} recognisable by the next character",
+                f"where an ignored terminal ends may depend on text beyond the terminal after it ({outside})",
+                self.source.where_statement("%ignore"),
+                f"make the ends of what is ignored ({', '.join(self.source.ignored)}) plain from the next character",
             )
         return node
 
@@ -110,11 +135,9 @@ class Terminals:
         others: list[Node] = []
         every: list[Node] = []
         for name in self.source.ignored:
-            title, where = f"the ignored terminal {name}", self.source.where(name)
-            if self.source.terminals[name] is None:
-                raise UnsupportedFeature(f"{title} is only declared", where, "define it in the grammar")
-            tree = self.tree(self.source.pattern(name), title, where)
-            every.append(preferred_or_refused(tree, self.table, ANYWHERE, title, where))
+            origin = _Origin(self.source, name=name)
+            tree = self.own_tree(self.pattern(origin), origin)
+            every.append(self.preferred(tree, origin, ANYWHERE))
             match tree:
                 case Chars(ranges):
                     blanks.append(ranges)
@@ -125,27 +148,36 @@ class Terminals:
                     others.append(every[-1])
         return _Ignored(union(*blanks), union(*greedy), tuple(others), tuple(every))
 
-    def tree(self, pattern: Pattern, title: str, where: str) -> Node:
-        """A terminal's own syntax tree, checked to be one that stands for itself."""
+    def pattern(self, origin: _Origin) -> Pattern:
+        if self.source.terminals[origin.name] is None:
+            raise UnsupportedFeature(
+                f"{origin.title} is only declared: it comes from lexer or postlex code",
+                self.source.where_statement("%declare"),
+                "define it in the grammar",
+            )
+        return self.source.pattern(origin.name)
+
+    def own_tree(self, pattern: Pattern, origin: _Origin) -> Node:
+        """A terminal's syntax tree, checked to be one that stands for itself."""
         if pattern.literal:
             return Text(pattern.literal)
         try:
             tree = parse(pattern.regex)
         except GrammarError as error:
-            inside = f"{where}\n  in its expression, {error.where}" if where else f"{title}, {error.where}"
-            raise type(error)(f"{error.message} ({title})", inside, error.hint) from None
+            where = f"{origin.where or origin.title}\n  in its expression, {error.where}"
+            raise type(error)(f"{error.message} ({origin.title})", where, error.hint) from None
         outside = looks_outside(tree, ANYWHERE, ANYWHERE, self.table)
         if outside:
-            raise UnsupportedFeature(
-                f"{title} has {outside} of its own text", where, "state the condition in the grammar's rules"
-            )
+            message, hint = f"{origin.title} has {outside} of its own text", "say the condition in the rules instead"
+            raise UnsupportedFeature(message, origin.where, hint)
         if self.table.of(tree).nullable:
-            raise UnsupportedFeature(f"{title} can be empty", where, "make it optional where it is used")
+            raise UnsupportedFeature(
+                f"{origin.title} can be empty", origin.where, "make it optional where it is used instead"
+            )
         return tree
 
-
-def preferred_or_refused(tree: Node, table: FactTable, after: Edge, title: str, where: str) -> Node:
-    try:
-        return preferred(tree, table, after)
-    except UnsupportedFeature as error:
-        raise UnsupportedFeature(f"{error.message} ({title})", where, error.hint) from None
+    def preferred(self, tree: Node, origin: _Origin, after: Edge = BORDER) -> Node:
+        try:
+            return preferred(tree, self.table, after)
+        except UnsupportedFeature as error:
+            raise UnsupportedFeature(f"{error.message} ({origin.title})", origin.where, error.hint) from None
