@@ -101,6 +101,9 @@ impl Vocabulary {
         v.alphabet = alphabet;
         v.longest = longest;
         v.holders = holders;
+        // once per vocabulary, rather than at the first string of the first grammar
+        v.utf8_prefixes();
+        v.by_characters();
         v
     }
 
@@ -174,15 +177,19 @@ impl Vocabulary {
 
     /// Clears the tokens of more than `most` characters (a cut one at the end counts).
     pub fn exclude_longer(&self, most: u32, row: &mut [u32]) {
-        let list = self.by_characters.get_or_init(|| {
+        let list = self.by_characters();
+        list.iter().take_while(|&&(n, _)| u32::from(n) > most).for_each(|&(_, t)| clear_bit(row, t));
+    }
+
+    fn by_characters(&self) -> &[(u16, u32)] {
+        self.by_characters.get_or_init(|| {
             let mut list: Vec<(u16, u32)> = (0..self.size as u32)
                 .map(|t| (self.token(t).iter().filter(|b| **b & 0xC0 != 0x80).count() as u16, t))
                 .filter(|&(n, _)| n > 1)
                 .collect();
             list.sort_unstable_by(|a, b| b.cmp(a));
             list
-        });
-        list.iter().take_while(|&&(n, _)| u32::from(n) > most).for_each(|&(_, t)| clear_bit(row, t));
+        })
     }
 
     /// Bytes held, roughly.
