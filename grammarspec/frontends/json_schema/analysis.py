@@ -39,6 +39,7 @@ class Analysis:
         self._acyclic: set[int] = set()
         self._depth = 0
         self._gathered = 0
+        self._comparing: set[int] = set()
         self.comparisons = 0
         """How often it was asked whether anything satisfies a goal."""
 
@@ -214,10 +215,18 @@ class Analysis:
         or, where many overlap that a property of theirs would tell apart if it were required, "and has this property"
         (a narrowing: without it, an object is seldom of one branch only).
         """
+        if id(origin) in self._comparing:
+            # Recursion: whether the branches are apart is asked to find out just that. Without an answer nothing is
+            # proved from them, and no grammar is made of what is found meanwhile.
+            return branches
         return self.derive(origin, ("oneOf",), lambda: self._exclusive(origin, branches))
 
     def _exclusive(self, origin: Schema, branches: list[Schema]) -> list[Schema]:
-        overlaps = evaluation.overlapping(self, branches, _MAX_PAIRS)
+        self._comparing.add(id(origin))
+        try:
+            overlaps = evaluation.overlapping(self, branches, _MAX_PAIRS)
+        finally:
+            self._comparing.discard(id(origin))
         if overlaps is None:
             message = f"oneOf with {len(branches)} branches that are not told apart by one required property"
             raise LimitExceeded(message, where=self.document.where(origin, "oneOf"))

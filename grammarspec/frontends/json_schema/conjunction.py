@@ -105,7 +105,7 @@ class Conjunction:
     witnesses: Sequence[SomeMember] = ()  # each by an undeclared member
 
     choices: Sequence[Sequence[Schema]] = ()  # of each, one alternative must hold
-    leading: int = 0  # how many of the choices stand before any properties
+    leading: int = 0  # how many of the choices declare their properties before the others
     refused: Sequence[tuple[int, str, Schema]] = ()  # keywords that are not enforced, and the types they are about
 
     def __init__(self) -> None:
@@ -134,11 +134,13 @@ class Conjunction:
         copy.__dict__.update((k, v) for k, v in self.__dict__.items() if k not in names and k not in derived)
         return copy
 
-    def add_choice(self, alternatives: Sequence[Schema]) -> None:
-        """One of these must hold, too."""
-        if not self.objects:
+    def add_choice(self, alternatives: Sequence[Schema], *, may_lead: bool = False) -> None:
+        """One of these must hold, too. Those that may lead do so if no properties have been declared before them."""
+        if may_lead and not self.objects:
+            self.choices = [*self.choices[: self.leading], alternatives, *self.choices[self.leading :]]
             self.leading += 1
-        self.choices = [*self.choices, alternatives]
+        else:
+            self.choices = [*self.choices, alternatives]
 
     def narrow_low(self, value: Number, exclusive: bool) -> None:
         """At least (or more than) ``value``."""
@@ -162,7 +164,11 @@ def is_whole(value: Number | float) -> bool:
 
 
 def type_of(value: Any) -> int:
-    """The type bit of a constant; 0 for what is no JSON value."""
+    """The type bit of a constant.
+
+    Raises:
+        GrammarSyntaxError: it is no JSON value.
+    """
     match value:
         case str():
             return STRING
@@ -175,12 +181,13 @@ def type_of(value: Any) -> int:
         case int():
             return INTEGER
         case float() | Decimal():
-            return (INTEGER if is_whole(value) else FRACTION) if is_finite(value) else 0
+            if is_finite(value):
+                return INTEGER if is_whole(value) else FRACTION
         case dict():
             return OBJECT
         case list():
             return ARRAY
-    return 0
+    raise GrammarSyntaxError(f"{value!r:.60} is no JSON value")
 
 
 def canonical(value: Any) -> Any:

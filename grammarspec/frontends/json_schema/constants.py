@@ -47,8 +47,6 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
     strict = lowering.analysis.strict_integers and not facts.types & FRACTION
     for constant in constants:
         bit = type_of(constant)
-        if bit == 0:
-            raise GrammarSyntaxError(f"{constant!r:.60} is no JSON value")
         answer = holds_facts(lowering.analysis, others, constant)
         if answer is False:
             continue

@@ -1,8 +1,8 @@
 """Disjunctions beside other keywords: one goal per combination that is not plainly impossible.
 
 ``anyOf``, ``oneOf``, ``if`` and their like leave a conjunction with *choices*, of each of which one alternative must
-hold. As in a satisfiability search, alternatives that contradict the rest are dropped, a choice with one alternative left
-is made (which may drop others), and only then is the smallest choice split.
+hold. As in a satisfiability search, alternatives that contradict the rest are dropped, a choice with one alternative
+left is made (which may drop others), and only then is the smallest choice split.
 """
 
 from __future__ import annotations

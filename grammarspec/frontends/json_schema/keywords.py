@@ -305,7 +305,7 @@ def _any_of(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any
     if len(alternatives) == 1:
         analysis.collect(alternatives[0], facts)
     else:
-        facts.add_choice(alternatives)
+        facts.add_choice(alternatives, may_lead=True)
 
 
 def _one_of(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
@@ -313,7 +313,7 @@ def _one_of(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any
     if len(branches) == 1:
         analysis.collect(branches[0], facts)
     else:
-        facts.add_choice(analysis.exclusive(schema, branches))
+        facts.add_choice(analysis.exclusive(schema, branches), may_lead=True)
 
 
 def _not(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:

@@ -143,11 +143,13 @@ class Rules:
 
 def _plain_string(branch: Any) -> str | None:
     """The string that an alternative consists of, if it does."""
-    while branch.data in ("alias", "expansion", "value") and len(branch.children) == (
-        2 if branch.data == "alias" else 1
-    ):
+    if branch.data == "alias":
         branch = branch.children[0]
-        if not hasattr(branch, "data"):
+    for kind in ("expansion", "value"):
+        if branch.data != kind or len(branch.children) != 1:
             return None
-    literal: str | None = branch.children[0].literal if branch.data == "pattern" else None
-    return literal
+        branch = branch.children[0]
+    if getattr(branch, "data", None) != "pattern":
+        return None
+    pattern: Pattern = branch.children[0]
+    return pattern.literal

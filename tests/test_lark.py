@@ -1,0 +1,303 @@
+"""``.lark`` grammars against lark itself: its Earley parser with the lexer ``dynamic_complete``."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from oracles.membership import recogniser
+
+import grammarspec as gs
+from grammarspec.builder import GrammarBuilder
+from grammarspec.frontends.lark.loader import read
+from grammarspec.frontends.lark.rules import Rules
+
+lark = pytest.importorskip("lark")
+
+SHIPPED = sorted((Path(__file__).parent.parent / "grammars").glob("*.lark"))
+
+
+def reference(grammar: str, start: str = "start") -> Callable[[str], bool]:
+    parser = lark.Lark(grammar, parser="earley", lexer="dynamic_complete", start=start)
+
+    def contains(text: str) -> bool:
+        try:
+            parser.parse(text)
+        except lark.exceptions.UnexpectedInput:
+            return False
+        return True
+
+    return contains
+
+
+def language(grammar: str, start: str = "start") -> Callable[[str], bool]:
+    """Membership by the oracle."""
+    builder = GrammarBuilder()
+    contains = recogniser(builder, Rules(read(grammar, "<string>"), builder).start(start))
+    return lambda text: contains(text.encode())
+
+
+def matches(grammar: gs.Grammar) -> Callable[[str], bool]:
+    """Membership by the compiled automaton over single bytes."""
+    constraint = gs.compile(grammar, gs.Vocabulary.bytes())
+
+    def contains(text: str) -> bool:
+        matcher, data = constraint.matcher(), text.encode()
+        return matcher.accept_tokens(list(data)) == len(data) and matcher.is_accepting
+
+    return contains
+
+
+# Random grammars: rules that call each other in any way, templates, terminals with choices whose order matters.
+
+TERMINALS = [
+    '"a"', '"b"', '"ab"', '"c"', "/a+/", "/[ab]/", "/a|ab/", "/a*b/", "/[^a]/", "/a+?/", "/b.*?c/", '"A"i', '"a".."b"',
+    "/(?:ab?)+/", "/(a|b)+c?/", "/[ab]{2}/", "/ c?/", '" "', "/c{1,2}/", "/b*?c|a/", "/a(?=b)b?/", "/b(?!c)[ac]/",
+    "/a(?<=a)b/",
+]  # fmt: skip
+IGNORED = ['" "', "/ +/", "/c+/", "/#[^c]*/", '"b"', "/ca*?c/", "A", '" " | "c" "a"']
+SUFFIXES = ["?", "*", "+", "~2", "~1..2"]
+
+
+def alternatives(items: st.SearchStrategy[str], least: int) -> st.SearchStrategy[str]:
+    sequences = st.lists(items, min_size=least, max_size=3).map(" ".join)
+    return st.lists(sequences, min_size=1, max_size=3, unique=True).map(" | ".join)
+
+
+def repeated(items: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.builds(str.__add__, items, st.one_of(st.just(""), st.just(""), st.sampled_from(SUFFIXES)))
+
+
+terminal_atoms = st.sampled_from(TERMINALS)
+terminal_bodies = alternatives(
+    repeated(st.one_of(terminal_atoms, terminal_atoms, alternatives(terminal_atoms, 1).map("({})".format))), 1
+)
+symbols = st.sampled_from(["A", "B", "x", "y", "start", "t{A}", "t{x}", 't{"a"}', "t{/b+/}", "t{t{B}}"])
+rule_atoms = st.one_of(st.sampled_from(TERMINALS), symbols)
+rule_items = st.one_of(
+    repeated(rule_atoms),
+    alternatives(rule_atoms, 1).map("[{}]".format),
+    repeated(alternatives(rule_atoms, 1).map("({})".format)),
+)
+rule_bodies = alternatives(rule_items, 0)
+grammars = st.builds(
+    'start: {}\n?x: {}\ny.2: {}\nt{{p}}: p "c" | p\nA: {}\nB.3: {}\n{}'.format,
+    rule_bodies,
+    rule_bodies,
+    rule_bodies,
+    terminal_bodies,
+    terminal_bodies,
+    st.lists(st.sampled_from(IGNORED), max_size=2).map(lambda ignored: "".join(f"%ignore {x}\n" for x in ignored)),
+)
+SHORT_TEXTS = ["".join(letters) for size in range(4) for letters in itertools.product("abc ", repeat=size)]
+
+
+@settings(max_examples=250)
+@given(grammars, st.lists(st.text("abc #", min_size=4, max_size=7), min_size=10, max_size=10))
+def test_accepts_the_texts_that_lark_does(grammar: str, samples: list[str]) -> None:
+    try:
+        theirs, ours = reference(grammar), language(grammar)
+    except (lark.exceptions.LarkError, ValueError):  # ValueError: refused by either
+        assume(False)
+        return
+    for text in SHORT_TEXTS + samples:
+        try:
+            expected = theirs(text)
+        except RuntimeError:  # lark gives up on circular rules
+            continue
+        assert ours(text) == expected, text
+
+
+CASES = {path.name: tomllib.loads(path.with_suffix(".cases.toml").read_text(encoding="utf-8")) for path in SHIPPED}
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_shipped_grammars(path: Path) -> None:
+    ours, theirs, cases = matches(gs.load(path)), reference(path.read_text(encoding="utf-8")), CASES[path.name]
+    assert len(cases["accept"]) >= 5
+    assert len(cases["reject"]) >= 5
+    for text in cases["accept"]:
+        assert ours(text), text
+        assert theirs(text), text
+    for text in cases["reject"]:
+        assert not ours(text), text
+        assert not theirs(text), text
+
+
+JSON = """
+start: value
+?value: "{" [pair ("," pair)*] "}" | "[" [value ("," value)*] "]" | ESCAPED_STRING | SIGNED_NUMBER -> number
+pair: ESCAPED_STRING ":" value
+%import common.ESCAPED_STRING
+%import common.SIGNED_NUMBER
+%import common.WS
+%ignore WS
+"""
+
+
+def test_lazy_strings_end_at_their_first_quote() -> None:
+    ours = matches(gs.lark(JSON))
+    for text in (r'"a\"b"', r'"\\"', r'[ "a" , -1.5e3 , {"b\\\"" : []} ]', '"\t"'):
+        assert ours(text), text
+    for text in (r'"a"b"', r'"\"', r'["a"b"]', '"\n"', r'"\\""'):
+        assert not ours(text), text
+
+
+@pytest.mark.parametrize(
+    ("grammar", "accepted", "rejected"),
+    [
+        ("start: /a|ab/", ["a"], ["ab"]),
+        ("start: /a|ab/ \"b\"?", ["a", "ab"], ["abb"]),
+        ('start: "a" /[a-z]+/\n%ignore "b"', ["ac", "bacb", "abc", "ab"], ["a", "b", "ba"]),
+        ('start: A B\nA: "a"i+\nB.5: /b /x\n%ignore /#.*/', ["aAb", "ab#b"], ["aB", "a#b"]),
+        ('start: x~2..3\nx: "a" | [x] "b"', ["aa", "abab", "bbb"], ["a", "abba" * 3 + "c"]),
+        (
+            'start: pair{"a", X}\npair{p, q}: p q | wrap{p}\nwrap{p}: "(" p ")"\nX: "x".."z"',
+            ["ay", "(a)"],
+            ["(x)", "a"],
+        ),
+        ('start: a\na: "x"\n%override a: "y"\n%extend a: "z"', ["y", "z"], ["x"]),
+        ('start: "a"~0..1000 "b"', ["b", "a" * 1000 + "b"], ["a" * 1001 + "b"]),
+        ('!start: "é"i "\\u00df" "\\x41" /\\x42/', ["éßAB", "ÉßAB"], ["éßaB"]),
+        ("start: NL\nNL: /\\n/ \" \"*", ["\n", "\n  "], ["", " "]),
+    ],
+)  # fmt: skip
+def test_constructs(grammar: str, accepted: list[str], rejected: list[str]) -> None:
+    ours, theirs = matches(gs.lark(grammar)), reference(grammar)
+    for text in accepted:
+        assert ours(text), text
+        assert theirs(text), text
+    for text in rejected:
+        assert not ours(text), text
+        assert not theirs(text), text
+
+
+def test_an_ignored_comment_takes_its_whole_line() -> None:
+    ours = matches(gs.lark("start: NAME+\nNAME: /[a-z]+/\n%ignore /#[^\\n]*/\n%ignore /\\s/"))
+    assert ours("a # b\nc")
+    assert ours("a # b")
+    assert not ours("# a")
+
+
+def test_start_and_relative_imports(tmp_path: Path) -> None:
+    (tmp_path / "words.lark").write_text('greeting: HELLO | _bye\nHELLO: "hello"\n_bye: "bye"\n', encoding="utf-8")
+    main = tmp_path / "main.lark"
+    main.write_text('top: greeting "!"\n%import .words.greeting\n', encoding="utf-8")
+    ours = matches(gs.load(main, start="top"))
+    assert ours("hello!")
+    assert ours("bye!")
+    assert not ours("hello")
+
+
+REFUSED = [
+    ("start: A\n%declare A", "only declared", "line 2, column 1"),
+    ("start: a\n%declare a", "only declared", ""),
+    ("start: A\nA: /(a)\\1/", "backreference", "line 2, column 1"),
+    ("start: A\nA: /a(?!b)/", "lookahead past the end", "line 2, column 1"),
+    ("start: /(?<!b)a/", "lookbehind before the start", "line 1, column 8"),
+    ("start: /^a/", "anchor at the start", "line 1, column 8"),
+    ("start: /a$/", "anchor at the end", "line 1, column 8"),
+    ("start: /\\ba/", "lookbehind before the start", "line 1, column 8"),
+    ('start: A\nA: "a"?', "can be empty", "line 2, column 1"),
+    ('start: "a"\n%ignore /b*/', "can be empty", ""),
+    ('start: "a"\n%ignore /c(bc)*/\n%ignore "b"', "where an ignored terminal ends", "line 2, column 1"),
+    ("start: /([ab]{2,90}[bc]+)+d/", "counted to 90", "line 1, column 8"),
+]
+
+
+@pytest.mark.parametrize(("grammar", "feature", "where"), REFUSED)
+def test_refused_by_name(grammar: str, feature: str, where: str) -> None:
+    with pytest.raises(gs.UnsupportedFeature, match=feature) as caught:
+        gs.lark(grammar)
+    assert caught.value.where.startswith(where)
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        "start: A\nA: /a(?!b)c/", "start: A\nA: /a(?=b)b/", "start: A\nA: /a(?<=a)b/", r'start: A\nA: /"(?!x)[a-z]+"/',
+        r"start: A\nA: /a\b-/", "start: A\nA: /a(?<!b)c(?!d)e/",
+    ],
+)  # fmt: skip
+def test_interior_lookarounds_are_fine(grammar: str) -> None:
+    gs.lark(grammar.replace("\\n", "\n"))
+
+
+@pytest.mark.parametrize(
+    ("grammar", "where"),
+    [
+        ("start: (", "line 1, column"),
+        ("start: b", ""),
+        ('a: "x"', ""),
+        ('start: "a"\n  | %', "line 2, column 5"),
+        ('start: "a"~3..2', ""),
+        ("start: A\nA: /a(/", "line 2, column 1"),
+        ('start: A\nA: "x" A', ""),
+        ("start: A\n%import nowhere.A", ""),
+        ('start: "' + "\\\\" * 100, "line 1, column 8"),
+        ('start: "\ud800"', "line 1, column 9"),
+        ('start: start{"a"}', ""),
+        ("start: t\nt{x}: x", ""),
+    ],
+)
+def test_malformed(grammar: str, where: str) -> None:
+    with pytest.raises(gs.GrammarSyntaxError) as caught:
+        gs.lark(grammar)
+    assert caught.value.where.startswith(where)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("parser", "lalr"), ("parser", "cyk"), ("lexer", "contextual"), ("lexer", "dynamic")]
+)
+def test_other_parsers_and_lexers_are_refused(option: str, value: str) -> None:
+    with pytest.raises(gs.UnsupportedFeature, match=value):
+        gs.lark('start: "a"', **{option: value})
+
+
+def test_arguments_are_checked() -> None:
+    with pytest.raises(ValueError, match="parser"):
+        gs.lark('start: "a"', parser="peg")
+    assert matches(gs.lark('start: "a"', parser="earley", lexer="dynamic_complete"))("a")
+
+
+HOSTILE = {
+    "parentheses": ("start: " + "(" * 20_000 + '"a"' + ")" * 20_000, "nesting depth"),
+    "doubling terminals": (
+        "start: A_0\n" + "".join(f"A_{i}: A_{i + 1} A_{i + 1}\n" for i in range(60)) + 'A_60: "x"', "written out",
+    ),
+    "doubling rules": ("start: a0\n" + "".join(f"a{i}: a{i + 1} a{i + 1}\n" for i in range(60)) + 'a60: "x"', None),
+    "choices in sequence": ("start: " + '("a" | "b") ' * 60, None),
+    "template without end": ('start: t{"a"}\nt{x}: x | t{u{x}}\nu{x}: "b" x', "templates"),
+    "large count": ('start: x~1000000\nx: "a"', None),
+    "larger count": ('start: "a"~99999999999999999999', "count"),
+    "nested stars": ("start: /(a*)*b/", None),
+    "blank lines": ('start: "a"\n' + "\n" * 300_000, None),
+    "ambiguous": ('start: start start | "a"', None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_grammars_are_answered_at_once(name: str) -> None:
+    grammar, error = HOSTILE[name]
+    gs.lark('start: "a"')  # loads lark
+    started = time.perf_counter()
+    if error is None:
+        gs.lark(grammar)
+    else:
+        with pytest.raises(gs.LimitExceeded, match=error):
+            gs.lark(grammar)
+    assert time.perf_counter() - started < 2
+
+
+def test_lark_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name == "lark" or name.startswith("lark.")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=r"grammarspec\[lark\]"):
+        gs.lark('start: "a"')
