@@ -65,10 +65,20 @@ impl Budget {
         }
     }
 
+    /// Units that may still be spent.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The error of a call that has nothing left.
+    pub fn exhausted(&self) -> Error {
+        Error::Limit { which: "max_steps", limit: self.limit }
+    }
+
     #[inline]
     pub fn spend(&mut self, units: u64) -> Result<()> {
         if self.left < units {
-            return Err(Error::Limit { which: "max_steps", limit: self.limit });
+            return Err(self.exhausted());
         }
         self.left -= units;
         if self.left <= self.next_check { self.check() } else { Ok(()) }

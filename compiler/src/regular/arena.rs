@@ -105,6 +105,8 @@ pub struct Arena {
     /// Bytes that some class asked for although the vocabulary spells them inside longer tokens only.
     pub missed: ByteSet,
     inner: ByteSet,
+    /// What derivatives of assertions may still cost; at 0 they stop short and the caller reports the limit.
+    pub(super) fuel: u64,
     /// Counts above this look alike to any single token.
     pub(super) cap: u32,
     /// Hash keys of this process.
@@ -131,6 +133,7 @@ impl Arena {
             alphabet,
             missed: ByteSet::NONE,
             inner,
+            fuel: 0,
             cap,
             keys: (keys.0 | 1, keys.1 | 1),
             dfa: super::dfa::Tables::default(),

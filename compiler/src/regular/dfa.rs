@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::arena::{Arena, EMPTY, Id, List, Node};
 use super::byteset::ByteSet;
+use super::derive::Parts;
 use crate::budget::Budget;
 use crate::deep;
 use crate::error::{Error, Result};
@@ -61,7 +62,7 @@ impl Arena {
 
     #[cold]
     fn make_row(&mut self, id: Id, budget: &mut Budget) -> Result<()> {
-        let parts = self.parts(id);
+        let parts = self.parts_within(id, budget)?;
         budget.spend(8 + parts.len() as u64 * 4)?;
         let mut row: Row = [EMPTY; 256];
         for (set, target) in parts {
@@ -75,6 +76,15 @@ impl Arena {
         self.dfa.index[id as usize] = self.dfa.rows.len() as u32;
         self.dfa.rows.push(row);
         Ok(())
+    }
+
+    /// The derivatives, or the limit that finding them hit.
+    fn parts_within(&mut self, id: Id, budget: &mut Budget) -> Result<Parts> {
+        let before = budget.left();
+        self.fuel = before.max(1);
+        let parts = self.parts(id);
+        budget.spend(before.max(1) - self.fuel)?;
+        if self.fuel == 0 { Err(budget.exhausted()) } else { Ok(parts) }
     }
 
     /// The bytes that lead somewhere alive.
@@ -129,7 +139,7 @@ impl Arena {
                     return Err(Error::Limit { which: "residuals in one emptiness search", limit });
                 }
                 budget.spend(16)?;
-                let targets: Vec<Id> = self.parts(id).iter().map(|p| p.1).collect();
+                let targets: Vec<Id> = self.parts_within(id, budget)?.iter().map(|p| p.1).collect();
                 let found = self.nullable(id) || targets.iter().any(|&t| self.known_alive(t));
                 path.push((id, targets));
                 if found {

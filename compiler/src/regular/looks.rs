@@ -14,6 +14,9 @@ use super::derive::Parts;
 use crate::deep;
 use crate::ir::UNBOUNDED;
 
+/// Units of work of one step of a derivative with assertions.
+const STEP: u64 = 64;
+
 impl Arena {
     /// Derivatives of `x` closed over by `close`.
     pub(super) fn scope_parts(&mut self, x: Id, close: fn(&mut Arena, Id) -> Id) -> Parts {
@@ -59,6 +62,10 @@ impl Arena {
 
     /// The derivative by `byte` of `x k`, where `x` consumes the byte; `k` is what follows, not yet shifted.
     fn derive_in_scope(&mut self, x: Id, k: Id, byte: u8, shifts: &mut FxHashMap<Id, Id>) -> Id {
+        self.fuel = self.fuel.saturating_sub(STEP);
+        if self.fuel == 0 {
+            return EMPTY;
+        }
         match self.nodes[x as usize] {
             Node::Concat(a, b) => {
                 let rest = self.concat(b, k);
