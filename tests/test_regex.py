@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from oracles.membership import recogniser
 
@@ -158,7 +158,11 @@ def test_accepts_and_rejects_the_syntax_that_re_does(pattern: str, flags: int) -
 @given(patterns, texts)
 def test_compiled_grammar_agrees_with_fullmatch(pattern: str, samples: list[str]) -> None:
     pattern = pattern if "(?a" in pattern or "(?ia)" in pattern else "(?a)" + pattern  # small classes, for speed
-    reference, ours = compiled(pattern), matcher_language(gs.regex(pattern))
+    reference = compiled(pattern)
+    try:
+        ours = matcher_language(gs.regex(pattern))
+    except (gs.UnsupportedFeature, gs.LimitExceeded):  # a lookahead inside a lookbehind, or a pile of assertions
+        reject()
     for text in SHORT_TEXTS + samples:
         assert ours(text.encode()) == (reference.fullmatch(text) is not None), text
 

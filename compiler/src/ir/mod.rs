@@ -106,7 +106,32 @@ impl Ir {
                 )));
             }
         }
+        for node in &ir.nodes {
+            if let Node::Behind(o) = node
+                && ir.facts[*o as usize].looks
+                && ir.below(*o).any(|n| matches!(ir.nodes[n as usize], Node::Ahead(_)))
+            {
+                return Err(Error::Unsupported(
+                    "an assertion about what follows is not supported inside one about what comes before it".into(),
+                ));
+            }
+        }
         Ok(ir)
+    }
+
+    /// The expression and all below it.
+    fn below(&self, root: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut todo = vec![root];
+        std::iter::from_fn(move || {
+            loop {
+                let n = todo.pop()?;
+                if seen.insert(n) {
+                    self.nodes[n as usize].operands(|o| todo.push(o));
+                    return Some(n);
+                }
+            }
+        })
     }
 
     /// Rules are judged callees first; those in a cycle of calls are not regular.
