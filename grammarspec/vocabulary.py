@@ -260,7 +260,7 @@ def _from_sentencepiece(processor: Any) -> list[bytes | None]:
     # The processor cannot tell user-defined symbols (added tokens) from text; its serialised model can.
     from sentencepiece import sentencepiece_model_pb2
 
-    model = sentencepiece_model_pb2.ModelProto()
+    model: Any = getattr(sentencepiece_model_pb2, "ModelProto")()  # noqa: B009 (its stub lacks the generated names)
     model.ParseFromString(processor.serialized_model_proto())
     normal, byte = model.SentencePiece.NORMAL, model.SentencePiece.BYTE
     return [

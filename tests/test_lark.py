@@ -156,6 +156,7 @@ def test_lazy_strings_end_at_their_first_quote() -> None:
         ("start: /a|ab/", ["a"], ["ab"]),
         ("start: /a|ab/ \"b\"?", ["a", "ab"], ["abb"]),
         ('start: "a" /[a-z]+/\n%ignore "b"', ["ac", "bacb", "abc", "ab"], ["a", "b", "ba"]),
+        ('start: A B\nA: "a"i+\nB.5: /b /x\n%ignore /#.*/', ["aAb", "ab#b"], ["aB", "a#b"]),
         ('start: x~2..3\nx: "a" | [x] "b"', ["aa", "abab", "bbb"], ["a", "abba" * 3 + "c"]),
         (
             'start: pair{"a", X}\npair{p, q}: p q | wrap{p}\nwrap{p}: "(" p ")"\nX: "x".."z"',
@@ -176,6 +177,13 @@ def test_constructs(grammar: str, accepted: list[str], rejected: list[str]) -> N
     for text in rejected:
         assert not ours(text), text
         assert not theirs(text), text
+
+
+def test_an_ignored_comment_takes_its_whole_line() -> None:
+    ours = matches(gs.lark("start: NAME+\nNAME: /[a-z]+/\n%ignore /#[^\\n]*/\n%ignore /\\s/"))
+    assert ours("a # b\nc")
+    assert ours("a # b")
+    assert not ours("# a")
 
 
 def test_start_and_relative_imports(tmp_path: Path) -> None:
@@ -236,6 +244,7 @@ def test_interior_lookarounds_are_fine(grammar: str) -> None:
         ('start: "' + "\\\\" * 100, "line 1, column 8"),
         ('start: "\ud800"', "line 1, column 9"),
         ('start: start{"a"}', ""),
+        ("start: t\nt{x}: x", ""),
     ],
 )
 def test_malformed(grammar: str, where: str) -> None:

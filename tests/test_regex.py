@@ -154,21 +154,17 @@ def test_accepts_and_rejects_the_syntax_that_re_does(pattern: str, flags: int) -
         parse(pattern, flags=flags)
 
 
-@settings(max_examples=100)
+@settings(max_examples=1500)
 @given(patterns, texts)
 def test_compiled_grammar_agrees_with_fullmatch(pattern: str, samples: list[str]) -> None:
     pattern = pattern if "(?a" in pattern or "(?ia)" in pattern else "(?a)" + pattern  # small classes, for speed
     reference = compiled(pattern)
     try:
         ours = matcher_language(gs.regex(pattern))
-    except (gs.UnsupportedFeature, gs.LimitExceeded):  # a lookahead inside a lookbehind, or a pile of assertions
+    except gs.UnsupportedFeature:  # a lookahead inside a lookbehind, or a pile of assertions
         reject()
     for text in SHORT_TEXTS + samples:
-        try:
-            accepted = ours(text.encode())
-        except gs.LimitExceeded:
-            reject()
-        assert accepted == (reference.fullmatch(text) is not None), text
+        assert ours(text.encode()) == (reference.fullmatch(text) is not None), text
 
 
 # Anchors and lookarounds that their neighbours decide must cost nothing.

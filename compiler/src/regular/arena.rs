@@ -292,6 +292,9 @@ impl Arena {
         if tail == EPS {
             return head;
         }
+        if tail == TOP && self.nullable(head) && !self.flag(head, Flags::LOOKS) {
+            return TOP;
+        }
         match self.nodes[head as usize] {
             Node::Concat(a, b) => {
                 let rest = deep(|| self.concat(b, tail));
@@ -312,7 +315,6 @@ impl Arena {
                     return self.concat(joined, rest);
                 }
             }
-            Node::Not(EMPTY) if tail == TOP => return TOP,
             _ => {}
         }
         let (h, t) = (self.flags[head as usize].0, self.flags[tail as usize].0);
@@ -338,7 +340,8 @@ impl Arena {
         if (least, most) == (1, 1) {
             return x;
         }
-        if x == TOP {
+        let any_byte = |arena: &Arena| matches!(arena.nodes[x as usize], Node::Class(s) if arena.sets[s as usize] == arena.alphabet);
+        if x == TOP || (least, most) == (0, UNBOUNDED) && any_byte(self) {
             return TOP;
         }
         if let Node::Repeat(y, 0, UNBOUNDED) = self.nodes[x as usize]

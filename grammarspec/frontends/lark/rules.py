@@ -83,7 +83,11 @@ class Rules:
             case "expr":
                 return self.repetition(self.node(children[0], scope), str(children[1]), [str(c) for c in children[2:]])
             case "value":
-                return self.argument(children[0], scope).node
+                argument = self.argument(children[0], scope)
+                if argument.template is not None:
+                    message = f"the template {argument.template} is used without arguments"
+                    raise GrammarSyntaxError(message, self.source.where(argument.template))
+                return argument.node
         raise AssertionError(f"lark's loader made a tree of an unknown kind, {tree.data!r}")
 
     def alternatives(self, branches: list[Any], scope: _Scope) -> int:
