@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 
 import pytest
-from hypothesis import assume, given, reject, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles.membership import recogniser
 
@@ -43,10 +43,12 @@ sets = st.builds(
     st.lists(st.sampled_from(SET_ITEMS), min_size=1, max_size=3),
 )
 characters = st.one_of(st.sampled_from(LITERALS), st.sampled_from(CLASSES), sets)
-lookbehinds = st.builds(  # re wants them of fixed width
-    lambda sign, body: f"(?<{sign}{''.join(body)})",
+lookbehinds = st.builds(  # re wants them of fixed width; what looks ahead must come last
+    lambda sign, before, body, after: f"(?<{sign}{before}{''.join(body)}{after})",
     st.sampled_from("=!"),
-    st.lists(st.one_of(characters, st.sampled_from(ANCHORS)), max_size=2),
+    st.sampled_from(["", "", "^", r"\A"]),
+    st.lists(characters, max_size=2),
+    st.sampled_from(["", "", *ANCHORS, r"\b|a", "(?=a)", r"(?:a|\B)"]),
 )
 leaves = st.one_of(characters, characters, st.sampled_from(ANCHORS), lookbehinds)
 
@@ -92,7 +94,7 @@ def language(
 def matcher_language(grammar: gs.Grammar) -> Callable[[bytes], bool]:
     """Membership by the compiled automaton over single bytes."""
     try:
-        constraint = gs.compile(grammar, gs.Vocabulary.bytes(), limits=gs.Limits(max_steps=3_000_000))
+        constraint = gs.compile(grammar, gs.Vocabulary.bytes())
     except gs.Unsatisfiable:
         return lambda data: False
 
@@ -154,15 +156,12 @@ def test_accepts_and_rejects_the_syntax_that_re_does(pattern: str, flags: int) -
         parse(pattern, flags=flags)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=400)
 @given(patterns, texts)
 def test_compiled_grammar_agrees_with_fullmatch(pattern: str, samples: list[str]) -> None:
     pattern = pattern if "(?a" in pattern or "(?ia)" in pattern else "(?a)" + pattern  # small classes, for speed
     reference = compiled(pattern)
-    try:
-        ours = matcher_language(gs.regex(pattern))
-    except gs.UnsupportedFeature:  # a lookahead inside a lookbehind, or a pile of assertions
-        reject()
+    ours = matcher_language(gs.regex(pattern))
     for text in SHORT_TEXTS + samples:
         assert ours(text.encode()) == (reference.fullmatch(text) is not None), text
 

@@ -80,8 +80,10 @@ impl Flags {
     pub(super) const FINITE: u8 = 32;
     /// Surely an infinite language.
     pub(super) const INFINITE: u8 = 64;
+    /// Contains `Behind` outside a `Unit`: what it is, nullable too, depends on the text before it.
+    pub(super) const BEHIND: u8 = 128;
     /// Flags that pass from any part to the whole.
-    const SPREADING: u8 = Self::SEARCH | Self::LOOKS | Self::TAGGED | Self::COUNTS;
+    const SPREADING: u8 = Self::SEARCH | Self::LOOKS | Self::BEHIND | Self::TAGGED | Self::COUNTS;
     /// Flags that the whole has if all parts have them.
     const SHARED: u8 = Self::NULLABLE | Self::FINITE;
 
@@ -162,6 +164,16 @@ impl Arena {
     #[inline]
     pub fn nullable(&self, id: Id) -> bool {
         self.flags[id as usize].has(Flags::NULLABLE)
+    }
+
+    /// Nullable whatever stands around it.
+    pub(super) fn ever_nullable(&self, id: Id) -> bool {
+        self.nullable(id) && !self.open(id)
+    }
+
+    /// Contains assertions whose text is not closed off here, or closed off but dependent on the text before.
+    pub(super) fn open(&self, id: Id) -> bool {
+        self.flag(id, Flags::LOOKS | Flags::BEHIND)
     }
 
     #[inline]
@@ -292,7 +304,7 @@ impl Arena {
         if tail == EPS {
             return head;
         }
-        if tail == TOP && self.nullable(head) && !self.flag(head, Flags::LOOKS) {
+        if tail == TOP && self.ever_nullable(head) {
             return TOP;
         }
         match self.nodes[head as usize] {
@@ -334,7 +346,7 @@ impl Arena {
             return if least == 0 { EPS } else { EMPTY };
         }
         let below = self.flags[x as usize];
-        if below.has(Flags::NULLABLE) && !below.has(Flags::LOOKS) {
+        if self.ever_nullable(x) {
             least = 0;
         }
         if (least, most) == (1, 1) {

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::arena::{Arena, EMPTY, EPS, Flags, Id, Kids, List, Node, TOP};
+use crate::deep;
 
 impl Arena {
     /// Intersection. Operands carry no tags.
@@ -28,17 +29,13 @@ impl Arena {
         match flat.len() {
             0 => TOP,
             1 => flat[0],
-            _ if flat[0] == EPS => {
-                if flat.iter().all(|&i| self.nullable(i)) {
-                    EPS
-                } else {
-                    EMPTY
-                }
+            _ if flat[0] == EPS && self.any_of(&flat) & Flags::BEHIND == 0 => {
+                if flat.iter().all(|&i| self.nullable(i)) { EPS } else { EMPTY }
             }
             _ => {
                 let nullable = flat.iter().all(|&i| self.nullable(i));
                 let search = if self.infinite_but_for_finitely_many(&flat) { Flags::INFINITE } else { Flags::SEARCH };
-                let flags = (self.any_of(&flat) & Flags::LOOKS) | search | u8::from(nullable);
+                let flags = (self.any_of(&flat) & Flags::BEHIND) | search | u8::from(nullable);
                 self.intern(Node::And(Kids::NONE), &flat, Flags(flags))
             }
         }
@@ -50,7 +47,7 @@ impl Arena {
             return y;
         }
         let f = self.flags[x as usize];
-        let flags = (f.0 & !Flags::NULLABLE & !Flags::COUNTS) | Flags::SEARCH | u8::from(!f.has(Flags::NULLABLE));
+        let flags = (f.0 & Flags::BEHIND) | Flags::SEARCH | u8::from(!f.has(Flags::NULLABLE));
         self.intern(Node::Not(x), &[], Flags(flags))
     }
 
@@ -58,7 +55,7 @@ impl Arena {
         if x == EMPTY || x == TOP {
             return if x == TOP { EPS } else { EMPTY };
         }
-        let flags = (self.flags[x as usize].0 & Flags::NULLABLE) | Flags::LOOKS | Flags::SEARCH;
+        let flags = (self.flags[x as usize].0 & (Flags::NULLABLE | Flags::BEHIND)) | Flags::LOOKS | Flags::SEARCH;
         self.intern(Node::Ahead(x), &[], Flags(flags))
     }
 
@@ -66,26 +63,59 @@ impl Arena {
         if x == EMPTY || x == TOP {
             return if x == TOP { EPS } else { EMPTY };
         }
-        let flags = (self.flags[x as usize].0 & Flags::NULLABLE) | Flags::LOOKS | Flags::SEARCH;
+        let flags = (self.flags[x as usize].0 & Flags::NULLABLE) | Flags::BEHIND | Flags::LOOKS | Flags::SEARCH;
         self.intern(Node::Behind(x), &[], Flags(flags))
     }
 
     /// An operand of a Boolean operator: its assertions become conditions on its own rest, as derivatives need it.
     pub fn scope(&mut self, x: Id) -> Id {
-        self.closed_over(x, Node::Scope(x))
+        let x = self.without_scopes(x);
+        match self.nodes[x as usize] {
+            Node::And(_) | Node::Not(_) => x, // their operands are scopes
+            _ => self.closed_over(x, Node::Scope(x), Flags::NULLABLE | Flags::BEHIND),
+        }
     }
 
     /// A whole terminal: `Ahead` and `Behind` inside it look no further.
     pub fn unit(&mut self, x: Id) -> Id {
-        self.closed_over(x, Node::Unit(x))
+        let x = self.without_scopes(x);
+        self.closed_over(x, Node::Unit(x), Flags::NULLABLE)
     }
 
-    fn closed_over(&mut self, x: Id, node: Node) -> Id {
-        if !self.flag(x, Flags::LOOKS) {
+    fn closed_over(&mut self, x: Id, node: Node, kept: u8) -> Id {
+        if !self.open(x) {
             return x;
         }
-        let flags = (self.flags[x as usize].0 & Flags::NULLABLE) | Flags::SEARCH;
+        let flags = (self.flags[x as usize].0 & kept) | Flags::SEARCH;
         self.intern(node, &[], Flags(flags))
+    }
+
+    /// The same language without the scopes that reach as far as the one to be put around it. `x | x & y` is `x`;
+    /// without that, every byte that assertions watch would leave one more branch.
+    fn without_scopes(&mut self, x: Id) -> Id {
+        match self.nodes[x as usize] {
+            Node::Scope(y) => y,
+            Node::Alt(k) if self.open(x) => {
+                let opened = |arena: &Arena, i: Id| match arena.nodes[i as usize] {
+                    Node::Scope(y) => y,
+                    _ => i,
+                };
+                let kids: List = self.list(k).iter().map(|&i| opened(self, i)).collect();
+                let narrower = |arena: &Arena, i: Id| match arena.nodes[i as usize] {
+                    Node::And(k) => {
+                        arena.list(k).iter().any(|&c| kids.contains(&c) || kids.contains(&opened(arena, c)))
+                    }
+                    _ => false,
+                };
+                let kept: List = kids.iter().copied().filter(|&i| !narrower(self, i)).collect();
+                if kept[..] == *self.list(k) {
+                    return x;
+                }
+                let next = self.alt(&kept);
+                deep(|| self.without_scopes(next))
+            }
+            _ => x,
+        }
     }
 
     /// "This infinite language but for those finitely many texts", like any key but the declared ones: infinite,
@@ -93,6 +123,6 @@ impl Arena {
     fn infinite_but_for_finitely_many(&self, ids: &[Id]) -> bool {
         let excluded = |i: &Id| matches!(self.nodes[*i as usize], Node::Not(x) if self.flag(x, Flags::FINITE));
         let kept: SmallVec<[Id; 2]> = ids.iter().copied().filter(|i| !excluded(i)).collect();
-        matches!(kept[..], [only] if self.flag(only, Flags::INFINITE) && !self.flag(only, Flags::LOOKS))
+        matches!(kept[..], [only] if self.flag(only, Flags::INFINITE) && !self.open(only))
     }
 }

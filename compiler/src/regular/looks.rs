@@ -17,17 +17,27 @@ use crate::ir::UNBOUNDED;
 /// Units of work of one step of a derivative with assertions.
 const STEP: u64 = 64;
 
+/// What the derivatives of one scope share.
+#[derive(Default)]
+struct Scoped {
+    /// Derivatives of the expressions in it without assertions.
+    plain: FxHashMap<Id, Parts>,
+    /// What follows, advanced by the byte at hand.
+    shifted: FxHashMap<Id, Id>,
+}
+
 impl Arena {
     /// Derivatives of `x` closed over by `close`.
     pub(super) fn scope_parts(&mut self, x: Id, close: fn(&mut Arena, Id) -> Id) -> Parts {
+        let mut memo = Scoped::default();
         let mut sets = Vec::new();
-        self.sets_below(x, &mut sets, &mut FxHashMap::default());
+        self.distinctions(x, true, &mut sets, &mut FxHashMap::default(), &mut memo);
         sets.sort_unstable();
         sets.dedup();
         let mut out = Parts::new();
         for class in minterms(self.alphabet, &sets) {
             let byte = class.iter().next().expect("a class has a byte");
-            let mut memo = FxHashMap::default();
+            memo.shifted.clear();
             let residual = self.derive_in_scope(x, EPS, byte, &mut memo);
             let residual = close(self, residual);
             if residual == EMPTY {
@@ -41,41 +51,84 @@ impl Arena {
         out
     }
 
-    /// Every set of bytes that an expression can look at, however far ahead.
-    fn sets_below(&self, x: Id, out: &mut Vec<ByteSet>, seen: &mut FxHashMap<Id, ()>) {
-        if seen.insert(x, ()).is_some() {
+    /// The sets of bytes that tell one derivative of `x` from another: those that it can begin with (if it stands
+    /// at the `front`) and those that its `Behind`s look at.
+    fn distinctions(
+        &mut self,
+        x: Id,
+        front: bool,
+        out: &mut Vec<ByteSet>,
+        seen: &mut FxHashMap<(Id, bool), ()>,
+        memo: &mut Scoped,
+    ) {
+        if !front && !self.open(x) || seen.insert((x, front), ()).is_some() {
             return;
         }
+        if front && self.is_plain(x) {
+            out.extend(self.plain_parts(x, memo).iter().map(|p| p.0));
+        }
+        let front = front && !self.is_plain(x);
+        let mut go = |arena: &mut Arena, i: Id, front: bool| deep(|| arena.distinctions(i, front, out, seen, memo));
         match self.nodes[x as usize] {
-            Node::Empty | Node::Eps | Node::Accept(_) => {}
-            Node::Class(s) => out.push(self.sets[s as usize]),
+            // a terminal inside this one has a beginning of its own
+            Node::Empty | Node::Eps | Node::Accept(_) | Node::Class(_) | Node::Unit(_) => {}
             Node::Concat(a, b) => {
-                deep(|| self.sets_below(a, out, seen));
-                deep(|| self.sets_below(b, out, seen));
+                go(self, a, front);
+                let passes = self.open(a) || self.nullable(a);
+                go(self, b, front && passes);
             }
-            Node::Alt(k) | Node::And(k) => self.list(k).iter().for_each(|&i| deep(|| self.sets_below(i, out, seen))),
-            Node::Not(a) | Node::Repeat(a, ..) | Node::Ahead(a) | Node::Behind(a) | Node::Scope(a) | Node::Unit(a) => {
-                deep(|| self.sets_below(a, out, seen));
+            Node::Alt(k) | Node::And(k) => {
+                let kids: List = self.list(k).into();
+                kids.into_iter().for_each(|i| go(self, i, front));
+            }
+            Node::Not(a) | Node::Repeat(a, ..) | Node::Ahead(a) | Node::Scope(a) => go(self, a, front),
+            Node::Behind(d) => {
+                let d = self.scope(d);
+                out.extend(self.plain_parts(d, memo).iter().map(|p| p.0));
             }
         }
     }
 
+    /// Whether `parts` has the derivatives: no assertion outside the expression's own scopes, and none that looks
+    /// back in what follows another part of it.
+    fn is_plain(&self, x: Id) -> bool {
+        !self.open(x) || matches!(self.nodes[x as usize], Node::And(_) | Node::Not(_) | Node::Scope(_))
+    }
+
+    /// The derivatives of an expression that is plain.
+    fn plain_parts<'m>(&mut self, x: Id, memo: &'m mut Scoped) -> &'m Parts {
+        memo.plain.entry(x).or_insert_with(|| deep(|| self.parts(x)))
+    }
+
+    fn plain_derivative(&mut self, x: Id, byte: u8, memo: &mut Scoped) -> Id {
+        self.plain_parts(x, memo).iter().find(|(set, _)| set.contains(byte)).map_or(EMPTY, |p| p.1)
+    }
+
     /// The derivative by `byte` of `x k`, where `x` consumes the byte; `k` is what follows, not yet shifted.
-    fn derive_in_scope(&mut self, x: Id, k: Id, byte: u8, shifts: &mut FxHashMap<Id, Id>) -> Id {
+    fn derive_in_scope(&mut self, x: Id, k: Id, byte: u8, memo: &mut Scoped) -> Id {
         self.fuel = self.fuel.saturating_sub(STEP);
         if self.fuel == 0 {
             return EMPTY;
         }
+        if self.is_plain(x) {
+            return match self.plain_derivative(x, byte, memo) {
+                EMPTY => EMPTY,
+                hit => {
+                    let rest = self.shift(k, byte, memo);
+                    self.concat(hit, rest)
+                }
+            };
+        }
         match self.nodes[x as usize] {
             Node::Concat(a, b) => {
                 let rest = self.concat(b, k);
-                let first = deep(|| self.derive_in_scope(a, rest, byte, shifts));
+                let first = deep(|| self.derive_in_scope(a, rest, byte, memo));
                 let mut all = List::from_slice(&[first]);
                 let conditions = self.empty_under(a);
                 if !conditions.is_empty() {
-                    let after = deep(|| self.derive_in_scope(b, k, byte, shifts));
+                    let after = deep(|| self.derive_in_scope(b, k, byte, memo));
                     for condition in conditions {
-                        let ahead = deep(|| self.derive_in_scope(condition, EPS, byte, shifts));
+                        let ahead = deep(|| self.derive_in_scope(condition, EPS, byte, memo));
                         all.push(self.conjunction(ahead, after));
                     }
                 }
@@ -83,42 +136,37 @@ impl Arena {
             }
             Node::Alt(kids) => {
                 let kids: List = self.list(kids).into();
-                let all: List = kids.into_iter().map(|i| deep(|| self.derive_in_scope(i, k, byte, shifts))).collect();
+                let all: List = kids.into_iter().map(|i| deep(|| self.derive_in_scope(i, k, byte, memo))).collect();
                 self.alt(&all)
             }
-            Node::Repeat(body, least, most) if self.flag(body, Flags::LOOKS) => {
+            Node::Repeat(body, least, most) => {
                 let fewer = if most == UNBOUNDED { most } else { most - 1 };
                 let again = self.repeat(body, least.saturating_sub(1), fewer);
                 let rest = self.concat(again, k);
-                let mut all = List::from_slice(&[deep(|| self.derive_in_scope(body, rest, byte, shifts))]);
+                let mut all = List::from_slice(&[deep(|| self.derive_in_scope(body, rest, byte, memo))]);
                 // iterations that match the empty text here count, under their condition
                 let conditions = if least > 1 { self.empty_under(body) } else { SmallVec::new() };
                 if !conditions.is_empty() {
                     let again = self.repeat(body, 0, fewer);
                     let rest = self.concat(again, k);
-                    let after = deep(|| self.derive_in_scope(body, rest, byte, shifts));
+                    let after = deep(|| self.derive_in_scope(body, rest, byte, memo));
                     for condition in conditions {
-                        let ahead = deep(|| self.derive_in_scope(condition, EPS, byte, shifts));
+                        let ahead = deep(|| self.derive_in_scope(condition, EPS, byte, memo));
                         all.push(self.conjunction(ahead, after));
                     }
                 }
                 self.alt(&all)
             }
             Node::Ahead(_) | Node::Behind(_) => EMPTY,
-            _ => {
-                // `x` itself has no assertion outside its own scopes
-                let hit = self.parts(x).into_iter().find(|(set, _)| set.contains(byte)).map_or(EMPTY, |(_, t)| t);
-                if hit == EMPTY {
-                    return EMPTY;
-                }
-                let rest = self.shift(k, byte, shifts);
-                self.concat(hit, rest)
-            }
+            _ => unreachable!("the others are plain"),
         }
     }
 
     /// Intersection of two whole-rest languages, each with its own assertions.
     fn conjunction(&mut self, a: Id, b: Id) -> Id {
+        if a == TOP || b == TOP {
+            return if a == TOP { b } else { a };
+        }
         let (a, b) = (self.scope(a), self.scope(b));
         self.and(&[a, b])
     }
@@ -169,11 +217,11 @@ impl Arena {
     }
 
     /// `x` with every `Behind` in it advanced by one byte.
-    fn shift(&mut self, x: Id, byte: u8, memo: &mut FxHashMap<Id, Id>) -> Id {
-        if !self.flag(x, Flags::LOOKS) && !self.holds_behind(x) {
+    fn shift(&mut self, x: Id, byte: u8, memo: &mut Scoped) -> Id {
+        if !self.flag(x, Flags::BEHIND) {
             return x;
         }
-        if let Some(&done) = memo.get(&x) {
+        if let Some(&done) = memo.shifted.get(&x) {
             return done;
         }
         let out = match self.nodes[x as usize] {
@@ -209,25 +257,13 @@ impl Arena {
             }
             Node::Behind(d) => {
                 let d = self.scope(d);
-                let next = self.parts(d).into_iter().find(|(set, _)| set.contains(byte)).map_or(EMPTY, |(_, t)| t);
+                let next = self.plain_derivative(d, byte, memo);
                 self.behind(next)
             }
             _ => x,
         };
-        memo.insert(x, out);
+        memo.shifted.insert(x, out);
         out
-    }
-
-    fn holds_behind(&self, x: Id) -> bool {
-        // scopes hide the flag; only they, and what Boolean operators hold, need a look inside (a terminal inside
-        // this one has a beginning of its own)
-        match self.nodes[x as usize] {
-            Node::Scope(_) => true,
-            Node::And(k) | Node::Alt(k) => self.list(k).iter().any(|&i| deep(|| self.holds_behind(i))),
-            Node::Not(a) | Node::Repeat(a, ..) => deep(|| self.holds_behind(a)),
-            Node::Concat(a, b) => deep(|| self.holds_behind(a)) || deep(|| self.holds_behind(b)),
-            _ => false,
-        }
     }
 }
 

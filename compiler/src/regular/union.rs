@@ -35,7 +35,10 @@ impl Arena {
         flat.dedup();
         self.merge_classes(&mut flat);
         self.merge_heads(&mut flat);
-        if flat.len() > 1 && flat[0] == EPS && flat[1..].iter().any(|&i| self.plain_nullable(i)) {
+        if flat.len() > 1
+            && flat[0] == EPS
+            && flat[1..].iter().any(|&i| self.ever_nullable(i) && !self.flag(i, Flags::TAGGED))
+        {
             flat.remove(0);
         }
         match flat.len() {
@@ -46,12 +49,6 @@ impl Arena {
                 self.intern(Node::Alt(Kids::NONE), &flat, flags)
             }
         }
-    }
-
-    /// Nullable without a tag or condition, so that a union with the empty text adds nothing.
-    fn plain_nullable(&self, id: Id) -> bool {
-        let f = self.flags[id as usize];
-        f.has(Flags::NULLABLE) && !f.has(Flags::TAGGED) && !f.has(Flags::LOOKS)
     }
 
     fn merge_classes(&mut self, flat: &mut List) {

@@ -14,6 +14,7 @@ from typing import ClassVar, NoReturn
 from grammarspec.builder import UNBOUNDED
 from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
 from grammarspec.frontends.regex import tree
+from grammarspec.frontends.regex.behind import lookbehind
 from grammarspec.frontends.regex.charsets import Ranges, complement, single, union
 from grammarspec.frontends.regex.places import place
 from grammarspec.frontends.regex.tables import property_ranges
@@ -199,10 +200,17 @@ class Parser(ABC):
         closed = self.group
         body = closed.body()
         if closed.look is not None:
-            body = tree.Look(body, *closed.look)
+            body = self.lookaround(body, *closed.look)
         self.flags = closed.outer_flags
         self.group = self.outer.pop()
         self.add(body)
+
+    def lookaround(self, body: Node, ahead: bool, negative: bool) -> Node:
+        look = tree.Look(body, ahead, negative) if ahead else lookbehind(body, negative)
+        if look is None:
+            hint = "it may stand at the end of the lookbehind"
+            self.refuse("an assertion about what follows, followed by text, in a lookbehind", self.group.offset, hint)
+        return look
 
     def quantify(self, counts: re.Match[str]) -> None:
         group, offset = self.group, self.at
