@@ -8,7 +8,7 @@ Languages are over **bytes**; text is UTF-8. Nodes are of two kinds:
 
 * *regular* nodes: literals, classes, ``seq``/``alt``/``repeat`` of regular nodes, and the Boolean and
   zero-width operators ``both``, ``complement``, ``ahead``, ``behind``;
-* *context-free* nodes: anything that contains ``call``.
+* *context-free* nodes: anything that contains ``call``, ``call_with`` or ``when``.
 
 ``both``, ``complement``, ``ahead``, ``behind`` and ``terminal`` take regular nodes only; the compiler
 refuses the rest.
@@ -28,7 +28,8 @@ UNBOUNDED = 0xFFFF_FFFF
 
 # Op codes, as compiler/src/ir/decode.rs reads them: [op, number of operands, operands...].
 _NOTHING, _LITERAL, _BYTES, _CODEPOINTS, _SEQ, _ALT, _REPEAT = range(7)
-_BOTH, _COMPLEMENT, _AHEAD, _BEHIND, _TERMINAL, _CALL, _WORDS = range(7, 14)
+_BOTH, _COMPLEMENT, _AHEAD, _BEHIND, _TERMINAL, _CALL, _WORDS, _WHEN, _CALL_WITH = range(7, 16)
+_CLEAR, _ALL_SET, _WITHIN = range(3)
 
 
 class GrammarBuilder:
@@ -160,6 +161,35 @@ class GrammarBuilder:
     def call(self, rule: int) -> int:
         """What this rule describes. Rules may call themselves and each other in any way."""
         return self._node(_CALL, (rule,))
+
+    def call_with(
+        self, rule: int, *, setting: Iterable[int] = (), counting: tuple[int, int] | None = None, fresh: bool = False
+    ) -> int:
+        """What this rule describes given a parameter, made from the parameter of the rule around this node.
+
+        A parameter is a set of bits (numbers below 65,536), all clear where a rule is called by :meth:`call`. The
+        callee gets the caller's (none, if ``fresh``) with the bits of ``setting`` set and the counter ``counting`` one
+        higher. A counter is ``(at, width)``: ``width`` bits (1 to 32) from the bit ``at`` on; its last value is kept.
+
+        A rule that depends on its parameter must not be able to call itself before any text; the compiler refuses it.
+        Bits are never cleared, so that rules like "each key once" always come nearer to an end. The compiler proves,
+        trying alternatives in their order, that each value of a parameter that can be reached allows some ending;
+        alternatives that lead there are best put first.
+        """
+        at, width = counting or (0, 0)
+        return self._node(_CALL_WITH, (rule, int(fresh), at, width, *setting))
+
+    def when_clear(self, bits: Iterable[int]) -> int:
+        """The empty text, if the parameter of the rule around this node has none of the bits; else nothing."""
+        return self._node(_WHEN, (_CLEAR, *bits))
+
+    def when_set(self, bits: Iterable[int]) -> int:
+        """The empty text, if the parameter of the rule around this node has all of the bits; else nothing."""
+        return self._node(_WHEN, (_ALL_SET, *bits))
+
+    def when_count(self, counter: tuple[int, int], least: int, most: int | None) -> int:
+        """The empty text, if that counter of the parameter is in the range (inclusive); else nothing."""
+        return self._node(_WHEN, (_WITHIN, *counter, least, UNBOUNDED if most is None else most))
 
     def build(self, start: int) -> _compiler.Grammar:
         """Hand everything to the compiler, ``start`` being the node that describes the whole text.

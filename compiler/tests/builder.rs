@@ -34,7 +34,7 @@ fn arrays(r: &mut Random) -> (Vec<u32>, Vec<u32>, u32) {
     let (mut ops, count) = (Vec::new(), 1 + r.below(14));
     let rules = r.below(4);
     for node in 0..count {
-        let op = r.below(15);
+        let op = r.below(17);
         let operand = |r: &mut Random| {
             if r.below(200) == 0 { r.next() as u32 } else { r.below(u64::from(node.max(1))) }
         };
@@ -52,6 +52,15 @@ fn arrays(r: &mut Random) -> (Vec<u32>, Vec<u32>, u32) {
                 vec![operand(r), least, if r.below(3) == 0 { u32::MAX } else { least + r.below(300) }]
             }
             8..=11 => vec![operand(r)],
+            14 => match r.below(3) {
+                2 => vec![2, r.below(8), r.below(4), r.below(3), r.below(9)],
+                kind => [kind].into_iter().chain((0..r.below(3)).map(|_| r.below(70))).collect(),
+            },
+            15 => {
+                let rule = r.below(u64::from(rules.max(1)));
+                let bits: Vec<u32> = (0..r.below(3)).map(|_| r.below(70)).collect();
+                [&[rule, r.below(2), r.below(8), r.below(3)], &bits[..]].concat()
+            }
             12 => vec![r.below(u64::from(rules.max(1)))],
             13 => (0..r.below(3)).flat_map(|_| [r.below(6), r.below(4)]).collect(),
             _ => (0..r.below(4)).map(|_| operand(r)).collect(),

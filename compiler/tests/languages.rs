@@ -142,3 +142,92 @@ fn boolean_operators_over_recursion_are_refused() {
     let not = b.complement(call);
     assert!(matches!(b.constraint(not), Err(Error::Unsupported(_))));
 }
+
+/// `object: (key value)*` with each of `n` keys at most once, in any order, the first `required` of them at least once:
+/// a rule whose parameter has a bit per key.
+fn any_order(b: &mut Builder, n: u32, required: u32) -> u32 {
+    let rule = b.rule();
+    let all: Vec<u32> = (0..required).collect();
+    let done = b.when(&[&[1], &all[..]].concat());
+    let mut branches = vec![done];
+    for key in 0..n {
+        let (unused, text) = (b.when(&[0, key]), b.literal(&format!("k{key};")));
+        let rest = b.call_with(rule, &[0, 0, 0, key]);
+        branches.push(b.seq(&[unused, text, rest]));
+    }
+    let body = b.alt(&branches);
+    b.define(rule, body);
+    b.call(rule)
+}
+
+#[test]
+fn each_key_once_in_any_order() {
+    let mut b = Builder::default();
+    let start = any_order(&mut b, 70, 3);
+    let c = b.constraint(start).unwrap();
+    for text in ["k0;k1;k2;", "k2;k69;k1;k0;", "k68;k2;k0;k67;k1;"] {
+        assert!(accepts(&c, text), "{text}");
+    }
+    for text in ["", "k0;k1;", "k0;k0;", "k0;k1;k2;k2;", "k5;k0;k1;k2;k5;", "k70;"] {
+        assert!(!accepts(&c, text), "{text}");
+    }
+    // no dead end on the way through all of them, and an ending from everywhere
+    let mut at = c.start();
+    for key in (0..70).rev() {
+        for byte in format!("k{key};").bytes() {
+            at = c.step(at.id, byte.into()).unwrap().expect("the key is unused");
+        }
+        let missing = key.min(3) as usize;
+        assert_eq!(c.shortest_completion(at.id).unwrap().len(), missing * 3);
+    }
+    assert_eq!(allowed(&c, at.id), [EOS]);
+}
+
+#[test]
+fn counters_bound_what_is_listed() {
+    let mut b = Builder::default();
+    // list: "x" list, counting | "" if 3 to 5 were counted
+    let rule = b.rule();
+    let enough = b.when(&[2, 0, 3, 3, 5]);
+    let (x, more) = (b.literal("x"), b.call_with(rule, &[0, 0, 3]));
+    let longer = b.seq(&[x, more]);
+    let body = b.alt(&[enough, longer]);
+    b.define(rule, body);
+    let start = b.call(rule);
+    let c = b.constraint(start).unwrap();
+    for n in 0..12 {
+        assert_eq!(accepts(&c, &"x".repeat(n)), (3..=5).contains(&n), "{n}");
+    }
+    // the counter stays at 7: a sixth x has no ending
+    assert!(walk(&c, "xxxxx").is_some() && walk(&c, "xxxxxx").is_none());
+}
+
+#[test]
+fn parameters_that_lead_nowhere_are_limited_not_endless() {
+    // two of the keys exclude each other and both are required: every order would have to be tried
+    let mut b = Builder::default();
+    let rule = b.rule();
+    let done = b.when(&[1, 0, 1]);
+    let mut branches = vec![done];
+    for key in 0..40 {
+        let free = if key < 2 { b.when(&[0, 0, 1]) } else { b.when(&[0, key]) };
+        let (text, rest) = (b.literal(&format!("k{key};")), b.call_with(rule, &[0, 0, 0, key]));
+        branches.push(b.seq(&[free, text, rest]));
+    }
+    let body = b.alt(&branches);
+    b.define(rule, body);
+    let start = b.call(rule);
+    assert!(matches!(b.constraint(start), Err(Error::Limit { which: "max_steps", .. })));
+}
+
+#[test]
+fn rules_with_parameters_begin_with_text() {
+    let mut b = Builder::default();
+    let rule = b.rule();
+    let (x, again) = (b.literal("x"), b.call_with(rule, &[0, 0, 0, 1]));
+    let left = b.seq(&[again, x]);
+    let body = b.alt(&[left, x]);
+    b.define(rule, body);
+    let start = b.call(rule);
+    assert!(matches!(b.constraint(start), Err(Error::Unsupported(why)) if why.contains("\"r0\"")));
+}

@@ -19,10 +19,11 @@ from grammarspec.builder import GrammarBuilder
 __all__ = ["accepts", "recogniser"]
 
 _NOTHING, _LITERAL, _BYTES, _CODEPOINTS, _SEQ, _ALT, _REPEAT = range(7)
-_BOTH, _COMPLEMENT, _AHEAD, _BEHIND, _TERMINAL, _CALL, _WORDS = range(7, 14)
+_BOTH, _COMPLEMENT, _AHEAD, _BEHIND, _TERMINAL, _CALL, _WORDS, _WHEN, _CALL_WITH = range(7, 16)
 
 _Node = tuple[int, tuple[int, ...]]
 _Context = tuple[int, int]
+_Parameter = frozenset[int]
 
 
 def accepts(builder: GrammarBuilder, start: int, text: bytes) -> bool:
@@ -64,7 +65,7 @@ def _properties(nodes: list[_Node]) -> tuple[list[bool], list[bool]]:
     asserting: list[bool] = []
     for node in nodes:  # children come before their parents
         op, children = node[0], _children(node)
-        regular.append(op != _CALL and all(regular[child] for child in children))
+        regular.append(op not in (_CALL, _CALL_WITH, _WHEN) and all(regular[child] for child in children))
         asserting.append(op in (_AHEAD, _BEHIND) or (op != _TERMINAL and any(asserting[child] for child in children)))
     return regular, asserting
 
@@ -77,32 +78,40 @@ class _Recogniser:
     ) -> None:
         self.nodes, self.blob, self.rules, self.regular, self.asserting = nodes, blob, rules, regular, asserting
         self.text = text
-        self.called: dict[tuple[int, int], frozenset[int]] = {}
+        self.called: dict[tuple[int, int, _Parameter], frozenset[int]] = {}
         self.regular_ends = cache(self._regular_ends)
 
     def accepts(self, start: int) -> bool:
         """The least fixpoint over the rules: begin with no spans, add what the bodies give until nothing is new."""
         while True:
             before = dict(self.called)
-            found = self.ends(start, 0)
-            for rule, i in before:
-                self.called[rule, i] |= self.ends(self.rules[rule], i)
+            found = self.ends(start, 0, frozenset())
+            for rule, i, parameter in before:
+                self.called[rule, i, parameter] |= self.ends(self.rules[rule], i, parameter)
             if self.called == before:
                 return len(self.text) in found
 
-    def ends(self, node: int, i: int) -> frozenset[int]:
-        """All ``j`` such that the node, standing outside any terminal, spans ``text[i:j]``."""
+    def ends(self, node: int, i: int, parameter: _Parameter) -> frozenset[int]:
+        """All ``j`` such that the node, outside any terminal, in a rule with this parameter, spans ``text[i:j]``."""
+
+        def inner(child: int, at: int) -> frozenset[int]:
+            return self.ends(child, at, parameter)
+
         if self.regular[node]:
             return self.terminal_ends(node, i, len(self.text))
         op, operands = self.nodes[node]
         if op == _CALL:
-            return self.called.setdefault((operands[0], i), frozenset())
+            return self.called.setdefault((operands[0], i, frozenset()), frozenset())
+        if op == _CALL_WITH:
+            return self.called.setdefault((operands[0], i, _updated(parameter, operands[1:])), frozenset())
+        if op == _WHEN:
+            return frozenset({i} if _holds(parameter, operands) else ())
         if op == _SEQ:
-            return self.sequence(operands, i, self.ends)
+            return self.sequence(operands, i, inner)
         if op == _ALT:
-            return frozenset().union(*(self.ends(child, i) for child in operands))
+            return frozenset().union(*(inner(child, i) for child in operands))
         if op == _REPEAT:
-            return self.repetition(operands, i, self.ends)
+            return self.repetition(operands, i, inner)
         raise ValueError("a Boolean operator, an assertion or a terminal over a context-free node")
 
     def terminal_ends(self, node: int, i: int, limit: int) -> frozenset[int]:
@@ -171,6 +180,28 @@ class _Recogniser:
                 found |= here
             here = frozenset().union(*(ends(child, at) for at in here))
         return found
+
+
+def _count(parameter: _Parameter, at: int, width: int) -> int:
+    return sum(1 << i for i in range(width) if at + i in parameter)
+
+
+def _updated(parameter: _Parameter, operands: tuple[int, ...]) -> _Parameter:
+    fresh, at, width, *bits = operands
+    new = (frozenset() if fresh else parameter) | set(bits)
+    if width:
+        count = min(_count(new, at, width) + 1, (1 << width) - 1)
+        new = frozenset(bit for bit in new if not at <= bit < at + width)
+        new |= {at + i for i in range(width) if count >> i & 1}
+    return new
+
+
+def _holds(parameter: _Parameter, operands: tuple[int, ...]) -> bool:
+    kind, *rest = operands
+    if kind == 2:
+        at, width, least, most = rest
+        return least <= _count(parameter, at, width) <= most
+    return parameter.isdisjoint(rest) if kind == 0 else parameter.issuperset(rest)
 
 
 def _within(value: int, bounds: tuple[int, ...]) -> bool:

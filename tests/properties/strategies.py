@@ -117,6 +117,78 @@ def context_free_grammars(draw: st.DrawFn) -> Drawn:
 
 
 @st.composite
+def _with_parameters(draw: st.DrawFn, builder: GrammarBuilder, rules: list[int], depth: int, *, guarded: bool) -> int:
+    """As ``_context_free``, with conditions, and with calls that hand a parameter on. ``guarded``: after some text."""
+    kinds = ["regular", "when", "call", "call"] if guarded else ["regular", "regular", "when", "step", "step"]
+    if depth > 0:
+        kinds += ["seq", "seq", "seq", "alt", "alt", "alt", "repeat"]
+
+    def below(guarded: bool = guarded) -> int:
+        return draw(_with_parameters(builder, rules, depth - 1, guarded=guarded))
+
+    match draw(st.sampled_from(kinds)):
+        case "regular":
+            return draw(_regular(builder, 1, looks=False))
+        case "when":
+            return draw(_conditions(builder))
+        case "call":
+            return draw(_calls(builder, rules))
+        case "step":
+            return draw(_steps(builder, rules))
+        case "seq":
+            return builder.seq(below(), builder.bytes_in([(97, draw(st.integers(97, 99)))]), below(guarded=True))
+        case "alt":
+            return builder.alt(*(below() for _ in range(draw(st.integers(1, 3)))))
+        case _:
+            least = draw(st.integers(0, 2))
+            return builder.repeat(below(), least, draw(st.none() | st.integers(least, least + 2)))
+
+
+_BITS = st.lists(st.integers(0, 2), max_size=2)
+_COUNTERS = [(4, 1), (4, 2), (5, 1)]  # they overlap: a counter is nothing but bits
+
+
+def _conditions(builder: GrammarBuilder) -> st.SearchStrategy[int]:
+    return st.one_of(
+        _BITS.map(builder.when_clear),
+        _BITS.map(builder.when_set),
+        st.builds(builder.when_count, st.sampled_from(_COUNTERS), st.integers(0, 2), st.integers(1, 2)),
+    )
+
+
+def _calls(builder: GrammarBuilder, rules: list[int]) -> st.SearchStrategy[int]:
+    counting = st.none() | st.sampled_from(_COUNTERS)
+    return st.builds(
+        lambda rule, setting, counting, fresh: builder.call_with(rule, setting=setting, counting=counting, fresh=fresh),
+        st.sampled_from(rules), _BITS, counting, st.booleans(),
+    )  # fmt: skip
+
+
+def _steps(builder: GrammarBuilder, rules: list[int]) -> st.SearchStrategy[int]:
+    """Like the transition of an automaton with memory: a condition, a letter, a call."""
+    letters = st.sampled_from(LETTERS).map(lambda letter: builder.literal(bytes([letter])))
+    return st.builds(builder.seq, _conditions(builder), letters, _calls(builder, rules))
+
+
+@st.composite
+def parametric_grammars(draw: st.DrawFn) -> Drawn:
+    """Rules that depend on a parameter, among them mutually recursive ones, below rules that do not."""
+    drawn = Drawn()
+    builder = drawn.builder
+    rules = [builder.rule(f"r{i}") for i in range(draw(st.integers(1, 3)))]
+    for rule in rules:
+        steps = draw(st.lists(_steps(builder, rules), min_size=1, max_size=4))
+        endings = draw(st.lists(_conditions(builder), min_size=1, max_size=2))
+        other = draw(_with_parameters(builder, rules, 2, guarded=False)) if draw(st.booleans()) else builder.nothing
+        builder.define(rule, builder.alt(*steps, *endings, other))
+    plain = [builder.rule("p"), builder.rule("q")]
+    for rule in plain:
+        builder.define(rule, draw(_context_free(builder, [*plain, *rules], 2)))
+    drawn.start = builder.call(draw(st.sampled_from([*plain, *rules])))
+    return drawn
+
+
+@st.composite
 def vocabularies(draw: st.DrawFn) -> tuple[list[bytes | None], list[int]]:
     """Every letter, some longer tokens (duplicates too), tokens that are no text, one or two EOS tokens."""
     tokens: list[bytes | None] = [bytes([letter]) for letter in LETTERS]

@@ -14,7 +14,14 @@ from grammarspec import _compiler
 from grammarspec.errors import LimitExceeded, Unsatisfiable
 from tests.oracles.membership import recogniser
 from tests.properties.conftest import COMPARED
-from tests.properties.strategies import LETTERS, Drawn, context_free_grammars, regular_grammars, vocabularies
+from tests.properties.strategies import (
+    LETTERS,
+    Drawn,
+    context_free_grammars,
+    parametric_grammars,
+    regular_grammars,
+    vocabularies,
+)
 
 # For a longer search: GRAMMARSPEC_EXAMPLES=20 pytest tests/properties
 SCALE = float(os.environ.get("GRAMMARSPEC_EXAMPLES", "1"))
@@ -81,6 +88,12 @@ def test_context_free_language(drawn: Drawn) -> None:
     check_language(drawn)
 
 
+@given(parametric_grammars())
+@examples(600)
+def test_language_with_parameters(drawn: Drawn) -> None:
+    check_language(drawn)
+
+
 def check_walk(drawn: Drawn, tokens: Tokens, seed: int) -> None:
     """Walks at random under the masks. Every bit equals acceptance; from every state that a mask can reach the
     recogniser knows a completion; no text of the language is masked out."""
@@ -126,4 +139,10 @@ def test_masks_of_regular_grammars(drawn: Drawn, tokens: Tokens, seed: int) -> N
 @given(context_free_grammars(), vocabularies(), st.integers(0, 2**32))
 @examples(400)
 def test_masks_of_context_free_grammars(drawn: Drawn, tokens: Tokens, seed: int) -> None:
+    check_walk(drawn, tokens, seed)
+
+
+@given(parametric_grammars(), vocabularies(), st.integers(0, 2**32))
+@examples(400)
+def test_masks_of_grammars_with_parameters(drawn: Drawn, tokens: Tokens, seed: int) -> None:
     check_walk(drawn, tokens, seed)

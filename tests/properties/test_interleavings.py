@@ -59,7 +59,26 @@ def _looking(b: GrammarBuilder) -> int:
     )
 
 
-GRAMMARS: list[Callable[[GrammarBuilder], int]] = [_nested, _ambiguous, _counted, _looking]
+def _each_key_once(b: GrammarBuilder) -> int:
+    """Objects within objects; keys in any order, "a" required, three at most."""
+    value, pairs, count = b.rule("value"), b.rule("pairs"), (8, 2)
+    done = b.seq(b.when_set([0]), b.literal("}"))
+    more = [
+        b.seq(
+            b.when_clear([k]),
+            b.when_count(count, 0, 2),
+            b.literal(f'"{key}":'),
+            b.call(value),
+            b.call_with(pairs, setting=[k], counting=count),
+        )
+        for k, key in enumerate(["a", "ab", "b", "aaa", "c"])
+    ]
+    b.define(pairs, b.alt(done, *more))
+    b.define(value, b.alt(b.literal("1"), b.literal("12"), b.seq(b.literal("{"), b.call_with(pairs, fresh=True))))
+    return b.call(value)
+
+
+GRAMMARS: list[Callable[[GrammarBuilder], int]] = [_nested, _ambiguous, _counted, _looking, _each_key_once]
 
 
 def build(make: Callable[[GrammarBuilder], int]) -> gs.Grammar:

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Ir, Node, NodeId, UNBOUNDED};
+use super::{Guard, Ir, Node, NodeId, UNBOUNDED, Update};
 use crate::error::{Error, Result};
 use crate::regular::ByteSet;
 
@@ -33,6 +33,8 @@ pub(super) mod op {
     pub(crate) const TERMINAL: u32 = 11;
     pub(crate) const CALL: u32 = 12;
     pub(crate) const WORDS: u32 = 13;
+    pub(crate) const WHEN: u32 = 14;
+    pub(crate) const CALL_WITH: u32 = 15;
 }
 
 struct Decoder<'a> {
@@ -158,6 +160,13 @@ impl Decoder<'_> {
                 texts.dedup();
                 Node::Words(texts.into())
             }
+            op::WHEN => Node::When(Guard::decode(operands)?),
+            op::CALL_WITH => match operands {
+                [rule, update @ ..] if (*rule as usize) < self.parts.rules.len() => {
+                    Node::CallWith(*rule, Update::decode(update)?)
+                }
+                _ => return Err("a rule's number expected".into()),
+            },
             _ => return Err(format!("unknown operation {op}")),
         })
     }

@@ -1,12 +1,14 @@
 //! Grammar expressions: hash-consed, immutable, independent of any vocabulary.
 
 mod decode;
+mod parameters;
 mod portable;
 
 use crate::error::{Error, Result};
 use crate::regular::ByteSet;
 
 pub use decode::Parts;
+pub use parameters::{Guard, Update, Value};
 
 /// Index of an expression in [`Ir::nodes`]; operands come before the expressions that use them.
 pub type NodeId = u32;
@@ -35,6 +37,10 @@ pub enum Node {
     /// A lexical unit.
     Terminal(NodeId),
     Call(RuleId),
+    /// What a rule describes, given a parameter.
+    CallWith(RuleId, Update),
+    /// The empty text, if the parameter of the rule around it is as said.
+    When(Guard),
     /// Any of these texts, sorted and without repetition.
     Words(Box<[Box<[u8]>]>),
 }
@@ -46,6 +52,8 @@ pub struct Facts {
     pub regular: bool,
     /// Regular and without a `Terminal` inside: may be joined with its neighbours into one lexical unit.
     pub flat: bool,
+    /// Depends on the parameter of the rule around it.
+    pub parameter: bool,
     /// Contains `Ahead` or `Behind` outside any `Terminal`: must stay one lexical unit, as it is.
     pub looks: bool,
 }
@@ -102,7 +110,8 @@ impl Ir {
             };
             if wrong {
                 return Err(Error::Unsupported(format!(
-                    "`{what}` takes regular expressions only; node {i} gives it one that calls a recursive rule"
+                    "`{what}` takes regular expressions only; node {i} gives it one that calls a recursive rule or \
+                     depends on a parameter"
                 )));
             }
         }
@@ -147,7 +156,7 @@ impl Ir {
                         if std::mem::replace(&mut seen[n as usize], r) == r {
                             continue;
                         }
-                        if let Node::Call(c) = self.nodes[n as usize] {
+                        if let Node::Call(c) | Node::CallWith(c, _) = self.nodes[n as usize] {
                             out.push(c);
                         }
                         self.nodes[n as usize].operands(|o| todo.push(o));
@@ -177,14 +186,19 @@ impl Ir {
         if let Node::Call(rule) = node {
             // a rule with assertions stays a call, so that they see no further than the rule's own text
             let facts = rules[*rule as usize];
-            return if facts.looks { Facts::default() } else { facts };
+            return if facts.looks { Facts::default() } else { Facts { parameter: false, ..facts } };
         }
-        let mut facts = Facts { regular: true, flat: true, looks: matches!(node, Node::Ahead(_) | Node::Behind(_)) };
+        if let Node::CallWith(..) | Node::When(_) = node {
+            return Facts { parameter: true, ..Facts::default() };
+        }
+        let looks = matches!(node, Node::Ahead(_) | Node::Behind(_));
+        let mut facts = Facts { regular: true, flat: true, parameter: false, looks };
         node.operands(|o| {
             let f = self.facts[o as usize];
             facts.regular &= f.regular;
             facts.flat &= f.flat;
             facts.looks |= f.looks;
+            facts.parameter |= f.parameter;
         });
         match node {
             Node::Terminal(_) => (facts.flat, facts.looks) = (false, false),
@@ -225,6 +239,8 @@ impl Node {
             | Node::Bytes(_)
             | Node::Codepoints(_)
             | Node::Call(_)
+            | Node::CallWith(..)
+            | Node::When(_)
             | Node::Words(_) => {}
         }
     }

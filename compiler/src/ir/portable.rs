@@ -69,6 +69,15 @@ impl Ir {
                     args.push(*rule);
                     op::CALL
                 }
+                Node::CallWith(rule, update) => {
+                    args.push(*rule);
+                    args.extend(update.encode());
+                    op::CALL_WITH
+                }
+                Node::When(guard) => {
+                    args.extend(guard.encode());
+                    op::WHEN
+                }
                 Node::Words(texts) => {
                     texts.iter().for_each(|t| put(t, &mut args));
                     op::WORDS

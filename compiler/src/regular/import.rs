@@ -11,12 +11,18 @@ impl Arena {
         Arena::new(self.alphabet, self.inner(), self.cap, self.keys())
     }
 
-    /// The expression `id` of `from`, in this arena. Positions keep their ids.
-    pub fn import(&mut self, from: &Arena, id: Id, done: &mut FxHashMap<Id, Id>) -> Id {
+    /// The expression `id` of `from`, in this arena, with `position` in place of each position.
+    pub fn import(
+        &mut self,
+        from: &Arena,
+        id: Id,
+        position: &mut dyn FnMut(u32) -> u32,
+        done: &mut FxHashMap<Id, Id>,
+    ) -> Id {
         if let Some(&here) = done.get(&id) {
             return here;
         }
-        let mut go = |arena: &mut Arena, i: Id| deep(|| arena.import(from, i, done));
+        let mut go = |arena: &mut Arena, i: Id| deep(|| arena.import(from, i, position, done));
         let here = match from.nodes[id as usize] {
             Node::Empty => super::EMPTY,
             Node::Eps => super::EPS,
@@ -41,7 +47,7 @@ impl Arena {
                 let a = go(self, a);
                 self.repeat(a, least, most)
             }
-            Node::Accept(p) => self.accept(p, from.holds_counts(id)),
+            Node::Accept(p) => self.accept(position(p), from.holds_counts(id)),
             Node::Ahead(a) => {
                 let a = go(self, a);
                 self.ahead(a)

@@ -76,6 +76,7 @@ impl Arena {
                 self.unit(x)
             }
             Node::Call(rule) => go(self, ir.body(*rule), budget)?,
+            Node::CallWith(..) | Node::When(_) => unreachable!("what depends on a parameter is not regular"),
             Node::Words(texts) => {
                 budget.spend(texts.len() as u64)?;
                 self.words(texts, 0)

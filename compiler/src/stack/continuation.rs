@@ -6,16 +6,17 @@
 
 use rustc_hash::FxHashMap;
 
+use super::instances::Instance;
 use super::position::PosId;
 use crate::deep;
-use crate::ir::{RuleId, UNBOUNDED};
+use crate::ir::UNBOUNDED;
 use crate::regular::{Counts, Saturated};
 
 /// Id of an interned continuation.
 pub type Stack = u32;
 
 /// The callee of a frame does not matter (the callee is not left-recursive).
-pub const NO_CALLEE: RuleId = RuleId::MAX;
+pub const NO_CALLEE: Instance = Instance::MAX;
 
 /// A stack cut off: nothing is known below. Only in the keys of masks.
 pub const ANY: Stack = 0;
@@ -23,7 +24,7 @@ pub const ANY: Stack = 0;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Frame {
     /// The rule that was called, where it is left-recursive; else `NO_CALLEE`.
-    pub callee: RuleId,
+    pub callee: Instance,
     pub back: PosId,
     pub below: Stack,
 }
@@ -147,15 +148,27 @@ impl Continuations {
     }
 
     /// Copies a continuation of another table into this one.
-    pub fn import(&mut self, from: &Continuations, k: Stack, done: &mut FxHashMap<Stack, Stack>) -> Stack {
+    pub fn import(
+        &mut self,
+        from: &Continuations,
+        k: Stack,
+        position: &mut dyn FnMut(PosId) -> PosId,
+        done: &mut FxHashMap<Stack, Stack>,
+    ) -> Stack {
         if k == ANY {
             return ANY;
         }
         if let Some(&id) = done.get(&k) {
             return id;
         }
-        let frames: Vec<Frame> =
-            from.frames(k).iter().map(|f| Frame { below: deep(|| self.import(from, f.below, done)), ..*f }).collect();
+        let frames: Vec<Frame> = from
+            .frames(k)
+            .iter()
+            .map(|f| {
+                let below = deep(|| self.import(from, f.below, position, done));
+                Frame { back: position(f.back), below, ..*f }
+            })
+            .collect();
         let id = self.of_frames(frames);
         done.insert(k, id);
         id

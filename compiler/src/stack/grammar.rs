@@ -2,6 +2,7 @@
 //! rules are left-recursive.
 
 use super::components::{Components, components};
+use super::instances::Instance;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::ir::{Ir, Node, NodeId, RuleId};
@@ -11,6 +12,9 @@ use crate::regular::{Arena, EMPTY};
 pub struct Analysis {
     pub productive: Vec<bool>,
     pub nullable: Vec<bool>,
+    /// Expressions whose facts depend on parameters, their own rule's or that of one that they call; empty if none do.
+    /// What is said of them above holds for some parameter.
+    parametric: Vec<bool>,
     /// Components of the left-corner graph (who can begin with whom).
     corners: Components,
     /// The rules of each left-recursive component.
@@ -36,23 +40,34 @@ impl Analysis {
         }
         let productive = least_fixpoint(ir, &bases.productive);
         let nullable = least_fixpoint(ir, &bases.nullable);
-        if !productive[ir.body(ir.start()) as usize] {
-            return Err(Error::Unsatisfiable("the grammar describes no text that the vocabulary can spell".into()));
-        }
         let edges: Vec<Vec<RuleId>> =
             (0..ir.rules.len()).map(|r| left_calls(ir, ir.body(r as RuleId), &nullable, &productive)).collect();
         let corners = components(&edges);
+        let parametric = find_parametric(ir);
+        for (r, name) in ir.names.iter().enumerate() {
+            if corners.recursive[r] && ir.facts[ir.body(r as RuleId) as usize].parameter {
+                return Err(Error::Unsupported(format!(
+                    "the rule {name:?}, which depends on a parameter, may call itself before any text"
+                )));
+            }
+        }
         let mut members = vec![Vec::new(); ir.rules.len()];
         for &rule in &corners.order {
             if corners.recursive[rule as usize] {
                 members[corners.of[rule as usize] as usize].push(rule);
             }
         }
-        Ok(Analysis { productive, nullable, corners, members })
+        Ok(Analysis { productive, nullable, parametric, corners, members })
     }
 
-    pub fn left_recursive(&self, rule: RuleId) -> bool {
-        self.corners.recursive[rule as usize]
+    #[inline]
+    pub fn parametric(&self, node: NodeId) -> bool {
+        !self.parametric.is_empty() && self.parametric[node as usize]
+    }
+
+    /// Instances with a parameter never are.
+    pub fn left_recursive(&self, rule: Instance) -> bool {
+        self.corners.recursive.get(rule as usize) == Some(&true)
     }
 
     /// Number of the rule's component; what a rule can begin with has the same number or a lower one.
@@ -153,7 +168,7 @@ fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> Vec<bool> {
             users[fill[o as usize] as usize] = id;
             fill[o as usize] += 1;
         });
-        if let Node::Call(rule) = node {
+        if let Node::Call(rule) | Node::CallWith(rule, _) = node {
             callers[*rule as usize].push(id);
         }
         let at_once = match (base[i], node) {
@@ -163,6 +178,7 @@ fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> Vec<bool> {
                 os.is_empty()
             }
             (None, Node::Repeat(_, least, _)) => *least == 0,
+            (None, Node::When(_)) => true,
             _ => false,
         };
         if at_once {
@@ -202,6 +218,30 @@ fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> Vec<bool> {
     holds
 }
 
+/// The expressions in which a parameter matters, at whatever depth.
+fn find_parametric(ir: &Ir) -> Vec<bool> {
+    let mut found: Vec<bool> = ir.facts.iter().map(|f| f.parameter).collect();
+    if !found.contains(&true) {
+        return Vec::new();
+    }
+    let mut users: Vec<Vec<NodeId>> = vec![Vec::new(); ir.nodes.len()];
+    for (i, node) in ir.nodes.iter().enumerate() {
+        node.operands(|o| users[o as usize].push(i as NodeId));
+        if let Node::Call(rule) = node {
+            users[ir.body(*rule) as usize].push(i as NodeId);
+        }
+    }
+    let mut todo: Vec<NodeId> = (0..found.len() as NodeId).filter(|&i| found[i as usize]).collect();
+    while let Some(id) = todo.pop() {
+        for &user in &users[id as usize] {
+            if !std::mem::replace(&mut found[user as usize], true) {
+                todo.push(user);
+            }
+        }
+    }
+    found
+}
+
 /// The rules that a text of this expression can begin with.
 fn left_calls(ir: &Ir, body: NodeId, nullable: &[bool], productive: &[bool]) -> Vec<RuleId> {
     let mut out = Vec::new();
@@ -212,7 +252,7 @@ fn left_calls(ir: &Ir, body: NodeId, nullable: &[bool], productive: &[bool]) -> 
             continue;
         }
         match &ir.nodes[id as usize] {
-            Node::Call(rule) => out.push(*rule),
+            Node::Call(rule) | Node::CallWith(rule, _) => out.push(*rule),
             Node::Seq(os) => {
                 for &o in os {
                     todo.push(o);

@@ -6,7 +6,10 @@
 mod components;
 mod continuation;
 mod grammar;
+mod instances;
 mod position;
+mod predict;
+mod proofs;
 mod shortest;
 mod step;
 mod table;

@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ir::{NodeId, RuleId, UNBOUNDED};
+use super::instances::{Instance, Instances};
+use crate::ir::{NodeId, UNBOUNDED};
 use crate::regular::{Counts, SMALL, Saturated, saturated_bounds};
 
 pub type PosId = u32;
@@ -14,7 +15,7 @@ pub(super) const BOTTOM: PosId = 0;
 pub(super) enum Pos {
     Bottom,
     /// The end of a rule.
-    End(RuleId),
+    End(Instance),
     /// An expression, then the rest.
     Then(NodeId, PosId),
     /// Some more iterations of an expression, then the rest.
@@ -29,7 +30,7 @@ pub(super) enum Pos {
 pub struct Positions {
     list: Vec<Pos>,
     /// The rule whose end the list leads to.
-    rules: Vec<RuleId>,
+    rules: Vec<Instance>,
     /// Whether a count occurs that saturation may change.
     counts: Vec<bool>,
     ids: FxHashMap<Pos, PosId>,
@@ -55,7 +56,7 @@ impl Positions {
         self.list[p as usize]
     }
 
-    pub(super) fn rule(&self, p: PosId) -> RuleId {
+    pub(super) fn rule(&self, p: PosId) -> Instance {
         self.rules[p as usize]
     }
 
@@ -72,7 +73,7 @@ impl Positions {
             return id;
         }
         let (rule, counts) = match pos {
-            Pos::Bottom => (RuleId::MAX, false),
+            Pos::Bottom => (Instance::MAX, false),
             Pos::End(rule) => (rule, false),
             Pos::Then(_, next) => (self.rule(next), self.counts(next)),
             Pos::Again { least, most, next, .. } => {
@@ -85,6 +86,39 @@ impl Positions {
         self.counts.push(counts);
         self.ids.insert(pos, id);
         id
+    }
+
+    /// A position of another table in this one.
+    pub(super) fn import(
+        &mut self,
+        from: &Positions,
+        p: PosId,
+        instances: (&mut Instances, &Instances),
+        done: &mut FxHashMap<PosId, PosId>,
+    ) -> PosId {
+        // lists are as long as rules are: down to what is known, then up again
+        let mut path = Vec::new();
+        let mut at = p;
+        let mut new = loop {
+            if let Some(&known) = done.get(&at) {
+                break known;
+            }
+            path.push(at);
+            at = match from.get(at) {
+                Pos::Then(_, next) | Pos::Again { next, .. } => next,
+                Pos::Bottom => break BOTTOM,
+                Pos::End(instance) => break self.intern(Pos::End(instances.0.import(instances.1, instance))),
+            };
+        };
+        for old in path.into_iter().rev() {
+            new = match from.get(old) {
+                Pos::Then(node, _) => self.intern(Pos::Then(node, new)),
+                Pos::Again { body, least, most, .. } => self.intern(Pos::Again { body, least, most, next: new }),
+                Pos::Bottom | Pos::End(_) => new,
+            };
+            done.insert(old, new);
+        }
+        new
     }
 
     /// The position with counts saturated as [`Counts`] says (bodies take a byte at least: iterations of a

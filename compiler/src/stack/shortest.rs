@@ -10,12 +10,13 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashMap;
 
 use super::continuation::{Frame, NO_CALLEE, Stack};
+use super::instances::{Instance, ParamId, UNSET};
 use super::position::{Pos, PosId};
 use super::step::{Head, Machine};
 use crate::budget::Budget;
 use crate::deep;
 use crate::error::{Error, Result};
-use crate::ir::{Node, NodeId, RuleId};
+use crate::ir::{Node, NodeId};
 use crate::regular::{EMPTY, Id};
 
 /// No ending.
@@ -33,8 +34,10 @@ pub(super) struct Shortest {
     /// The least alternative of a union. Chosen when it made the union's length less, so that choices never lead back
     /// to where they came from, not even by rules that call each other without a byte.
     choices: FxHashMap<NodeId, NodeId>,
+    /// Lengths of expressions by the parameter that they depend on: of some texts, not of shortest ones.
+    parametric: FxHashMap<(NodeId, ParamId), u64>,
     /// What is needed after the completion of a rule over a stack, and the first step of the way.
-    after: FxHashMap<(RuleId, Stack), (u64, Step)>,
+    after: FxHashMap<(Instance, Stack), (u64, Step)>,
 }
 
 /// How a shortest ending goes on after a completed rule.
@@ -50,6 +53,7 @@ impl Shortest {
     /// To be called when stacks lose their meaning.
     pub(super) fn forget_stacks(&mut self) {
         self.after.clear();
+        self.parametric.clear();
     }
 }
 
@@ -92,7 +96,7 @@ impl Machine {
             for p in tags {
                 let rule = self.positions.rule(p);
                 let total = length
-                    .saturating_add(self.position_length(p))
+                    .saturating_add(self.position_length(p, budget)?)
                     .saturating_add(self.after_rule(rule, head.stack, budget)?.0);
                 if total < best.0 {
                     best = (total, rest, p);
@@ -118,13 +122,13 @@ impl Machine {
     }
 
     /// Bytes needed after the completion of `rule` over `stack`, and the first step of the way.
-    fn after_rule(&mut self, rule: RuleId, stack: Stack, budget: &mut Budget) -> Result<(u64, Step)> {
+    fn after_rule(&mut self, rule: Instance, stack: Stack, budget: &mut Budget) -> Result<(u64, Step)> {
         if let Some(&known) = self.shortest.after.get(&(rule, stack)) {
             return Ok(known);
         }
         budget.spend(4)?;
         // the rules that may be completed over this stack without a return: the component, if left-recursive
-        let members: Vec<RuleId> =
+        let members: Vec<Instance> =
             if self.analysis.left_recursive(rule) { self.analysis.members(rule).to_vec() } else { vec![rule] };
         let mut ways = vec![(NEVER, Step::Nowhere); members.len()];
         for (m, way) in members.iter().zip(&mut ways) {
@@ -142,7 +146,7 @@ impl Machine {
                 for back in self.loops_of(m, budget)? {
                     let next = self.positions.rule(back);
                     let at = members.iter().position(|&r| r == next).expect("loops stay in the component");
-                    let length = self.position_length(back).saturating_add(ways[at].0);
+                    let length = self.position_length(back, budget)?.saturating_add(ways[at].0);
                     if length < ways[i].0 {
                         ways[i] = (length, Step::Loop(back));
                         changed = true;
@@ -157,7 +161,7 @@ impl Machine {
     }
 
     /// The frames that a completed rule returns to.
-    fn returns(&self, rule: RuleId, stack: Stack) -> Vec<Frame> {
+    fn returns(&self, rule: Instance, stack: Stack) -> Vec<Frame> {
         let fits = |f: &&Frame| f.callee == NO_CALLEE || f.callee == rule;
         self.stacks.frames(stack).iter().filter(fits).copied().collect()
     }
@@ -167,12 +171,12 @@ impl Machine {
             return Ok(0);
         }
         let rest = self.after_rule(self.positions.rule(f.back), f.below, budget)?.0;
-        Ok(self.position_length(f.back).saturating_add(rest))
+        Ok(self.position_length(f.back, budget)?.saturating_add(rest))
     }
 
     fn spell_stack(
         &mut self,
-        mut rule: RuleId,
+        mut rule: Instance,
         mut stack: Stack,
         out: &mut Vec<u8>,
         budget: &mut Budget,
@@ -192,37 +196,76 @@ impl Machine {
         }
     }
 
-    fn position_length(&self, p: PosId) -> u64 {
-        let lengths = self.shortest.nodes.as_ref().expect("found before");
+    fn position_length(&mut self, p: PosId, budget: &mut Budget) -> Result<u64> {
+        let param = self.param_at(p);
         let (mut at, mut total) = (p, 0u64);
         loop {
-            match self.positions.get(at) {
-                Pos::Bottom | Pos::End(_) => return total,
-                Pos::Then(node, next) => {
-                    total = total.saturating_add(lengths[node as usize]);
-                    at = next;
-                }
+            let (length, next) = match self.positions.get(at) {
+                Pos::Bottom | Pos::End(_) => return Ok(total),
+                Pos::Then(node, next) => (self.length(node, param, budget)?, next),
+                Pos::Again { least: 0, next, .. } => (0, next),
                 Pos::Again { body, least, next, .. } => {
-                    let each = if least == 0 { 0 } else { lengths[body as usize] };
-                    total = total.saturating_add(each.saturating_mul(least.into()));
-                    at = next;
+                    (self.length(body, param, budget)?.saturating_mul(least.into()), next)
                 }
-            }
+            };
+            (at, total) = (next, total.saturating_add(length));
         }
     }
 
+    /// The length of the text that `spell` gives for an expression.
+    fn length(&mut self, node: NodeId, param: ParamId, budget: &mut Budget) -> Result<u64> {
+        if !self.analysis.parametric(node) {
+            return Ok(self.shortest.nodes.as_ref().expect("found before")[node as usize]);
+        }
+        if let Some(&known) = self.shortest.parametric.get(&(node, param)) {
+            return Ok(known);
+        }
+        let mut total = NEVER;
+        if self.productive(node, param, budget)? {
+            let (parts, times) = self.parts_of_text(node, param, budget)?;
+            total = 0;
+            for (part, param) in parts {
+                total = total.saturating_add(deep(|| self.length(part, param, budget))?);
+            }
+            total = total.saturating_mul(times.into());
+        }
+        self.shortest.parametric.insert((node, param), total);
+        Ok(total)
+    }
+
+    /// The parts, one after the other, of a productive expression's text, and how many times it has them.
+    fn parts_of_text(
+        &mut self,
+        node: NodeId,
+        param: ParamId,
+        budget: &mut Budget,
+    ) -> Result<(Vec<(NodeId, ParamId)>, u32)> {
+        let ir = self.ir.clone();
+        Ok(match &ir.nodes[node as usize] {
+            Node::When(_) => (Vec::new(), 0),
+            Node::Seq(os) => (os.iter().map(|&o| (o, param)).collect(), 1),
+            Node::Alt(_) if self.analysis.parametric(node) => (vec![(self.witness(node, param, budget)?, param)], 1),
+            Node::Alt(_) => (vec![(self.shortest.choices[&node], param)], 1),
+            Node::Repeat(o, least, _) => (if *least == 0 { Vec::new() } else { vec![(*o, param)] }, *least),
+            Node::Call(rule) => (vec![(ir.body(*rule), UNSET)], 1),
+            Node::CallWith(rule, update) => (vec![(ir.body(*rule), self.instances.updated(param, update))], 1),
+            _ => unreachable!("every other expression is one lexical unit"),
+        })
+    }
+
     fn spell_position(&mut self, p: PosId, out: &mut Vec<u8>, budget: &mut Budget) -> Result<()> {
+        let param = self.param_at(p);
         let mut at = p;
         loop {
             match self.positions.get(at) {
                 Pos::Bottom | Pos::End(_) => return Ok(()),
                 Pos::Then(node, next) => {
-                    self.spell(node, out, budget)?;
+                    self.spell(node, param, out, budget)?;
                     at = next;
                 }
                 Pos::Again { body, least, next, .. } => {
                     for _ in 0..least {
-                        self.spell(body, out, budget)?;
+                        self.spell(body, param, out, budget)?;
                     }
                     at = next;
                 }
@@ -230,24 +273,20 @@ impl Machine {
         }
     }
 
-    /// Appends a shortest text of the expression.
-    fn spell(&mut self, node: NodeId, out: &mut Vec<u8>, budget: &mut Budget) -> Result<()> {
+    /// Appends a shortest text of the expression (some text, where it depends on a parameter).
+    fn spell(&mut self, node: NodeId, param: ParamId, out: &mut Vec<u8>, budget: &mut Budget) -> Result<()> {
         budget.spend(1)?;
         if let Some(text) = self.shortest.units.get(&node) {
             out.extend_from_slice(text);
             return Ok(());
         }
-        let ir = self.ir.clone();
-        match &ir.nodes[node as usize] {
-            Node::Seq(os) => os.iter().try_for_each(|&o| deep(|| self.spell(o, out, budget))),
-            Node::Alt(_) => {
-                let least = self.shortest.choices[&node];
-                deep(|| self.spell(least, out, budget))
+        let (parts, times) = self.parts_of_text(node, param, budget)?;
+        for _ in 0..times {
+            for &(part, param) in &parts {
+                deep(|| self.spell(part, param, out, budget))?;
             }
-            Node::Repeat(o, least, _) => (0..*least).try_for_each(|_| deep(|| self.spell(*o, out, budget))),
-            Node::Call(rule) => deep(|| self.spell(ir.body(*rule), out, budget)),
-            _ => unreachable!("every other expression is one lexical unit"),
         }
+        Ok(())
     }
 
     /// Minimal lengths of all expressions outside lexical units.
@@ -270,7 +309,9 @@ impl Machine {
                 self.shortest.units.insert(id, text);
                 continue;
             }
-            needed.push(id);
+            if !self.analysis.parametric(id) {
+                needed.push(id);
+            }
             ir.nodes[id as usize].operands(|o| todo.push(o));
         }
         needed.sort_unstable();

@@ -1,6 +1,5 @@
 //! One byte at a time: closures of kernels and their successors.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -8,13 +7,16 @@ use smallvec::SmallVec;
 
 use super::continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack};
 use super::grammar::Analysis;
+use super::instances::{Instance, Instances, UNSET};
 use super::position::{BOTTOM, Pos, PosId, Positions};
+use super::predict::{Ending, Expansion, Rcs};
+use super::proofs::Proofs;
 use super::shortest::Shortest;
 use super::table::Table;
 use crate::budget::Budget;
-use crate::error::Result;
-use crate::ir::{Ir, Node, RuleId, UNBOUNDED};
-use crate::regular::{Arena, Counts, EMPTY, EPS, Id, Lowered};
+use crate::error::{Error, Result};
+use crate::ir::{Ir, UNBOUNDED};
+use crate::regular::{Arena, Counts, EMPTY, Id, Lowered};
 
 /// A residual of the current terminal (ending in `Accept`s) and what follows the rule it stands in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -36,27 +38,6 @@ pub struct Closure {
     pub cut_off: bool,
 }
 
-/// What a position predicts within its rule.
-#[derive(Default, Clone)]
-struct Expansion {
-    /// The terminals that can come next, each ending in the `Accept` of the position after it.
-    direct: Id,
-    /// Calls and where they return to.
-    calls: Vec<(RuleId, PosId)>,
-    /// The end of the rule can be reached without a byte.
-    done: bool,
-}
-
-/// What a nullable residual adds when its terminal ends.
-struct Ending {
-    /// The residual itself and what can follow in the same rule.
-    direct: Id,
-    calls: Vec<(RuleId, PosId)>,
-    completes: SmallVec<[RuleId; 2]>,
-}
-
-type Rcs<K, V> = FxHashMap<K, Rc<V>>;
-
 /// The automaton of a grammar over bytes, derived as far as it was asked for.
 pub struct Machine {
     pub(super) ir: Arc<Ir>,
@@ -64,12 +45,14 @@ pub struct Machine {
     pub arena: Arena,
     pub stacks: Continuations,
     pub positions: Positions,
-    lowered: Lowered,
-    expansions: Rcs<PosId, Expansion>,
-    entries: Rcs<RuleId, Expansion>,
+    pub(super) instances: Instances,
+    pub(super) proofs: Proofs,
+    pub(super) lowered: Lowered,
+    pub(super) expansions: Rcs<PosId, Expansion>,
+    pub(super) entries: Rcs<Instance, Expansion>,
     /// Where a completed left-recursive rule may go on as the first part of a rule of its component.
-    loops: FxHashMap<RuleId, Vec<PosId>>,
-    endings: Rcs<Id, Ending>,
+    pub(super) loops: FxHashMap<Instance, Vec<PosId>>,
+    pub(super) endings: Rcs<Id, Ending>,
     pub table: Table,
     pub(super) shortest: Shortest,
 }
@@ -82,12 +65,15 @@ impl Machine {
         let mut lowered = vec![None; ir.nodes.len()];
         let analysis = Analysis::new(&ir, &mut arena, &mut lowered, budget)?;
         let cap = arena.cap();
-        Ok(Machine {
+        let instances = Instances::new(&ir);
+        let mut machine = Machine {
             ir,
             analysis,
             arena,
             stacks: Continuations::default(),
             positions: Positions::new(cap),
+            instances,
+            proofs: Proofs::default(),
             lowered,
             expansions: Rcs::default(),
             entries: Rcs::default(),
@@ -95,7 +81,12 @@ impl Machine {
             endings: Rcs::default(),
             table: Table::default(),
             shortest: Shortest::default(),
-        })
+        };
+        let start = machine.ir.body(machine.ir.start());
+        if !machine.productive(start, UNSET, budget)? {
+            return Err(Error::Unsatisfiable("the grammar describes no text that the vocabulary can spell".into()));
+        }
+        Ok(machine)
     }
 
     /// The kernel before the first byte.
@@ -118,6 +109,8 @@ impl Machine {
         self.arena.memory()
             + self.stacks.memory()
             + self.positions.memory()
+            + self.instances.memory()
+            + self.proofs.memory()
             + self.table.memory()
             + (self.expansions.len() + self.endings.len()) * 120
     }
@@ -134,227 +127,20 @@ impl Machine {
         self.endings.clear();
         self.table.clear();
         self.shortest.forget_stacks();
-        let (mut expressions, mut continuations) = Default::default();
+        let old = std::mem::replace(&mut self.positions, Positions::new(self.arena.cap()));
+        let fresh = self.instances.emptied();
+        let old_instances = std::mem::replace(&mut self.instances, fresh);
+        self.proofs = Proofs::default();
+        let (mut expressions, mut continuations, mut done) = Default::default();
+        let (positions, instances) = (&mut self.positions, &mut self.instances);
+        let mut position = |p| positions.import(&old, p, (instances, &old_instances), &mut done);
         for kernel in kernels {
             for head in kernel.iter_mut() {
-                head.rest = self.arena.import(&arena, head.rest, &mut expressions);
-                head.stack = self.stacks.import(&stacks, head.stack, &mut continuations);
+                head.rest = self.arena.import(&arena, head.rest, &mut position, &mut expressions);
+                head.stack = self.stacks.import(&stacks, head.stack, &mut position, &mut continuations);
             }
             kernel.sort_unstable();
         }
-    }
-
-    /// Predictions of a position in the middle of a rule.
-    fn expansion(&mut self, p: PosId, budget: &mut Budget) -> Result<Rc<Expansion>> {
-        if let Some(e) = self.expansions.get(&p) {
-            return Ok(e.clone());
-        }
-        let e = Rc::new(self.expand(p, budget)?);
-        self.expansions.insert(p, e.clone());
-        Ok(e)
-    }
-
-    /// Predictions at the start of a rule. For a left-recursive rule: of its whole component, without the calls
-    /// among its members, which become loops.
-    fn entry(&mut self, rule: RuleId, budget: &mut Budget) -> Result<Rc<Expansion>> {
-        if let Some(e) = self.entries.get(&rule) {
-            return Ok(e.clone());
-        }
-        let members: Vec<RuleId> =
-            if self.analysis.left_recursive(rule) { self.analysis.members(rule).to_vec() } else { vec![rule] };
-        let component = self.analysis.component(rule);
-        let mut all = Expansion::default();
-        let mut directs: Vec<Id> = Vec::new();
-        for &member in &members {
-            let end = self.positions.intern(Pos::End(member));
-            let first = self.positions.intern(Pos::Then(self.ir.body(member), end));
-            let e = self.expand(first, budget)?;
-            directs.push(e.direct);
-            for (callee, back) in e.calls {
-                if self.analysis.left_recursive(rule) && self.analysis.component(callee) == component {
-                    self.loops.entry(callee).or_default().push(back);
-                } else {
-                    all.calls.push((callee, back));
-                }
-            }
-        }
-        all.direct = self.arena.alt(&directs);
-        let all = Rc::new(all);
-        for member in members {
-            self.entries.insert(member, all.clone());
-        }
-        Ok(all)
-    }
-
-    fn expand(&mut self, from: PosId, budget: &mut Budget) -> Result<Expansion> {
-        let ir = self.ir.clone();
-        let mut out = Expansion::default();
-        let mut directs: Vec<Id> = Vec::new();
-        let mut seen: rustc_hash::FxHashSet<PosId> = Default::default();
-        // bounded iterations already entered without a byte: fewer of them add nothing
-        let mut entered: rustc_hash::FxHashSet<(u32, PosId)> = Default::default();
-        let mut todo = vec![from];
-        while let Some(p) = todo.pop() {
-            if !seen.insert(p) {
-                continue;
-            }
-            budget.spend(4)?;
-            let (node, next) = match self.positions.get(p) {
-                Pos::Bottom => continue,
-                Pos::End(_) => {
-                    out.done = true;
-                    continue;
-                }
-                Pos::Again { body, least, most, next } => {
-                    self.iterate(body, least, most, next, &mut entered, &mut todo);
-                    continue;
-                }
-                Pos::Then(node, next) => (node, next),
-            };
-            if !self.analysis.productive[node as usize] {
-                continue;
-            }
-            let facts = ir.facts[node as usize];
-            let body = &ir.nodes[node as usize];
-            if ir.is_unit(node) {
-                let (x, after) = self.unit(node, next, budget)?;
-                if self.arena.nullable(x) {
-                    todo.push(after);
-                }
-                let tag = self.accept(after);
-                if x != EPS {
-                    directs.push(self.arena.concat(x, tag));
-                }
-                continue;
-            }
-            match body {
-                Node::Seq(os) => {
-                    let first = os.iter().rev().fold(next, |rest, &o| self.positions.intern(Pos::Then(o, rest)));
-                    todo.push(first);
-                }
-                Node::Alt(os) => {
-                    for &o in os.iter().rev() {
-                        todo.push(self.positions.intern(Pos::Then(o, next)));
-                    }
-                }
-                Node::Repeat(x, least, most) => self.iterate(*x, *least, *most, next, &mut entered, &mut todo),
-                Node::Call(rule) if facts.regular => {
-                    todo.push(self.positions.intern(Pos::Then(ir.body(*rule), next)));
-                }
-                Node::Call(rule) => {
-                    if !out.calls.contains(&(*rule, next)) {
-                        out.calls.push((*rule, next));
-                    }
-                    if self.analysis.nullable[node as usize] {
-                        todo.push(next);
-                    }
-                }
-                _ => unreachable!("every other expression is one lexical unit"),
-            }
-        }
-        out.direct = self.arena.alt(&directs);
-        Ok(out)
-    }
-
-    fn iterate(
-        &mut self,
-        body: u32,
-        least: u32,
-        most: u32,
-        next: PosId,
-        entered: &mut rustc_hash::FxHashSet<(u32, PosId)>,
-        todo: &mut Vec<PosId>,
-    ) {
-        let nullable = self.analysis.nullable[body as usize];
-        let least = if nullable { 0 } else { least };
-        if least == 0 {
-            todo.push(next);
-        }
-        if most == 0 || !self.analysis.productive[body as usize] || (nullable && !entered.insert((body, next))) {
-            return;
-        }
-        let most = if most == UNBOUNDED { most } else { most - 1 };
-        let after = if most == 0 {
-            next
-        } else {
-            self.positions.intern(Pos::Again { body, least: least.saturating_sub(1), most, next })
-        };
-        todo.push(self.positions.intern(Pos::Then(body, after)));
-    }
-
-    /// The lexical unit that starts with `node`: flat neighbours are joined to it. Its language and what follows.
-    fn unit(&mut self, node: u32, next: PosId, budget: &mut Budget) -> Result<(Id, PosId)> {
-        let ir = self.ir.clone();
-        let joins = |n: u32| ir.facts[n as usize].flat && !ir.facts[n as usize].looks;
-        let mut parts: SmallVec<[Id; 8]> = SmallVec::new();
-        let first = self.arena.lower(&ir, node, &mut self.lowered, budget)?;
-        parts.push(self.arena.unit(first));
-        let mut after = next;
-        if joins(node) {
-            while let Pos::Then(n, rest) = self.positions.get(after) {
-                if !joins(n) {
-                    break;
-                }
-                parts.push(self.arena.lower(&ir, n, &mut self.lowered, budget)?);
-                after = rest;
-            }
-        }
-        let x = parts.into_iter().rev().fold(EPS, |rest, x| self.arena.concat(x, rest));
-        Ok((x, after))
-    }
-
-    /// The language of a regular expression by itself.
-    pub(super) fn unit_alone(&mut self, node: u32, budget: &mut Budget) -> Result<Id> {
-        let ir = self.ir.clone();
-        let x = self.arena.lower(&ir, node, &mut self.lowered, budget)?;
-        Ok(self.arena.unit(x))
-    }
-
-    /// Where a completed rule of a left-recursive component goes on.
-    pub(super) fn loops_of(&mut self, rule: RuleId, budget: &mut Budget) -> Result<Vec<PosId>> {
-        if self.analysis.left_recursive(rule) {
-            self.entry(rule, budget)?;
-        }
-        Ok(self.loops.get(&rule).cloned().unwrap_or_default())
-    }
-
-    fn ending(&mut self, rest: Id, budget: &mut Budget) -> Result<Rc<Ending>> {
-        if let Some(e) = self.endings.get(&rest) {
-            return Ok(e.clone());
-        }
-        let mut tags = SmallVec::new();
-        self.arena.tags(rest, &mut tags);
-        let mut todo: Vec<PosId> = tags.to_vec();
-        let mut seen: rustc_hash::FxHashSet<PosId> = Default::default();
-        let mut out = Ending { direct: EMPTY, calls: Vec::new(), completes: SmallVec::new() };
-        let mut directs: Vec<Id> = Vec::new();
-        if !(tags.len() == 1 && self.accept(tags[0]) == rest) {
-            directs.push(rest);
-        }
-        while let Some(p) = todo.pop() {
-            if !seen.insert(p) {
-                continue;
-            }
-            let e = self.expansion(p, budget)?;
-            directs.push(e.direct);
-            for &call in &e.calls {
-                if !out.calls.contains(&call) {
-                    out.calls.push(call);
-                }
-            }
-            let rule = self.positions.rule(p);
-            if e.done && p != BOTTOM && !out.completes.contains(&rule) {
-                out.completes.push(rule);
-                if self.analysis.left_recursive(rule) {
-                    self.entry(rule, budget)?;
-                    todo.extend(self.loops.get(&rule).into_iter().flatten());
-                }
-            }
-        }
-        out.direct = self.arena.alt(&directs);
-        let out = Rc::new(out);
-        self.endings.insert(rest, out.clone());
-        Ok(out)
     }
 
     /// What a kernel can go on with.
@@ -420,9 +206,9 @@ impl Machine {
     }
 
     /// Notes a call of `rule` returning to `back` over `stack`.
-    fn call(&mut self, rule: RuleId, back: PosId, stack: Stack, calls: &mut Pending) {
+    fn call(&mut self, rule: Instance, back: PosId, stack: Stack, calls: &mut Pending) {
         let recursive = self.analysis.left_recursive(rule);
-        let component = self.analysis.component(rule);
+        let component = self.analysis.component(self.instances.rule(rule));
         let i = calls.iter().position(|c| c.1 == rule).unwrap_or_else(|| {
             calls.push((component, rule, Vec::new(), SmallVec::new()));
             calls.len() - 1
@@ -504,4 +290,4 @@ impl Machine {
 }
 
 /// Calls that wait to be entered: component and rule of the callee, frames to return to, stacks handed on.
-type Pending = Vec<(u32, RuleId, Vec<Frame>, SmallVec<[Stack; 2]>)>;
+type Pending = Vec<(u32, Instance, Vec<Frame>, SmallVec<[Stack; 2]>)>;

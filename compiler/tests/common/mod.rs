@@ -69,6 +69,15 @@ impl Builder {
         self.node(12, &[rule])
     }
 
+    pub fn when(&mut self, operands: &[u32]) -> u32 {
+        self.node(14, operands)
+    }
+
+    /// `update`: fresh, the counter's bits (at, width), bits to set.
+    pub fn call_with(&mut self, rule: u32, update: &[u32]) -> u32 {
+        self.node(15, &[&[rule], update].concat())
+    }
+
     pub fn define(&mut self, rule: u32, body: u32) {
         self.rules[rule as usize] = body;
     }

@@ -1,0 +1,153 @@
+//! Parameters of rules: sets of small numbers and counters that a caller hands to its callee.
+//!
+//! They say what has been used up: the keys that an object already has, the number of its properties. Values only
+//! ever grow (bits are set, counters go up and stay at their last value), unless a call starts afresh.
+
+use smallvec::SmallVec;
+
+/// Bits have lower numbers than this.
+pub(super) const MAX_BITS: u32 = 1 << 16;
+
+/// A parameter's value: bits, some of which form counters. No word at the end is zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Value(SmallVec<[u64; 2]>);
+
+/// The bits of a counter: the lowest one and how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Counter {
+    pub at: u32,
+    /// 1 to 32.
+    pub width: u32,
+}
+
+impl Counter {
+    /// Counts stop here.
+    fn last(self) -> u32 {
+        u32::MAX >> (32 - self.width)
+    }
+}
+
+/// A condition on a rule's parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Guard {
+    /// None of the bits is set.
+    Clear(Box<[u32]>),
+    /// All of the bits are set.
+    AllSet(Box<[u32]>),
+    Within {
+        counter: Counter,
+        least: u32,
+        most: u32,
+    },
+}
+
+/// The parameter of a callee, from its caller's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Update {
+    /// From nothing, whatever the caller's parameter.
+    pub fresh: bool,
+    pub set: Box<[u32]>,
+    /// A counter to go up by one.
+    pub count: Option<Counter>,
+}
+
+impl Value {
+    fn bit(&self, i: u32) -> bool {
+        self.0.get(i as usize / 64).is_some_and(|w| w >> (i % 64) & 1 != 0)
+    }
+
+    fn put(&mut self, i: u32, on: bool) {
+        let word = i as usize / 64;
+        if on {
+            self.0.resize(self.0.len().max(word + 1), 0);
+            self.0[word] |= 1 << (i % 64);
+        } else if let Some(w) = self.0.get_mut(word) {
+            *w &= !(1 << (i % 64));
+        }
+    }
+
+    fn count(&self, counter: Counter) -> u32 {
+        (0..counter.width).filter(|&i| self.bit(counter.at + i)).fold(0, |n, i| n | 1 << i)
+    }
+
+    pub fn holds(&self, guard: &Guard) -> bool {
+        match guard {
+            Guard::Clear(bits) => !bits.iter().any(|&i| self.bit(i)),
+            Guard::AllSet(bits) => bits.iter().all(|&i| self.bit(i)),
+            Guard::Within { counter, least, most } => (*least..=*most).contains(&self.count(*counter)),
+        }
+    }
+
+    pub fn updated(&self, update: &Update) -> Value {
+        let mut new = if update.fresh { Value::default() } else { self.clone() };
+        update.set.iter().for_each(|&i| new.put(i, true));
+        if let Some(counter) = update.count {
+            let n = new.count(counter);
+            let n = if n == counter.last() { n } else { n + 1 };
+            (0..counter.width).for_each(|i| new.put(counter.at + i, n >> i & 1 != 0));
+        }
+        while new.0.last() == Some(&0) {
+            new.0.pop();
+        }
+        new
+    }
+}
+
+// The portable form.
+
+const CLEAR: u32 = 0;
+const ALL_SET: u32 = 1;
+const WITHIN: u32 = 2;
+
+impl Guard {
+    pub(super) fn decode(operands: &[u32]) -> Result<Guard, String> {
+        match operands {
+            [CLEAR, bits @ ..] => Ok(Guard::Clear(checked_bits(bits)?)),
+            [ALL_SET, bits @ ..] => Ok(Guard::AllSet(checked_bits(bits)?)),
+            [WITHIN, at, width, least, most] => {
+                Ok(Guard::Within { counter: checked_counter(*at, *width)?, least: *least, most: *most })
+            }
+            _ => Err("no such condition on a parameter".into()),
+        }
+    }
+
+    pub(super) fn encode(&self) -> Vec<u32> {
+        match self {
+            Guard::Clear(bits) => [&[CLEAR], &bits[..]].concat(),
+            Guard::AllSet(bits) => [&[ALL_SET], &bits[..]].concat(),
+            Guard::Within { counter, least, most } => vec![WITHIN, counter.at, counter.width, *least, *most],
+        }
+    }
+}
+
+impl Update {
+    pub(super) fn decode(operands: &[u32]) -> Result<Update, String> {
+        let [fresh @ 0..=1, at, width, bits @ ..] = operands else {
+            return Err("no such change of a parameter".into());
+        };
+        let count = if *width == 0 { None } else { Some(checked_counter(*at, *width)?) };
+        Ok(Update { fresh: *fresh == 1, set: checked_bits(bits)?, count })
+    }
+
+    pub(super) fn encode(&self) -> Vec<u32> {
+        let (at, width) = self.count.map_or((0, 0), |c| (c.at, c.width));
+        [&[self.fresh.into(), at, width], &self.set[..]].concat()
+    }
+}
+
+fn checked_bits(bits: &[u32]) -> Result<Box<[u32]>, String> {
+    if bits.iter().any(|&i| i >= MAX_BITS) {
+        return Err(format!("a parameter has at most {MAX_BITS} bits"));
+    }
+    let mut bits = bits.to_vec();
+    bits.sort_unstable();
+    bits.dedup();
+    Ok(bits.into())
+}
+
+fn checked_counter(at: u32, width: u32) -> Result<Counter, String> {
+    if !(1..=32).contains(&width) || at > MAX_BITS - width {
+        return Err(format!("a counter has 1 to 32 of a parameter's {MAX_BITS} bits"));
+    }
+    Ok(Counter { at, width })
+}

@@ -1,0 +1,271 @@
+//! What a position predicts: the terminals and calls that can come next, and whether its rule can end.
+
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::instances::{Instance, ParamId, UNSET};
+use super::position::{BOTTOM, Pos, PosId};
+use super::step::Machine;
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::ir::{Node, NodeId, UNBOUNDED};
+use crate::regular::{EMPTY, EPS, Id};
+
+/// What a position predicts within its rule.
+#[derive(Default, Clone)]
+pub(super) struct Expansion {
+    /// The terminals that can come next, each ending in the `Accept` of the position after it.
+    pub(super) direct: Id,
+    /// Calls and where they return to.
+    pub(super) calls: Vec<(Instance, PosId)>,
+    /// The end of the rule can be reached without a byte.
+    done: bool,
+}
+
+/// What a nullable residual adds when its terminal ends.
+pub(super) struct Ending {
+    /// The residual itself and what can follow in the same rule.
+    pub(super) direct: Id,
+    pub(super) calls: Vec<(Instance, PosId)>,
+    pub(super) completes: SmallVec<[Instance; 2]>,
+}
+
+pub(super) type Rcs<K, V> = FxHashMap<K, Rc<V>>;
+
+impl Machine {
+    /// Predictions of a position in the middle of a rule.
+    fn expansion(&mut self, p: PosId, budget: &mut Budget) -> Result<Rc<Expansion>> {
+        if let Some(e) = self.expansions.get(&p) {
+            return Ok(e.clone());
+        }
+        let e = Rc::new(self.expand(p, budget)?);
+        self.expansions.insert(p, e.clone());
+        Ok(e)
+    }
+
+    /// Predictions at the start of a rule. For a left-recursive rule: of its whole component, without the calls
+    /// among its members, which become loops.
+    pub(super) fn entry(&mut self, rule: Instance, budget: &mut Budget) -> Result<Rc<Expansion>> {
+        if let Some(e) = self.entries.get(&rule) {
+            return Ok(e.clone());
+        }
+        let members: Vec<Instance> =
+            if self.analysis.left_recursive(rule) { self.analysis.members(rule).to_vec() } else { vec![rule] };
+        let component = self.analysis.component(self.instances.rule(rule));
+        let mut all = Expansion::default();
+        let mut directs: Vec<Id> = Vec::new();
+        for &member in &members {
+            let end = self.positions.intern(Pos::End(member));
+            let body = self.ir.body(self.instances.rule(member));
+            let first = self.positions.intern(Pos::Then(body, end));
+            let e = self.expand(first, budget)?;
+            directs.push(e.direct);
+            for (callee, back) in e.calls {
+                if self.analysis.left_recursive(rule)
+                    && self.analysis.component(self.instances.rule(callee)) == component
+                {
+                    self.loops.entry(callee).or_default().push(back);
+                } else {
+                    all.calls.push((callee, back));
+                }
+            }
+        }
+        all.direct = self.arena.alt(&directs);
+        let all = Rc::new(all);
+        for member in members {
+            self.entries.insert(member, all.clone());
+        }
+        Ok(all)
+    }
+
+    fn expand(&mut self, from: PosId, budget: &mut Budget) -> Result<Expansion> {
+        let ir = self.ir.clone();
+        let mut out = Expansion::default();
+        let mut directs: Vec<Id> = Vec::new();
+        let mut seen: FxHashSet<PosId> = Default::default();
+        // bounded iterations already entered without a byte: fewer of them add nothing
+        let mut entered: FxHashSet<(u32, PosId)> = Default::default();
+        let mut todo = vec![from];
+        let param = self.param_at(from);
+        while let Some(p) = todo.pop() {
+            if !seen.insert(p) {
+                continue;
+            }
+            budget.spend(4)?;
+            let (node, next) = match self.positions.get(p) {
+                Pos::Bottom => continue,
+                Pos::End(_) => {
+                    out.done = true;
+                    continue;
+                }
+                Pos::Again { body, least, most, next } => {
+                    self.iterate((body, least, most), next, param, (&mut entered, &mut todo), budget)?;
+                    continue;
+                }
+                Pos::Then(node, next) => (node, next),
+            };
+            if !self.productive(node, param, budget)? {
+                continue;
+            }
+            let facts = ir.facts[node as usize];
+            let body = &ir.nodes[node as usize];
+            if ir.is_unit(node) {
+                let (x, after) = self.unit(node, next, budget)?;
+                if self.arena.nullable(x) {
+                    todo.push(after);
+                }
+                let tag = self.accept(after);
+                if x != EPS {
+                    directs.push(self.arena.concat(x, tag));
+                }
+                continue;
+            }
+            match body {
+                Node::Seq(os) => {
+                    let first = os.iter().rev().fold(next, |rest, &o| self.positions.intern(Pos::Then(o, rest)));
+                    todo.push(first);
+                }
+                Node::Alt(os) => {
+                    for &o in os.iter().rev() {
+                        todo.push(self.positions.intern(Pos::Then(o, next)));
+                    }
+                }
+                Node::Repeat(x, least, most) => {
+                    self.iterate((*x, *least, *most), next, param, (&mut entered, &mut todo), budget)?;
+                }
+                Node::When(_) => todo.push(next), // it holds, being productive
+                Node::Call(rule) if facts.regular => {
+                    todo.push(self.positions.intern(Pos::Then(ir.body(*rule), next)));
+                }
+                Node::Call(_) | Node::CallWith(..) => {
+                    let callee = match body {
+                        Node::CallWith(rule, update) => {
+                            let param = self.instances.updated(param, update);
+                            self.instances.of(*rule, param)
+                        }
+                        Node::Call(rule) => *rule,
+                        _ => unreachable!(),
+                    };
+                    if !out.calls.contains(&(callee, next)) {
+                        out.calls.push((callee, next));
+                    }
+                    if self.nullable(node, param, budget)? {
+                        todo.push(next);
+                    }
+                }
+                _ => unreachable!("every other expression is one lexical unit"),
+            }
+        }
+        out.direct = self.arena.alt(&directs);
+        Ok(out)
+    }
+
+    /// One more of `least` to `most` iterations of a body, or `next`.
+    fn iterate(
+        &mut self,
+        (body, least, most): (NodeId, u32, u32),
+        next: PosId,
+        param: ParamId,
+        (entered, todo): (&mut FxHashSet<(u32, PosId)>, &mut Vec<PosId>),
+        budget: &mut Budget,
+    ) -> Result<()> {
+        let nullable = self.nullable(body, param, budget)?;
+        let least = if nullable { 0 } else { least };
+        if least == 0 {
+            todo.push(next);
+        }
+        if most == 0 || !self.productive(body, param, budget)? || (nullable && !entered.insert((body, next))) {
+            return Ok(());
+        }
+        let most = if most == UNBOUNDED { most } else { most - 1 };
+        let after = if most == 0 {
+            next
+        } else {
+            self.positions.intern(Pos::Again { body, least: least.saturating_sub(1), most, next })
+        };
+        todo.push(self.positions.intern(Pos::Then(body, after)));
+        Ok(())
+    }
+
+    /// The parameter of the rule around a position.
+    pub(super) fn param_at(&self, p: PosId) -> ParamId {
+        if p == BOTTOM { UNSET } else { self.instances.param(self.positions.rule(p)) }
+    }
+
+    /// The lexical unit that starts with `node`: flat neighbours are joined to it. Its language and what follows.
+    fn unit(&mut self, node: u32, next: PosId, budget: &mut Budget) -> Result<(Id, PosId)> {
+        let ir = self.ir.clone();
+        let joins = |n: u32| ir.facts[n as usize].flat && !ir.facts[n as usize].looks;
+        let mut parts: SmallVec<[Id; 8]> = SmallVec::new();
+        let first = self.arena.lower(&ir, node, &mut self.lowered, budget)?;
+        parts.push(self.arena.unit(first));
+        let mut after = next;
+        if joins(node) {
+            while let Pos::Then(n, rest) = self.positions.get(after) {
+                if !joins(n) {
+                    break;
+                }
+                parts.push(self.arena.lower(&ir, n, &mut self.lowered, budget)?);
+                after = rest;
+            }
+        }
+        let x = parts.into_iter().rev().fold(EPS, |rest, x| self.arena.concat(x, rest));
+        Ok((x, after))
+    }
+
+    /// The language of a regular expression by itself.
+    pub(super) fn unit_alone(&mut self, node: u32, budget: &mut Budget) -> Result<Id> {
+        let ir = self.ir.clone();
+        let x = self.arena.lower(&ir, node, &mut self.lowered, budget)?;
+        Ok(self.arena.unit(x))
+    }
+
+    /// Where a completed rule of a left-recursive component goes on.
+    pub(super) fn loops_of(&mut self, rule: Instance, budget: &mut Budget) -> Result<Vec<PosId>> {
+        if self.analysis.left_recursive(rule) {
+            self.entry(rule, budget)?;
+        }
+        Ok(self.loops.get(&rule).cloned().unwrap_or_default())
+    }
+
+    pub(super) fn ending(&mut self, rest: Id, budget: &mut Budget) -> Result<Rc<Ending>> {
+        if let Some(e) = self.endings.get(&rest) {
+            return Ok(e.clone());
+        }
+        let mut tags = SmallVec::new();
+        self.arena.tags(rest, &mut tags);
+        let mut todo: Vec<PosId> = tags.to_vec();
+        let mut seen: FxHashSet<PosId> = Default::default();
+        let mut out = Ending { direct: EMPTY, calls: Vec::new(), completes: SmallVec::new() };
+        let mut directs: Vec<Id> = Vec::new();
+        if !(tags.len() == 1 && self.accept(tags[0]) == rest) {
+            directs.push(rest);
+        }
+        while let Some(p) = todo.pop() {
+            if !seen.insert(p) {
+                continue;
+            }
+            let e = self.expansion(p, budget)?;
+            directs.push(e.direct);
+            for &call in &e.calls {
+                if !out.calls.contains(&call) {
+                    out.calls.push(call);
+                }
+            }
+            let rule = self.positions.rule(p);
+            if e.done && p != BOTTOM && !out.completes.contains(&rule) {
+                out.completes.push(rule);
+                if self.analysis.left_recursive(rule) {
+                    self.entry(rule, budget)?;
+                    todo.extend(self.loops.get(&rule).into_iter().flatten());
+                }
+            }
+        }
+        out.direct = self.arena.alt(&directs);
+        let out = Rc::new(out);
+        self.endings.insert(rest, out.clone());
+        Ok(out)
+    }
+}

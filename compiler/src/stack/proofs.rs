@@ -1,0 +1,253 @@
+//! Whether expressions can be completed, or match the empty text, given a parameter: by search, as far as needed.
+//!
+//! Without parameters both are least fixpoints over the grammar, found at once (`grammar.rs`). A rule has as many
+//! instances as its parameter has values, far too many to look at. The same fixpoint is therefore searched from the
+//! question at hand, depth first, first alternatives first, and no further than to a proof. What is proven or refuted
+//! stays known. Grammars in which each step of a parameter leads nearer to an ending, as for the keys of an object,
+//! are proven without a detour; for others the search may be exponential, and ends at the budget.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::instances::{ParamId, UNSET};
+use super::step::Machine;
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::ir::{Node, NodeId};
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Property {
+    /// Some text belongs to the expression.
+    Productive,
+    /// The empty text belongs to it.
+    Nullable,
+}
+
+type Question = (Property, NodeId, ParamId);
+type GoalId = u32;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Not looked into.
+    New,
+    /// Looked into, not settled.
+    Open,
+    Proven,
+    Refuted,
+}
+
+struct Goal {
+    question: Question,
+    state: State,
+    /// A union: one part proves it, and all refuted ones refute it. Otherwise the other way round.
+    any: bool,
+    /// Parts not yet proven; of a union, not yet refuted.
+    missing: usize,
+    parts: Vec<GoalId>,
+    users: Vec<GoalId>,
+}
+
+#[derive(Default)]
+pub(super) struct Proofs {
+    goals: Vec<Goal>,
+    ids: FxHashMap<Question, GoalId>,
+    /// The alternative that proved a union.
+    witnesses: FxHashMap<Question, NodeId>,
+}
+
+/// Units of work of a goal: what it takes of memory counts more than the time.
+const GOAL: u64 = 100;
+
+/// How a question depends on others.
+enum Parts {
+    Known(bool),
+    All(Vec<Question>),
+    Any(Vec<Question>),
+}
+
+impl Proofs {
+    fn goal(&mut self, question: Question) -> GoalId {
+        let next = self.goals.len() as GoalId;
+        let id = *self.ids.entry(question).or_insert(next);
+        if id == next {
+            self.goals.push(Goal {
+                question,
+                state: State::New,
+                any: false,
+                missing: 0,
+                parts: Vec::new(),
+                users: Vec::new(),
+            });
+        }
+        id
+    }
+
+    fn settled(&self, id: GoalId) -> bool {
+        matches!(self.goals[id as usize].state, State::Proven | State::Refuted)
+    }
+
+    /// Settles a goal and all that this settles.
+    fn settle(&mut self, id: GoalId, proven: bool) {
+        let mut todo = vec![(id, proven)];
+        while let Some((id, proven)) = todo.pop() {
+            if self.settled(id) {
+                continue;
+            }
+            let goal = &mut self.goals[id as usize];
+            goal.state = if proven { State::Proven } else { State::Refuted };
+            for user in std::mem::take(&mut goal.users) {
+                self.tell(user, id, proven, &mut todo);
+            }
+        }
+    }
+
+    /// One part of a goal is settled.
+    fn tell(&mut self, id: GoalId, part: GoalId, proven: bool, todo: &mut Vec<(GoalId, bool)>) {
+        let witness = self.goals[part as usize].question.1;
+        let goal = &mut self.goals[id as usize];
+        if goal.state != State::Open {
+            return;
+        }
+        if goal.any == proven {
+            todo.push((id, proven));
+            if proven {
+                self.witnesses.entry(goal.question).or_insert(witness);
+            }
+            return;
+        }
+        goal.missing -= 1;
+        if goal.missing == 0 {
+            todo.push((id, proven));
+        }
+    }
+
+    /// Opens a goal with these parts.
+    fn open(&mut self, id: GoalId, parts: Vec<GoalId>, any: bool) {
+        let goal = &mut self.goals[id as usize];
+        (goal.state, goal.any, goal.missing) = (State::Open, any, parts.len());
+        if parts.is_empty() {
+            return self.settle(id, !any);
+        }
+        let mut settled = Vec::new();
+        for &part in &parts {
+            if self.settled(part) {
+                let proven = self.goals[part as usize].state == State::Proven;
+                self.tell(id, part, proven, &mut settled);
+            } else {
+                self.goals[part as usize].users.push(id);
+            }
+        }
+        self.goals[id as usize].parts = parts;
+        if let Some(&(_, proven)) = settled.first() {
+            self.settle(id, proven);
+        }
+    }
+
+    /// What the search from `root` left open is true only if it is true already: it is not.
+    fn refute(&mut self, root: GoalId) {
+        let mut todo = vec![root];
+        while let Some(id) = todo.pop() {
+            let goal = &mut self.goals[id as usize];
+            if goal.state == State::Open {
+                goal.state = State::Refuted;
+                todo.extend(std::mem::take(&mut goal.parts));
+            }
+        }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.goals.len() * 160
+    }
+}
+
+impl Machine {
+    /// Whether any text belongs to the expression in a rule with this parameter.
+    pub(super) fn productive(&mut self, node: NodeId, param: ParamId, budget: &mut Budget) -> Result<bool> {
+        if !self.analysis.parametric(node) {
+            return Ok(self.analysis.productive[node as usize]);
+        }
+        self.search((Property::Productive, node, param), budget)
+    }
+
+    /// Whether the empty text belongs to the expression in a rule with this parameter.
+    pub(super) fn nullable(&mut self, node: NodeId, param: ParamId, budget: &mut Budget) -> Result<bool> {
+        if !self.analysis.parametric(node) {
+            return Ok(self.analysis.nullable[node as usize]);
+        }
+        self.search((Property::Nullable, node, param), budget)
+    }
+
+    /// The alternative of a productive union that leads to an ending.
+    pub(super) fn witness(&mut self, node: NodeId, param: ParamId, budget: &mut Budget) -> Result<NodeId> {
+        self.productive(node, param, budget)?;
+        Ok(self.proofs.witnesses[&self.canonical((Property::Productive, node, param))])
+    }
+
+    fn canonical(&self, (property, node, param): Question) -> Question {
+        (property, node, if self.ir.facts[node as usize].parameter { param } else { UNSET })
+    }
+
+    fn search(&mut self, question: Question, budget: &mut Budget) -> Result<bool> {
+        let question = self.canonical(question);
+        let root = self.proofs.goal(question);
+        let mut visited = FxHashSet::default();
+        let mut todo = vec![root];
+        while let Some(id) = todo.pop() {
+            if self.proofs.settled(root) {
+                break;
+            }
+            let goal = &self.proofs.goals[id as usize];
+            let needed = id == root || goal.users.iter().any(|&u| !self.proofs.settled(u));
+            if self.proofs.settled(id) || !needed || !visited.insert(id) {
+                continue;
+            }
+            if goal.state == State::New {
+                budget.spend(GOAL)?;
+                let (questions, any) = match self.parts_of(goal.question) {
+                    Parts::Known(proven) => {
+                        self.proofs.settle(id, proven);
+                        continue;
+                    }
+                    Parts::All(questions) => (questions, false),
+                    Parts::Any(questions) => (questions, true),
+                };
+                budget.spend(questions.len() as u64 * 8)?;
+                let parts = questions.into_iter().map(|q| self.proofs.goal(self.canonical(q))).collect();
+                self.proofs.open(id, parts, any);
+            }
+            if !self.proofs.settled(id) {
+                todo.extend(self.proofs.goals[id as usize].parts.iter().rev());
+            }
+        }
+        if !self.proofs.settled(root) {
+            self.proofs.refute(root);
+        }
+        Ok(self.proofs.goals[root as usize].state == State::Proven)
+    }
+
+    fn parts_of(&mut self, (property, node, param): Question) -> Parts {
+        if !self.analysis.parametric(node) {
+            return Parts::Known(match property {
+                Property::Productive => self.analysis.productive[node as usize],
+                Property::Nullable => self.analysis.nullable[node as usize],
+            });
+        }
+        let ir = self.ir.clone();
+        match &ir.nodes[node as usize] {
+            Node::When(guard) => Parts::Known(self.instances.holds(param, guard)),
+            Node::CallWith(rule, update) => {
+                Parts::All(vec![(property, ir.body(*rule), self.instances.updated(param, update))])
+            }
+            Node::Call(rule) => Parts::All(vec![(property, ir.body(*rule), UNSET)]),
+            // conditions first: they cost nothing and often settle the rest
+            Node::Seq(os) => {
+                let guards = os.iter().filter(|&&o| matches!(ir.nodes[o as usize], Node::When(_)));
+                let others = os.iter().filter(|&&o| !matches!(ir.nodes[o as usize], Node::When(_)));
+                Parts::All(guards.chain(others).map(|&o| (property, o, param)).collect())
+            }
+            Node::Alt(os) => Parts::Any(os.iter().map(|&o| (property, o, param)).collect()),
+            Node::Repeat(_, 0, _) => Parts::Known(true),
+            Node::Repeat(o, ..) => Parts::All(vec![(property, *o, param)]),
+            _ => unreachable!("no other expression depends on a parameter"),
+        }
+    }
+}
