@@ -20,6 +20,8 @@ import grammarspec as gs
         ({"type": 3}, "#/type"),
         ({"properties": {"a~b/c": {"minLength": "3"}}}, "#/properties/a~0b~1c/minLength"),
         ({"properties": []}, "#/properties"),
+        ({"properties": {1: True}}, "#/properties"),
+        ({"items": {"const": {1: 2}}}, "#/items"),
         ({"items": {"minItems": -1}}, "#/items/minItems"),
         ({"minItems": 1.5}, "#/minItems"),
         ({"minimum": "1"}, "#/minimum"),

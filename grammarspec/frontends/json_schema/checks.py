@@ -59,6 +59,8 @@ def schema_map(analysis: Analysis, value: Any, schema: Schema, keyword: str) -> 
     """Something by name: schemas, or what ``dependencies`` takes."""
     if not isinstance(value, dict):
         raise wrong(analysis, schema, keyword, "an object")
+    if not all(isinstance(name, str) for name in value):  # JSON has no others, a Python dict may
+        raise wrong(analysis, schema, keyword, "an object whose names are strings")
     return value
 
 

@@ -108,6 +108,8 @@ def constant_node(lowering: Lowering, constant: Any) -> int:
         case dict():
             parts = [text.open_object]
             for name, member in constant.items():
+                if not isinstance(name, str):
+                    raise GrammarSyntaxError(f"{name!r:.60} is no name of a JSON object's member")
                 if len(parts) > 1:
                     parts.append(text.comma)
                 parts += (b.literal(quote(name)), text.colon, constant_node(lowering, member))
