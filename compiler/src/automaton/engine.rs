@@ -181,7 +181,7 @@ impl Engine {
             self.collect();
         }
         for depth in 1.. {
-            let (exact, _) = self.machine.footprint(kernel, depth, Counts::Exact);
+            let (exact, _) = self.machine.footprint(kernel, depth, Counts::Exact, &mut self.budget)?;
             if let Some(known) = self.masks.get(&exact) {
                 match known {
                     Known::Row(row) => return Ok(row.clone()),
@@ -202,7 +202,7 @@ impl Engine {
     /// The row of a footprint; where it counts, that of the looser one without the counts, less the long tokens
     /// that the counts forbid. `None`: it depends on more of the stacks.
     fn footprint_row(&mut self, exact: &Heads, depth: u32) -> Result<Option<Arc<Row>>> {
-        let (loose, dropped) = self.machine.footprint(exact, depth, Counts::Loose);
+        let (loose, dropped) = self.machine.footprint(exact, depth, Counts::Loose, &mut self.budget)?;
         if dropped == UNBOUNDED {
             let row = self.maker().row(exact)?;
             return Ok(row.map(|row| self.keep(row)));

@@ -1,17 +1,29 @@
 //! The mask of a configuration.
 
+use rustc_hash::FxHashMap;
+
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::regular::{EMPTY, Id};
+use crate::regular::{ByteSet, Region};
 use crate::stack::{CUT_OFF, DEAD, Head, Heads, Machine, Spot};
-use crate::vocabulary::{Trie, Vocabulary, get_bit};
+use crate::vocabulary::{NodeIndex, Trie, Vocabulary, get_bit};
 
 use super::classes::ClassCache;
 use super::looping::{Looping, characters};
+use super::region::region;
 use super::row::{Draft, Row};
 
 /// Residuals that fewer bytes lead on allow few tokens: a plain walk finds them.
-const BROAD: usize = 20;
+const BROAD: u32 = 20;
+
+/// Walks in lockstep that have not ended after so many nodes will take as long as two walks.
+const FAR: usize = 8192;
+
+/// A walk that has gone below so many nodes looks for whole branches that it may take at once.
+const LONG: usize = 1024;
+
+/// Branches of fewer tokens than this are walked.
+const BULK: usize = 64;
 
 /// Sorting out the ends of more tokens than this costs more than a walk.
 const MANY: usize = 16_384;
@@ -76,19 +88,25 @@ impl MaskMaker<'_> {
     }
 
     fn head(&mut self, head: Head) -> Answer<Draft> {
-        let row = *self.machine.arena.row(head.rest, self.budget)?;
-        if row.iter().filter(|&&q| q != EMPTY).count() >= BROAD {
+        if self.machine.arena.first(head.rest, self.budget)?.len() >= BROAD {
             if let Some(looping) = Looping::of(self.machine, head, self.budget)?
                 && self.vocab.holders_of_any(looping.changing) <= MANY
             {
                 return self.looping(head, &looping);
             }
-            if let Some(base) = self.base(head, &row)? {
-                return self.difference(head, base);
+            if let Some(base) = self.base(head)?
+                && let Some(answer) = self.difference(head, base)?
+            {
+                return Ok(answer);
+            }
+            if let Some(region) = region(&mut self.machine.arena, head.rest, self.budget)?
+                && self.vocab.holders_of_any(region.changing) <= MANY
+            {
+                return self.region(head, region);
             }
         }
         let mut draft = Draft::default();
-        let start = self.machine.table.closure(&Heads::from_slice(&[head]));
+        let start = self.machine.spot_of_closure(&Heads::from_slice(&[head]), self.budget)?;
         Ok(self.walk(&self.vocab.trie, start, &mut draft.set)?.map(|()| draft))
     }
 
@@ -114,6 +132,14 @@ impl MaskMaker<'_> {
         Ok(Some(draft))
     }
 
+    /// Plain tokens are allowed, wherever they lead; the others are walked.
+    fn region(&mut self, head: Head, region: Region) -> Answer<Draft> {
+        let class = self.classes.get(self.vocab, region.plain, region.changing);
+        let start = self.machine.spot_of_closure(&Heads::from_slice(&[head]), self.budget)?;
+        let mut draft = Draft { base: Some(class.plain.clone()), ..Draft::default() };
+        Ok(self.walk(class.texts(self.vocab), start, &mut draft.set)?.map(|()| draft))
+    }
+
     /// Where one token leads.
     fn try_token(&mut self, start: Spot, token: u32) -> Result<Spot> {
         let text = self.vocab.token(token);
@@ -130,23 +156,12 @@ impl MaskMaker<'_> {
 
     /// The head that most printable bytes lead to, where it loops: "any key but these" is "any key" after the first
     /// byte that no such key has.
-    fn base(&mut self, head: Head, row: &[Id; 256]) -> Result<Option<Head>> {
-        let printable = &row[0x20..0x7F];
-        let mut candidate = (EMPTY, 0);
-        for &q in printable {
-            // majority vote (Boyer and Moore 1981)
-            match candidate {
-                (c, n) if c == q => candidate.1 = n + 1,
-                (_, 0) => candidate = (q, 1),
-                _ => candidate.1 -= 1,
-            }
-        }
-        let rest = candidate.0;
-        if rest == EMPTY
-            || rest == head.rest
-            || self.machine.arena.nullable(rest)
-            || printable.iter().filter(|&&r| r == rest).count() * 2 < printable.len()
-        {
+    fn base(&mut self, head: Head) -> Result<Option<Head>> {
+        let printable = ByteSet::range(0x20, 0x7E);
+        let edges = self.machine.arena.edges(head.rest, self.budget)?;
+        let widest = edges.iter().map(|&(set, rest)| (set.and(printable).len(), rest)).max();
+        let Some((count, rest)) = widest else { return Ok(None) };
+        if count * 2 < printable.len() || rest == head.rest || self.machine.arena.nullable(rest) {
             return Ok(None);
         }
         let base = Head { rest, ..head };
@@ -156,63 +171,96 @@ impl MaskMaker<'_> {
     }
 
     /// The mask of `head` as that of `base` patched where the two differ: both are walked in lockstep, and where they
-    /// meet the rest is the same.
-    fn difference(&mut self, head: Head, base: Head) -> Answer<Draft> {
-        let Some(mut draft) = self.head(base)? else { return Ok(None) };
-        let table = &mut self.machine.table;
-        let start = [head, base].map(|h| table.closure(&Heads::from_slice(&[h])));
+    /// meet the rest is the same. `None`: they do not meet soon.
+    fn difference(&mut self, head: Head, base: Head) -> Result<Option<Option<Draft>>> {
+        let Some(mut draft) = self.head(base)? else { return Ok(Some(None)) };
+        let mut visits = 0;
         let trie = &self.vocab.trie;
-        let mut levels = vec![start];
-        let mut i = 0;
-        while i < trie.nodes.len() {
-            let node = &trie.nodes[i];
-            self.budget.spend(1)?;
-            let level = node.depth as usize - 1;
-            let ours = self.machine.go(levels[level][0], node.byte, self.budget)?;
-            let theirs = self.machine.go(levels[level][1], node.byte, self.budget)?;
-            if ours == CUT_OFF || theirs == CUT_OFF {
+        let mut start = [DEAD; 2];
+        for (spot, head) in start.iter_mut().zip([head, base]) {
+            *spot = self.machine.spot_of_closure(&Heads::from_slice(&[head]), self.budget)?;
+        }
+        let mut todo: Vec<(NodeIndex, [Spot; 2])> = vec![(0, start)];
+        while let Some((node, [ours, theirs])) = todo.pop() {
+            let first = self.machine.first(ours, self.budget)?.or(self.machine.first(theirs, self.budget)?);
+            if visits > FAR {
                 return Ok(None);
             }
-            if ours == theirs {
-                i = node.end as usize;
-                continue;
+            for (byte, child) in trie.children(node, first) {
+                self.budget.spend(1)?;
+                visits += 1;
+                let ours = self.machine.go(ours, byte, self.budget)?;
+                let theirs = self.machine.go(theirs, byte, self.budget)?;
+                if ours == CUT_OFF || theirs == CUT_OFF {
+                    return Ok(Some(None));
+                }
+                if ours == theirs {
+                    continue;
+                }
+                match (ours, theirs) {
+                    (DEAD, _) => draft.clear.extend_from_slice(trie.tokens_at(child)),
+                    (_, DEAD) => draft.set.extend_from_slice(trie.tokens_at(child)),
+                    _ => {}
+                }
+                if !trie.is_leaf(child) {
+                    todo.push((child, [ours, theirs]));
+                }
             }
-            let tokens = trie.tokens_at(node);
-            match (ours, theirs) {
-                (DEAD, _) => draft.clear.extend_from_slice(tokens),
-                (_, DEAD) => draft.set.extend_from_slice(tokens),
-                _ => {}
-            }
-            levels.truncate(level + 1);
-            levels.push([ours, theirs]);
-            i += 1;
         }
         draft.clear.sort_unstable();
         draft.set.retain(|t| draft.clear.binary_search(t).is_err());
-        Ok(Some(draft))
+        Ok(Some(Some(draft)))
     }
 
     /// Walks a trie and adds the tokens that survive.
     fn walk(&mut self, trie: &Trie, start: Spot, out: &mut Vec<u32>) -> Answer<()> {
-        let mut levels: Vec<Spot> = vec![start];
-        let mut i = 0;
-        while i < trie.nodes.len() {
-            let node = &trie.nodes[i];
-            self.budget.spend(1)?;
-            let level = node.depth as usize - 1;
-            let spot = self.machine.go(levels[level], node.byte, self.budget)?;
-            if spot <= CUT_OFF {
-                if spot == CUT_OFF {
-                    return Ok(None);
-                }
-                i = node.end as usize;
+        let mut todo: Vec<(NodeIndex, Spot)> = vec![(0, start)];
+        let mut plain: FxHashMap<Spot, ByteSet> = FxHashMap::default();
+        let mut visits = 0;
+        while let Some((node, spot)) = todo.pop() {
+            if visits > LONG
+                && let Some((bytes, tokens)) = trie.below(node)
+                && tokens.len() >= BULK
+                && bytes.minus(self.plain(spot, &mut plain)?).is_empty()
+            {
+                out.extend_from_slice(tokens);
                 continue;
             }
-            out.extend_from_slice(trie.tokens_at(node));
-            levels.truncate(level + 1);
-            levels.push(spot);
-            i += 1;
+            let first = self.machine.first(spot, self.budget)?;
+            let from = todo.len();
+            for (byte, child) in trie.children(node, first) {
+                self.budget.spend(1)?;
+                let spot = self.machine.go(spot, byte, self.budget)?;
+                if spot <= CUT_OFF {
+                    if spot == CUT_OFF {
+                        return Ok(None);
+                    }
+                    continue;
+                }
+                out.extend_from_slice(trie.tokens_at(child));
+                if !trie.is_leaf(child) {
+                    todo.push((child, spot));
+                }
+            }
+            visits += todo.len() - from;
+            todo[from..].reverse(); // what lies first in memory goes first
         }
         Ok(Some(()))
+    }
+
+    /// The ASCII bytes that may follow a spot in any number and order.
+    fn plain(&mut self, spot: Spot, known: &mut FxHashMap<Spot, ByteSet>) -> Result<ByteSet> {
+        if let Some(&plain) = known.get(&spot) {
+            return Ok(plain);
+        }
+        let mut plain = ByteSet::NONE;
+        if self.machine.first(spot, self.budget)?.len() >= BROAD
+            && let Some(head) = self.machine.only_head(spot, self.budget)?
+            && let Some(region) = region(&mut self.machine.arena, head.rest, self.budget)?
+        {
+            plain = region.plain.and(ByteSet::range(0, 127));
+        }
+        known.insert(spot, plain);
+        Ok(plain)
     }
 }

@@ -4,7 +4,7 @@
 //! some byte on which the residual changes. The plain ones are one row of bits; of the others only the ends matter,
 //! and equal ends are merged: of 1,345 tokens that hold a quote, some 300 ends remain.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -20,6 +20,8 @@ pub(super) struct TokenClass {
     pub(super) ends: Trie,
     /// These tokens themselves, ascending.
     pub(super) others: Vec<u32>,
+    /// Their whole texts, once asked for.
+    texts: OnceLock<Trie>,
 }
 
 impl TokenClass {
@@ -41,11 +43,17 @@ impl TokenClass {
             }
             ok
         });
-        TokenClass { plain: bits.into(), ends: Trie::new(ends), others }
+        TokenClass { plain: bits.into(), ends: Trie::new(ends), others, texts: OnceLock::new() }
     }
 
+    /// The tokens that are not plain, by their whole texts.
+    pub(super) fn texts(&self, vocab: &Vocabulary) -> &Trie {
+        self.texts.get_or_init(|| Trie::new(self.others.iter().map(|&t| (vocab.token(t), t)).collect()))
+    }
+
+    /// Bytes held, with what may be made later.
     fn memory(&self) -> usize {
-        self.plain.len() * 4 + self.ends.memory() + self.others.len() * 4 + 128
+        self.plain.len() * 4 + self.ends.memory() + self.others.len() * 100 + 128
     }
 }
 

@@ -7,7 +7,31 @@ use crate::regular::{Arena, ByteSet, EMPTY, Id};
 use crate::stack::{Head, Heads, Machine};
 
 /// Fewer plain ASCII bytes than this: a walk is as good.
-const MIN_PLAIN: u32 = 20;
+pub(super) const MIN_PLAIN: u32 = 20;
+
+/// The first byte of a character beyond ASCII.
+pub(super) struct Lead {
+    pub(super) byte: u8,
+    /// Bytes to come.
+    pub(super) more: u8,
+    /// What the next of them may be (Unicode, table 3-7).
+    pub(super) second: ByteSet,
+}
+
+pub(super) fn lead_bytes() -> impl Iterator<Item = Lead> {
+    (0xC2..=0xF4u8).map(|byte| {
+        let (more, lo, hi) = match byte {
+            0xC2..=0xDF => (1, 0x80, 0xBF),
+            0xE0 => (2, 0xA0, 0xBF),
+            0xED => (2, 0x80, 0x9F),
+            0xE1..=0xEF => (2, 0x80, 0xBF),
+            0xF0 => (3, 0x90, 0xBF),
+            0xF4 => (3, 0x80, 0x8F),
+            _ => (3, 0x80, 0xBF),
+        };
+        Lead { byte, more, second: ByteSet::range(lo, hi) }
+    })
+}
 
 /// How a head treats single characters.
 pub(super) struct Looping {
@@ -77,47 +101,36 @@ fn self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<Byt
 }
 
 fn find_self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
-    let row = *arena.row(x, budget)?;
-    let mut plain = ByteSet::NONE;
-    (0..128u8).filter(|&b| row[b as usize] == x).for_each(|b| plain.insert(b));
+    let ascii = ByteSet::range(0, 127);
+    let back = arena.edges(x, budget)?.iter().filter(|e| e.1 == x);
+    let mut plain = back.fold(ByteSet::NONE, |all, e| all.or(e.0.and(ascii)));
     if plain.len() < MIN_PLAIN {
         return Ok(None);
     }
     let mut beyond = false;
-    for lead in 0xC2..=0xF4u8 {
-        // continuation bytes to come, and the range of the first of them (Unicode, table 3-7)
-        let (count, lo, hi) = match lead {
-            0xC2..=0xDF => (1, 0x80, 0xBF),
-            0xE0 => (2, 0xA0, 0xBF),
-            0xED => (2, 0x80, 0x9F),
-            0xE1..=0xEF => (2, 0x80, 0xBF),
-            0xF0 => (3, 0x90, 0xBF),
-            0xF4 => (3, 0x80, 0x8F),
-            _ => (3, 0x80, 0xBF),
-        };
-        if returns(arena, row[lead as usize], x, count, lo, hi, budget)? {
-            plain.insert(lead);
+    for lead in lead_bytes() {
+        let q = arena.next(x, lead.byte, budget)?;
+        if returns(arena, q, x, lead.more, lead.second, budget)? {
+            plain.insert(lead.byte);
             beyond = true;
         }
     }
     if beyond {
-        (0x80..=0xBFu8).filter(|&b| arena.spells(b) && row[b as usize] == EMPTY).for_each(|b| plain.insert(b));
+        let first = arena.first(x, budget)?;
+        plain = plain.or(arena.alphabet().and(ByteSet::range(0x80, 0xBF)).minus(first));
     }
     Ok(Some(plain))
 }
 
-/// Whether from `q` any `count` continuation bytes (the first in `lo..=hi`), and nothing else, lead to `home`.
-fn returns(arena: &mut Arena, q: Id, home: Id, count: u8, lo: u8, hi: u8, budget: &mut Budget) -> Result<bool> {
+/// Whether from `q` any `count` continuation bytes (the first one of `set`), and nothing else, lead to `home`.
+fn returns(arena: &mut Arena, q: Id, home: Id, count: u8, set: ByteSet, budget: &mut Budget) -> Result<bool> {
     if q == EMPTY {
         return Ok(false);
     }
-    let row = *arena.row(q, budget)?;
-    let next = row[lo as usize];
-    for b in 0..=255u8 {
-        let expected = if (lo..=hi).contains(&b) && arena.spells(b) { next } else { EMPTY };
-        if row[b as usize] != expected {
-            return Ok(false);
-        }
+    let set = set.and(arena.alphabet());
+    match *arena.edges(q, budget)? {
+        [(bytes, next)] if bytes == set && count == 1 => Ok(next == home),
+        [(bytes, next)] if bytes == set => returns(arena, next, home, count - 1, ByteSet::range(0x80, 0xBF), budget),
+        _ => Ok(false),
     }
-    if count == 1 { Ok(next == home) } else { returns(arena, next, home, count - 1, 0x80, 0xBF, budget) }
 }

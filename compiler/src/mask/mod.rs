@@ -7,6 +7,7 @@
 mod build;
 mod classes;
 mod looping;
+mod region;
 mod row;
 
 pub use build::MaskMaker;

@@ -93,6 +93,14 @@ impl Flags {
     }
 }
 
+/// Residuals between which the characters of plain bytes move, whatever the order.
+#[derive(Clone, Copy, Debug)]
+pub struct Region {
+    pub plain: ByteSet,
+    /// Other bytes that lead from some of them to something alive.
+    pub changing: ByteSet,
+}
+
 pub struct Arena {
     pub(super) nodes: Vec<Node>,
     pub(super) flags: Vec<Flags>,
@@ -114,9 +122,15 @@ pub struct Arena {
     /// Hash keys of this process.
     keys: (u128, u128),
     pub(super) dfa: super::dfa::Tables,
+    /// Derivatives of expressions without tags.
+    pub(super) derived: FxHashMap<Id, super::derive::Parts>,
+    /// Slacks of intersections; see `slack.rs`.
+    pub(super) slacks: FxHashMap<Id, Option<u32>>,
     pub(super) saturated: FxHashMap<(Id, super::Counts), super::Saturated>,
     /// For masks: the bytes on which a residual loops, where it was asked for.
     pub(crate) loops: FxHashMap<Id, Option<ByteSet>>,
+    /// For masks: the regions of residuals, where they were asked for.
+    pub(crate) regions: FxHashMap<Id, Option<Region>>,
 }
 
 pub(super) type List = SmallVec<[Id; 8]>;
@@ -139,8 +153,11 @@ impl Arena {
             cap,
             keys: (keys.0 | 1, keys.1 | 1),
             dfa: super::dfa::Tables::default(),
+            derived: FxHashMap::default(),
+            slacks: FxHashMap::default(),
             saturated: FxHashMap::default(),
             loops: FxHashMap::default(),
+            regions: FxHashMap::default(),
         };
         arena.intern(Node::Empty, &[], Flags(Flags::FINITE));
         arena.intern(Node::Eps, &[], Flags(Flags::NULLABLE | Flags::FINITE));
@@ -158,7 +175,7 @@ impl Arena {
 
     /// Bytes that this arena holds, roughly.
     pub fn memory(&self) -> usize {
-        self.nodes.len() * 48 + self.kids.len() * 4 + self.dfa.memory()
+        self.nodes.len() * 48 + self.kids.len() * 4 + self.dfa.memory() + self.derived.len() * 240
     }
 
     #[inline]
@@ -399,8 +416,8 @@ impl Arena {
         text.iter().all(|&b| self.alphabet.contains(b))
     }
 
-    /// Whether the vocabulary can spell the byte on its own.
-    pub fn spells(&self, b: u8) -> bool {
-        self.alphabet.contains(b)
+    /// The bytes that the vocabulary can spell on their own.
+    pub fn alphabet(&self) -> ByteSet {
+        self.alphabet
     }
 }

@@ -35,7 +35,7 @@ impl Arena {
             _ => {
                 let nullable = flat.iter().all(|&i| self.nullable(i));
                 let search = if self.infinite_but_for_finitely_many(&flat) { Flags::INFINITE } else { Flags::SEARCH };
-                let flags = (self.any_of(&flat) & Flags::BEHIND) | search | u8::from(nullable);
+                let flags = (self.any_of(&flat) & (Flags::BEHIND | Flags::COUNTS)) | search | u8::from(nullable);
                 self.intern(Node::And(Kids::NONE), &flat, Flags(flags))
             }
         }

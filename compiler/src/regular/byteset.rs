@@ -55,20 +55,26 @@ impl ByteSet {
         self.zip(o, |a, b| a & !b)
     }
 
+    /// How many bytes of the set are lower than this one.
+    #[inline]
+    pub fn rank(&self, b: u8) -> u32 {
+        let word = (b >> 6) as usize;
+        let below = self.0[..word].iter().map(|w| w.count_ones()).sum::<u32>();
+        below + (self.0[word] & ((1 << (b & 63)) - 1)).count_ones()
+    }
+
+    /// Removes the lowest byte.
+    #[inline]
+    pub fn take_first(&mut self) -> Option<u8> {
+        let i = self.0.iter().position(|&w| w != 0)?;
+        let bit = self.0[i].trailing_zeros();
+        self.0[i] &= self.0[i] - 1;
+        Some((i as u32 * 64 + bit) as u8)
+    }
+
     /// The bytes of the set, ascending.
     pub fn iter(self) -> impl Iterator<Item = u8> {
-        let mut words = self.0;
-        let mut i = 0;
-        std::iter::from_fn(move || {
-            while i < 4 {
-                if words[i] != 0 {
-                    let bit = words[i].trailing_zeros();
-                    words[i] &= words[i] - 1;
-                    return Some((i as u32 * 64 + bit) as u8);
-                }
-                i += 1;
-            }
-            None
-        })
+        let mut rest = self;
+        std::iter::from_fn(move || rest.take_first())
     }
 }

@@ -70,6 +70,19 @@ fn push(parts: &mut Parts, set: ByteSet, target: Id) {
 impl Arena {
     /// The derivatives of an expression without `Ahead` or `Behind` outside scopes.
     pub(super) fn parts(&mut self, id: Id) -> Parts {
+        // what holds no tag is part of many residuals: a string's interior, of each place where strings may stand
+        let shared = !self.flag(id, Flags::TAGGED) && !matches!(self.nodes[id as usize], Node::Class(_) | Node::Eps);
+        if shared && let Some(known) = self.derived.get(&id) {
+            return known.clone();
+        }
+        let parts = self.new_parts(id);
+        if shared && self.fuel > 0 {
+            self.derived.insert(id, parts.clone());
+        }
+        parts
+    }
+
+    fn new_parts(&mut self, id: Id) -> Parts {
         match self.nodes[id as usize] {
             Node::Empty | Node::Eps | Node::Accept(_) | Node::Ahead(_) | Node::Behind(_) => Parts::new(),
             Node::Class(s) => Parts::from_slice(&[(self.sets[s as usize], super::EPS)]),

@@ -9,23 +9,32 @@ use crate::budget::Budget;
 use crate::deep;
 use crate::error::{Error, Result};
 
-/// Transitions by byte; `EMPTY` where the byte leads nowhere alive.
-pub(super) type Row = [Id; 256];
+/// Disjoint sets of bytes with the residual after any byte of the set; all of them alive.
+pub(super) type Edges = [(ByteSet, Id)];
 
 const UNKNOWN: u32 = u32::MAX;
 
+/// The transitions of one residual.
+struct State {
+    /// The bytes that lead somewhere alive.
+    first: ByteSet,
+    from: u32,
+    to: u32,
+}
+
 #[derive(Default)]
 pub(super) struct Tables {
-    /// State -> index in `rows`.
+    /// Residual -> index in `states`.
     index: Vec<u32>,
-    rows: Vec<Row>,
+    states: Vec<State>,
+    edges: Vec<(ByteSet, Id)>,
     /// Answers of emptiness searches.
     alive: FxHashMap<Id, bool>,
 }
 
 impl Tables {
     pub(super) fn memory(&self) -> usize {
-        self.rows.len() * size_of::<Row>() + self.index.len() * 4
+        self.states.len() * size_of::<State>() + self.edges.len() * size_of::<(ByteSet, Id)>() + self.index.len() * 4
     }
 }
 
@@ -34,47 +43,59 @@ const SEARCH_LIMIT: usize = 50_000;
 
 impl Arena {
     #[inline]
-    fn cached_row(&self, id: Id) -> Option<&Row> {
-        match self.dfa.index.get(id as usize) {
-            Some(&i) if i != UNKNOWN => Some(&self.dfa.rows[i as usize]),
-            _ => None,
+    fn state(&mut self, id: Id, budget: &mut Budget) -> Result<&State> {
+        if self.dfa.index.get(id as usize).is_none_or(|&i| i == UNKNOWN) {
+            self.find_edges(id, budget)?;
         }
+        Ok(&self.dfa.states[self.dfa.index[id as usize] as usize])
+    }
+
+    /// All transitions of a residual.
+    #[inline]
+    pub fn edges(&mut self, id: Id, budget: &mut Budget) -> Result<&Edges> {
+        let state = self.state(id, budget)?;
+        let (from, to) = (state.from as usize, state.to as usize);
+        Ok(&self.dfa.edges[from..to])
+    }
+
+    /// The transition by one byte: the bytes that lead to the same residual, and that; none to `EMPTY`.
+    #[inline]
+    pub fn edge(&mut self, id: Id, byte: u8, budget: &mut Budget) -> Result<(ByteSet, Id)> {
+        let edges = self.edges(id, budget)?;
+        Ok(edges.iter().find(|e| e.0.contains(byte)).copied().unwrap_or((ByteSet::NONE, EMPTY)))
     }
 
     /// The residual after one byte; `EMPTY` if none is alive.
     #[inline]
     pub fn next(&mut self, id: Id, byte: u8, budget: &mut Budget) -> Result<Id> {
-        if let Some(row) = self.cached_row(id) {
-            return Ok(row[byte as usize]);
-        }
-        Ok(self.row(id, budget)?[byte as usize])
+        Ok(self.edge(id, byte, budget)?.1)
     }
 
-    /// All transitions of a residual.
+    /// The bytes that lead somewhere alive.
     #[inline]
-    pub fn row(&mut self, id: Id, budget: &mut Budget) -> Result<&Row> {
-        if self.cached_row(id).is_none() {
-            self.make_row(id, budget)?;
-        }
-        let i = self.dfa.index[id as usize];
-        Ok(&self.dfa.rows[i as usize])
+    pub fn first(&mut self, id: Id, budget: &mut Budget) -> Result<ByteSet> {
+        Ok(self.state(id, budget)?.first)
     }
 
     #[cold]
-    fn make_row(&mut self, id: Id, budget: &mut Budget) -> Result<()> {
+    fn find_edges(&mut self, id: Id, budget: &mut Budget) -> Result<()> {
         let parts = self.parts_within(id, budget)?;
         budget.spend(8 + parts.len() as u64 * 4)?;
-        let mut row: Row = [EMPTY; 256];
+        let mut first = ByteSet::NONE;
+        let mut alive = Parts::new();
         for (set, target) in parts {
             if self.alive(target, budget)? {
-                set.iter().for_each(|b| row[b as usize] = target);
+                first = first.or(set);
+                alive.push((set, target));
             }
         }
         if self.dfa.index.len() <= id as usize {
             self.dfa.index.resize(self.len().max(id as usize + 1), UNKNOWN);
         }
-        self.dfa.index[id as usize] = self.dfa.rows.len() as u32;
-        self.dfa.rows.push(row);
+        let from = self.dfa.edges.len() as u32;
+        self.dfa.edges.extend_from_slice(&alive);
+        self.dfa.index[id as usize] = self.dfa.states.len() as u32;
+        self.dfa.states.push(State { first, from, to: self.dfa.edges.len() as u32 });
         Ok(())
     }
 
@@ -85,14 +106,6 @@ impl Arena {
         let parts = self.parts(id);
         budget.spend(before.max(1) - self.fuel)?;
         if self.fuel == 0 { Err(budget.exhausted()) } else { Ok(parts) }
-    }
-
-    /// The bytes that lead somewhere alive.
-    pub fn first(&mut self, id: Id, budget: &mut Budget) -> Result<ByteSet> {
-        let row = self.row(id, budget)?;
-        let mut set = ByteSet::NONE;
-        row.iter().enumerate().filter(|(_, t)| **t != EMPTY).for_each(|(b, _)| set.insert(b as u8));
-        Ok(set)
     }
 
     /// Whether the language is not empty.
@@ -175,6 +188,14 @@ impl Arena {
         id != EMPTY && (!self.needs_search(id) || self.dfa.alive.get(&id) == Some(&true))
     }
 
+    /// The residuals after one byte, each with the lowest byte that leads there, in the order of those.
+    pub fn successors(&mut self, id: Id, budget: &mut Budget) -> Result<Vec<(u8, Id)>> {
+        let lowest = |&(mut set, target): &(ByteSet, Id)| (set.take_first().expect("an edge has a byte"), target);
+        let mut all: Vec<(u8, Id)> = self.edges(id, budget)?.iter().map(lowest).collect();
+        all.sort_unstable();
+        Ok(all)
+    }
+
     /// A shortest text of the language, found breadth first.
     pub fn shortest(&mut self, id: Id, budget: &mut Budget) -> Result<Vec<u8>> {
         let mut from: FxHashMap<Id, (Id, u8)> = FxHashMap::default();
@@ -193,12 +214,11 @@ impl Arena {
                 return Ok(text);
             }
             budget.spend(16)?;
-            let row = *self.row(q, budget)?;
-            for (b, &t) in row.iter().enumerate() {
-                if t != EMPTY && !from.contains_key(&t) {
-                    from.insert(t, (q, b as u8));
+            for (byte, t) in self.successors(q, budget)? {
+                from.entry(t).or_insert_with(|| {
                     queue.push_back(t);
-                }
+                    (q, byte)
+                });
             }
         }
         Err(Error::Unsatisfiable("the language is empty".into()))

@@ -12,10 +12,11 @@ mod import;
 mod looks;
 mod lower;
 mod saturate;
+mod slack;
 mod tags;
 mod union;
 
-pub use arena::{Arena, EMPTY, EPS, Expr, Id, TOP};
+pub use arena::{Arena, EMPTY, EPS, Expr, Id, Region, TOP};
 pub use byteset::ByteSet;
 pub use lower::Lowered;
 pub use saturate::{Counts, SMALL, Saturated, saturated_bounds};

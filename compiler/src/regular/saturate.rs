@@ -7,9 +7,13 @@
 //! * [`Counts::Loose`]: all upper bounds beyond a small number are dropped. The mask is right for the tokens that are
 //!   no longer than the least bound dropped, and only too wide for others, which can then be tried one by one: the
 //!   states of a counter share one mask but for these.
+//!
+//! Inside intersections see `slack.rs`; inside complements counts stay as they are.
 
 use super::arena::{Arena, Flags, Id, List, Node};
+use crate::budget::Budget;
 use crate::deep;
+use crate::error::Result;
 use crate::ir::UNBOUNDED;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -36,31 +40,42 @@ pub fn saturated_bounds(least: u32, most: u32, cap: u32, counts: Counts) -> (u32
 
 impl Arena {
     /// The saturated form. `position` saturates the position of an `Accept`.
-    pub fn saturate(&mut self, id: Id, counts: Counts, position: &mut dyn FnMut(u32) -> Saturated) -> Saturated {
+    pub fn saturate(
+        &mut self,
+        id: Id,
+        counts: Counts,
+        position: &mut dyn FnMut(u32) -> Saturated,
+        budget: &mut Budget,
+    ) -> Result<Saturated> {
         if !self.flag(id, Flags::COUNTS) {
-            return (id, UNBOUNDED);
+            return Ok((id, UNBOUNDED));
         }
         if let Some(&done) = self.saturated.get(&(id, counts)) {
-            return done;
+            return Ok(done);
         }
         let out = match self.nodes[id as usize] {
             Node::Concat(a, b) => {
-                let (a, b) = deep(|| (self.saturate(a, counts, position), self.saturate(b, counts, position)));
+                let a = deep(|| self.saturate(a, counts, position, budget))?;
+                let b = deep(|| self.saturate(b, counts, position, budget))?;
                 (self.concat(a.0, b.0), a.1.min(b.1))
             }
             Node::Alt(k) => {
                 let mut dropped = UNBOUNDED;
                 let mut kids: List = self.list(k).into();
                 for kid in &mut kids {
-                    let (x, d) = deep(|| self.saturate(*kid, counts, position));
+                    let (x, d) = deep(|| self.saturate(*kid, counts, position, budget))?;
                     *kid = x;
                     dropped = dropped.min(d);
                 }
                 (self.alt(&kids), dropped)
             }
-            // not below Boolean operators: whether an intersection is empty depends on the exact counts
+            Node::And(_) => match self.without_upper_bounds(id, budget)? {
+                Some((open, visible)) if visible >= self.cap => (open, UNBOUNDED),
+                Some((open, visible)) if counts == Counts::Loose && visible > SMALL => (open, visible),
+                _ => (id, UNBOUNDED),
+            },
             Node::Repeat(x, least, most) if !self.nullable(x) => {
-                let (x, inner) = deep(|| self.saturate(x, counts, position));
+                let (x, inner) = deep(|| self.saturate(x, counts, position, budget))?;
                 let (least, most, dropped) = saturated_bounds(least, most, self.cap, counts);
                 (self.repeat(x, least, most), dropped.min(inner))
             }
@@ -72,6 +87,6 @@ impl Arena {
             _ => (id, UNBOUNDED),
         };
         self.saturated.insert((id, counts), out);
-        out
+        Ok(out)
     }
 }

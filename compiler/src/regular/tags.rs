@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::arena::{Arena, EPS, Flags, Id, List, Node};
 use crate::deep;
+use crate::ir::UNBOUNDED;
 
 impl Arena {
     /// The end of a terminal. `counts`: whether the position holds counts that saturation may change.
@@ -61,6 +62,17 @@ impl Arena {
         match self.nodes[head as usize] {
             Node::Repeat(body, _, most) => Some((body, most, rest)),
             _ => None,
+        }
+    }
+
+    /// Whether the expression begins with a repetition that can be counted down more often than `many` times.
+    pub fn counts_down(&self, id: Id, many: u32) -> bool {
+        match self.nodes[id as usize] {
+            Node::Concat(head, _) => deep(|| self.counts_down(head, many)),
+            Node::Repeat(_, _, most) => most != UNBOUNDED && most > many,
+            Node::Alt(k) | Node::And(k) => self.list(k).iter().any(|&i| deep(|| self.counts_down(i, many))),
+            Node::Scope(x) | Node::Unit(x) => deep(|| self.counts_down(x, many)),
+            _ => false,
         }
     }
 }

@@ -102,12 +102,11 @@ impl Machine {
                     best = (total, rest, p);
                 }
             }
-            let row = *self.arena.row(rest, budget)?;
-            for (byte, &next) in row.iter().enumerate() {
-                if next != EMPTY && !from.contains_key(&next) {
-                    from.insert(next, (rest, byte as u8));
+            for (byte, next) in self.arena.successors(rest, budget)? {
+                from.entry(next).or_insert_with(|| {
                     queue.push((Reverse(length + 1), next));
-                }
+                    (rest, byte)
+                });
             }
         }
         let mut text = Vec::new();

@@ -274,18 +274,24 @@ impl Machine {
 
     /// The kernel as far as a token can see: stacks cut off `depth` frames down, counts saturated. Also the least
     /// bound that was dropped loosely: longer tokens have to be tried on the kernel itself.
-    pub fn footprint(&mut self, kernel: &[Head], depth: u32, counts: Counts) -> (Heads, u32) {
+    pub fn footprint(
+        &mut self,
+        kernel: &[Head],
+        depth: u32,
+        counts: Counts,
+        budget: &mut Budget,
+    ) -> Result<(Heads, u32)> {
         let positions = &mut self.positions;
         let mut dropped = UNBOUNDED;
         let mut out = Heads::new();
         for h in kernel {
-            let rest = self.arena.saturate(h.rest, counts, &mut |p| positions.saturate(p, counts));
+            let rest = self.arena.saturate(h.rest, counts, &mut |p| positions.saturate(p, counts), budget)?;
             let stack = self.stacks.truncate(h.stack, depth, counts, &mut |p| positions.saturate(p, counts));
             dropped = dropped.min(rest.1).min(stack.1);
             out.push(Head { rest: rest.0, stack: stack.0 });
         }
         self.normalise(&mut out);
-        (out, dropped)
+        Ok((out, dropped))
     }
 }
 

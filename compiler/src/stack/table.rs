@@ -4,11 +4,12 @@
 //! has grown; nothing of it is part of a state.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::step::{Head, Heads, Machine};
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::regular::EMPTY;
+use crate::regular::{ByteSet, EMPTY};
 
 /// A kernel's number in the table.
 pub type Spot = u32;
@@ -20,14 +21,43 @@ pub const CUT_OFF: Spot = 1;
 
 const UNKNOWN: Spot = u32::MAX;
 
+/// Spots that fewer bytes lead on from list them.
+const MANY: u32 = 6;
+
 /// More kernels than this, and the table is emptied at the next walk.
 const FULL: usize = 8192;
 
 struct Entry {
     kernel: Heads,
-    /// What the kernel goes on with, once asked for.
+    /// What the kernel goes on with, and the bytes that lead on, once asked for.
     closure: Option<Heads>,
-    next: Box<[Spot; 256]>,
+    first: ByteSet,
+    next: Next,
+}
+
+/// Successors, as far as they were asked for.
+enum Next {
+    /// Where few bytes lead on.
+    Few(SmallVec<[(u8, Spot); 6]>),
+    Many(Box<[Spot; 256]>),
+}
+
+impl Next {
+    #[inline]
+    fn get(&self, byte: u8) -> Spot {
+        match self {
+            Next::Few(list) => list.iter().find(|n| n.0 == byte).map_or(UNKNOWN, |n| n.1),
+            Next::Many(all) => all[byte as usize],
+        }
+    }
+
+    /// Notes where these bytes lead.
+    fn set(&mut self, bytes: ByteSet, spot: Spot) {
+        match self {
+            Next::Few(list) => list.extend(bytes.iter().map(|b| (b, spot))),
+            Next::Many(all) => bytes.iter().for_each(|b| all[b as usize] = spot),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -48,18 +78,25 @@ impl Table {
 
     pub fn clear(&mut self) {
         *self = Table::default();
-        for _ in [DEAD, CUT_OFF] {
-            self.entries.push(Entry { kernel: Heads::new(), closure: Some(Heads::new()), next: Box::new([DEAD; 256]) });
+        for spot in [DEAD, CUT_OFF] {
+            let first = if spot == CUT_OFF { ByteSet::ALL } else { ByteSet::NONE };
+            let entry = Entry {
+                kernel: Heads::new(),
+                closure: Some(Heads::new()),
+                first,
+                next: Next::Many(Box::new([spot; 256])),
+            };
+            self.entries.push(entry);
         }
-        self.entries[CUT_OFF as usize].next.fill(CUT_OFF);
     }
 
     pub fn memory(&self) -> usize {
-        self.entries.len() * 1200
+        self.entries.len() * 400
     }
 
-    fn add(&mut self, kernel: Heads, closure: Option<Heads>) -> Spot {
-        self.entries.push(Entry { kernel, closure, next: Box::new([UNKNOWN; 256]) });
+    fn add(&mut self, kernel: Heads) -> Spot {
+        let first = ByteSet::NONE;
+        self.entries.push(Entry { kernel, closure: None, first, next: Next::Few(SmallVec::new()) });
         self.entries.len() as Spot - 1
     }
 
@@ -71,31 +108,80 @@ impl Table {
         if let Some(&s) = self.ids.get(&kernel) {
             return s;
         }
-        let s = self.add(kernel.clone(), None);
+        let s = self.add(kernel.clone());
         self.ids.insert(kernel, s);
-        s
-    }
-
-    /// A spot that goes on with exactly these heads (a closure, or part of one).
-    pub fn closure(&mut self, heads: &Heads) -> Spot {
-        if heads.is_empty() {
-            return DEAD;
-        }
-        if let Some(&s) = self.closed.get(heads) {
-            return s;
-        }
-        let s = self.add(Heads::new(), Some(heads.clone()));
-        self.closed.insert(heads.clone(), s);
         s
     }
 
     #[inline]
     fn known(&self, spot: Spot, byte: u8) -> Spot {
-        self.entries[spot as usize].next[byte as usize]
+        self.entries[spot as usize].next.get(byte)
     }
 }
 
 impl Machine {
+    /// A spot that goes on with exactly these heads (a closure, or part of one).
+    pub fn spot_of_closure(&mut self, heads: &Heads, budget: &mut Budget) -> Result<Spot> {
+        if heads.is_empty() {
+            return Ok(DEAD);
+        }
+        if let Some(&s) = self.table.closed.get(heads) {
+            return Ok(s);
+        }
+        let s = self.table.add(Heads::new());
+        self.table.closed.insert(heads.clone(), s);
+        self.open(s, heads.clone(), budget)?;
+        Ok(s)
+    }
+
+    /// The bytes that lead on from a spot (all of them, where the answer lies below the cut).
+    #[inline]
+    pub fn first(&mut self, spot: Spot, budget: &mut Budget) -> Result<ByteSet> {
+        let entry = &self.table.entries[spot as usize];
+        if entry.closure.is_some() { Ok(entry.first) } else { self.find_first(spot, budget) }
+    }
+
+    #[cold]
+    fn find_first(&mut self, spot: Spot, budget: &mut Budget) -> Result<ByteSet> {
+        budget.spend(4)?;
+        let kernel = std::mem::take(&mut self.table.entries[spot as usize].kernel);
+        let closure = self.close(&kernel, budget);
+        self.table.entries[spot as usize].kernel = kernel;
+        let closure = closure?;
+        if closure.cut_off {
+            let entry = &mut self.table.entries[spot as usize];
+            (entry.closure, entry.first) = (Some(Heads::new()), ByteSet::ALL);
+            entry.next = Next::Many(Box::new([CUT_OFF; 256]));
+            return Ok(ByteSet::ALL);
+        }
+        self.open(spot, closure.heads, budget)
+    }
+
+    /// Notes what a spot goes on with.
+    fn open(&mut self, spot: Spot, closure: Heads, budget: &mut Budget) -> Result<ByteSet> {
+        let mut first = ByteSet::NONE;
+        for head in &closure {
+            first = first.or(self.arena.first(head.rest, budget)?);
+        }
+        let entry = &mut self.table.entries[spot as usize];
+        (entry.closure, entry.first) = (Some(closure), first);
+        if first.len() > MANY {
+            let mut next = Box::new([DEAD; 256]);
+            first.iter().for_each(|b| next[b as usize] = UNKNOWN);
+            entry.next = Next::Many(next);
+        }
+        Ok(first)
+    }
+
+    /// The head that a spot goes on with, if it is one.
+    pub fn only_head(&mut self, spot: Spot, budget: &mut Budget) -> Result<Option<Head>> {
+        self.first(spot, budget)?;
+        Ok(match self.table.entries[spot as usize].closure.as_deref() {
+            Some([head]) => Some(*head),
+            _ => None,
+        })
+    }
+
     /// The spot after one byte.
     #[inline]
     pub fn go(&mut self, spot: Spot, byte: u8, budget: &mut Budget) -> Result<Spot> {
@@ -106,38 +192,30 @@ impl Machine {
     #[cold]
     fn find(&mut self, spot: Spot, byte: u8, budget: &mut Budget) -> Result<Spot> {
         budget.spend(4)?;
-        let heads = match &self.table.entries[spot as usize].closure {
-            Some(heads) => heads.clone(),
-            None => {
-                let kernel = self.table.entries[spot as usize].kernel.clone();
-                let closure = self.close(&kernel, budget)?;
-                if closure.cut_off {
-                    self.table.entries[spot as usize].next.fill(CUT_OFF);
-                    return Ok(CUT_OFF);
-                }
-                self.table.entries[spot as usize].closure = Some(closure.heads.clone());
-                closure.heads
-            }
-        };
-        if let [head] = heads[..] {
-            // one head: the whole row at once, by runs of equal residuals
-            let row = *self.arena.row(head.rest, budget)?;
-            let mut last = (EMPTY, DEAD);
-            let mut next = Box::new([DEAD; 256]);
-            for (slot, &rest) in next.iter_mut().zip(&row) {
-                if rest != last.0 {
-                    let kernel = if rest == EMPTY { Heads::new() } else { Heads::from_slice(&[Head { rest, ..head }]) };
-                    last = (rest, self.table.kernel(kernel));
-                }
-                *slot = last.1;
-            }
-            let found = next[byte as usize];
-            self.table.entries[spot as usize].next = next;
-            return Ok(found);
+        if !self.first(spot, budget)?.contains(byte) {
+            return Ok(DEAD);
         }
-        let kernel = self.step(&heads, byte, budget)?;
+        let next = self.table.known(spot, byte);
+        if next != UNKNOWN {
+            return Ok(next);
+        }
+        let closure = self.table.entries[spot as usize].closure.take().expect("it was just found");
+        let next = self.find_next(spot, &closure, byte, budget);
+        self.table.entries[spot as usize].closure = Some(closure);
+        next
+    }
+
+    fn find_next(&mut self, spot: Spot, closure: &[Head], byte: u8, budget: &mut Budget) -> Result<Spot> {
+        // one head: at once for all bytes that lead to the same residual
+        let (bytes, kernel) = match closure {
+            [head] => {
+                let (bytes, rest) = self.arena.edge(head.rest, byte, budget)?;
+                (bytes, if rest == EMPTY { Heads::new() } else { Heads::from_slice(&[Head { rest, ..*head }]) })
+            }
+            _ => (ByteSet::range(byte, byte), self.step(closure, byte, budget)?),
+        };
         let next = self.table.kernel(kernel);
-        self.table.entries[spot as usize].next[byte as usize] = next;
+        self.table.entries[spot as usize].next.set(bytes, next);
         Ok(next)
     }
 }

@@ -6,7 +6,7 @@ mod trie;
 use std::sync::OnceLock;
 
 pub use bits::{clear_bit, get_bit, or_into, set_bit};
-pub use trie::{Trie, TrieNode};
+pub use trie::{NodeIndex, Trie};
 
 use crate::regular::ByteSet;
 
@@ -154,15 +154,13 @@ impl Vocabulary {
     pub fn utf8_prefixes(&self) -> &[u32] {
         self.utf8_prefixes.get_or_init(|| {
             let mut bits = vec![0u32; self.words()].into_boxed_slice();
-            for node in &self.trie.nodes {
-                for &t in self.trie.tokens_at(node) {
-                    let ok = match std::str::from_utf8(self.token(t)) {
-                        Ok(_) => true,
-                        Err(e) => e.error_len().is_none(),
-                    };
-                    if ok {
-                        set_bit(&mut bits, t);
-                    }
+            for &t in self.trie.tokens() {
+                let ok = match std::str::from_utf8(self.token(t)) {
+                    Ok(_) => true,
+                    Err(e) => e.error_len().is_none(),
+                };
+                if ok {
+                    set_bit(&mut bits, t);
                 }
             }
             bits

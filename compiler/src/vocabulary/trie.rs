@@ -1,111 +1,225 @@
-//! A trie of token texts (or of their ends), as a flat list in depth-first order.
+//! A trie of token texts (or of their ends).
+//!
+//! The children of a node lie side by side, so that a walk reads the bytes of dead ones from one cache line and never
+//! visits them; where there are many, a set says at once which of them a walk can enter.
+
+use crate::regular::ByteSet;
+
+/// Nodes with fewer children than this are read through.
+const MANY: usize = 12;
+const NO_SET: u32 = u32::MAX;
+/// Of nodes with fewer tokens below, the bytes below are not known.
+const BULK: u32 = 16;
+
+/// A node's number; the root's is 0.
+pub type NodeIndex = u32;
 
 #[derive(Clone, Copy, Debug)]
-pub struct TrieNode {
-    /// The next node that is not below this one.
-    pub end: u32,
+struct TrieNode {
+    first_child: NodeIndex,
     first_token: u32,
+    /// Past the tokens of this node and of all below it.
+    end_token: u32,
+    /// Where the set of the children's bytes is, if there are many.
+    set: u32,
+    /// Where the set of all bytes below is, if there are many tokens.
+    below: u32,
+    children: u16,
+    /// Tokens whose text ends here.
     tokens: u32,
-    /// Number of bytes from the root, this node's included.
-    pub depth: u16,
-    pub byte: u8,
 }
 
-/// Texts of at most 65,535 bytes with the tokens that they stand for.
-#[derive(Default, Debug)]
+/// Texts with the tokens that they stand for.
+#[derive(Debug)]
 pub struct Trie {
-    pub nodes: Vec<TrieNode>,
+    nodes: Vec<TrieNode>,
+    /// The byte that leads to each node.
+    bytes: Vec<u8>,
+    sets: Vec<ByteSet>,
+    /// In the order of their texts.
     tokens: Vec<u32>,
 }
 
 impl Trie {
-    /// Empty texts and texts too long for the index are left out.
+    /// Empty texts are left out.
     pub fn new(mut items: Vec<(&[u8], u32)>) -> Trie {
-        items.retain(|(text, _)| !text.is_empty() && text.len() <= usize::from(u16::MAX));
+        items.retain(|(text, _)| !text.is_empty());
         items.sort_unstable();
         items.dedup();
-        let mut trie = Trie { nodes: Vec::with_capacity(items.len() * 2), tokens: Vec::with_capacity(items.len()) };
-        let mut path: Vec<u32> = Vec::new(); // open nodes from the root
-        let mut last: &[u8] = &[];
-        for (text, token) in items {
-            let common = text.iter().zip(last).take_while(|(a, b)| a == b).count();
-            trie.close(&mut path, common);
-            for (depth, &byte) in text.iter().enumerate().skip(common) {
-                path.push(trie.nodes.len() as u32);
-                let first_token = trie.tokens.len() as u32;
-                trie.nodes.push(TrieNode { end: 0, first_token, tokens: 0, depth: depth as u16 + 1, byte });
+        let mut trie = Trie {
+            nodes: Vec::with_capacity(items.len() * 2),
+            bytes: Vec::with_capacity(items.len() * 2),
+            sets: Vec::new(),
+            tokens: items.iter().map(|i| i.1).collect(),
+        };
+        trie.add(0);
+        // nodes to be given their children: the items below and how many bytes lead there; last in, first out, so that
+        // what lies below a node lies near it
+        let mut todo: Vec<(NodeIndex, u32, u32, usize)> = vec![(0, 0, items.len() as u32, 0)];
+        let mut groups: Vec<(u8, u32, u32)> = Vec::new();
+        while let Some((node, from, to, depth)) = todo.pop() {
+            let here = items[from as usize..to as usize].iter().take_while(|i| i.0.len() == depth).count() as u32;
+            groups.clear();
+            for i in from + here..to {
+                let byte = items[i as usize].0[depth];
+                match groups.last_mut() {
+                    Some(group) if group.0 == byte => group.2 = i + 1,
+                    _ => groups.push((byte, i, i + 1)),
+                }
             }
-            trie.tokens.push(token);
-            trie.nodes[*path.last().expect("texts are not empty") as usize].tokens += 1;
-            last = text;
+            let first_child = trie.nodes.len() as NodeIndex;
+            groups.iter().for_each(|g| trie.add(g.0));
+            let set = if groups.len() < MANY {
+                NO_SET
+            } else {
+                let mut set = ByteSet::NONE;
+                groups.iter().for_each(|g| set.insert(g.0));
+                trie.sets.push(set);
+                trie.sets.len() as u32 - 1
+            };
+            let children = groups.len() as u16;
+            trie.nodes[node as usize] =
+                TrieNode { first_child, first_token: from, end_token: to, set, below: NO_SET, children, tokens: here };
+            let children = groups.iter().enumerate().rev();
+            todo.extend(children.map(|(k, &(_, from, to))| (first_child + k as u32, from, to, depth + 1)));
         }
-        trie.close(&mut path, 0);
+        trie.find_bytes_below();
         trie
     }
 
-    fn close(&mut self, path: &mut Vec<u32>, keep: usize) {
-        let end = self.nodes.len() as u32;
-        for node in path.drain(keep..) {
-            self.nodes[node as usize].end = end;
+    /// Children come after their parents.
+    fn find_bytes_below(&mut self) {
+        let mut below = vec![ByteSet::NONE; self.nodes.len()];
+        for i in (0..self.nodes.len()).rev() {
+            let node = self.nodes[i];
+            let mut all = ByteSet::NONE;
+            for child in node.first_child as usize..node.first_child as usize + node.children as usize {
+                all = all.or(below[child]);
+                all.insert(self.bytes[child]);
+            }
+            below[i] = all;
+            if node.end_token - node.first_token >= BULK {
+                self.sets.push(all);
+                self.nodes[i].below = self.sets.len() as u32 - 1;
+            }
         }
+    }
+
+    fn add(&mut self, byte: u8) {
+        let empty = TrieNode {
+            first_child: 0,
+            first_token: 0,
+            end_token: 0,
+            set: NO_SET,
+            below: NO_SET,
+            children: 0,
+            tokens: 0,
+        };
+        self.nodes.push(empty);
+        self.bytes.push(byte);
+    }
+
+    /// All tokens, in the order of their texts.
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens
     }
 
     /// Tokens whose text ends at this node.
     #[inline]
-    pub fn tokens_at(&self, node: &TrieNode) -> &[u32] {
-        &self.tokens[node.first_token as usize..(node.first_token + node.tokens) as usize]
+    pub fn tokens_at(&self, node: NodeIndex) -> &[u32] {
+        let node = &self.nodes[node as usize];
+        &self.tokens[node.first_token as usize..node.first_token as usize + node.tokens as usize]
     }
 
-    /// Tokens whose text goes through this node but does not end there: all those of the nodes below it.
-    pub fn tokens_below(&self, i: usize) -> &[u32] {
-        let node = &self.nodes[i];
-        let from = (node.first_token + node.tokens) as usize;
-        let to = self.nodes.get(node.end as usize).map_or(self.tokens.len(), |n| n.first_token as usize);
-        &self.tokens[from..to]
-    }
-
-    pub fn memory(&self) -> usize {
-        self.nodes.len() * size_of::<TrieNode>() + self.tokens.len() * 4
-    }
-}
-
-impl Trie {
-    /// The node below `parent` (`None`: the root) with this byte.
-    fn child(&self, parent: Option<usize>, byte: u8) -> Option<usize> {
-        let (mut i, end) = match parent {
-            None => (0, self.nodes.len()),
-            Some(p) => (p + 1, self.nodes[p].end as usize),
-        };
-        while i < end {
-            if self.nodes[i].byte == byte {
-                return Some(i);
-            }
-            i = self.nodes[i].end as usize;
+    /// If many tokens have texts that go on from this node: the bytes that they go on with, and the tokens.
+    #[inline]
+    pub fn below(&self, node: NodeIndex) -> Option<(ByteSet, &[u32])> {
+        let node = &self.nodes[node as usize];
+        if node.below == NO_SET {
+            return None;
         }
-        None
+        let from = node.first_token as usize + node.tokens as usize;
+        Some((self.sets[node.below as usize], &self.tokens[from..node.end_token as usize]))
+    }
+
+    #[inline]
+    pub fn is_leaf(&self, node: NodeIndex) -> bool {
+        self.nodes[node as usize].children == 0
+    }
+
+    /// The children that a byte of the set leads to.
+    #[inline]
+    pub fn children(&self, node: NodeIndex, wanted: ByteSet) -> Children<'_> {
+        let node = &self.nodes[node as usize];
+        let first = node.first_child;
+        if node.set != NO_SET {
+            let set = self.sets[node.set as usize];
+            return Children { first, bytes: &[], set, wanted: wanted.and(set), at: 0 };
+        }
+        let bytes = &self.bytes[first as usize..first as usize + node.children as usize];
+        Children { first, bytes, set: ByteSet::NONE, wanted, at: 0 }
+    }
+
+    fn child(&self, node: NodeIndex, byte: u8) -> Option<NodeIndex> {
+        self.children(node, ByteSet::range(byte, byte)).next().map(|(_, child)| child)
     }
 
     /// The texts that `text` begins with, shortest first: their lengths and one token for each.
     pub fn prefixes<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = (usize, u32)> + 'a {
-        let mut at = None;
+        let mut at = 0;
         text.iter()
             .enumerate()
             .map_while(move |(i, &b)| {
-                at = Some(self.child(at, b)?);
-                Some((i + 1, self.tokens_at(&self.nodes[at?]).first().copied()))
+                at = self.child(at, b)?;
+                Some((i + 1, self.tokens_at(at).first().copied()))
             })
             .filter_map(|(len, token)| Some((len, token?)))
     }
 
     /// Whether some text is longer than `text` and begins with it.
     pub fn extends(&self, text: &[u8]) -> bool {
-        let mut at = None;
-        for &b in text {
-            match self.child(at, b) {
-                Some(i) => at = Some(i),
-                None => return false,
+        let end = text.iter().try_fold(0, |at, &b| self.child(at, b));
+        end.is_some_and(|node| !self.is_leaf(node))
+    }
+
+    pub fn memory(&self) -> usize {
+        self.nodes.len() * (size_of::<TrieNode>() + 1) + self.sets.len() * 32 + self.tokens.len() * 4
+    }
+}
+
+impl Default for Trie {
+    fn default() -> Trie {
+        Trie::new(Vec::new())
+    }
+}
+
+/// Children of a node with the bytes that lead to them.
+pub struct Children<'a> {
+    first: NodeIndex,
+    /// Of few children, the bytes.
+    bytes: &'a [u8],
+    /// Of many, the set of their bytes.
+    set: ByteSet,
+    /// Bytes to go on with.
+    wanted: ByteSet,
+    at: usize,
+}
+
+impl Iterator for Children<'_> {
+    type Item = (u8, NodeIndex);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u8, NodeIndex)> {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            self.at += 1;
+            if self.wanted.contains(byte) {
+                return Some((byte, self.first + self.at as u32 - 1));
             }
         }
-        at.is_some_and(|i| self.nodes[i].end as usize > i + 1)
+        if self.set.is_empty() {
+            return None;
+        }
+        let byte = self.wanted.take_first()?;
+        Some((byte, self.first + self.set.rank(byte)))
     }
 }

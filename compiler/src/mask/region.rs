@@ -1,0 +1,116 @@
+//! Residuals that most characters move between, all of them alive: patterns that may match anywhere in a string,
+//! identifiers that must not end in a hyphen. Where a token of such characters leads depends on the residual, but not
+//! that it leads somewhere.
+
+use rustc_hash::FxHashSet;
+
+use super::looping::{Lead, MIN_PLAIN, lead_bytes};
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::regular::{Arena, ByteSet, EMPTY, Id, Region};
+
+/// Larger regions are not looked for: finding one costs as much as a few walks.
+const MOST: usize = 256;
+
+/// Each number of a longer count would be a residual of its own.
+const MANY: u32 = 32;
+
+/// The region that a residual stands in, if it does in one. Remembered for all its residuals.
+pub(super) fn region(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<Region>> {
+    let x = arena.untag(x).map_or(x, |(untagged, _)| untagged);
+    if let Some(&known) = arena.regions.get(&x) {
+        return Ok(known);
+    }
+    let mut members = vec![x];
+    let found = explore(arena, &mut members, budget)?;
+    // where there was none from one residual, none is looked for from those that it leads to either
+    for member in members {
+        arena.regions.entry(member).or_insert(found);
+    }
+    Ok(found)
+}
+
+/// Adds the residuals reachable from the first of `members` by plain characters. What is plain is narrowed as residuals are met: a byte stays plain if
+/// every one of them accepts it and it leads none of them out.
+fn explore(arena: &mut Arena, members: &mut Vec<Id>, budget: &mut Budget) -> Result<Option<Region>> {
+    let ascii = ByteSet::range(0, 127);
+    let mut plain = arena.first(members[0], budget)?.and(ascii);
+    let mut leads: Vec<Lead> = lead_bytes().collect();
+    let mut first = ByteSet::NONE;
+    let mut met = FxHashSet::from_iter([members[0]]);
+    let mut at = 0;
+    while at < members.len() {
+        let x = members[at];
+        at += 1;
+        if members.len() > MOST || plain.len() < MIN_PLAIN || arena.nullable(x) || arena.counts_down(x, MANY) {
+            return Ok(None);
+        }
+        let here = arena.first(x, budget)?;
+        first = first.or(here);
+        plain = plain.and(here);
+        for (set, target) in arena.edges(x, budget)?.to_vec() {
+            if set.and(plain).is_empty() {
+                continue;
+            }
+            // a byte that leads to where few of the others can follow leads out, as a closing quote does
+            if arena.first(target, budget)?.and(plain).len() * 2 < plain.len() {
+                plain = plain.minus(set);
+            } else if met.insert(target) {
+                members.push(target);
+            }
+        }
+        let mut known: Vec<(Id, u8, ByteSet, bool)> = Vec::new(); // leads of one kind go the same way
+        let mut kept = Vec::with_capacity(leads.len());
+        for lead in leads {
+            let q = arena.next(x, lead.byte, budget)?;
+            let before = known.iter().find(|k| (k.0, k.1, k.2) == (q, lead.more, lead.second)).map(|k| k.3);
+            let all_alive = match before {
+                Some(all_alive) => all_alive,
+                None => {
+                    let mut ends = Vec::new();
+                    let all_alive = characters_end(arena, q, lead.more, lead.second, &mut ends, budget)?;
+                    if all_alive {
+                        members.extend(ends.into_iter().filter(|&end| met.insert(end)));
+                    }
+                    known.push((q, lead.more, lead.second, all_alive));
+                    all_alive
+                }
+            };
+            if all_alive {
+                kept.push(lead);
+            }
+        }
+        leads = kept;
+    }
+    // the borders of later residuals narrowed what earlier ones were entered by: that only makes the region larger
+    // than need be
+    leads.iter().for_each(|lead| plain.insert(lead.byte));
+    if !leads.is_empty() {
+        plain = plain.or(arena.alphabet().and(ByteSet::range(0x80, 0xBF)));
+    }
+    let changing = first.minus(plain);
+    Ok(Some(Region { plain, changing }))
+}
+
+/// Whether any `more` continuation bytes (the first of `set`) lead somewhere alive from `q`; collects where.
+fn characters_end(
+    arena: &mut Arena,
+    q: Id,
+    more: u8,
+    set: ByteSet,
+    ends: &mut Vec<Id>,
+    budget: &mut Budget,
+) -> Result<bool> {
+    let set = set.and(arena.alphabet());
+    if q == EMPTY || arena.first(q, budget)? != set {
+        return Ok(false);
+    }
+    for (_, next) in arena.edges(q, budget)?.to_vec() {
+        if more == 1 {
+            ends.push(next);
+        } else if !characters_end(arena, next, more - 1, ByteSet::range(0x80, 0xBF), ends, budget)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
