@@ -8,6 +8,10 @@ use smallvec::SmallVec;
 use super::arena::{Arena, EMPTY, EPS, Flags, Id, Kids, List, Node, TOP};
 use super::byteset::ByteSet;
 use crate::deep;
+use crate::ir::UNBOUNDED;
+
+/// Loops over fewer bytes seldom absorb anything.
+const WIDE: u32 = 32;
 
 impl Arena {
     pub fn alt2(&mut self, a: Id, b: Id) -> Id {
@@ -35,6 +39,7 @@ impl Arena {
         flat.dedup();
         self.merge_classes(&mut flat);
         self.merge_heads(&mut flat);
+        self.absorb(&mut flat);
         if flat.len() > 1
             && flat[0] == EPS
             && flat[1..].iter().any(|&i| self.ever_nullable(i) && !self.flag(i, Flags::TAGGED))
@@ -48,6 +53,81 @@ impl Arena {
                 let flags = self.union_flags(&flat);
                 self.intern(Node::Alt(Kids::NONE), &flat, flags)
             }
+        }
+    }
+
+    /// `c* t | w c* t` is `c* t` where `w` is made of `c`s. Without that, a search for one of several words would go on
+    /// for the others when one was found.
+    fn absorb(&mut self, flat: &mut List) {
+        let mut at = 0;
+        while at < flat.len() && flat.len() > 1 {
+            let whole = flat[at];
+            let (head, tail) = if let Node::Concat(h, t) = self.nodes[whole as usize] { (h, t) } else { (whole, EPS) };
+            if let Some((c, single)) = self.wide_loop(head) {
+                let end = |x: Id| x == whole || tail == EPS && x == EPS;
+                flat.retain(|x| *x == whole || !self.fades(*x, c, single, &end));
+                at = flat.iter().position(|&x| x == whole).expect("it is kept");
+            }
+            at += 1;
+        }
+    }
+
+    /// The same for what follows `c*`: `c* (t | w t)` is `c* t`.
+    fn absorb_after(&mut self, head: Id, tails: &mut List) {
+        let Some((c, single)) = self.wide_loop(head) else { return };
+        let mut flat: List = SmallVec::new();
+        for &t in tails.iter() {
+            match self.nodes[t as usize] {
+                Node::Alt(k) => flat.extend_from_slice(self.list(k)),
+                _ => flat.push(t),
+            }
+        }
+        *tails =
+            flat.iter().copied().filter(|&x| !self.fades(x, c, single, &|y| y != x && flat.contains(&y))).collect();
+    }
+
+    /// The body of a repetition of any number of mostly arbitrary characters, and those of them that are one byte.
+    fn wide_loop(&self, x: Id) -> Option<(Id, ByteSet)> {
+        let Node::Repeat(c, 0, UNBOUNDED) = self.nodes[x as usize] else { return None };
+        let single = self.single_bytes(c);
+        (single.len() >= WIDE && !self.open(c)).then_some((c, single))
+    }
+
+    /// Whether every text of `x` is made of `c`s up to one of the ends.
+    fn fades(&self, x: Id, c: Id, single: ByteSet, end: &dyn Fn(Id) -> bool) -> bool {
+        end(x)
+            || match self.nodes[x as usize] {
+                Node::Concat(head, tail) => {
+                    self.is_made_of(head, c, single) && deep(|| self.fades(tail, c, single, end))
+                }
+                Node::Alt(k) => self.list(k).iter().all(|&i| deep(|| self.fades(i, c, single, end))),
+                _ => end(EPS) && self.is_made_of(x, c, single),
+            }
+    }
+
+    /// Whether the texts of `x` are certainly in `c*`; `single`: the texts of `c` that are one byte.
+    fn is_made_of(&self, x: Id, c: Id, single: ByteSet) -> bool {
+        x == c
+            || match self.nodes[x as usize] {
+                Node::Eps => true,
+                Node::Class(s) => self.sets[s as usize].minus(single).is_empty(),
+                Node::Repeat(y, ..) => deep(|| self.is_made_of(y, c, single)),
+                Node::Alt(k) => {
+                    let whole_characters = if let Node::Alt(k) = self.nodes[c as usize] { self.list(k) } else { &[] };
+                    let fits = |i: &Id| whole_characters.contains(i) || deep(|| self.is_made_of(*i, c, single));
+                    self.list(k).iter().all(fits)
+                }
+                _ => false,
+            }
+    }
+
+    /// The texts of an expression that are one byte, as far as its form shows them.
+    fn single_bytes(&self, x: Id) -> ByteSet {
+        let class =
+            |i: Id| if let Node::Class(s) = self.nodes[i as usize] { self.sets[s as usize] } else { ByteSet::NONE };
+        match self.nodes[x as usize] {
+            Node::Alt(k) => self.list(k).iter().fold(ByteSet::NONE, |all, &i| all.or(class(i))),
+            _ => class(x),
         }
     }
 
@@ -123,7 +203,12 @@ impl Arena {
                 tails.push(group[at].2);
                 at += 1;
             }
-            let tail = if tails.len() == 1 { tails[0] } else { deep(|| self.alt(&tails)) };
+            let tail = if tails.len() == 1 {
+                tails[0]
+            } else {
+                self.absorb_after(head, &mut tails);
+                deep(|| self.alt(&tails))
+            };
             by_head.push((head, tail));
         }
         let mut ranges: SmallVec<[(Id, Id, u32, u32); 8]> = SmallVec::new();
