@@ -4,10 +4,11 @@ use rustc_hash::FxHashMap;
 
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::regular::{ByteSet, Region};
+use crate::regular::{ByteSet, EMPTY, Id, Region};
 use crate::stack::{CUT_OFF, DEAD, Head, Heads, Machine, Spot};
 use crate::vocabulary::{NodeIndex, Trie, Vocabulary, get_bit};
 
+use super::blanks::blank_bytes;
 use super::classes::ClassCache;
 use super::looping::{Looping, characters};
 use super::region::region;
@@ -67,7 +68,7 @@ impl MaskMaker<'_> {
             _ => None,
         };
         let counter = counter.filter(|c| self.vocab.holders_of_any(c.changing) <= MANY);
-        let counter = counter.and_then(|c| Some((self.classes.get(self.vocab, c.plain, c.changing), c.most?)));
+        let counter = counter.and_then(|c| Some((self.classes.class(self.vocab, c.plain, c.changing), c.most?)));
         let mut out = Vec::new();
         for &t in tokens {
             if let Some((class, most)) = &counter
@@ -88,6 +89,58 @@ impl MaskMaker<'_> {
     }
 
     fn head(&mut self, head: Head) -> Answer<Draft> {
+        // the mask of a union is the union of the masks
+        let mut all = Draft::default();
+        let mut others: Vec<Id> = Vec::new();
+        for rest in self.machine.arena.branches(head.rest) {
+            let Some((w, x)) = self.machine.arena.led_by(rest, blank_bytes()) else {
+                others.push(rest);
+                continue;
+            };
+            let after = Head { rest: x, ..head };
+            let nullable = self.machine.arena.nullable(x);
+            let after = if nullable {
+                let closure = self.machine.close(&[after], self.budget)?;
+                if closure.cut_off {
+                    return Ok(None);
+                }
+                closure.heads
+            } else {
+                Heads::from_slice(&[after])
+            };
+            let start = self.machine.spot_of_closure(&after, self.budget)?;
+            if self.machine.first(start, self.budget)?.and(blank_bytes()) != ByteSet::NONE {
+                others.push(rest); // whitespace may go on in what follows
+                continue;
+            }
+            let Some(mut part) = self.blanks_then(w, start)? else { return Ok(None) };
+            all.set.append(&mut part);
+            if !nullable {
+                others.push(x);
+            }
+        }
+        let rest = self.machine.arena.alt(&others);
+        if rest != EMPTY {
+            let Some(part) = self.unblank(Head { rest, ..head })? else { return Ok(None) };
+            all.add(part, self.vocab.words());
+        }
+        Ok(Some(all))
+    }
+
+    /// The tokens that begin with whitespace of `w`, and go on from `start` if at all.
+    fn blanks_then(&mut self, w: Id, start: Spot) -> Answer<Vec<u32>> {
+        let blanks = self.classes.blanks(self.vocab, &mut self.machine.arena, w, self.budget)?;
+        let mut found = Vec::new();
+        if self.walk(self.vocab.after_blanks(), start, &mut found)?.is_none() {
+            return Ok(None);
+        }
+        found.retain(|&t| blanks.stops[self.vocab.blank_run(t)]);
+        found.extend_from_slice(&blanks.only);
+        Ok(Some(found))
+    }
+
+    /// A head that does not begin with whitespace and something else.
+    fn unblank(&mut self, head: Head) -> Answer<Draft> {
         if self.machine.arena.first(head.rest, self.budget)?.len() >= BROAD {
             if let Some(looping) = Looping::of(self.machine, head, self.budget)?
                 && self.vocab.holders_of_any(looping.changing) <= MANY
@@ -112,7 +165,7 @@ impl MaskMaker<'_> {
 
     /// Plain tokens are allowed, whatever follows; of the others the ends are walked.
     fn looping(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
-        let class = self.classes.get(self.vocab, looping.plain, looping.changing);
+        let class = self.classes.class(self.vocab, looping.plain, looping.changing);
         let start = self.machine.table.kernel(Heads::from_slice(&[head]));
         let mut draft = Draft::default();
         let Some(most) = looping.most else {
@@ -134,7 +187,7 @@ impl MaskMaker<'_> {
 
     /// Plain tokens are allowed, wherever they lead; the others are walked.
     fn region(&mut self, head: Head, region: Region) -> Answer<Draft> {
-        let class = self.classes.get(self.vocab, region.plain, region.changing);
+        let class = self.classes.class(self.vocab, region.plain, region.changing);
         let start = self.machine.spot_of_closure(&Heads::from_slice(&[head]), self.budget)?;
         let mut draft = Draft { base: Some(class.plain.clone()), ..Draft::default() };
         Ok(self.walk(class.texts(self.vocab), start, &mut draft.set)?.map(|()| draft))

@@ -9,7 +9,10 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use crate::regular::ByteSet;
+use super::blanks::Blanks;
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::regular::{Arena, ByteSet, Id};
 use crate::vocabulary::{Trie, Vocabulary};
 
 /// The tokens of a vocabulary as a looping residual sees them.
@@ -57,15 +60,37 @@ impl TokenClass {
     }
 }
 
-/// Classes by (plain, changing) bytes, bounded by bytes; the least recently used go first.
+/// Classes and what else is known of a vocabulary, bounded by bytes; the least recently used go first.
 pub struct ClassCache {
     entries: Mutex<Entries>,
     limit: usize,
 }
 
+/// What is cached, by bytes that are plain and changing, or by the hash of an expression.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Key {
+    Class(ByteSet, ByteSet),
+    Blanks(u128),
+}
+
+#[derive(Clone)]
+enum Entry {
+    Class(Arc<TokenClass>),
+    Blanks(Arc<Blanks>),
+}
+
+impl Entry {
+    fn memory(&self) -> usize {
+        match self {
+            Entry::Class(class) => class.memory(),
+            Entry::Blanks(blanks) => blanks.memory(),
+        }
+    }
+}
+
 #[derive(Default)]
 struct Entries {
-    map: FxHashMap<(ByteSet, ByteSet), (Arc<TokenClass>, u64)>,
+    map: FxHashMap<Key, (Entry, u64)>,
     bytes: usize,
     clock: u64,
 }
@@ -75,41 +100,65 @@ impl ClassCache {
         ClassCache { entries: Mutex::default(), limit }
     }
 
-    pub(super) fn get(&self, vocab: &Vocabulary, plain: ByteSet, changing: ByteSet) -> Arc<TokenClass> {
-        let key = (plain, changing);
-        {
-            let mut entries = self.entries.lock();
-            entries.clock += 1;
-            let now = entries.clock;
-            if let Some((class, used)) = entries.map.get_mut(&key) {
-                *used = now;
-                return class.clone();
-            }
+    pub(super) fn class(&self, vocab: &Vocabulary, plain: ByteSet, changing: ByteSet) -> Arc<TokenClass> {
+        let key = Key::Class(plain, changing);
+        if let Some(Entry::Class(class)) = self.get(key) {
+            return class;
         }
         let class = Arc::new(TokenClass::new(vocab, plain, changing));
+        self.put(key, Entry::Class(class.clone()));
+        class
+    }
+
+    /// What the expression `w` of whitespace admits.
+    pub(super) fn blanks(
+        &self,
+        vocab: &Vocabulary,
+        arena: &mut Arena,
+        w: Id,
+        budget: &mut Budget,
+    ) -> Result<Arc<Blanks>> {
+        let key = Key::Blanks(arena.hash(w));
+        if let Some(Entry::Blanks(blanks)) = self.get(key) {
+            return Ok(blanks);
+        }
+        let blanks = Arc::new(Blanks::new(vocab, arena, w, budget)?);
+        self.put(key, Entry::Blanks(blanks.clone()));
+        Ok(blanks)
+    }
+
+    fn get(&self, key: Key) -> Option<Entry> {
+        let mut entries = self.entries.lock();
+        entries.clock += 1;
+        let now = entries.clock;
+        let (entry, used) = entries.map.get_mut(&key)?;
+        *used = now;
+        Some(entry.clone())
+    }
+
+    fn put(&self, key: Key, entry: Entry) {
         let mut entries = self.entries.lock();
         let now = entries.clock;
-        entries.bytes += class.memory();
-        if let Some((old, _)) = entries.map.insert(key, (class.clone(), now)) {
+        entries.bytes += entry.memory();
+        if let Some((old, _)) = entries.map.insert(key, (entry, now)) {
             entries.bytes -= old.memory();
         }
         if entries.bytes > self.limit {
             entries.evict(self.limit / 2);
         }
-        class
     }
 }
 
 impl Entries {
     fn evict(&mut self, down_to: usize) {
-        let mut ages: Vec<(u64, (ByteSet, ByteSet))> = self.map.iter().map(|(k, v)| (v.1, *k)).collect();
+        let mut ages: Vec<(u64, Key)> = self.map.iter().map(|(k, v)| (v.1, *k)).collect();
         ages.sort_unstable();
         for (_, key) in ages {
             if self.bytes <= down_to {
                 break;
             }
-            if let Some((class, _)) = self.map.remove(&key) {
-                self.bytes -= class.memory();
+            if let Some((entry, _)) = self.map.remove(&key) {
+                self.bytes -= entry.memory();
             }
         }
     }

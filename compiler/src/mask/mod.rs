@@ -4,6 +4,7 @@
 //! interiors) are a shared row of plain tokens and a walk over the few different ends of the others ([`classes`]);
 //! those that soon come to loop (any key but these) are such a mask, patched.
 
+mod blanks;
 mod build;
 mod classes;
 mod looping;

@@ -203,6 +203,14 @@ impl Arena {
         self.hashes[id as usize]
     }
 
+    /// The operands of a union, or the expression itself.
+    pub fn branches(&self, id: Id) -> Vec<Id> {
+        match self.nodes[id as usize] {
+            Node::Alt(k) => self.list(k).to_vec(),
+            _ => vec![id],
+        }
+    }
+
     pub fn expr(&self, id: Id) -> Expr<'_> {
         match self.nodes[id as usize] {
             Node::Accept(p) => Expr::Accept(p),

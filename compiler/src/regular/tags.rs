@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::ByteSet;
 use super::arena::{Arena, EPS, Flags, Id, List, Node};
 use crate::deep;
 use crate::ir::UNBOUNDED;
@@ -72,6 +73,23 @@ impl Arena {
             Node::Repeat(_, _, most) => most != UNBOUNDED && most > many,
             Node::Alt(k) | Node::And(k) => self.list(k).iter().any(|&i| deep(|| self.counts_down(i, many))),
             Node::Scope(x) | Node::Unit(x) => deep(|| self.counts_down(x, many)),
+            _ => false,
+        }
+    }
+
+    /// The part that an expression begins with, if that is nullable and of these bytes alone, and what follows it.
+    pub fn led_by(&self, id: Id, bytes: ByteSet) -> Option<(Id, Id)> {
+        let Node::Concat(head, tail) = self.nodes[id as usize] else { return None };
+        (self.nullable(head) && !self.open(head) && self.consists_of(head, bytes)).then_some((head, tail))
+    }
+
+    fn consists_of(&self, id: Id, bytes: ByteSet) -> bool {
+        match self.nodes[id as usize] {
+            Node::Eps => true,
+            Node::Class(s) => self.sets[s as usize].minus(bytes).is_empty(),
+            Node::Concat(a, b) => deep(|| self.consists_of(a, bytes)) && deep(|| self.consists_of(b, bytes)),
+            Node::Alt(k) => self.list(k).iter().all(|&i| deep(|| self.consists_of(i, bytes))),
+            Node::Repeat(x, ..) => deep(|| self.consists_of(x, bytes)),
             _ => false,
         }
     }

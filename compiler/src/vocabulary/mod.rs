@@ -1,11 +1,13 @@
 //! The vocabulary index: everything about a tokenizer's tokens that masks are computed from. Built once.
 
 mod bits;
+mod blanks;
 mod trie;
 
 use std::sync::OnceLock;
 
 pub use bits::{clear_bit, get_bit, or_into, set_bit};
+pub use blanks::{BLANK, BlankRun};
 pub use trie::{NodeIndex, Trie};
 
 use crate::regular::ByteSet;
@@ -36,6 +38,7 @@ pub struct Vocabulary {
     by_characters: OnceLock<Vec<(u16, u32)>>,
     /// Tokens of more than one byte, longest first.
     by_bytes: Vec<u32>,
+    blanks: blanks::Blanks,
 }
 
 impl Vocabulary {
@@ -61,6 +64,7 @@ impl Vocabulary {
             utf8_prefixes: OnceLock::new(),
             by_characters: OnceLock::new(),
             by_bytes: Vec::new(),
+            blanks: blanks::Blanks::new(std::iter::empty(), 0),
         };
         v.eos.sort_unstable();
         v.eos.dedup();
@@ -90,9 +94,11 @@ impl Vocabulary {
         }
         let mut by_bytes: Vec<u32> = items.iter().filter(|(text, _)| text.len() > 1).map(|i| i.1).collect();
         by_bytes.sort_by_key(|&t| std::cmp::Reverse(v.token(t).len()));
+        let blanks = blanks::Blanks::new(items.iter().copied(), size);
         let trie = Trie::new(items);
         v.by_bytes = by_bytes;
         v.trie = trie;
+        v.blanks = blanks;
         for b in 0..=255u8 {
             if !holders[b as usize].is_empty() && !alphabet.contains(b) {
                 v.inner.insert(b);
@@ -173,6 +179,22 @@ impl Vocabulary {
         &self.by_bytes[..n]
     }
 
+    /// The runs of whitespace that tokens begin with.
+    pub fn blank_runs(&self) -> &[BlankRun] {
+        &self.blanks.runs
+    }
+
+    /// The index of the run that a token begins with, if it does.
+    #[inline]
+    pub fn blank_run(&self, t: u32) -> usize {
+        self.blanks.run_of[t as usize] as usize
+    }
+
+    /// The tokens that begin with whitespace and go on, by what comes after it.
+    pub fn after_blanks(&self) -> &Trie {
+        &self.blanks.ends
+    }
+
     /// Clears the tokens of more than `most` characters (a cut one at the end counts).
     pub fn exclude_longer(&self, most: u32, row: &mut [u32]) {
         let list = self.by_characters();
@@ -195,6 +217,7 @@ impl Vocabulary {
         self.bytes.len()
             + self.spans.len() * 4
             + self.trie.memory()
+            + self.blanks.memory()
             + self.holders.iter().map(|l| l.len() * 4).sum::<usize>()
     }
 }
