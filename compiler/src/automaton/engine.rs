@@ -8,9 +8,9 @@ use super::states::{Anchor, ENDED, StateId, States};
 use crate::budget::{Budget, Limits};
 use crate::error::{Error, Result};
 use crate::ir::{Ir, UNBOUNDED};
-use crate::mask::{ClassCache, MaskMaker, Row};
+use crate::mask::{ClassCache, Draft, MaskMaker, Row};
 use crate::regular::{Arena, ByteSet, Counts};
-use crate::stack::{Heads, Machine};
+use crate::stack::{Head, Heads, Machine};
 use crate::vocabulary::{Vocabulary, get_bit};
 
 /// What is known of a footprint's mask.
@@ -29,6 +29,8 @@ pub(super) struct Engine {
     limits: Limits,
     /// Rows by footprint: the kernel with counts saturated and stacks cut off where the walk did not look.
     masks: FxHashMap<Heads, Known>,
+    /// Masks of single heads that those of others are patches of.
+    bases: FxHashMap<Head, Draft>,
     row_bytes: usize,
 }
 
@@ -64,6 +66,7 @@ impl Engine {
             classes,
             limits,
             masks: FxHashMap::default(),
+            bases: FxHashMap::default(),
             row_bytes: 0,
         })
     }
@@ -88,7 +91,7 @@ impl Engine {
     }
 
     fn memory(&self) -> usize {
-        self.machine.memory() + self.states.memory() + self.row_bytes + self.masks.len() * 96
+        self.machine.memory() + self.states.memory() + self.row_bytes + self.masks.len() * 96 + self.bases.len() * 2048
     }
 
     /// The kernel after the bytes; empty if they lead nowhere.
@@ -239,7 +242,13 @@ impl Engine {
     }
 
     fn maker(&mut self) -> MaskMaker<'_> {
-        MaskMaker { machine: &mut self.machine, vocab: &self.vocab, classes: &self.classes, budget: &mut self.budget }
+        MaskMaker {
+            machine: &mut self.machine,
+            vocab: &self.vocab,
+            classes: &self.classes,
+            bases: &mut self.bases,
+            budget: &mut self.budget,
+        }
     }
 
     fn keep(&mut self, row: Row) -> Arc<Row> {
@@ -292,6 +301,7 @@ impl Engine {
         self.machine.collect(&mut self.states.kernels());
         self.states.reindex();
         self.masks = FxHashMap::default();
+        self.bases = FxHashMap::default();
         self.row_bytes = 0;
         dropped
     }

@@ -33,6 +33,8 @@ pub struct MaskMaker<'a> {
     pub machine: &'a mut Machine,
     pub vocab: &'a Vocabulary,
     pub classes: &'a ClassCache,
+    /// Masks that others are patches of.
+    pub bases: &'a mut FxHashMap<Head, Draft>,
     pub budget: &'a mut Budget,
 }
 
@@ -226,7 +228,14 @@ impl MaskMaker<'_> {
     /// The mask of `head` as that of `base` patched where the two differ: both are walked in lockstep, and where they
     /// meet the rest is the same. `None`: they do not meet soon.
     fn difference(&mut self, head: Head, base: Head) -> Result<Option<Option<Draft>>> {
-        let Some(mut draft) = self.head(base)? else { return Ok(Some(None)) };
+        let mut draft = match self.bases.get(&base) {
+            Some(known) => known.clone(),
+            None => {
+                let Some(found) = self.head(base)? else { return Ok(Some(None)) };
+                self.bases.insert(base, found.clone());
+                found
+            }
+        };
         let mut visits = 0;
         let trie = &self.vocab.trie;
         let mut start = [DEAD; 2];

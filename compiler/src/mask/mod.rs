@@ -13,4 +13,4 @@ mod row;
 
 pub use build::MaskMaker;
 pub use classes::ClassCache;
-pub use row::Row;
+pub use row::{Draft, Row};

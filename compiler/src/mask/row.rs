@@ -8,8 +8,8 @@ use crate::vocabulary::{clear_bit, set_bit};
 const FEW: usize = 1024;
 
 /// A mask under construction: shared bits, some tokens taken from them, some added.
-#[derive(Default)]
-pub(super) struct Draft {
+#[derive(Clone, Default)]
+pub struct Draft {
     pub(super) base: Option<Arc<[u32]>>,
     pub(super) clear: Vec<u32>,
     pub(super) set: Vec<u32>,

@@ -22,7 +22,7 @@ pub const CUT_OFF: Spot = 1;
 const UNKNOWN: Spot = u32::MAX;
 
 /// Spots that fewer bytes lead on from list them.
-const MANY: u32 = 6;
+const MANY: u32 = 12;
 
 /// More kernels than this, and the table is emptied at the next walk.
 const FULL: usize = 8192;
@@ -38,31 +38,15 @@ struct Entry {
 /// Successors, as far as they were asked for.
 enum Next {
     /// Where few bytes lead on.
-    Few(SmallVec<[(u8, Spot); 6]>),
-    Many(Box<[Spot; 256]>),
-}
-
-impl Next {
-    #[inline]
-    fn get(&self, byte: u8) -> Spot {
-        match self {
-            Next::Few(list) => list.iter().find(|n| n.0 == byte).map_or(UNKNOWN, |n| n.1),
-            Next::Many(all) => all[byte as usize],
-        }
-    }
-
-    /// Notes where these bytes lead.
-    fn set(&mut self, bytes: ByteSet, spot: Spot) {
-        match self {
-            Next::Few(list) => list.extend(bytes.iter().map(|b| (b, spot))),
-            Next::Many(all) => bytes.iter().for_each(|b| all[b as usize] = spot),
-        }
-    }
+    Few(SmallVec<[(u8, Spot); 8]>),
+    /// A row of the table.
+    Many(u32),
 }
 
 #[derive(Default)]
 pub struct Table {
     entries: Vec<Entry>,
+    rows: Vec<[Spot; 256]>,
     ids: FxHashMap<Heads, Spot>,
     /// Closures that stand for themselves: kernels whose heads are all taken as they are.
     closed: FxHashMap<Heads, Spot>,
@@ -77,21 +61,16 @@ impl Table {
     }
 
     pub fn clear(&mut self) {
-        *self = Table::default();
+        *self = Table { rows: Vec::with_capacity(32), entries: Vec::with_capacity(64), ..Table::default() };
         for spot in [DEAD, CUT_OFF] {
             let first = if spot == CUT_OFF { ByteSet::ALL } else { ByteSet::NONE };
-            let entry = Entry {
-                kernel: Heads::new(),
-                closure: Some(Heads::new()),
-                first,
-                next: Next::Many(Box::new([spot; 256])),
-            };
-            self.entries.push(entry);
+            let next = self.add_row([spot; 256]);
+            self.entries.push(Entry { kernel: Heads::new(), closure: Some(Heads::new()), first, next });
         }
     }
 
     pub fn memory(&self) -> usize {
-        self.entries.len() * 400
+        self.entries.len() * 240 + self.rows.len() * 1024
     }
 
     fn add(&mut self, kernel: Heads) -> Spot {
@@ -115,7 +94,26 @@ impl Table {
 
     #[inline]
     fn known(&self, spot: Spot, byte: u8) -> Spot {
-        self.entries[spot as usize].next.get(byte)
+        match &self.entries[spot as usize].next {
+            Next::Few(list) => list.iter().find(|n| n.0 == byte).map_or(UNKNOWN, |n| n.1),
+            Next::Many(row) => self.rows[*row as usize][byte as usize],
+        }
+    }
+
+    /// Notes where these bytes lead from a spot.
+    fn set_next(&mut self, spot: Spot, bytes: ByteSet, next: Spot) {
+        match &mut self.entries[spot as usize].next {
+            Next::Few(list) => list.extend(bytes.iter().map(|b| (b, next))),
+            Next::Many(row) => {
+                let row = &mut self.rows[*row as usize];
+                bytes.iter().for_each(|b| row[b as usize] = next);
+            }
+        }
+    }
+
+    fn add_row(&mut self, row: [Spot; 256]) -> Next {
+        self.rows.push(row);
+        Next::Many(self.rows.len() as u32 - 1)
     }
 }
 
@@ -149,9 +147,9 @@ impl Machine {
         self.table.entries[spot as usize].kernel = kernel;
         let closure = closure?;
         if closure.cut_off {
+            let next = self.table.add_row([CUT_OFF; 256]);
             let entry = &mut self.table.entries[spot as usize];
-            (entry.closure, entry.first) = (Some(Heads::new()), ByteSet::ALL);
-            entry.next = Next::Many(Box::new([CUT_OFF; 256]));
+            (entry.closure, entry.first, entry.next) = (Some(Heads::new()), ByteSet::ALL, next);
             return Ok(ByteSet::ALL);
         }
         self.open(spot, closure.heads, budget)
@@ -166,9 +164,10 @@ impl Machine {
         let entry = &mut self.table.entries[spot as usize];
         (entry.closure, entry.first) = (Some(closure), first);
         if first.len() > MANY {
-            let mut next = Box::new([DEAD; 256]);
-            first.iter().for_each(|b| next[b as usize] = UNKNOWN);
-            entry.next = Next::Many(next);
+            let mut row = [DEAD; 256];
+            first.iter().for_each(|b| row[b as usize] = UNKNOWN);
+            let next = self.table.add_row(row);
+            self.table.entries[spot as usize].next = next;
         }
         Ok(first)
     }
@@ -215,7 +214,7 @@ impl Machine {
             _ => (ByteSet::range(byte, byte), self.step(closure, byte, budget)?),
         };
         let next = self.table.kernel(kernel);
-        self.table.entries[spot as usize].next.set(bytes, next);
+        self.table.set_next(spot, bytes, next);
         Ok(next)
     }
 }
