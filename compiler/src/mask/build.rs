@@ -248,24 +248,29 @@ impl MaskMaker<'_> {
             if visits > FAR {
                 return Ok(None);
             }
-            for (byte, child) in trie.children(node, first) {
+            let mut rest = trie.child_bytes(node).and(first);
+            while let Some(byte) = rest.first() {
                 self.budget.spend(1)?;
-                visits += 1;
-                let ours = self.machine.go(ours, byte, self.budget)?;
-                let theirs = self.machine.go(theirs, byte, self.budget)?;
+                let (our_bytes, ours) = self.machine.go_class(ours, byte, self.budget)?;
+                let (their_bytes, theirs) = self.machine.go_class(theirs, byte, self.budget)?;
                 if ours == CUT_OFF || theirs == CUT_OFF {
                     return Ok(Some(None));
                 }
+                let class = our_bytes.and(their_bytes).and(rest);
+                rest = rest.minus(class);
                 if ours == theirs {
                     continue;
                 }
-                match (ours, theirs) {
-                    (DEAD, _) => draft.clear.extend_from_slice(trie.tokens_at(child)),
-                    (_, DEAD) => draft.set.extend_from_slice(trie.tokens_at(child)),
-                    _ => {}
-                }
-                if !trie.is_leaf(child) {
-                    todo.push((child, [ours, theirs]));
+                for (_, child) in trie.children(node, class) {
+                    visits += 1;
+                    match (ours, theirs) {
+                        (DEAD, _) => draft.clear.extend_from_slice(trie.tokens_at(child)),
+                        (_, DEAD) => draft.set.extend_from_slice(trie.tokens_at(child)),
+                        _ => {}
+                    }
+                    if !trie.is_leaf(child) {
+                        todo.push((child, [ours, theirs]));
+                    }
                 }
             }
         }

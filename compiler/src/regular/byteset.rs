@@ -63,6 +63,12 @@ impl ByteSet {
         below + (self.0[word] & ((1 << (b & 63)) - 1)).count_ones()
     }
 
+    /// The lowest byte.
+    #[inline]
+    pub fn first(mut self) -> Option<u8> {
+        self.take_first()
+    }
+
     /// Removes the lowest byte.
     #[inline]
     pub fn take_first(&mut self) -> Option<u8> {

@@ -123,7 +123,7 @@ impl Arena {
             _ => {
                 let mut rest = state.first;
                 let mut edges = Parts::new();
-                while let Some(byte) = rest.clone().take_first() {
+                while let Some(byte) = rest.first() {
                     let edge = self.edge(id, byte, budget)?;
                     rest = rest.minus(edge.0);
                     edges.push(edge);

@@ -21,7 +21,9 @@ pub const CUT_OFF: Spot = 1;
 
 const UNKNOWN: Spot = u32::MAX;
 
-/// Spots that fewer bytes lead on from list them.
+const NO_ROW: u32 = u32::MAX;
+
+/// Spots that fewer bytes lead on from have no row.
 const MANY: u32 = 12;
 
 /// More kernels than this, and the table is emptied at the next walk.
@@ -32,15 +34,10 @@ struct Entry {
     /// What the kernel goes on with, and the bytes that lead on, once asked for.
     closure: Option<Heads>,
     first: ByteSet,
-    next: Next,
-}
-
-/// Successors, as far as they were asked for.
-enum Next {
-    /// Where few bytes lead on.
-    Few(SmallVec<[(u8, Spot); 8]>),
-    /// A row of the table.
-    Many(u32),
+    /// Successors, as far as they were asked for: bytes that lead to the same spot.
+    classes: SmallVec<[(ByteSet, Spot); 4]>,
+    /// The same by byte, a row of the table, where many bytes lead on.
+    row: u32,
 }
 
 #[derive(Default)]
@@ -64,8 +61,9 @@ impl Table {
         *self = Table { rows: Vec::with_capacity(32), entries: Vec::with_capacity(64), ..Table::default() };
         for spot in [DEAD, CUT_OFF] {
             let first = if spot == CUT_OFF { ByteSet::ALL } else { ByteSet::NONE };
-            let next = self.add_row([spot; 256]);
-            self.entries.push(Entry { kernel: Heads::new(), closure: Some(Heads::new()), first, next });
+            let (kernel, closure) = (Heads::new(), Some(Heads::new()));
+            let classes = SmallVec::from_slice(&[(ByteSet::ALL, spot)]);
+            self.entries.push(Entry { kernel, closure, first, classes, row: NO_ROW });
         }
     }
 
@@ -75,7 +73,7 @@ impl Table {
 
     fn add(&mut self, kernel: Heads) -> Spot {
         let first = ByteSet::NONE;
-        self.entries.push(Entry { kernel, closure: None, first, next: Next::Few(SmallVec::new()) });
+        self.entries.push(Entry { kernel, closure: None, first, classes: SmallVec::new(), row: NO_ROW });
         self.entries.len() as Spot - 1
     }
 
@@ -94,26 +92,21 @@ impl Table {
 
     #[inline]
     fn known(&self, spot: Spot, byte: u8) -> Spot {
-        match &self.entries[spot as usize].next {
-            Next::Few(list) => list.iter().find(|n| n.0 == byte).map_or(UNKNOWN, |n| n.1),
-            Next::Many(row) => self.rows[*row as usize][byte as usize],
+        let entry = &self.entries[spot as usize];
+        if entry.row != NO_ROW {
+            return self.rows[entry.row as usize][byte as usize];
         }
+        entry.classes.iter().find(|c| c.0.contains(byte)).map_or(UNKNOWN, |c| c.1)
     }
 
     /// Notes where these bytes lead from a spot.
     fn set_next(&mut self, spot: Spot, bytes: ByteSet, next: Spot) {
-        match &mut self.entries[spot as usize].next {
-            Next::Few(list) => list.extend(bytes.iter().map(|b| (b, next))),
-            Next::Many(row) => {
-                let row = &mut self.rows[*row as usize];
-                bytes.iter().for_each(|b| row[b as usize] = next);
-            }
+        let entry = &mut self.entries[spot as usize];
+        entry.classes.push((bytes, next));
+        if entry.row != NO_ROW {
+            let row = &mut self.rows[entry.row as usize];
+            bytes.iter().for_each(|b| row[b as usize] = next);
         }
-    }
-
-    fn add_row(&mut self, row: [Spot; 256]) -> Next {
-        self.rows.push(row);
-        Next::Many(self.rows.len() as u32 - 1)
     }
 }
 
@@ -147,9 +140,9 @@ impl Machine {
         self.table.entries[spot as usize].kernel = kernel;
         let closure = closure?;
         if closure.cut_off {
-            let next = self.table.add_row([CUT_OFF; 256]);
             let entry = &mut self.table.entries[spot as usize];
-            (entry.closure, entry.first, entry.next) = (Some(Heads::new()), ByteSet::ALL, next);
+            (entry.closure, entry.first) = (Some(Heads::new()), ByteSet::ALL);
+            entry.classes.push((ByteSet::ALL, CUT_OFF));
             return Ok(ByteSet::ALL);
         }
         self.open(spot, closure.heads, budget)
@@ -164,10 +157,10 @@ impl Machine {
         let entry = &mut self.table.entries[spot as usize];
         (entry.closure, entry.first) = (Some(closure), first);
         if first.len() > MANY {
+            entry.row = self.table.rows.len() as u32;
             let mut row = [DEAD; 256];
             first.iter().for_each(|b| row[b as usize] = UNKNOWN);
-            let next = self.table.add_row(row);
-            self.table.entries[spot as usize].next = next;
+            self.table.rows.push(row);
         }
         Ok(first)
     }
@@ -179,6 +172,17 @@ impl Machine {
             Some([head]) => Some(*head),
             _ => None,
         })
+    }
+
+    /// The spot after one byte, and bytes (this one among them) that lead to the same.
+    pub fn go_class(&mut self, spot: Spot, byte: u8, budget: &mut Budget) -> Result<(ByteSet, Spot)> {
+        let first = self.first(spot, budget)?;
+        if !first.contains(byte) {
+            return Ok((ByteSet::ALL.minus(first), DEAD));
+        }
+        self.go(spot, byte, budget)?;
+        let classes = &self.table.entries[spot as usize].classes;
+        Ok(*classes.iter().find(|c| c.0.contains(byte)).expect("it was just found"))
     }
 
     /// The spot after one byte.

@@ -160,6 +160,19 @@ impl Trie {
         Children { first, bytes, set: ByteSet::NONE, wanted, at: 0 }
     }
 
+    /// The bytes that lead to children of the node.
+    #[inline]
+    pub fn child_bytes(&self, node: NodeIndex) -> ByteSet {
+        let node = &self.nodes[node as usize];
+        if node.set != NO_SET {
+            return self.sets[node.set as usize];
+        }
+        let mut set = ByteSet::NONE;
+        let first = node.first_child as usize;
+        self.bytes[first..first + node.children as usize].iter().for_each(|&b| set.insert(b));
+        set
+    }
+
     fn child(&self, node: NodeIndex, byte: u8) -> Option<NodeIndex> {
         self.children(node, ByteSet::range(byte, byte)).next().map(|(_, child)| child)
     }
