@@ -66,7 +66,7 @@ impl MaskMaker<'_> {
         let start = self.machine.table.kernel(kernel.into());
         // a counter of characters: of the tokens made of these alone, it is known without a walk
         let counter = match kernel {
-            [head] => Looping::of(self.machine, *head, self.budget)?,
+            [head] => Looping::of(self.machine, self.classes, *head, self.budget)?,
             _ => None,
         };
         let counter = counter.filter(|c| self.vocab.holders_of_any(c.changing) <= MANY);
@@ -144,7 +144,7 @@ impl MaskMaker<'_> {
     /// A head that does not begin with whitespace and something else.
     fn unblank(&mut self, head: Head) -> Answer<Draft> {
         if self.machine.arena.first(head.rest, self.budget)?.len() >= BROAD {
-            if let Some(looping) = Looping::of(self.machine, head, self.budget)?
+            if let Some(looping) = Looping::of(self.machine, self.classes, head, self.budget)?
                 && self.vocab.holders_of_any(looping.changing) <= MANY
             {
                 return self.looping(head, &looping);
@@ -220,7 +220,7 @@ impl MaskMaker<'_> {
             return Ok(None);
         }
         let base = Head { rest, ..head };
-        let looping = Looping::of(self.machine, base, self.budget)?;
+        let looping = Looping::of(self.machine, self.classes, base, self.budget)?;
         let good = |l: &Looping| l.most.is_none() && self.vocab.holders_of_any(l.changing) <= MANY;
         Ok(looping.filter(good).map(|_| base))
     }

@@ -71,12 +71,14 @@ pub struct ClassCache {
 enum Key {
     Class(ByteSet, ByteSet),
     Blanks(u128),
+    SelfLoop(u128),
 }
 
 #[derive(Clone)]
 enum Entry {
     Class(Arc<TokenClass>),
     Blanks(Arc<Blanks>),
+    SelfLoop(Option<ByteSet>),
 }
 
 impl Entry {
@@ -84,6 +86,7 @@ impl Entry {
         match self {
             Entry::Class(class) => class.memory(),
             Entry::Blanks(blanks) => blanks.memory(),
+            Entry::SelfLoop(_) => 128,
         }
     }
 }
@@ -125,6 +128,18 @@ impl ClassCache {
         let blanks = Arc::new(Blanks::new(vocab, arena, w, budget)?);
         self.put(key, Entry::Blanks(blanks.clone()));
         Ok(blanks)
+    }
+
+    /// The bytes on which an expression loops, by its hash; the outer `None`: not known.
+    pub(super) fn self_loop(&self, hash: u128) -> Option<Option<ByteSet>> {
+        match self.get(Key::SelfLoop(hash)) {
+            Some(Entry::SelfLoop(found)) => Some(found),
+            _ => None,
+        }
+    }
+
+    pub(super) fn put_self_loop(&self, hash: u128, found: Option<ByteSet>) {
+        self.put(Key::SelfLoop(hash), Entry::SelfLoop(found));
     }
 
     fn get(&self, key: Key) -> Option<Entry> {

@@ -1,5 +1,6 @@
 //! Residuals that most characters lead back to, or only count down: string interiors, identifiers, `.{0,5}`.
 
+use super::classes::ClassCache;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::UNBOUNDED;
@@ -50,9 +51,14 @@ pub(super) fn characters(text: &[u8]) -> usize {
 
 impl Looping {
     /// `None` if the head is not of this kind. Its residual may be nullable: then what follows counts as changing.
-    pub(super) fn of(machine: &mut Machine, head: Head, budget: &mut Budget) -> Result<Option<Looping>> {
+    pub(super) fn of(
+        machine: &mut Machine,
+        classes: &ClassCache,
+        head: Head,
+        budget: &mut Budget,
+    ) -> Result<Option<Looping>> {
         let x = head.rest;
-        let (mut plain, rest, most) = match self_loop(&mut machine.arena, x, budget)? {
+        let (mut plain, rest, most) = match self_loop(&mut machine.arena, classes, x, budget)? {
             Some(plain) => (plain, None, None),
             None => {
                 let Some((body, most, rest)) = machine.arena.counted(x) else { return Ok(None) };
@@ -60,7 +66,7 @@ impl Looping {
                     return Ok(None);
                 }
                 let star = machine.arena.repeat(body, 0, UNBOUNDED);
-                let Some(plain) = self_loop(&mut machine.arena, star, budget)? else { return Ok(None) };
+                let Some(plain) = self_loop(&mut machine.arena, classes, star, budget)? else { return Ok(None) };
                 (plain, Some(Head { rest, ..head }), Some(most))
             }
         };
@@ -89,13 +95,21 @@ impl Looping {
 }
 
 /// The bytes of the characters that lead from `x` back to `x`, if many ASCII characters do. Remembered by what `x`
-/// is but for its tag: strings are met at many positions.
-fn self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
+/// is but for its tag: strings are met at many positions, and in many grammars.
+fn self_loop(arena: &mut Arena, classes: &ClassCache, x: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
     let x = arena.untag(x).map_or(x, |(untagged, _)| untagged);
     if let Some(&known) = arena.loops.get(&x) {
         return Ok(known);
     }
-    let found = find_self_loop(arena, x, budget)?;
+    let hash = arena.hash(x);
+    let found = match classes.self_loop(hash) {
+        Some(known) => known,
+        None => {
+            let found = find_self_loop(arena, x, budget)?;
+            classes.put_self_loop(hash, found);
+            found
+        }
+    };
     arena.loops.insert(x, found);
     Ok(found)
 }

@@ -72,15 +72,28 @@ impl ByteSet {
     /// Removes the lowest byte.
     #[inline]
     pub fn take_first(&mut self) -> Option<u8> {
-        let i = self.0.iter().position(|&w| w != 0)?;
-        let bit = self.0[i].trailing_zeros();
-        self.0[i] &= self.0[i] - 1;
-        Some((i as u32 * 64 + bit) as u8)
+        for (i, word) in self.0.iter_mut().enumerate() {
+            if *word != 0 {
+                let bit = word.trailing_zeros();
+                *word &= *word - 1;
+                return Some((i as u32 * 64 + bit) as u8);
+            }
+        }
+        None
     }
 
     /// The bytes of the set, ascending.
+    #[inline]
     pub fn iter(self) -> impl Iterator<Item = u8> {
-        let mut rest = self;
-        std::iter::from_fn(move || rest.take_first())
+        self.0.into_iter().enumerate().flat_map(|(i, word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                (rest != 0).then(|| {
+                    let bit = rest.trailing_zeros();
+                    rest &= rest - 1;
+                    (i as u32 * 64 + bit) as u8
+                })
+            })
+        })
     }
 }
