@@ -139,11 +139,12 @@ impl Arena {
     /// `alphabet`: the bytes that may occur; `inner`: those that would, were they tokens on their own; `cap`: a number of bytes that no token exceeds.
     pub fn new(alphabet: ByteSet, inner: ByteSet, cap: u32, keys: (u128, u128)) -> Arena {
         let mut arena = Arena {
-            nodes: Vec::new(),
-            flags: Vec::new(),
-            hashes: Vec::new(),
-            kids: Vec::new(),
-            table: HashTable::new(),
+            // most grammars need about so many
+            nodes: Vec::with_capacity(1024),
+            flags: Vec::with_capacity(1024),
+            hashes: Vec::with_capacity(1024),
+            kids: Vec::with_capacity(512),
+            table: HashTable::with_capacity(1024),
             sets: Vec::new(),
             set_ids: FxHashMap::default(),
             alphabet,
