@@ -93,9 +93,10 @@ impl Trie {
         for i in (0..self.nodes.len()).rev() {
             let node = self.nodes[i];
             let mut all = ByteSet::NONE;
-            for child in node.first_child as usize..node.first_child as usize + node.children as usize {
-                all = all.or(below[child]);
-                all.insert(self.bytes[child]);
+            let children = node.first_child as usize..node.first_child as usize + node.children as usize;
+            for (bytes, &byte) in below[children.clone()].iter().zip(&self.bytes[children]) {
+                all = all.or(*bytes);
+                all.insert(byte);
             }
             below[i] = all;
             if node.end_token - node.first_token >= BULK {
