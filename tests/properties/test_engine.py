@@ -58,7 +58,11 @@ def compiled(drawn: Drawn, vocabulary: _compiler.VocabularyIndex) -> _compiler.C
 
 def accepts(constraint: _compiler.Constraint, text: bytes) -> bool:
     matcher = constraint.matcher()
-    return matcher.accept_tokens(list(text)) == len(text) and matcher.is_accepting
+    try:
+        return matcher.accept_tokens(list(text)) == len(text) and matcher.is_accepting
+    except LimitExceeded:  # assertions in a loop may watch each other: see "known to be missing" in docs/design.md
+        assume(False)
+        raise
 
 
 def allowed(matcher: _compiler.Matcher, size: int) -> set[int]:
