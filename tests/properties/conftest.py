@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-COMPARED: list[int] = []
-"""Mask bits compared with acceptance, a number per mask."""
+from tests.properties.compared import COMPARED
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

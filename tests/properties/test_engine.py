@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from grammarspec import _compiler
 from grammarspec.errors import LimitExceeded, Unsatisfiable
 from tests.oracles.membership import recogniser
-from tests.properties.conftest import COMPARED
+from tests.properties.compared import COMPARED
 from tests.properties.strategies import (
     LETTERS,
     Drawn,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import grammarspec as gs
-from tests.properties.conftest import COMPARED
+from tests.properties.compared import COMPARED
 from tests.properties.test_engine import examples
 
 TOKENS: list[bytes | None] = [bytes([b]) for b in b"abc01"]
