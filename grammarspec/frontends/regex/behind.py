@@ -7,9 +7,9 @@ is moved out: at the end of a lookbehind it stands at the very position of the l
 from __future__ import annotations
 
 from grammarspec.frontends.regex.facts import FactTable
-from grammarspec.frontends.regex.tree import EMPTY, Alternation, End, Look, Node, Repeat, Sequence
+from grammarspec.frontends.regex.tree import EMPTY, Alternation, End, Look, Node, Repeat, Rest, Sequence
 
-__all__ = ["lookbehind"]
+__all__ = ["lookbehind", "looks_ahead"]
 
 
 def lookbehind(body: Node, negative: bool) -> Node | None:
@@ -17,7 +17,7 @@ def lookbehind(body: Node, negative: bool) -> Node | None:
 
     ``None``: the body has one somewhere but at its end.
     """
-    if not _looks_ahead(body):
+    if not looks_ahead(body):
         return Look(body, False, negative)
     apart = _apart(body, FactTable())
     if apart is None or not negative:
@@ -25,12 +25,13 @@ def lookbehind(body: Node, negative: bool) -> Node | None:
     return Look(apart, True, True)  # the opposite of what holds without any text
 
 
-def _looks_ahead(node: Node) -> bool:
+def looks_ahead(node: Node) -> bool:
+    """Whether the node holds an assertion about what follows, outside lookbehinds."""
     todo = [node]
     while todo:
         node = todo.pop()
         match node:
-            case End() | Look(ahead=True):
+            case End() | Look(ahead=True) | Rest(ahead=True):
                 return True
             case Sequence(parts) if node.asserts:
                 todo += parts
@@ -43,7 +44,7 @@ def _looks_ahead(node: Node) -> bool:
 
 def _apart(node: Node, table: FactTable) -> Node | None:
     """Zero-width: a text of the node ends here."""
-    if not _looks_ahead(node):
+    if not looks_ahead(node):
         return Look(node, False, False)
     match node:
         case Alternation(branches):
@@ -57,7 +58,7 @@ def _apart(node: Node, table: FactTable) -> Node | None:
             while end and table.of(parts[end - 1]).zero_width:
                 end -= 1
             before, after = parts[:end], parts[end:]
-            if not any(map(_looks_ahead, before)):
+            if not any(map(looks_ahead, before)):
                 return Sequence((Look(Sequence(before), False, False), *after)) if before else node
             if not after and isinstance(parts[-1], Alternation):
                 return _any([_apart(Sequence((*parts[:-1], branch)), table) for branch in parts[-1].branches])

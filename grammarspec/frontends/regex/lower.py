@@ -8,6 +8,7 @@ from itertools import accumulate
 from operator import and_
 
 from grammarspec.builder import GrammarBuilder
+from grammarspec.frontends.regex.behind import looks_ahead
 from grammarspec.frontends.regex.charsets import ALL, Ranges, single, union
 from grammarspec.frontends.regex.facts import BORDER, FactTable
 from grammarspec.frontends.regex.simplify import pad_left, pad_right, simplify
@@ -173,8 +174,10 @@ class _Lowering:
         cut = next((k for k, part in enumerate(parts) if final and isinstance(part, Rest) and part.ahead), len(parts))
 
         head: list[int] = []
-        for part, at_start, at_end in placed[:cut]:
-            if first and isinstance(part, Rest) and not part.ahead:
+        for k, (part, at_start, at_end) in enumerate(placed[:cut]):
+            # an intersection ends here, and what looks ahead inside it would see no further
+            closed = not any(map(looks_ahead, parts[:k]))
+            if first and closed and isinstance(part, Rest) and not part.ahead:
                 head = [builder.both(self.restriction(part, at_start, at_end), builder.seq(*head))]
             else:
                 head.append(self.node(part, at_start, at_end))
