@@ -86,3 +86,31 @@ fn forced_text_stops_where_a_choice_begins() {
     assert_eq!(c.forced_bytes(c.start().id, 100).unwrap(), b"hello ");
     assert_eq!(c.forced_bytes(c.start().id, 3).unwrap(), b"hel");
 }
+
+#[test]
+fn a_mask_that_hit_a_limit_is_right_when_asked_for_again() {
+    // whitespace, then what only its own look-up makes known
+    let mut b = Builder::default();
+    let (blank, word) = (b.bytes(32, 32), b.bytes(97, 122));
+    let (blanks, words) = (b.repeat(blank, 0, None), b.repeat(word, 1, None));
+    let (blanks, words) = (b.terminal(blanks), b.terminal(words));
+    let start = b.seq(&[blanks, words]);
+    let c = b.constraint(start).unwrap();
+    let whole = allowed(&c, c.start().id);
+    let mut failed = 0;
+    for max_steps in 1..400 {
+        let Ok(c) = compile(b.ir(start).unwrap(), Limits { max_steps, ..Limits::default() }) else {
+            continue;
+        };
+        let start = c.start();
+        // each call has a budget of its own, and goes on from what the last one found
+        for _ in 0..50 {
+            if c.row(start.id).is_ok() {
+                assert_eq!(allowed(&c, start.id), whole, "{max_steps}");
+                break;
+            }
+            failed += 1;
+        }
+    }
+    assert!(failed > 0);
+}

@@ -176,7 +176,8 @@ impl Arena {
 
     /// Bytes that this arena holds, roughly.
     pub fn memory(&self) -> usize {
-        self.nodes.len() * 48 + self.kids.len() * 4 + self.dfa.memory() + self.derived.len() * 240
+        let remembered = self.slacks.len() + self.saturated.len() + self.loops.len() + self.regions.len();
+        self.nodes.len() * 48 + self.kids.len() * 4 + self.dfa.memory() + self.derived.len() * 240 + remembered * 40
     }
 
     #[inline]

@@ -120,8 +120,8 @@ impl Machine {
             return Ok(s);
         }
         let s = self.table.add(Heads::new());
+        self.open(s, heads.clone(), budget)?; // known only once it is whole: the budget may end here
         self.table.closed.insert(heads.clone(), s);
-        self.open(s, heads.clone(), budget)?;
         Ok(s)
     }
 

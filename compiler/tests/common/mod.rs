@@ -93,11 +93,11 @@ impl Builder {
 }
 
 /// The 256 bytes, a few longer tokens, EOS.
-pub const EOS: u32 = 260;
+pub const EOS: u32 = 261;
 
 pub fn index() -> Index {
     let mut tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|b| Some(vec![b])).collect();
-    tokens.extend([b"ab".to_vec(), b"((".to_vec(), b"aaaa".to_vec(), b"+a".to_vec()].map(Some));
+    tokens.extend([b"ab".to_vec(), b"((".to_vec(), b"aaaa".to_vec(), b"+a".to_vec(), b" a".to_vec()].map(Some));
     tokens.push(None);
     let size = tokens.len();
     Index::new(Vocabulary::new(tokens.iter().map(|t| t.as_deref()), vec![EOS], size))
