@@ -9,8 +9,8 @@ use crate::budget::{Budget, Limits};
 use crate::error::{Error, Result};
 use crate::ir::{Ir, UNBOUNDED};
 use crate::mask::{ClassCache, Draft, MaskMaker, Row};
-use crate::regular::{Arena, ByteSet, Counts};
-use crate::stack::{Head, Heads, Machine};
+use crate::regular::{Arena, Counts};
+use crate::stack::{DEAD, Head, Heads, Machine, Spot};
 use crate::vocabulary::{Vocabulary, get_bit};
 
 /// What is known of a footprint's mask.
@@ -94,19 +94,22 @@ impl Engine {
         self.machine.memory() + self.states.memory() + self.row_bytes + self.masks.len() * 96 + self.bases.len() * 2048
     }
 
-    /// The kernel after the bytes; empty if they lead nowhere.
-    fn advance(&mut self, kernel: &Heads, text: &[u8]) -> Result<Heads> {
-        let mut heads = kernel.clone();
+    /// The spot after the bytes; `DEAD` if they lead nowhere.
+    fn advance(&mut self, mut spot: Spot, text: &[u8]) -> Result<Spot> {
         for &b in text {
-            if heads.iter().any(|h| self.machine.arena.nullable(h.rest)) {
-                heads = self.machine.close(&heads, &mut self.budget)?.heads;
-            }
-            heads = self.machine.step(&heads, b, &mut self.budget)?;
-            if heads.is_empty() {
+            spot = self.machine.go(spot, b, &mut self.budget)?;
+            if spot == DEAD {
                 break;
             }
         }
-        Ok(heads)
+        Ok(spot)
+    }
+
+    /// The spot of a state.
+    fn spot(&mut self, id: StateId) -> Result<Spot> {
+        self.machine.table.refresh();
+        let kernel = &self.states.get(id)?.kernel;
+        self.machine.spot(kernel, &mut self.budget)
     }
 
     pub(super) fn step(&mut self, id: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
@@ -116,36 +119,36 @@ impl Engine {
         }
         let vocab = self.vocab.clone();
         let text = vocab.token(token);
-        let kernel = self.states.get(id)?.kernel.clone();
+        let start = self.spot(id)?;
         if text.is_empty() {
             return Ok(None);
         }
-        let after = self.advance(&kernel, text)?;
-        if after.is_empty() { Ok(None) } else { self.intern(after).map(Some) }
+        let after = self.advance(start, text)?;
+        if after == DEAD {
+            return Ok(None);
+        }
+        let kernel = self.machine.kernel_of(after);
+        self.intern(kernel).map(Some)
     }
 
     pub(super) fn validate(&mut self, id: StateId, tokens: &[u32]) -> Result<usize> {
         self.budget.refill();
         let vocab = self.vocab.clone();
-        let mut kernel = self.states.get(id)?.kernel.clone();
+        let mut spot = self.spot(id)?;
         let mut ended = id == ENDED;
         for (i, &t) in tokens.iter().enumerate() {
+            let text = vocab.token(t);
             if ended {
                 return Ok(i);
-            }
-            if vocab.is_eos(t) {
-                if !self.machine.close(&kernel, &mut self.budget)?.accepting {
+            } else if vocab.is_eos(t) {
+                ended = self.machine.accepts(spot, &mut self.budget)?;
+                if !ended {
                     return Ok(i);
                 }
-                ended = true;
                 continue;
             }
-            let text = vocab.token(t);
-            if text.is_empty() {
-                return Ok(i);
-            }
-            kernel = self.advance(&kernel, text)?;
-            if kernel.is_empty() {
+            spot = if text.is_empty() { DEAD } else { self.advance(spot, text)? };
+            if spot == DEAD {
                 return Ok(i);
             }
         }
@@ -261,36 +264,23 @@ impl Engine {
         Arc::new(row)
     }
 
-    /// The only byte that can come next, if there is one and the text cannot end here.
-    fn forced_byte(&mut self, kernel: &Heads) -> Result<Option<(u8, Heads)>> {
-        let closure = self.machine.close(kernel, &mut self.budget)?;
-        if closure.accepting {
-            return Ok(None);
-        }
-        let mut first = ByteSet::NONE;
-        for h in &closure.heads {
-            first = first.or(self.machine.arena.first(h.rest, &mut self.budget)?);
-        }
-        if first.len() != 1 {
-            return Ok(None);
-        }
-        let byte = first.iter().next().expect("one byte");
-        Ok(Some((byte, self.machine.step(&closure.heads, byte, &mut self.budget)?)))
-    }
-
     pub(super) fn forced_bytes(&mut self, id: StateId, most: usize) -> Result<Vec<u8>> {
         self.budget.refill();
-        let mut kernel = self.states.get(id)?.kernel.clone();
+        let mut spot = self.spot(id)?;
         let mut text = Vec::new();
-        if id == ENDED {
-            return Ok(text);
-        }
         while text.len() < most {
-            let Some((byte, next)) = self.forced_byte(&kernel)? else {
+            if self.machine.table.is_full() {
+                let kernel = self.machine.kernel_of(spot);
+                self.machine.table.clear();
+                spot = self.machine.spot(&kernel, &mut self.budget)?;
+            }
+            let first = self.machine.first(spot, &mut self.budget)?;
+            if first.len() != 1 || self.machine.accepts(spot, &mut self.budget)? {
                 break;
-            };
+            }
+            let byte = first.iter().next().expect("one byte");
             text.push(byte);
-            kernel = next;
+            spot = self.machine.go(spot, byte, &mut self.budget)?;
         }
         Ok(text)
     }

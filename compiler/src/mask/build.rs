@@ -1,16 +1,18 @@
 //! The mask of a configuration.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::regular::{ByteSet, EMPTY, Id, Region};
+use crate::regular::{Arena, ByteSet, EMPTY, Form, Id, Region};
 use crate::stack::{CUT_OFF, DEAD, Head, Heads, Machine, Spot};
 use crate::vocabulary::{NodeIndex, Trie, Vocabulary, get_bit};
 
 use super::blanks::blank_bytes;
-use super::classes::ClassCache;
-use super::looping::{Looping, characters};
+use super::classes::{ClassCache, TokenClass};
+use super::looping::{Looping, characters, spot_loop};
 use super::region::region;
 use super::row::{Draft, Row};
 
@@ -66,7 +68,7 @@ impl MaskMaker<'_> {
     /// Those of `tokens` that `kernel` does not allow, given that it does without its counts.
     pub fn refused(&mut self, kernel: &[Head], tokens: &[u32]) -> Answer<Vec<u32>> {
         self.machine.table.refresh();
-        let start = self.machine.table.kernel(kernel.into());
+        let start = self.machine.spot(kernel, self.budget)?;
         // a counter of characters: of the tokens made of these alone, it is known without a walk
         let counter = match kernel {
             [head] => Looping::of(self.machine, self.classes, *head, self.budget)?,
@@ -152,26 +154,33 @@ impl MaskMaker<'_> {
             {
                 return self.looping(head, &looping);
             }
-            if let Some(base) = self.base(head)?
-                && let Some(answer) = self.difference(head, base)?
+            if let Some((base, class)) = self.exclusion(head)?
+                && let Some(answer) = self.difference(head, base, class.texts(self.vocab))?
             {
                 return Ok(answer);
             }
-            if let Some(region) = region(&mut self.machine.arena, head.rest, self.budget)?
-                && self.vocab.holders_of_any(region.changing) <= MANY
-            {
-                return self.region(head, region);
+            if self.stays_broad(head)? {
+                if let Some(region) = region(&mut self.machine.arena, head.rest, self.budget)?
+                    && self.vocab.holders_of_any(region.changing) <= MANY
+                {
+                    return self.region(head, region);
+                }
+                if let Some(base) = self.base(head)?
+                    && let Some(answer) = self.difference(head, base, &self.vocab.trie)?
+                {
+                    return Ok(answer);
+                }
             }
         }
         let mut draft = Draft::default();
-        let start = self.machine.spot_of_closure(&Heads::from_slice(&[head]), self.budget)?;
+        let start = self.machine.spot_of_closure(&[head], self.budget)?;
         Ok(self.walk(&self.vocab.trie, start, &mut draft.set)?.map(|()| draft))
     }
 
     /// Plain tokens are allowed, whatever follows; of the others the ends are walked.
     fn looping(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
         let class = self.classes.class(self.vocab, looping.plain, looping.changing);
-        let start = self.machine.table.kernel(Heads::from_slice(&[head]));
+        let start = self.machine.spot(&[head], self.budget)?;
         let mut draft = Draft::default();
         let Some(most) = looping.most else {
             draft.base = Some(class.plain.clone());
@@ -193,7 +202,7 @@ impl MaskMaker<'_> {
     /// Plain tokens are allowed, wherever they lead; the others are walked.
     fn region(&mut self, head: Head, region: Region) -> Answer<Draft> {
         let class = self.classes.class(self.vocab, region.plain, region.changing);
-        let start = self.machine.spot_of_closure(&Heads::from_slice(&[head]), self.budget)?;
+        let start = self.machine.spot_of_closure(&[head], self.budget)?;
         let mut draft = Draft { base: Some(class.plain.clone()), ..Draft::default() };
         Ok(self.walk(class.texts(self.vocab), start, &mut draft.set)?.map(|()| draft))
     }
@@ -210,6 +219,47 @@ impl MaskMaker<'_> {
             }
         }
         Ok(spot)
+    }
+
+    /// If a head is "any but these, or these" (any key but the declared ones, or one of those): its loop, and the class
+    /// of the tokens on which the two may differ.
+    fn exclusion(&mut self, head: Head) -> Result<Option<(Head, Arc<TokenClass>)>> {
+        let branches = self.machine.arena.branches(head.rest);
+        let arena = &mut self.machine.arena;
+        let all_but = |arena: &Arena, x: Id| match arena.form(x) {
+            Form::Then(part, tail) => arena.but_for_few(part).map(|all| (all, tail)),
+            _ => None,
+        };
+        let Some((i, all, tail)) =
+            (0..branches.len()).find_map(|i| all_but(arena, branches[i]).map(|(all, tail)| (i, all, tail)))
+        else {
+            return Ok(None);
+        };
+        let rest = arena.concat(all, tail);
+        let base = Head { rest, ..head };
+        let Some(looping) = Looping::of(self.machine, self.classes, base, self.budget)? else { return Ok(None) };
+        let plain = looping.plain.and(ByteSet::range(0, 127));
+        let arena = &self.machine.arena;
+        let led = |x: Id| arena.runs_into(x, plain, looping.changing);
+        if arena.nullable(rest)
+            || looping.most.is_some()
+            || self.vocab.holders_of_any(looping.changing) > MANY
+            || !branches.iter().enumerate().all(|(k, &x)| k == i || led(x))
+        {
+            return Ok(None);
+        }
+        Ok(Some((base, self.classes.class(self.vocab, looping.plain, looping.changing))))
+    }
+
+    /// Whether, after the first byte, many others may follow; not so where keys begin of which each is known.
+    fn stays_broad(&mut self, head: Head) -> Result<bool> {
+        for probe in PROBES {
+            let (_, rest) = self.machine.arena.edge(head.rest, probe, self.budget)?;
+            if rest != EMPTY && self.machine.arena.first(rest, self.budget)?.len() >= BROAD {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The head that most printable bytes lead to, where it loops: "any key but these" is "any key" after the first
@@ -235,7 +285,7 @@ impl MaskMaker<'_> {
 
     /// The mask of `head` as that of `base` patched where the two differ: both are walked in lockstep, and where they
     /// meet the rest is the same. `None`: they do not meet soon.
-    fn difference(&mut self, head: Head, base: Head) -> Result<Option<Option<Draft>>> {
+    fn difference(&mut self, head: Head, base: Head, trie: &Trie) -> Result<Option<Option<Draft>>> {
         let mut draft = match self.bases.get(&base) {
             Some(known) => known.clone(),
             None => {
@@ -245,10 +295,9 @@ impl MaskMaker<'_> {
             }
         };
         let mut visits = 0;
-        let trie = &self.vocab.trie;
         let mut start = [DEAD; 2];
         for (spot, head) in start.iter_mut().zip([head, base]) {
-            *spot = self.machine.spot_of_closure(&Heads::from_slice(&[head]), self.budget)?;
+            *spot = self.machine.spot_of_closure(&[head], self.budget)?;
         }
         let mut todo: Vec<(NodeIndex, [Spot; 2])> = vec![(0, start)];
         while let Some((node, [ours, theirs])) = todo.pop() {
@@ -293,13 +342,29 @@ impl MaskMaker<'_> {
         let mut plain: FxHashMap<Spot, ByteSet> = FxHashMap::default();
         let mut visits = 0;
         while let Some((node, spot)) = todo.pop() {
-            if visits > LONG
-                && let Some((bytes, tokens)) = trie.below(node)
+            if let Some((bytes, tokens)) = trie.below(node)
                 && tokens.len() >= BULK
-                && bytes.minus(self.plain(spot, &mut plain)?).is_empty()
             {
-                out.extend_from_slice(tokens);
-                continue;
+                if let Some((plain, changing)) = spot_loop(self.machine, self.classes, spot, self.budget)? {
+                    if bytes.minus(plain.and(ByteSet::range(0, 127))).is_empty() {
+                        out.extend_from_slice(tokens);
+                        continue;
+                    }
+                    if let Some(name) = trie.name
+                        && tokens.len() <= MANY
+                    {
+                        let class = self.classes.branch((name, trie), node, plain, changing);
+                        out.extend_from_slice(&class.plain);
+                        if self.walk(&class.ends, spot, out)?.is_none() {
+                            return Ok(None);
+                        }
+                        continue;
+                    }
+                }
+                if visits > LONG && bytes.minus(self.plain(spot, &mut plain)?).is_empty() {
+                    out.extend_from_slice(tokens);
+                    continue;
+                }
             }
             let first = self.machine.first(spot, self.budget)?;
             let from = todo.len();

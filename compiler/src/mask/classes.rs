@@ -13,7 +13,7 @@ use super::blanks::Blanks;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::regular::{Arena, ByteSet, Id};
-use crate::vocabulary::{Trie, Vocabulary};
+use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary};
 
 /// The tokens of a vocabulary as a looping residual sees them.
 pub(super) struct TokenClass {
@@ -60,6 +60,36 @@ impl TokenClass {
     }
 }
 
+/// The tokens of a branch of a trie, as a residual sees them that loops and is met at the branch.
+pub(super) struct BranchClass {
+    /// Well-formed (but for a cut last character) and of plain bytes alone, from the branch on.
+    pub(super) plain: Vec<u32>,
+    /// The others, from their first byte that is not plain (and is a changing one) on.
+    pub(super) ends: Trie,
+}
+
+impl BranchClass {
+    fn new(trie: &Trie, node: NodeIndex, plain: ByteSet, changing: ByteSet) -> BranchClass {
+        let mut alone = Vec::new();
+        let mut ends: Vec<(Vec<u8>, u32)> = Vec::new();
+        trie.texts_below(node, &mut |text, token| {
+            let (run, end) = text.split_at(text.iter().take_while(|b| plain.contains(**b)).count());
+            match (std::str::from_utf8(run), end.first()) {
+                (Ok(_), None) => alone.push(token),
+                (Err(e), None) if e.error_len().is_none() => alone.push(token),
+                (Ok(_), Some(&byte)) if changing.contains(byte) => ends.push((end.into(), token)),
+                _ => {}
+            }
+        });
+        let ends = Trie::new(ends.iter().map(|(end, token)| (&end[..], *token)).collect());
+        BranchClass { plain: alone, ends }
+    }
+
+    fn memory(&self) -> usize {
+        self.plain.len() * 4 + self.ends.memory() + 128
+    }
+}
+
 /// Classes and what else is known of a vocabulary, bounded by bytes; the least recently used go first.
 pub struct ClassCache {
     entries: Mutex<Entries>,
@@ -70,6 +100,7 @@ pub struct ClassCache {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Key {
     Class(ByteSet, ByteSet),
+    Branch(Name, NodeIndex, ByteSet, ByteSet),
     Blanks(u128),
     SelfLoop(u128),
 }
@@ -77,6 +108,7 @@ enum Key {
 #[derive(Clone)]
 enum Entry {
     Class(Arc<TokenClass>),
+    Branch(Arc<BranchClass>),
     Blanks(Arc<Blanks>),
     SelfLoop(Option<ByteSet>),
 }
@@ -85,6 +117,7 @@ impl Entry {
     fn memory(&self) -> usize {
         match self {
             Entry::Class(class) => class.memory(),
+            Entry::Branch(class) => class.memory(),
             Entry::Blanks(blanks) => blanks.memory(),
             Entry::SelfLoop(_) => 128,
         }
@@ -110,6 +143,23 @@ impl ClassCache {
         }
         let class = Arc::new(TokenClass::new(vocab, plain, changing));
         self.put(key, Entry::Class(class.clone()));
+        class
+    }
+
+    /// The class of the tokens below a node of a vocabulary's trie.
+    pub(super) fn branch(
+        &self,
+        (name, trie): (Name, &Trie),
+        node: NodeIndex,
+        plain: ByteSet,
+        changing: ByteSet,
+    ) -> Arc<BranchClass> {
+        let key = Key::Branch(name, node, plain, changing);
+        if let Some(Entry::Branch(class)) = self.get(key) {
+            return class;
+        }
+        let class = Arc::new(BranchClass::new(trie, node, plain, changing));
+        self.put(key, Entry::Branch(class.clone()));
         class
     }
 

@@ -5,7 +5,10 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::UNBOUNDED;
 use crate::regular::{Arena, ByteSet, EMPTY, Id};
-use crate::stack::{Head, Heads, Machine};
+use crate::stack::{Head, Heads, Machine, Spot};
+
+/// Loops on fewer ASCII bytes than this are not looked for.
+const MIN_LOOP: u32 = 8;
 
 /// Fewer plain ASCII bytes than this: a walk is as good.
 pub(super) const MIN_PLAIN: u32 = 20;
@@ -94,6 +97,27 @@ impl Looping {
     }
 }
 
+/// The bytes of the characters that lead from a spot back to it, and other bytes that lead on, if it loops on some.
+pub(super) fn spot_loop(
+    machine: &mut Machine,
+    classes: &ClassCache,
+    spot: Spot,
+    budget: &mut Budget,
+) -> Result<Option<(ByteSet, ByteSet)>> {
+    if let Some(&known) = machine.table.loops.get(&spot) {
+        return Ok(known);
+    }
+    let mut found = None;
+    if let Some((part, others)) = machine.lone_part(spot, budget)?
+        && let Some(plain) = self_loop(&mut machine.arena, classes, part, budget)?
+    {
+        let plain = plain.minus(others);
+        found = Some((plain, machine.first(spot, budget)?.minus(plain)));
+    }
+    machine.table.loops.insert(spot, found);
+    Ok(found)
+}
+
 /// The bytes of the characters that lead from `x` back to `x`, if many ASCII characters do. Remembered by what `x`
 /// is but for its tag: strings are met at many positions, and in many grammars.
 fn self_loop(arena: &mut Arena, classes: &ClassCache, x: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
@@ -118,7 +142,7 @@ fn find_self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Optio
     let ascii = ByteSet::range(0, 127);
     let back = arena.edges(x, budget)?.iter().filter(|e| e.1 == x);
     let mut plain = back.fold(ByteSet::NONE, |all, e| all.or(e.0.and(ascii)));
-    if plain.len() < MIN_PLAIN {
+    if plain.len() < MIN_LOOP {
         return Ok(None);
     }
     let mut beyond = false;

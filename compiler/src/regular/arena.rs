@@ -3,7 +3,7 @@
 //! Normal forms keep the set of derivatives small; those of unions are in `union.rs`.
 
 use hashbrown::HashTable;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::ByteSet;
@@ -53,13 +53,16 @@ pub(super) enum Node {
     Unit(Id),
 }
 
-/// An expression taken apart, for those who match on its shape.
+/// How a residual may be followed part by part.
 #[derive(Clone, Copy, Debug)]
-pub enum Expr<'a> {
-    Accept(u32),
-    Alt(&'a [Id]),
-    Concat(Id, Id),
-    Other,
+pub enum Form {
+    /// One byte of the set, then the rest.
+    Byte(ByteSet, Id),
+    /// A part that holds no tag, then the rest.
+    Then(Id, Id),
+    /// So many operands; see [`Arena::operand`].
+    Union(usize),
+    Whole,
 }
 
 /// Properties of an expression that are passed up at construction.
@@ -124,9 +127,11 @@ pub struct Arena {
     pub(super) dfa: super::dfa::Tables,
     /// Derivatives of expressions without tags.
     pub(super) derived: FxHashMap<Id, super::derive::Parts>,
+    /// Repetitions with counts as grammars have them, before any iteration.
+    pub(super) written: FxHashSet<Id>,
     /// Slacks of intersections; see `slack.rs`.
     pub(super) slacks: FxHashMap<Id, Option<u32>>,
-    pub(super) saturated: FxHashMap<(Id, super::Counts), super::Saturated>,
+    pub(super) saturated: FxHashMap<(Id, super::Counts, bool), super::Saturated>,
     /// For masks: the bytes on which a residual loops, where it was asked for.
     pub(crate) loops: FxHashMap<Id, Option<ByteSet>>,
     /// For masks: the regions of residuals, where they were asked for.
@@ -155,6 +160,7 @@ impl Arena {
             keys: (keys.0 | 1, keys.1 | 1),
             dfa: super::dfa::Tables::default(),
             derived: FxHashMap::default(),
+            written: FxHashSet::default(),
             slacks: FxHashMap::default(),
             saturated: FxHashMap::default(),
             loops: FxHashMap::default(),
@@ -213,13 +219,24 @@ impl Arena {
         }
     }
 
-    pub fn expr(&self, id: Id) -> Expr<'_> {
+    #[inline]
+    pub fn form(&self, id: Id) -> Form {
         match self.nodes[id as usize] {
-            Node::Accept(p) => Expr::Accept(p),
-            Node::Alt(k) => Expr::Alt(self.list(k)),
-            Node::Concat(h, t) => Expr::Concat(h, t),
-            _ => Expr::Other,
+            Node::Concat(h, t) => match self.nodes[h as usize] {
+                Node::Class(s) => Form::Byte(self.sets[s as usize], t),
+                _ if self.flag(h, Flags::TAGGED) || self.open(id) => Form::Whole,
+                _ => Form::Then(h, t),
+            },
+            Node::Alt(k) if !self.open(id) => Form::Union(k.len as usize),
+            _ => Form::Whole,
         }
+    }
+
+    /// An operand of a union.
+    #[inline]
+    pub fn operand(&self, union: Id, i: usize) -> Id {
+        let Node::Alt(k) = self.nodes[union as usize] else { unreachable!("only unions have operands") };
+        self.kids[k.start as usize + i]
     }
 
     #[inline]

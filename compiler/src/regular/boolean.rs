@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::arena::{Arena, EMPTY, EPS, Flags, Id, Kids, List, Node, TOP};
+use super::byteset::ByteSet;
 use crate::deep;
 
 impl Arena {
@@ -34,7 +35,7 @@ impl Arena {
             }
             _ => {
                 let nullable = flat.iter().all(|&i| self.nullable(i));
-                let search = if self.infinite_but_for_finitely_many(&flat) { Flags::INFINITE } else { Flags::SEARCH };
+                let search = if self.infinite_but_for_finitely_many(&flat).is_some() { Flags::INFINITE } else { Flags::SEARCH };
                 let flags = (self.any_of(&flat) & (Flags::BEHIND | Flags::COUNTS)) | search | u8::from(nullable);
                 self.intern(Node::And(Kids::NONE), &flat, Flags(flags))
             }
@@ -120,9 +121,33 @@ impl Arena {
 
     /// "This infinite language but for those finitely many texts", like any key but the declared ones: infinite,
     /// which no search has to find out.
-    fn infinite_but_for_finitely_many(&self, ids: &[Id]) -> bool {
+    fn infinite_but_for_finitely_many(&self, ids: &[Id]) -> Option<Id> {
         let excluded = |i: &Id| matches!(self.nodes[*i as usize], Node::Not(x) if self.flag(x, Flags::FINITE));
         let kept: SmallVec<[Id; 2]> = ids.iter().copied().filter(|i| !excluded(i)).collect();
-        matches!(kept[..], [only] if self.flag(only, Flags::INFINITE) && !self.open(only))
+        match kept[..] {
+            [only] if self.flag(only, Flags::INFINITE) && !self.open(only) => Some(only),
+            _ => None,
+        }
+    }
+
+    /// The infinite language that `x` is but for finitely many texts, where its form shows that.
+    pub fn but_for_few(&self, x: Id) -> Option<Id> {
+        let Node::And(k) = self.nodes[x as usize] else { return None };
+        self.infinite_but_for_finitely_many(self.list(k))
+    }
+
+    /// Whether every text of `x` begins with bytes of `plain`, if any, and then one of `ending`, as far as its form shows.
+    pub fn runs_into(&self, x: Id, plain: ByteSet, ending: ByteSet) -> bool {
+        match self.nodes[x as usize] {
+            Node::Concat(head, tail) => match self.nodes[head as usize] {
+                Node::Class(s) if self.sets[s as usize].minus(ending).is_empty() => true,
+                Node::Class(s) if self.sets[s as usize].minus(plain).is_empty() => {
+                    deep(|| self.runs_into(tail, plain, ending))
+                }
+                _ => false,
+            },
+            Node::Alt(k) => self.list(k).iter().all(|&i| deep(|| self.runs_into(i, plain, ending))),
+            _ => false,
+        }
     }
 }

@@ -48,7 +48,11 @@ impl Arena {
             }
             Node::Repeat(o, least, most) => {
                 let x = go(self, *o, budget)?;
-                self.repeat(x, *least, *most)
+                let x = self.repeat(x, *least, *most);
+                if self.holds_counts(x) {
+                    self.written.insert(x);
+                }
+                x
             }
             Node::Both(os) => {
                 let mut parts: List = SmallVec::new();

@@ -16,7 +16,7 @@ mod slack;
 mod tags;
 mod union;
 
-pub use arena::{Arena, EMPTY, EPS, Expr, Id, Region, TOP};
+pub use arena::{Arena, EMPTY, EPS, Form, Id, Region, TOP};
 pub use byteset::ByteSet;
 pub use lower::Lowered;
 pub use saturate::{Counts, SMALL, Saturated, saturated_bounds};

@@ -8,6 +8,9 @@
 //!   no longer than the least bound dropped, and only too wide for others, which can then be tried one by one: the
 //!   states of a counter share one mask but for these.
 //!
+//! Counts that have not begun (those of a string that may come next, say) are left as they are: they are the same wherever
+//! they stand, so that to drop them would make no masks alike.
+//!
 //! Inside intersections see `slack.rs`; inside complements counts stay as they are.
 
 use super::arena::{Arena, Flags, Id, List, Node};
@@ -47,35 +50,47 @@ impl Arena {
         position: &mut dyn FnMut(u32) -> Saturated,
         budget: &mut Budget,
     ) -> Result<Saturated> {
+        self.saturate_at((id, counts, true), position, budget)
+    }
+
+    /// `front`: whether the expression is what comes next. Elsewhere only what repetitions leave to do has begun.
+    fn saturate_at(
+        &mut self,
+        key: (Id, Counts, bool),
+        position: &mut dyn FnMut(u32) -> Saturated,
+        budget: &mut Budget,
+    ) -> Result<Saturated> {
+        let (id, counts, front) = key;
         if !self.flag(id, Flags::COUNTS) {
             return Ok((id, UNBOUNDED));
         }
-        if let Some(&done) = self.saturated.get(&(id, counts)) {
+        if let Some(&done) = self.saturated.get(&key) {
             return Ok(done);
         }
         let out = match self.nodes[id as usize] {
             Node::Concat(a, b) => {
-                let a = deep(|| self.saturate(a, counts, position, budget))?;
-                let b = deep(|| self.saturate(b, counts, position, budget))?;
-                (self.concat(a.0, b.0), a.1.min(b.1))
+                let (x, of_a) = deep(|| self.saturate_at((a, counts, front), position, budget))?;
+                let (y, of_b) = deep(|| self.saturate_at((b, counts, false), position, budget))?;
+                (if (x, y) == (a, b) { id } else { self.concat(x, y) }, of_a.min(of_b))
             }
             Node::Alt(k) => {
                 let mut dropped = UNBOUNDED;
                 let mut kids: List = self.list(k).into();
                 for kid in &mut kids {
-                    let (x, d) = deep(|| self.saturate(*kid, counts, position, budget))?;
+                    let (x, d) = deep(|| self.saturate_at((*kid, counts, front), position, budget))?;
                     *kid = x;
                     dropped = dropped.min(d);
                 }
-                (self.alt(&kids), dropped)
+                (if kids[..] == *self.list(k) { id } else { self.alt(&kids) }, dropped)
             }
-            Node::And(_) => match self.without_upper_bounds(id, budget)? {
+            Node::Repeat(..) if !front && self.written.contains(&id) => (id, UNBOUNDED),
+            Node::And(_) if front => match self.without_upper_bounds(id, budget)? {
                 Some((open, visible)) if visible >= self.cap => (open, UNBOUNDED),
                 Some((open, visible)) if counts == Counts::Loose && visible > SMALL => (open, visible),
                 _ => (id, UNBOUNDED),
             },
             Node::Repeat(x, least, most) if !self.nullable(x) => {
-                let (x, inner) = deep(|| self.saturate(x, counts, position, budget))?;
+                let (x, inner) = deep(|| self.saturate_at((x, counts, front), position, budget))?;
                 let (least, most, dropped) = saturated_bounds(least, most, self.cap, counts);
                 (self.repeat(x, least, most), dropped.min(inner))
             }
@@ -86,7 +101,7 @@ impl Arena {
             }
             _ => (id, UNBOUNDED),
         };
-        self.saturated.insert((id, counts), out);
+        self.saturated.insert(key, out);
         Ok(out)
     }
 }

@@ -14,6 +14,15 @@ impl Arena {
         self.intern(Node::Accept(position), &[], Flags(Flags::NULLABLE | Flags::TAGGED | counts))
     }
 
+    pub fn is_accept(&self, id: Id) -> bool {
+        matches!(self.nodes[id as usize], Node::Accept(_))
+    }
+
+    /// One byte, nothing, or one part after the other.
+    pub fn is_sequence(&self, id: Id) -> bool {
+        matches!(self.nodes[id as usize], Node::Eps | Node::Class(_) | Node::Concat(..))
+    }
+
     /// The positions whose `Accept` can be reached without another byte.
     pub fn tags(&self, id: Id, out: &mut SmallVec<[u32; 4]>) {
         if !self.flag(id, Flags::TAGGED) || !self.nullable(id) {

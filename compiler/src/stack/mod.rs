@@ -13,6 +13,7 @@ mod proofs;
 mod shortest;
 mod step;
 mod table;
+mod threads;
 
 pub use components::{Components, components};
 pub use continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack};

@@ -112,14 +112,9 @@ impl Machine {
             let facts = ir.facts[node as usize];
             let body = &ir.nodes[node as usize];
             if ir.is_unit(node) {
-                let (x, after) = self.unit(node, next, budget)?;
-                if self.arena.nullable(x) {
-                    todo.push(after);
-                }
-                let tag = self.accept(after);
-                if x != EPS {
-                    directs.push(self.arena.concat(x, tag));
-                }
+                let (direct, passed) = self.terminal_at(p, node, next, budget)?;
+                todo.extend(passed);
+                directs.push(direct);
                 continue;
             }
             match body {
@@ -192,6 +187,26 @@ impl Machine {
     /// The parameter of the rule around a position.
     pub(super) fn param_at(&self, p: PosId) -> ParamId {
         if p == BOTTOM { UNSET } else { self.instances.param(self.positions.rule(p)) }
+    }
+
+    /// The terminal at a position, ending in the tag of the position after it; that position itself if the terminal may be
+    /// empty. Remembered, as many positions predict the same ones: all the keys after this one, say.
+    fn terminal_at(
+        &mut self,
+        p: PosId,
+        node: NodeId,
+        next: PosId,
+        budget: &mut Budget,
+    ) -> Result<(Id, Option<PosId>)> {
+        if let Some(&known) = self.terminals.get(&p) {
+            return Ok(known);
+        }
+        let (x, after) = self.unit(node, next, budget)?;
+        let tag = self.accept(after);
+        let direct = if x == EPS { EMPTY } else { self.arena.concat(x, tag) };
+        let found = (direct, self.arena.nullable(x).then_some(after));
+        self.terminals.insert(p, found);
+        Ok(found)
     }
 
     /// The lexical unit that starts with `node`: flat neighbours are joined to it. Its language and what follows.

@@ -53,6 +53,7 @@ pub struct Machine {
     /// Where a completed left-recursive rule may go on as the first part of a rule of its component.
     pub(super) loops: FxHashMap<Instance, Vec<PosId>>,
     pub(super) endings: Rcs<Id, Ending>,
+    pub(super) terminals: FxHashMap<PosId, (Id, Option<PosId>)>,
     pub table: Table,
     pub(super) shortest: Shortest,
 }
@@ -79,6 +80,7 @@ impl Machine {
             entries: Rcs::default(),
             loops: FxHashMap::default(),
             endings: Rcs::default(),
+            terminals: FxHashMap::default(),
             table: Table::default(),
             shortest: Shortest::default(),
         };
@@ -113,6 +115,7 @@ impl Machine {
             + self.proofs.memory()
             + self.table.memory()
             + (self.expansions.len() + self.endings.len()) * 120
+            + self.terminals.len() * 24
     }
 
     /// Forgets everything derived but the given kernels, which are rewritten to what replaces them.
@@ -125,6 +128,7 @@ impl Machine {
         self.entries.clear();
         self.loops.clear();
         self.endings.clear();
+        self.terminals.clear();
         self.table.clear();
         self.shortest.forget_stacks();
         let old = std::mem::replace(&mut self.positions, Positions::new(self.arena.cap()));
@@ -231,24 +235,8 @@ impl Machine {
         }
     }
 
-    /// The kernel after one byte from a closure.
-    #[inline]
-    pub fn step(&mut self, closure: &[Head], byte: u8, budget: &mut Budget) -> Result<Heads> {
-        let mut out = Heads::new();
-        for &head in closure {
-            let rest = self.arena.next(head.rest, byte, budget)?;
-            if rest != EMPTY {
-                out.push(Head { rest, stack: head.stack });
-            }
-        }
-        if out.len() > 1 {
-            self.normalise(&mut out);
-        }
-        Ok(out)
-    }
-
     /// Heads with one residual share their stacks' union; then heads over one stack their residuals' union.
-    fn normalise(&mut self, heads: &mut Heads) {
+    pub(super) fn normalise(&mut self, heads: &mut Heads) {
         if heads.len() < 2 {
             return;
         }

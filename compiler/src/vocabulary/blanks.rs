@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Trie;
+use super::{Name, Trie};
 
 pub const BLANK: [u8; 4] = *b" \t\n\r";
 
@@ -40,7 +40,7 @@ impl Blanks {
             run_of[token as usize] = id;
             if end.is_empty() { runs[id as usize].tokens.push(token) } else { ends.push((end, token)) }
         }
-        Blanks { runs, run_of, ends: Trie::new(ends) }
+        Blanks { runs, run_of, ends: Trie::new(ends).named(Name::AfterBlanks) }
     }
 
     pub(super) fn memory(&self) -> usize {

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 pub use bits::{clear_bit, get_bit, or_into, set_bit};
 pub use blanks::{BLANK, BlankRun};
-pub use trie::{NodeIndex, Trie};
+pub use trie::{Name, NodeIndex, Trie};
 
 use crate::regular::ByteSet;
 
@@ -95,7 +95,7 @@ impl Vocabulary {
         let mut by_bytes: Vec<u32> = items.iter().filter(|(text, _)| text.len() > 1).map(|i| i.1).collect();
         by_bytes.sort_by_key(|&t| std::cmp::Reverse(v.token(t).len()));
         let blanks = blanks::Blanks::new(items.iter().copied(), size);
-        let trie = Trie::new(items);
+        let trie = Trie::new(items).named(Name::Tokens);
         v.by_bytes = by_bytes;
         v.trie = trie;
         v.blanks = blanks;

@@ -14,6 +14,15 @@ const BULK: u32 = 16;
 /// A node's number; the root's is 0.
 pub type NodeIndex = u32;
 
+/// A vocabulary's own tries.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Name {
+    /// Of all tokens.
+    Tokens,
+    /// Of what tokens that begin with whitespace have behind it.
+    AfterBlanks,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct TrieNode {
     first_child: NodeIndex,
@@ -32,6 +41,8 @@ struct TrieNode {
 /// Texts with the tokens that they stand for.
 #[derive(Debug)]
 pub struct Trie {
+    /// Tries that live as long as their vocabulary have a name, by which what is known of their branches can be kept.
+    pub name: Option<Name>,
     nodes: Vec<TrieNode>,
     /// The byte that leads to each node.
     bytes: Vec<u8>,
@@ -47,6 +58,7 @@ impl Trie {
         items.sort_unstable();
         items.dedup();
         let mut trie = Trie {
+            name: None,
             nodes: Vec::with_capacity(items.len() * 2),
             bytes: Vec::with_capacity(items.len() * 2),
             sets: Vec::new(),
@@ -120,6 +132,11 @@ impl Trie {
         self.bytes.push(byte);
     }
 
+    /// The same trie under a name.
+    pub fn named(self, name: Name) -> Trie {
+        Trie { name: Some(name), ..self }
+    }
+
     /// All tokens, in the order of their texts.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
@@ -172,6 +189,21 @@ impl Trie {
         let first = node.first_child as usize;
         self.bytes[first..first + node.children as usize].iter().for_each(|&b| set.insert(b));
         set
+    }
+
+    /// Calls `f` with the texts that go on from a node, and their tokens.
+    pub fn texts_below(&self, node: NodeIndex, f: &mut dyn FnMut(&[u8], u32)) {
+        let mut text: Vec<u8> = Vec::new();
+        let mut todo: Vec<(NodeIndex, usize)> = vec![(node, 0)];
+        while let Some((at, depth)) = todo.pop() {
+            text.truncate(depth.saturating_sub(1));
+            if at != node {
+                text.push(self.bytes[at as usize]);
+                self.tokens_at(at).iter().for_each(|&t| f(&text, t));
+            }
+            let TrieNode { first_child, children, .. } = self.nodes[at as usize];
+            todo.extend((first_child..first_child + u32::from(children)).map(|child| (child, depth + 1)));
+        }
     }
 
     fn child(&self, node: NodeIndex, byte: u8) -> Option<NodeIndex> {

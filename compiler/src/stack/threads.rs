@@ -1,0 +1,190 @@
+//! Threads: the ways on from a kernel, taken apart so that following a text interns next to nothing.
+//!
+//! A residual `x t` (part of a terminal, then the rest of it up to its tag) is followed by deriving `x` alone: its derivatives
+//! are shared by all places where such a part stands, while those of the whole would differ in the tag. Unions are followed
+//! operand by operand. Only where a token ends are threads put together again, as a kernel.
+
+use smallvec::SmallVec;
+
+use super::continuation::Stack;
+use super::step::{Head, Heads, Machine};
+use crate::budget::Budget;
+use crate::deep;
+use crate::error::Result;
+use crate::regular::{ByteSet, EMPTY, EPS, Form, Id};
+
+/// The residual `part tail` over a stack; `tail` is `EPS` where the residual is not taken apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub(super) struct Thread {
+    part: Id,
+    tail: Id,
+    stack: Stack,
+}
+
+pub(super) type Threads = SmallVec<[Thread; 2]>;
+
+/// More threads than this are put together and kept whole: a text would have to be followed on each.
+const MOST: usize = 16;
+
+impl Machine {
+    /// The threads of a kernel or closure, in normal form.
+    pub(super) fn threads(&mut self, heads: &[Head], budget: &mut Budget) -> Result<Threads> {
+        let mut out = Threads::new();
+        for h in heads {
+            self.split(h.rest, h.stack, &mut out, budget)?;
+        }
+        self.settle(&mut out);
+        Ok(out)
+    }
+
+    /// The kernel that threads stand for.
+    pub(super) fn join(&mut self, threads: &[Thread]) -> Heads {
+        let whole = |t: &Thread| Head { rest: self.arena.concat(t.part, t.tail), stack: t.stack };
+        let mut heads: Heads = threads.iter().map(whole).collect();
+        self.normalise(&mut heads);
+        heads
+    }
+
+    /// Adds the thread of a residual, unless it is dead.
+    fn split(&mut self, rest: Id, stack: Stack, out: &mut Threads, budget: &mut Budget) -> Result<()> {
+        if self.arena.alive(rest, budget)? {
+            let (part, tail) = if let Form::Then(x, t) = self.arena.form(rest) { (x, t) } else { (rest, EPS) };
+            add(out, Thread { part, tail, stack });
+        }
+        Ok(())
+    }
+
+    /// Sorts threads; puts them together where they are too many.
+    pub(super) fn settle(&mut self, threads: &mut Threads) {
+        if threads.len() > MOST {
+            let whole = |h: &Head| Thread { part: h.rest, tail: EPS, stack: h.stack };
+            *threads = self.join(threads).iter().map(whole).collect();
+        }
+        threads.sort_unstable();
+    }
+
+    /// What the terminal of a thread can end in without another byte: an expression that holds the tags, or `EPS`.
+    pub(super) fn ending_of(&self, t: Thread) -> Head {
+        let rest = match (self.arena.nullable(t.part), t.tail) {
+            (true, EPS) => t.part,
+            (true, tail) if self.arena.nullable(tail) => tail,
+            _ => EPS,
+        };
+        Head { rest, stack: t.stack }
+    }
+
+    /// Whether nothing is left of a thread's terminal.
+    pub(super) fn is_tag(&self, t: Thread) -> bool {
+        t.tail == EPS && self.arena.is_accept(t.part)
+    }
+
+    /// The part of a terminal that a thread has apart, if it does, and the bytes with which what follows it can begin now.
+    pub(super) fn apart(&mut self, t: Thread, budget: &mut Budget) -> Result<Option<(Id, ByteSet)>> {
+        if t.tail == EPS {
+            return Ok(None);
+        }
+        let nullable = self.arena.nullable(t.part);
+        let after = if nullable { self.first_of_rest(t.tail, budget)? } else { ByteSet::NONE };
+        Ok(Some((t.part, after)))
+    }
+
+    /// The bytes that lead on from a thread.
+    pub(super) fn first_of(&mut self, t: Thread, budget: &mut Budget) -> Result<ByteSet> {
+        if t.tail == EPS {
+            return self.first_of_rest(t.part, budget);
+        }
+        let first = self.arena.first(t.part, budget)?;
+        if self.arena.nullable(t.part) { Ok(first.or(self.first_of_rest(t.tail, budget)?)) } else { Ok(first) }
+    }
+
+    fn first_of_rest(&mut self, rest: Id, budget: &mut Budget) -> Result<ByteSet> {
+        if !self.arena.alive(rest, budget)? {
+            return Ok(ByteSet::NONE);
+        }
+        match self.arena.form(rest) {
+            Form::Byte(set, _) => Ok(set),
+            Form::Then(part, tail) => self.first_of(Thread { part, tail, stack: 0 }, budget),
+            Form::Union(n) => {
+                let mut first = ByteSet::NONE;
+                for i in 0..n {
+                    let operand = self.arena.operand(rest, i);
+                    first = first.or(deep(|| self.first_of_rest(operand, budget))?);
+                }
+                Ok(first)
+            }
+            Form::Whole => self.arena.first(rest, budget),
+        }
+    }
+
+    /// Adds the threads after one byte of a thread's. Bytes that lead to the same, this one among them.
+    pub(super) fn follow(
+        &mut self,
+        t: Thread,
+        byte: u8,
+        out: &mut Threads,
+        budget: &mut Budget,
+    ) -> Result<ByteSet> {
+        if t.tail == EPS {
+            return self.follow_rest(t.part, t.stack, byte, out, budget);
+        }
+        let (mut same, part) = self.derivative(t.part, byte, budget)?;
+        match part {
+            EMPTY => {}
+            _ if self.arena.is_sequence(part) => {
+                // its own parts are the ones to tell apart, as where it was met as part of a residual
+                let rest = self.arena.concat(part, t.tail);
+                self.split(rest, t.stack, out, budget)?;
+            }
+            _ => add(out, Thread { part, ..t }),
+        }
+        if self.arena.nullable(t.part) {
+            same = same.and(self.follow_rest(t.tail, t.stack, byte, out, budget)?);
+        }
+        Ok(same)
+    }
+
+    fn follow_rest(
+        &mut self,
+        rest: Id,
+        stack: Stack,
+        byte: u8,
+        out: &mut Threads,
+        budget: &mut Budget,
+    ) -> Result<ByteSet> {
+        if !self.arena.alive(rest, budget)? {
+            return Ok(ByteSet::ALL);
+        }
+        match self.arena.form(rest) {
+            Form::Byte(set, after) if set.contains(byte) => {
+                self.split(after, stack, out, budget)?;
+                Ok(set)
+            }
+            Form::Byte(set, _) => Ok(ByteSet::ALL.minus(set)),
+            Form::Then(part, tail) => self.follow(Thread { part, tail, stack }, byte, out, budget),
+            Form::Union(n) => {
+                let mut same = ByteSet::ALL;
+                for i in 0..n {
+                    let operand = self.arena.operand(rest, i);
+                    same = same.and(deep(|| self.follow_rest(operand, stack, byte, out, budget))?);
+                }
+                Ok(same)
+            }
+            Form::Whole => {
+                let (same, after) = self.derivative(rest, byte, budget)?;
+                self.split(after, stack, out, budget)?;
+                Ok(same)
+            }
+        }
+    }
+
+    fn derivative(&mut self, x: Id, byte: u8, budget: &mut Budget) -> Result<(ByteSet, Id)> {
+        let first = self.arena.first(x, budget)?;
+        if first.contains(byte) { self.arena.edge(x, byte, budget) } else { Ok((ByteSet::ALL.minus(first), EMPTY)) }
+    }
+}
+
+fn add(threads: &mut Threads, t: Thread) {
+    if !threads.contains(&t) {
+        threads.push(t);
+    }
+}
