@@ -60,6 +60,19 @@ class Matcher:
     """A cursor in a constraint: the path of states of one sequence."""
 
     def fill_bitmask(self, rows: Any, row: int = 0) -> None: ...
+    def fill_draft_bitmasks(self, tokens: Sequence[int], rows: Any, row: int = 0) -> int:
+        """Fill the masks of a draft: row ``row + i`` with what is allowed after the first ``i`` of its tokens.
+
+        ``len(tokens) + 1`` rows are written, whatever the draft; those behind a token that is not allowed are the one
+        before it once more. Nothing is accepted.
+
+        Returns:
+            how many of the tokens, from the first on, are allowed.
+
+        Raises:
+            IndexError, ValueError, TypeError: there are too few rows, they are too narrow, or no int32 memory.
+        """
+
     def accept_token(self, token: int) -> bool: ...
     def accept_tokens(self, tokens: Sequence[int]) -> int: ...
     def validate_tokens(self, tokens: Sequence[int]) -> int: ...

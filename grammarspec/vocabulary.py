@@ -150,15 +150,23 @@ class Vocabulary:
             OSError: there is no such tokenizer.
             UnsupportedFeature, ValueError: as :meth:`from_tokenizer`.
         """
-        from transformers import AutoTokenizer
-
         path = Path(path_or_name)
         if path.suffix == ".gguf":
             if not path.is_file():
                 raise FileNotFoundError(f"no such file: {path}")
+            from transformers import AutoTokenizer
+
             tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, **options)
             return cls.from_tokenizer(tokenizer, eos_token_ids=eos_token_ids, size=size)
-        tokenizer = AutoTokenizer.from_pretrained(path_or_name, **options)
+        if (path / "tokenizer.json").is_file() and not options:
+            # That file has it all: for which class it was made need not be found out, which would load torch.
+            from transformers import PreTrainedTokenizerFast
+
+            tokenizer = PreTrainedTokenizerFast.from_pretrained(path)
+        else:
+            from transformers import AutoTokenizer
+
+            tokenizer = AutoTokenizer.from_pretrained(path_or_name, **options)
         if eos_token_ids is None:
             eos_token_ids = [*_configured_ends(path_or_name, options), *end_token_ids(tokenizer)]
         return cls.from_tokenizer(tokenizer, eos_token_ids=eos_token_ids, size=size)
@@ -205,16 +213,23 @@ def _end_of_turn(tokenizer: Any) -> int | None:
 
 def _configured_ends(path_or_name: str | Path, options: dict[str, Any]) -> list[int]:
     """What ``generation_config.json``, or else ``config.json``, names as end-of-text tokens."""
-    from transformers import GenerationConfig, PreTrainedConfig
+    ends = None
+    folder = Path(path_or_name)
+    if folder.is_dir():
+        for file in (folder / "generation_config.json", folder / "config.json"):
+            if ends is None and file.is_file():
+                ends = json.loads(file.read_text(encoding="utf-8")).get("eos_token_id")
+    else:
+        from transformers import GenerationConfig, PreTrainedConfig
 
-    where = {key: options[key] for key in ("cache_dir", "local_files_only", "revision", "token") if key in options}
-    try:
-        ends = GenerationConfig.from_pretrained(path_or_name, **where).eos_token_id
-    except OSError:
+        where = {key: options[key] for key in ("cache_dir", "local_files_only", "revision", "token") if key in options}
         try:
-            ends = PreTrainedConfig.get_config_dict(path_or_name, **where)[0].get("eos_token_id")
+            ends = GenerationConfig.from_pretrained(path_or_name, **where).eos_token_id
         except OSError:
-            ends = None
+            try:
+                ends = PreTrainedConfig.get_config_dict(path_or_name, **where)[0].get("eos_token_id")
+            except OSError:
+                ends = None
     if ends is None:
         return []
     return [ends] if isinstance(ends, int) else list(ends)

@@ -48,6 +48,21 @@ def test_a_whole_walk() -> None:
         matcher.rollback(4)
 
 
+def test_masks_of_a_draft() -> None:
+    matcher = gs.compile(gs.choice(["cat", "car", "dog"]), VOCABULARY).matcher()
+    rows = np.full((4, 9), -1, dtype=np.int32)
+    assert matcher.fill_draft_bitmasks(list(b"ca"), rows, 1) == 2
+    assert (rows[0] == -1).all()
+    allowed = [np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist() for row in rows[1:]]
+    assert allowed == [[ord("c"), ord("d")], [ord("a")], [ord("r"), ord("t")]]
+    assert matcher.fill_draft_bitmasks(list(b"cxt"), rows) == 1
+    assert (rows[1:] == rows[1]).all() and rows[1, ord("a") >> 5] == 1 << (ord("a") & 31)  # never stale, never empty
+    with pytest.raises(IndexError, match="row 4 of 4 rows"):
+        matcher.fill_draft_bitmasks(list(b"cat"), rows, 1)
+    matcher.accept_tokens([*b"cat", EOS])
+    assert matcher.fill_draft_bitmasks([], rows) == 0 and not rows[0].any()
+
+
 def test_forced_text() -> None:
     vocabulary = gs.Vocabulary.from_tokens([b"h", b"e", b"l", b"o", b"he", b"llo", b"lloyd", b"!", b"?"], [9])
     matcher = gs.compile(gs.choice(["hello!", "hello?"]), vocabulary).matcher()

@@ -328,6 +328,30 @@ impl Matcher {
     fn last(&self) -> StateId {
         self.path.lock().last().expect("the start is never dropped").id
     }
+
+    /// Writes masks into rows from `first` on.
+    fn write(&self, rows: &Bound<'_, PyAny>, first: usize, masks: &[Arc<Row>]) -> PyResult<()> {
+        let write = |out: &Rows| {
+            out.check(first.saturating_add(masks.len() - 1), self.constraint.0.vocab.words())?;
+            for (i, mask) in masks.iter().enumerate() {
+                // SAFETY: checked just now; the GIL is held.
+                unsafe { out.write(first + i, mask) };
+            }
+            Ok(())
+        };
+        let mut target = self.target.lock();
+        if let Some((array, out)) = target.as_ref()
+            && array.is(rows)
+        {
+            return write(out);
+        }
+        let new = Rows::of(rows)?;
+        write(&new)?;
+        if new._buffer.is_some() {
+            *target = Some((rows.clone().unbind(), new));
+        }
+        Ok(())
+    }
 }
 
 #[pymethods]
@@ -335,24 +359,21 @@ impl Matcher {
     #[pyo3(signature = (rows, row = 0))]
     fn fill_bitmask(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
         let mask = self.constraint.row(py, self.last())?;
-        let mut target = self.target.lock();
-        let known = target.as_ref().is_some_and(|(array, _)| array.is(rows));
-        if !known {
-            let new = Rows::of(rows)?;
-            let keep = new._buffer.is_some();
-            new.check(row, self.constraint.0.vocab.words())?;
-            if !keep {
-                // SAFETY: checked just now; the GIL is held.
-                unsafe { new.write(row, &mask) };
-                return Ok(());
-            }
-            *target = Some((rows.clone().unbind(), new));
-        }
-        let (_, out) = target.as_ref().expect("set above");
-        out.check(row, self.constraint.0.vocab.words())?;
-        // SAFETY: checked just now; the GIL is held.
-        unsafe { out.write(row, &mask) };
-        Ok(())
+        self.write(rows, row, std::slice::from_ref(&mask))
+    }
+
+    #[pyo3(signature = (tokens, rows, row = 0))]
+    fn fill_draft_bitmasks(
+        &self,
+        py: Python<'_>,
+        tokens: Vec<u32>,
+        rows: &Bound<'_, PyAny>,
+        row: usize,
+    ) -> PyResult<usize> {
+        let state = self.last();
+        let (masks, accepted) = self.constraint.run(py, |c| c.draft_rows(state, &tokens)).or_raise(py)?;
+        self.write(rows, row, &masks)?;
+        Ok(accepted)
     }
 
     fn accept_token(&self, py: Python<'_>, token: u32) -> PyResult<bool> {

@@ -141,10 +141,16 @@ def test_interleavings(make: Callable[[GrammarBuilder], int]) -> None:
                 matcher.reset()
                 tokens.clear()
             case 5:
-                draft = [rng.randrange(VOCABULARY.size) for _ in range(3)]
+                trial, draft = matcher.fork(), list[int]()
+                for _ in range(4):
+                    draft.append(likely(rng, mask_of(trial)))
+                    trial.accept_token(draft[-1])
                 count = matcher.validate_tokens(draft)
-                trial = matcher.fork()
-                assert trial.accept_tokens(draft) == count
+                assert matcher.fork().accept_tokens(draft) == count
+                rows = np.full((6, WORDS), -1, dtype=np.int32)
+                assert matcher.fill_draft_bitmasks(draft, rows, 1) == count
+                expected = [replay.mask(tokens + draft[: min(n, count)]) for n in range(5)]
+                assert (rows[0] == -1).all() and [row.tobytes() for row in rows[1:]] == expected
             case 6 if rng.random() < 0.05:
                 constraint.collect()
             case _:

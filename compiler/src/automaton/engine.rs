@@ -108,8 +108,31 @@ impl Engine {
     /// The spot of a state.
     fn spot(&mut self, id: StateId) -> Result<Spot> {
         self.machine.table.refresh();
-        let kernel = &self.states.get(id)?.kernel;
-        self.machine.spot(kernel, &mut self.budget)
+        let state = self.states.get_mut(id)?;
+        let epoch = self.machine.table.epoch;
+        if let Some((of, spot)) = state.spot
+            && of == epoch
+        {
+            return Ok(spot);
+        }
+        let spot = self.machine.spot(&state.kernel, &mut self.budget)?;
+        state.spot = Some((epoch, spot));
+        Ok(spot)
+    }
+
+    /// The state at a spot.
+    fn state_at(&mut self, spot: Spot) -> Result<Arc<Anchor>> {
+        if let Some(id) = self.machine.table.label(spot)
+            && let Ok(anchor) = self.states.anchor(id)
+        {
+            return Ok(anchor);
+        }
+        let kernel = self.machine.kernel_of(spot);
+        let (epoch, anchor) = (self.machine.table.epoch, self.intern(kernel)?);
+        if self.machine.table.epoch == epoch {
+            self.machine.table.set_label(spot, anchor.id);
+        }
+        Ok(anchor)
     }
 
     pub(super) fn step(&mut self, id: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
@@ -118,17 +141,26 @@ impl Engine {
             return Ok(if self.accepting(id)? { Some(self.states.anchor(ENDED)?) } else { None });
         }
         let vocab = self.vocab.clone();
-        let text = vocab.token(token);
-        let start = self.spot(id)?;
-        if text.is_empty() {
-            return Ok(None);
+        let (start, text) = (self.spot(id)?, vocab.token(token));
+        let after = if text.is_empty() { DEAD } else { self.advance(start, text)? };
+        if after == DEAD { Ok(None) } else { self.state_at(after).map(Some) }
+    }
+
+    /// The rows before each token of a draft and after the last; those behind a token that is not allowed are the one
+    /// before it again. How many of the tokens are allowed.
+    pub(super) fn draft_rows(&mut self, id: StateId, tokens: &[u32]) -> Result<(Vec<Arc<Row>>, usize)> {
+        let mut rows = Vec::with_capacity(tokens.len() + 1);
+        rows.push(self.row(id)?);
+        let mut path = vec![self.states.anchor(id)?];
+        for &token in tokens {
+            let Some(next) = self.step(path.last().expect("never empty").id, token)? else { break };
+            rows.push(self.row(next.id)?);
+            path.push(next);
         }
-        let after = self.advance(start, text)?;
-        if after == DEAD {
-            return Ok(None);
-        }
-        let kernel = self.machine.kernel_of(after);
-        self.intern(kernel).map(Some)
+        let accepted = path.len() - 1;
+        let last = rows[accepted].clone();
+        rows.resize(tokens.len() + 1, last);
+        Ok((rows, accepted))
     }
 
     pub(super) fn validate(&mut self, id: StateId, tokens: &[u32]) -> Result<usize> {

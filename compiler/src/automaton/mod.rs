@@ -83,6 +83,12 @@ impl Constraint {
         self.engine.lock().validate(state, tokens)
     }
 
+    /// The mask rows before each token of a draft and after the last, and how many of the tokens are allowed.
+    /// Rows behind a token that is not are the one before it again.
+    pub fn draft_rows(&self, state: StateId, tokens: &[u32]) -> Result<(Vec<Arc<Row>>, usize)> {
+        self.engine.lock().draft_rows(state, tokens)
+    }
+
     /// The mask row, if it is at hand. `None` also if another thread holds the lock.
     pub fn cached_row(&self, state: StateId) -> Option<Arc<Row>> {
         self.engine.try_lock()?.states.cached_row(state)

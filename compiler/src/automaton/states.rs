@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::mask::Row;
-use crate::stack::Heads;
+use crate::stack::{Heads, Spot};
 
 pub type StateId = u32;
 
@@ -24,6 +24,8 @@ pub(super) struct State {
     pub(super) anchor: Arc<Anchor>,
     pub(super) row: Option<Arc<Row>>,
     pub(super) accepting: Option<bool>,
+    /// Where the machine's table has the kernel, in that epoch of the table.
+    pub(super) spot: Option<(u32, Spot)>,
 }
 
 #[derive(Default)]
@@ -56,7 +58,7 @@ impl States {
         self.next += 1;
         let anchor = Arc::new(Anchor { id });
         self.ids.insert(kernel.clone(), id);
-        self.list.insert(id, State { kernel, anchor: anchor.clone(), row: None, accepting: None });
+        self.list.insert(id, State { kernel, anchor: anchor.clone(), row: None, accepting: None, spot: None });
         anchor
     }
 

@@ -8,10 +8,10 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::regular::{Arena, ByteSet, EMPTY, Form, Id, Region};
 use crate::stack::{CUT_OFF, DEAD, Head, Heads, Machine, Spot};
-use crate::vocabulary::{NodeIndex, Trie, Vocabulary, get_bit};
+use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary, get_bit};
 
 use super::blanks::blank_bytes;
-use super::classes::{ClassCache, TokenClass};
+use super::classes::{Branch, ClassCache, Ends, TokenClass};
 use super::looping::{Looping, characters, spot_loop};
 use super::region::region;
 use super::row::{Draft, Row};
@@ -149,10 +149,12 @@ impl MaskMaker<'_> {
     /// A head that does not begin with whitespace and something else.
     fn unblank(&mut self, head: Head) -> Answer<Draft> {
         if self.machine.arena.first(head.rest, self.budget)?.len() >= BROAD {
-            if let Some(looping) = Looping::of(self.machine, self.classes, head, self.budget)?
-                && self.vocab.holders_of_any(looping.changing) <= MANY
-            {
-                return self.looping(head, &looping);
+            if let Some(looping) = Looping::of(self.machine, self.classes, head, self.budget)? {
+                if self.vocab.holders_of_any(looping.changing) <= MANY {
+                    return self.looping(head, &looping);
+                } else if looping.most.is_none() && self.vocab.later_holders_of_any(looping.changing) <= MANY {
+                    return self.narrow_looping(head, &looping);
+                }
             }
             if let Some((base, class)) = self.exclusion(head)?
                 && let Some(answer) = self.difference(head, base, class.texts(self.vocab))?
@@ -175,6 +177,20 @@ impl MaskMaker<'_> {
         let mut draft = Draft::default();
         let start = self.machine.spot_of_closure(&[head], self.budget)?;
         Ok(self.walk(&self.vocab.trie, start, &mut draft.set)?.map(|()| draft))
+    }
+
+    /// The same where many tokens have a changing byte, most of them as their first (a blank, say).
+    fn narrow_looping(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
+        let trie = &self.vocab.trie;
+        let branch = self.classes.branch((Name::Tokens, trie), 0, looping.plain);
+        let mut draft = Draft { base: Some(branch.row(self.vocab.words())), ..Draft::default() };
+        let here = self.machine.spot_of_closure(&[head], self.budget)?;
+        let spots = (here, self.machine.spot(&[head], self.budget)?, looping.changing);
+        let mut todo = Vec::new();
+        if self.leave((trie, 0), &branch, spots, (&mut todo, &mut draft.set))?.is_none() {
+            return Ok(None);
+        }
+        Ok(self.walk_on(trie, todo, &mut draft.set)?.map(|()| draft))
     }
 
     /// Plain tokens are allowed, whatever follows; of the others the ends are walked.
@@ -338,7 +354,53 @@ impl MaskMaker<'_> {
 
     /// Walks a trie and adds the tokens that survive.
     fn walk(&mut self, trie: &Trie, start: Spot, out: &mut Vec<u32>) -> Answer<()> {
-        let mut todo: Vec<(NodeIndex, Spot)> = vec![(0, start)];
+        self.walk_on(trie, vec![(0, start)], out)
+    }
+
+    /// The tokens below a node that are not plain, given that plain bytes lead from the spot `here` to one that loops on
+    /// them (mostly the same). What begins with a changing byte is left to do.
+    fn leave(
+        &mut self,
+        (trie, node): (&Trie, NodeIndex),
+        branch: &Branch,
+        (here, looping, changing): (Spot, Spot, ByteSet),
+        (todo, out): (&mut Vec<(NodeIndex, Spot)>, &mut Vec<u32>),
+    ) -> Answer<()> {
+        for byte in changing.iter() {
+            if let Some(child) = trie.child(node, byte) {
+                let next = self.machine.go(here, byte, self.budget)?;
+                if next == CUT_OFF {
+                    return Ok(None);
+                } else if next != DEAD {
+                    out.extend_from_slice(trie.tokens_at(child));
+                    todo.push((child, next));
+                }
+            }
+            match branch.ends(trie, byte) {
+                Ends::Nodes([]) => {}
+                Ends::Nodes(nodes) => {
+                    let next = self.machine.go(looping, byte, self.budget)?;
+                    if next == CUT_OFF {
+                        return Ok(None);
+                    } else if next != DEAD {
+                        for &node in nodes {
+                            out.extend_from_slice(trie.tokens_at(node));
+                            todo.push((node, next));
+                        }
+                    }
+                }
+                Ends::Merged(ends) => {
+                    if self.walk(ends, looping, out)?.is_none() {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        Ok(Some(()))
+    }
+
+    /// Goes on with a walk that has come to these nodes.
+    fn walk_on(&mut self, trie: &Trie, mut todo: Vec<(NodeIndex, Spot)>, out: &mut Vec<u32>) -> Answer<()> {
         let mut plain: FxHashMap<Spot, ByteSet> = FxHashMap::default();
         let mut visits = 0;
         while let Some((node, spot)) = todo.pop() {
@@ -351,11 +413,12 @@ impl MaskMaker<'_> {
                         continue;
                     }
                     if let Some(name) = trie.name
-                        && tokens.len() <= MANY
+                        && self.vocab.later_holders_of_any(changing) <= MANY
                     {
-                        let class = self.classes.branch((name, trie), node, plain, changing);
-                        out.extend_from_slice(&class.plain);
-                        if self.walk(&class.ends, spot, out)?.is_none() {
+                        let branch = self.classes.branch((name, trie), node, plain);
+                        out.extend_from_slice(&branch.plain);
+                        let spots = (spot, spot, changing);
+                        if self.leave((trie, node), &branch, spots, (&mut todo, out))?.is_none() {
                             return Ok(None);
                         }
                         continue;

@@ -4,6 +4,7 @@
 //! some byte on which the residual changes. The plain ones are one row of bits; of the others only the ends matter,
 //! and equal ends are merged: of 1,345 tokens that hold a quote, some 300 ends remain.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -13,7 +14,7 @@ use super::blanks::Blanks;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::regular::{Arena, ByteSet, Id};
-use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary};
+use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary, set_bit};
 
 /// The tokens of a vocabulary as a looping residual sees them.
 pub(super) struct TokenClass {
@@ -60,33 +61,107 @@ impl TokenClass {
     }
 }
 
-/// The tokens of a branch of a trie, as a residual sees them that loops and is met at the branch.
-pub(super) struct BranchClass {
-    /// Well-formed (but for a cut last character) and of plain bytes alone, from the branch on.
+/// A branch of a trie, as a residual sees it that loops on plain bytes and is met at the branch's node.
+pub(super) struct Branch {
+    /// Tokens that are well-formed (but for a cut last character) and of plain bytes alone, from the node on.
     pub(super) plain: Vec<u32>,
-    /// The others, from their first byte that is not plain (and is a changing one) on.
-    pub(super) ends: Trie,
+    /// The plain tokens as a row, once asked for.
+    row: OnceLock<Arc<[u32]>>,
+    /// By byte that is not plain, ascending: the nodes that it leads to behind plain bytes (one at least).
+    exits: Vec<(u8, Exits)>,
 }
 
-impl BranchClass {
-    fn new(trie: &Trie, node: NodeIndex, plain: ByteSet, changing: ByteSet) -> BranchClass {
-        let mut alone = Vec::new();
-        let mut ends: Vec<(Vec<u8>, u32)> = Vec::new();
-        trie.texts_below(node, &mut |text, token| {
-            let (run, end) = text.split_at(text.iter().take_while(|b| plain.contains(**b)).count());
-            match (std::str::from_utf8(run), end.first()) {
-                (Ok(_), None) => alone.push(token),
-                (Err(e), None) if e.error_len().is_none() => alone.push(token),
-                (Ok(_), Some(&byte)) if changing.contains(byte) => ends.push((end.into(), token)),
-                _ => {}
+#[derive(Default)]
+struct Exits {
+    nodes: Vec<NodeIndex>,
+    /// What tokens have from the byte on, equal ends merged: made for exits that are used often.
+    ends: OnceLock<Trie>,
+    uses: AtomicU32,
+}
+
+/// Where to go on from, behind plain bytes.
+pub(super) enum Ends<'a> {
+    /// With the byte that is not plain and all after it.
+    Merged(&'a Trie),
+    /// Behind that byte.
+    Nodes(&'a [NodeIndex]),
+}
+
+/// Ends are merged when they are used for the so manieth time: that costs as much as a few walks over them.
+const OFTEN: u32 = 2;
+
+impl Branch {
+    fn new(trie: &Trie, from: NodeIndex, plain: ByteSet) -> Branch {
+        let ascii = plain.and(ByteSet::range(0, 127));
+        let mut branch = Branch { plain: Vec::new(), row: OnceLock::new(), exits: Vec::new() };
+        let mut exits: Vec<(u8, NodeIndex)> = Vec::new();
+        let mut text: Vec<u8> = Vec::new();
+        let mut todo: Vec<(NodeIndex, u8, usize)> = vec![(from, 0, 0)];
+        while let Some((node, byte, depth)) = todo.pop() {
+            text.truncate(depth.saturating_sub(1));
+            text.extend((depth > 0).then_some(byte));
+            // what stands before the last character was looked at when that was the last
+            let last = text.iter().rposition(|b| *b & 0xC0 != 0x80).unwrap_or(0);
+            let form = std::str::from_utf8(&text[last..]);
+            if form.is_err_and(|e| e.error_len().is_some()) {
+                continue;
             }
-        });
-        let ends = Trie::new(ends.iter().map(|(end, token)| (&end[..], *token)).collect());
-        BranchClass { plain: alone, ends }
+            if depth > 0 {
+                branch.plain.extend_from_slice(trie.tokens_at(node));
+            }
+            if let Some((bytes, tokens)) = trie.below(node)
+                && bytes.minus(ascii).is_empty()
+            {
+                branch.plain.extend_from_slice(tokens);
+                continue;
+            }
+            for (byte, child) in trie.children(node, ByteSet::ALL) {
+                if plain.contains(byte) {
+                    todo.push((child, byte, depth + 1));
+                } else if form.is_ok() && depth > 0 {
+                    exits.push((byte, child));
+                }
+            }
+        }
+        exits.sort_unstable();
+        for (byte, node) in exits {
+            if branch.exits.last().is_none_or(|e| e.0 != byte) {
+                branch.exits.push((byte, Exits::default()));
+            }
+            branch.exits.last_mut().expect("it was just added").1.nodes.push(node);
+        }
+        branch
     }
 
+    pub(super) fn row(&self, words: usize) -> Arc<[u32]> {
+        let make = || {
+            let mut bits = vec![0u32; words];
+            self.plain.iter().for_each(|&t| set_bit(&mut bits, t));
+            bits.into()
+        };
+        self.row.get_or_init(make).clone()
+    }
+
+    /// What tokens have behind plain bytes (one at least) from this byte on, which is not plain.
+    pub(super) fn ends(&self, trie: &Trie, byte: u8) -> Ends<'_> {
+        let Ok(i) = self.exits.binary_search_by_key(&byte, |e| e.0) else { return Ends::Nodes(&[]) };
+        let Exits { nodes, ends, uses } = &self.exits[i].1;
+        if uses.fetch_add(1, Ordering::Relaxed) < OFTEN {
+            return Ends::Nodes(nodes);
+        }
+        Ends::Merged(ends.get_or_init(|| {
+            let mut texts: Vec<(Vec<u8>, u32)> = Vec::new();
+            for &node in nodes {
+                trie.texts_from(node, &mut |text, token| texts.push((text.to_vec(), token)));
+            }
+            Trie::new(texts.iter().map(|(text, token)| (&text[..], *token)).collect())
+        }))
+    }
+
+    /// Bytes held, with what may be made later.
     fn memory(&self) -> usize {
-        self.plain.len() * 4 + self.ends.memory() + 128
+        let exits: usize = self.exits.iter().map(|e| e.1.nodes.len() * 100).sum();
+        self.plain.len() * 8 + exits + 128
     }
 }
 
@@ -100,7 +175,7 @@ pub struct ClassCache {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Key {
     Class(ByteSet, ByteSet),
-    Branch(Name, NodeIndex, ByteSet, ByteSet),
+    Branch(Name, NodeIndex, ByteSet),
     Blanks(u128),
     SelfLoop(u128),
 }
@@ -108,7 +183,7 @@ enum Key {
 #[derive(Clone)]
 enum Entry {
     Class(Arc<TokenClass>),
-    Branch(Arc<BranchClass>),
+    Branch(Arc<Branch>),
     Blanks(Arc<Blanks>),
     SelfLoop(Option<ByteSet>),
 }
@@ -117,7 +192,7 @@ impl Entry {
     fn memory(&self) -> usize {
         match self {
             Entry::Class(class) => class.memory(),
-            Entry::Branch(class) => class.memory(),
+            Entry::Branch(branch) => branch.memory(),
             Entry::Blanks(blanks) => blanks.memory(),
             Entry::SelfLoop(_) => 128,
         }
@@ -146,21 +221,15 @@ impl ClassCache {
         class
     }
 
-    /// The class of the tokens below a node of a vocabulary's trie.
-    pub(super) fn branch(
-        &self,
-        (name, trie): (Name, &Trie),
-        node: NodeIndex,
-        plain: ByteSet,
-        changing: ByteSet,
-    ) -> Arc<BranchClass> {
-        let key = Key::Branch(name, node, plain, changing);
-        if let Some(Entry::Branch(class)) = self.get(key) {
-            return class;
+    /// What a vocabulary's trie has below a node.
+    pub(super) fn branch(&self, (name, trie): (Name, &Trie), node: NodeIndex, plain: ByteSet) -> Arc<Branch> {
+        let key = Key::Branch(name, node, plain);
+        if let Some(Entry::Branch(branch)) = self.get(key) {
+            return branch;
         }
-        let class = Arc::new(BranchClass::new(trie, node, plain, changing));
-        self.put(key, Entry::Branch(class.clone()));
-        class
+        let branch = Arc::new(Branch::new(trie, node, plain));
+        self.put(key, Entry::Branch(branch.clone()));
+        branch
     }
 
     /// What the expression `w` of whitespace admits.

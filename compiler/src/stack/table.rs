@@ -45,12 +45,14 @@ struct Entry {
     classes: SmallVec<[(ByteSet, Spot); 2]>,
     /// The same by byte, a row of the table, where there are many classes.
     row: u32,
+    /// The number that the table's user has for the kernel, once told.
+    label: Option<u32>,
 }
 
 impl Entry {
     fn new(kernel: Threads) -> Entry {
         let classes = SmallVec::new();
-        Entry { kernel, open: None, first: ByteSet::NONE, accepting: false, classes, row: NO_ROW }
+        Entry { kernel, open: None, first: ByteSet::NONE, accepting: false, classes, row: NO_ROW, label: None }
     }
 
     /// What an open entry goes on with.
@@ -69,6 +71,8 @@ struct Closing {
 
 #[derive(Default)]
 pub struct Table {
+    /// Spots of another epoch mean nothing.
+    pub epoch: u32,
     entries: Vec<Entry>,
     rows: Vec<[Spot; 256]>,
     /// Spots by their kernels.
@@ -94,7 +98,7 @@ impl Table {
     }
 
     pub fn clear(&mut self) {
-        *self = Table { entries: Vec::with_capacity(64), ..Table::default() };
+        *self = Table { epoch: self.epoch + 1, entries: Vec::with_capacity(64), ..Table::default() };
         for spot in [DEAD, CUT_OFF] {
             let first = if spot == CUT_OFF { ByteSet::ALL } else { ByteSet::NONE };
             let classes = SmallVec::from_slice(&[(ByteSet::ALL, spot)]);
@@ -121,6 +125,14 @@ impl Table {
                 spot
             }
         }
+    }
+
+    pub fn label(&self, spot: Spot) -> Option<u32> {
+        self.entries[spot as usize].label
+    }
+
+    pub fn set_label(&mut self, spot: Spot, label: u32) {
+        self.entries[spot as usize].label = Some(label);
     }
 
     #[inline]

@@ -32,6 +32,8 @@ pub struct Vocabulary {
     /// Tokens that hold the byte, ascending.
     holders: Vec<Vec<u32>>,
     holder_rows: Vec<OnceLock<Box<[u32]>>>,
+    /// How many tokens hold the byte behind their first.
+    later_holders: Vec<u32>,
     /// Tokens that can be read from a character boundary on: well-formed UTF-8, the last character maybe cut.
     utf8_prefixes: OnceLock<Box<[u32]>>,
     /// Tokens of more than one character, longest first, with their numbers of characters.
@@ -61,6 +63,7 @@ impl Vocabulary {
             longest: 0,
             holders: vec![Vec::new(); 256],
             holder_rows: (0..256).map(|_| OnceLock::new()).collect(),
+            later_holders: vec![0; 256],
             utf8_prefixes: OnceLock::new(),
             by_characters: OnceLock::new(),
             by_bytes: Vec::new(),
@@ -80,16 +83,18 @@ impl Vocabulary {
         let mut alphabet = ByteSet::NONE;
         let mut longest = 0;
         let mut holders = vec![Vec::new(); 256];
+        let mut later_holders = vec![0; 256];
         for &(text, t) in &items {
             if let [b] = text {
                 alphabet.insert(*b);
             }
             longest = longest.max(text.len());
-            for &b in text {
+            for (i, &b) in text.iter().enumerate() {
                 let list: &mut Vec<u32> = &mut holders[b as usize];
                 if list.last() != Some(&t) {
                     list.push(t);
                 }
+                later_holders[b as usize] += u32::from(i > 0 && !text[1..i].contains(&b));
             }
         }
         let mut by_bytes: Vec<u32> = items.iter().filter(|(text, _)| text.len() > 1).map(|i| i.1).collect();
@@ -107,6 +112,7 @@ impl Vocabulary {
         v.alphabet = alphabet;
         v.longest = longest;
         v.holders = holders;
+        v.later_holders = later_holders;
         // once per vocabulary, rather than at the first string of the first grammar
         v.utf8_prefixes();
         v.by_characters();
@@ -139,6 +145,11 @@ impl Vocabulary {
     /// How many tokens hold a byte of the set, those that hold several counted as often.
     pub fn holders_of_any(&self, set: ByteSet) -> usize {
         set.iter().map(|b| self.holders(b).len()).sum()
+    }
+
+    /// The same without counting first bytes.
+    pub fn later_holders_of_any(&self, set: ByteSet) -> usize {
+        set.iter().map(|b| self.later_holders[b as usize] as usize).sum()
     }
 
     /// Clears the tokens that hold the byte.

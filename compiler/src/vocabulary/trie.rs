@@ -191,22 +191,20 @@ impl Trie {
         set
     }
 
-    /// Calls `f` with the texts that go on from a node, and their tokens.
-    pub fn texts_below(&self, node: NodeIndex, f: &mut dyn FnMut(&[u8], u32)) {
+    /// Calls `f` with the texts from a node on (the byte that leads to it their first) and their tokens.
+    pub fn texts_from(&self, node: NodeIndex, f: &mut dyn FnMut(&[u8], u32)) {
         let mut text: Vec<u8> = Vec::new();
         let mut todo: Vec<(NodeIndex, usize)> = vec![(node, 0)];
         while let Some((at, depth)) = todo.pop() {
-            text.truncate(depth.saturating_sub(1));
-            if at != node {
-                text.push(self.bytes[at as usize]);
-                self.tokens_at(at).iter().for_each(|&t| f(&text, t));
-            }
+            text.truncate(depth);
+            text.push(self.bytes[at as usize]);
+            self.tokens_at(at).iter().for_each(|&t| f(&text, t));
             let TrieNode { first_child, children, .. } = self.nodes[at as usize];
             todo.extend((first_child..first_child + u32::from(children)).map(|child| (child, depth + 1)));
         }
     }
 
-    fn child(&self, node: NodeIndex, byte: u8) -> Option<NodeIndex> {
+    pub fn child(&self, node: NodeIndex, byte: u8) -> Option<NodeIndex> {
         self.children(node, ByteSet::range(byte, byte)).next().map(|(_, child)| child)
     }
 
