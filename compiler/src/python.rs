@@ -490,32 +490,18 @@ fn fill_bitmasks(
     threads: usize,
 ) -> PyResult<()> {
     let rows = Rows::of(rows)?;
-    let mut jobs: Vec<(Arc<automaton::Constraint>, StateId)> = Vec::with_capacity(matchers.len());
+    let mut jobs: Vec<(Arc<automaton::Constraint>, Arc<Anchor>)> = Vec::with_capacity(matchers.len());
     for (i, matcher) in matchers.iter().enumerate() {
         let matcher = matcher.downcast::<Matcher>()?.get();
         rows.check(i, matcher.constraint.0.vocab.words())?;
-        jobs.push((matcher.constraint.0.clone(), matcher.last()));
+        jobs.push((
+            matcher.constraint.0.clone(),
+            matcher.path.lock().last().expect("the start is never dropped").clone(),
+        ));
     }
-    let fill = |from: usize, step: usize| -> Result<(), Error> {
-        for (i, (constraint, state)) in jobs.iter().enumerate().skip(from).step_by(step) {
-            let row = constraint.row(*state)?;
-            // SAFETY: row `i` was checked, and no other job writes it.
-            unsafe { rows.write(i, &row) };
-        }
-        Ok(())
-    };
     py.detach(|| {
-        let cold = jobs.iter().filter(|(c, s)| c.cached_row(*s).is_none()).count();
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let workers = if threads == 0 { cores } else { threads }.min(cold).max(1);
-        if workers == 1 {
-            return fill(0, 1);
-        }
-        std::thread::scope(|scope| {
-            let fill = &fill;
-            let handles: Vec<_> = (0..workers).map(|w| scope.spawn(move || fill(w, workers))).collect();
-            handles.into_iter().try_for_each(|h| h.join().unwrap_or_else(|e| std::panic::resume_unwind(e)))
-        })
+        // SAFETY: the row was checked, and each job writes another.
+        automaton::rows(&jobs, threads, &|i, row| unsafe { rows.write(i, row) })
     })
     .or_raise(py)
 }

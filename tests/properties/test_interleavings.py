@@ -197,13 +197,24 @@ def test_threads(make: Callable[[GrammarBuilder], int]) -> None:
 
 @pytest.mark.parametrize("make", GRAMMARS)
 def test_batch_equals_single(make: Callable[[GrammarBuilder], int]) -> None:
+    """Also where the rows of one constraint are new, so that threads share them out."""
     rng = random.Random(3)
-    constraints = [gs.compile(build(other), VOCABULARY) for other in (make, _nested)]
-    matchers = [rng.choice(constraints).matcher() for _ in range(40)]
-    for matcher in matchers:
-        for _ in range(rng.randrange(8)):
-            matcher.accept_token(likely(rng, mask_of(matcher.fork())))
-    for threads in (0, 1, 3):
-        rows = np.full((len(matchers), WORDS), -1, dtype=np.int32)
-        gs.fill_bitmasks(matchers, rows, threads)
-        assert [row.tobytes() for row in rows] == [mask_of(matcher) for matcher in matchers]
+    grammars = [build(make), build(make), build(_nested)]
+    replays = [Replay(grammar) for grammar in grammars]
+    paths: list[tuple[int, list[int]]] = []
+    for _ in range(60):
+        which, tokens = rng.choice([0, 0, 0, 1, 2]), list[int]()
+        for _ in range(rng.randrange(12)):
+            token = likely(rng, replays[which].mask(tokens))
+            if replays[which].constraint.matcher().accept_tokens([*tokens, token]) > len(tokens):
+                tokens.append(token)
+        paths.append((which, tokens))
+    for threads in (0, 1, 2, 3):
+        constraints = [gs.compile(grammar, VOCABULARY) for grammar in grammars]
+        for part in (paths[:40], paths):
+            matchers = [constraints[which].matcher() for which, _ in part]
+            for matcher, (_, tokens) in zip(matchers, part, strict=True):
+                assert matcher.accept_tokens(tokens) == len(tokens)
+            rows = np.full((len(matchers), WORDS), -1, dtype=np.int32)
+            gs.fill_bitmasks(matchers, rows, threads)
+            assert [row.tobytes() for row in rows] == [replays[which].mask(tokens) for which, tokens in part]

@@ -90,7 +90,7 @@ impl Engine {
         Ok(anchor)
     }
 
-    fn memory(&self) -> usize {
+    pub(super) fn memory(&self) -> usize {
         self.machine.memory() + self.states.memory() + self.row_bytes + self.masks.len() * 96 + self.bases.len() * 2048
     }
 
@@ -320,7 +320,7 @@ impl Engine {
     /// Copies what the anchored states need into a fresh machine and drops the rest.
     pub(super) fn collect(&mut self) -> usize {
         let dropped = self.states.drop_unanchored();
-        self.machine.collect(&mut self.states.kernels());
+        self.machine.collect(self.states.kernels());
         self.states.reindex();
         self.masks = FxHashMap::default();
         self.bases = FxHashMap::default();

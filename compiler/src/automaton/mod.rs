@@ -1,5 +1,6 @@
 //! The automaton over tokens: interned states, steps and masks, behind one lock per constraint.
 
+mod batch;
 mod completion;
 mod engine;
 mod states;
@@ -14,6 +15,7 @@ use crate::ir::Ir;
 use crate::mask::{ClassCache, Row};
 use crate::vocabulary::Vocabulary;
 
+pub use batch::rows;
 pub use completion::forced_tokens;
 use engine::Engine;
 pub use states::{Anchor, ENDED, StateId};

@@ -87,8 +87,8 @@ impl States {
     }
 
     /// The kernels, to be rewritten; [`States::reindex`] afterwards.
-    pub(super) fn kernels(&mut self) -> Vec<&mut Heads> {
-        self.list.values_mut().map(|s| &mut s.kernel).collect()
+    pub(super) fn kernels(&mut self) -> impl Iterator<Item = &mut Heads> {
+        self.list.values_mut().map(|s| &mut s.kernel)
     }
 
     pub(super) fn reindex(&mut self) {

@@ -20,10 +20,10 @@ use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary, set_bit};
 pub(super) struct TokenClass {
     /// Well-formed (but for a cut last character) and of plain bytes alone.
     pub(super) plain: Arc<[u32]>,
-    /// The other tokens, from their first byte that is not plain (and is a changing one) on.
-    pub(super) ends: Trie,
-    /// These tokens themselves, ascending.
-    pub(super) others: Vec<u32>,
+    /// The other tokens that are so up to a changing byte, ascending, and where that byte is.
+    others: Vec<(u32, u32)>,
+    /// What they have from that byte on, once asked for.
+    ends: OnceLock<Trie>,
     /// Their whole texts, once asked for.
     texts: OnceLock<Trie>,
 }
@@ -34,30 +34,37 @@ impl TokenClass {
         for b in ByteSet::ALL.minus(plain).iter() {
             vocab.exclude(b, &mut bits);
         }
-        let mut others: Vec<u32> = changing.iter().flat_map(|b| vocab.holders(b)).copied().collect();
-        others.sort_unstable();
-        others.dedup();
-        let mut ends: Vec<(&[u8], u32)> = Vec::with_capacity(others.len());
-        others.retain(|&t| {
+        let mut holders: Vec<u32> = changing.iter().flat_map(|b| vocab.holders(b)).copied().collect();
+        holders.sort_unstable();
+        holders.dedup();
+        let run = |&t: &u32| {
             let text = vocab.token(t);
             let run = text.iter().take_while(|b| plain.contains(**b)).count();
             let ok = changing.contains(text[run]) && std::str::from_utf8(&text[..run]).is_ok();
-            if ok {
-                ends.push((&text[run..], t));
-            }
-            ok
-        });
-        TokenClass { plain: bits.into(), ends: Trie::new(ends), others, texts: OnceLock::new() }
+            ok.then_some((t, run as u32))
+        };
+        let others = holders.iter().filter_map(run).collect();
+        TokenClass { plain: bits.into(), others, ends: OnceLock::new(), texts: OnceLock::new() }
     }
 
-    /// The tokens that are not plain, by their whole texts.
+    pub(super) fn others(&self) -> impl Iterator<Item = u32> + '_ {
+        self.others.iter().map(|o| o.0)
+    }
+
+    /// The tokens that are not plain, from their first byte that is not plain on.
+    pub(super) fn ends(&self, vocab: &Vocabulary) -> &Trie {
+        let end = |&(t, run): &(u32, u32)| (&vocab.token(t)[run as usize..], t);
+        self.ends.get_or_init(|| Trie::new(self.others.iter().map(end).collect()))
+    }
+
+    /// The same by their whole texts.
     pub(super) fn texts(&self, vocab: &Vocabulary) -> &Trie {
-        self.texts.get_or_init(|| Trie::new(self.others.iter().map(|&t| (vocab.token(t), t)).collect()))
+        self.texts.get_or_init(|| Trie::new(self.others().map(|t| (vocab.token(t), t)).collect()))
     }
 
     /// Bytes held, with what may be made later.
     fn memory(&self) -> usize {
-        self.plain.len() * 4 + self.ends.memory() + self.others.len() * 100 + 128
+        self.plain.len() * 4 + self.others.len() * 100 + 128
     }
 }
 

@@ -8,8 +8,10 @@ mod blanks;
 mod build;
 mod classes;
 mod looping;
+mod patch;
 mod region;
 mod row;
+mod walk;
 
 pub use build::MaskMaker;
 pub use classes::ClassCache;

@@ -227,6 +227,7 @@ impl Arena {
                 _ if self.flag(h, Flags::TAGGED) || self.open(id) => Form::Whole,
                 _ => Form::Then(h, t),
             },
+            Node::Class(s) => Form::Byte(self.sets[s as usize], EPS),
             Node::Alt(k) if !self.open(id) => Form::Union(k.len as usize),
             _ => Form::Whole,
         }

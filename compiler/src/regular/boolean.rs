@@ -35,7 +35,8 @@ impl Arena {
             }
             _ => {
                 let nullable = flat.iter().all(|&i| self.nullable(i));
-                let search = if self.infinite_but_for_finitely_many(&flat).is_some() { Flags::INFINITE } else { Flags::SEARCH };
+                let search =
+                    if self.infinite_but_for_finitely_many(&flat).is_some() { Flags::INFINITE } else { Flags::SEARCH };
                 let flags = (self.any_of(&flat) & (Flags::BEHIND | Flags::COUNTS)) | search | u8::from(nullable);
                 self.intern(Node::And(Kids::NONE), &flat, Flags(flags))
             }
@@ -122,18 +123,26 @@ impl Arena {
     /// "This infinite language but for those finitely many texts", like any key but the declared ones: infinite,
     /// which no search has to find out.
     fn infinite_but_for_finitely_many(&self, ids: &[Id]) -> Option<Id> {
-        let excluded = |i: &Id| matches!(self.nodes[*i as usize], Node::Not(x) if self.flag(x, Flags::FINITE));
-        let kept: SmallVec<[Id; 2]> = ids.iter().copied().filter(|i| !excluded(i)).collect();
-        match kept[..] {
-            [only] if self.flag(only, Flags::INFINITE) && !self.open(only) => Some(only),
+        let mut kept = ids.iter().copied().filter(|&i| self.few_excluded(i).is_none());
+        match (kept.next(), kept.next()) {
+            (Some(only), None) if self.flag(only, Flags::INFINITE) && !self.open(only) => Some(only),
             _ => None,
         }
     }
 
-    /// The infinite language that `x` is but for finitely many texts, where its form shows that.
-    pub fn but_for_few(&self, x: Id) -> Option<Id> {
+    /// What the expression excludes, if it excludes finitely many texts and nothing else.
+    fn few_excluded(&self, id: Id) -> Option<Id> {
+        match self.nodes[id as usize] {
+            Node::Not(x) if self.flag(x, Flags::FINITE) => Some(x),
+            _ => None,
+        }
+    }
+
+    /// The infinite language that `x` is but for finitely many texts, and these, where its form shows that.
+    pub fn but_for_few(&self, x: Id) -> Option<(Id, Vec<Id>)> {
         let Node::And(k) = self.nodes[x as usize] else { return None };
-        self.infinite_but_for_finitely_many(self.list(k))
+        let all = self.infinite_but_for_finitely_many(self.list(k))?;
+        Some((all, self.list(k).iter().filter_map(|&i| self.few_excluded(i)).collect()))
     }
 
     /// Whether every text of `x` begins with bytes of `plain`, if any, and then one of `ending`, as far as its form shows.

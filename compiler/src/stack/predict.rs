@@ -191,13 +191,7 @@ impl Machine {
 
     /// The terminal at a position, ending in the tag of the position after it; that position itself if the terminal may be
     /// empty. Remembered, as many positions predict the same ones: all the keys after this one, say.
-    fn terminal_at(
-        &mut self,
-        p: PosId,
-        node: NodeId,
-        next: PosId,
-        budget: &mut Budget,
-    ) -> Result<(Id, Option<PosId>)> {
+    fn terminal_at(&mut self, p: PosId, node: NodeId, next: PosId, budget: &mut Budget) -> Result<(Id, Option<PosId>)> {
         if let Some(&known) = self.terminals.get(&p) {
             return Ok(known);
         }

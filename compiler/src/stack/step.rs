@@ -41,7 +41,7 @@ pub struct Closure {
 /// The automaton of a grammar over bytes, derived as far as it was asked for.
 pub struct Machine {
     pub(super) ir: Arc<Ir>,
-    pub analysis: Analysis,
+    pub analysis: Arc<Analysis>,
     pub arena: Arena,
     pub stacks: Continuations,
     pub positions: Positions,
@@ -65,14 +65,14 @@ impl Machine {
     pub fn new(ir: Arc<Ir>, mut arena: Arena, budget: &mut Budget) -> Result<Machine> {
         let mut lowered = vec![None; ir.nodes.len()];
         let analysis = Analysis::new(&ir, &mut arena, &mut lowered, budget)?;
-        let cap = arena.cap();
         let instances = Instances::new(&ir);
+        let positions = Positions::new(arena.cap());
         let mut machine = Machine {
             ir,
-            analysis,
+            analysis: Arc::new(analysis),
             arena,
             stacks: Continuations::default(),
-            positions: Positions::new(cap),
+            positions,
             instances,
             proofs: Proofs::default(),
             lowered,
@@ -118,33 +118,52 @@ impl Machine {
             + self.terminals.len() * 24
     }
 
-    /// Forgets everything derived but the given kernels, which are rewritten to what replaces them.
-    pub fn collect(&mut self, kernels: &mut [&mut Heads]) {
-        let fresh = self.arena.emptied();
-        let arena = std::mem::replace(&mut self.arena, fresh);
-        let stacks = std::mem::take(&mut self.stacks);
-        self.lowered.iter_mut().for_each(|l| *l = None);
-        self.expansions.clear();
-        self.entries.clear();
-        self.loops.clear();
-        self.endings.clear();
-        self.terminals.clear();
-        self.table.clear();
-        self.shortest.forget_stacks();
-        let old = std::mem::replace(&mut self.positions, Positions::new(self.arena.cap()));
-        let fresh = self.instances.emptied();
-        let old_instances = std::mem::replace(&mut self.instances, fresh);
-        self.proofs = Proofs::default();
+    /// A machine for the same grammar that has derived nothing yet.
+    pub fn fresh(&self) -> Machine {
+        let arena = self.arena.emptied();
+        let positions = Positions::new(arena.cap());
+        Machine {
+            ir: self.ir.clone(),
+            analysis: self.analysis.clone(),
+            arena,
+            stacks: Continuations::default(),
+            positions,
+            instances: self.instances.emptied(),
+            proofs: Proofs::default(),
+            lowered: vec![None; self.ir.nodes.len()],
+            expansions: Rcs::default(),
+            entries: Rcs::default(),
+            loops: FxHashMap::default(),
+            endings: Rcs::default(),
+            terminals: FxHashMap::default(),
+            table: Table::default(),
+            shortest: Shortest::default(),
+        }
+    }
+
+    /// Rewrites kernels of another machine for the same grammar to this one's.
+    pub fn import<'a>(&mut self, from: &Machine, kernels: impl Iterator<Item = &'a mut Heads>) {
         let (mut expressions, mut continuations, mut done) = Default::default();
         let (positions, instances) = (&mut self.positions, &mut self.instances);
-        let mut position = |p| positions.import(&old, p, (instances, &old_instances), &mut done);
+        let mut position = |p| positions.import(&from.positions, p, (instances, &from.instances), &mut done);
         for kernel in kernels {
             for head in kernel.iter_mut() {
-                head.rest = self.arena.import(&arena, head.rest, &mut position, &mut expressions);
-                head.stack = self.stacks.import(&stacks, head.stack, &mut position, &mut continuations);
+                head.rest = self.arena.import(&from.arena, head.rest, &mut position, &mut expressions);
+                head.stack = self.stacks.import(&from.stacks, head.stack, &mut position, &mut continuations);
             }
             kernel.sort_unstable();
         }
+    }
+
+    /// Forgets everything derived but the given kernels, which are rewritten to what replaces them.
+    pub fn collect<'a>(&mut self, kernels: impl Iterator<Item = &'a mut Heads>) {
+        let mut fresh = self.fresh();
+        fresh.shortest = std::mem::take(&mut self.shortest);
+        fresh.shortest.forget_stacks();
+        fresh.table.epoch = self.table.epoch;
+        fresh.table.clear();
+        let old = std::mem::replace(self, fresh);
+        self.import(&old, kernels);
     }
 
     /// What a kernel can go on with.

@@ -116,7 +116,11 @@ impl Table {
         }
         let hash = |threads: &Threads| FxBuildHasher.hash_one(threads);
         let entries = &mut self.entries;
-        match self.ids.entry(hash(&threads), |&s| entries[s as usize].kernel == threads, |&s| hash(&entries[s as usize].kernel)) {
+        match self.ids.entry(
+            hash(&threads),
+            |&s| entries[s as usize].kernel == threads,
+            |&s| hash(&entries[s as usize].kernel),
+        ) {
             hash_table::Entry::Occupied(known) => *known.get(),
             hash_table::Entry::Vacant(new) => {
                 let spot = entries.len() as Spot;

@@ -117,13 +117,7 @@ impl Machine {
     }
 
     /// Adds the threads after one byte of a thread's. Bytes that lead to the same, this one among them.
-    pub(super) fn follow(
-        &mut self,
-        t: Thread,
-        byte: u8,
-        out: &mut Threads,
-        budget: &mut Budget,
-    ) -> Result<ByteSet> {
+    pub(super) fn follow(&mut self, t: Thread, byte: u8, out: &mut Threads, budget: &mut Budget) -> Result<ByteSet> {
         if t.tail == EPS {
             return self.follow_rest(t.part, t.stack, byte, out, budget);
         }
