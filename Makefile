@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := compiler/Cargo.toml $(wildcard compiler/Cargo.lock) $(shell find compiler/src -name '*.rs')
 
-.PHONY: demo test bench lint
+.PHONY: demo test bench instructions lint
 
 demo: .venv/ready
 	$(BIN)/grammarspec generate --schema examples/person.json --stats "Alice is 31 and lives in Paris."
@@ -14,8 +14,11 @@ test: .venv/ready
 	$(BIN)/pytest
 
 bench: .venv/ready
-	$(BIN)/pip install --quiet llguidance xgrammar
+	$(BIN)/pip install --quiet llguidance xgrammar outlines-core matplotlib
 	$(BIN)/python -m benchmarks
+
+instructions: .venv/ready
+	$(BIN)/python -m benchmarks.instructions
 
 lint: .venv/ready
 	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy

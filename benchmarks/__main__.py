@@ -1,83 +1,20 @@
-"""Times compile, first mask and every step of each engine on each case, the engines taking turns.
+"""grammarspec beside its peers on the same inputs, in one run: tables and plots.
 
-Times of one run can be compared with each other only: what counts is the ratio in the last column.
+Times of one run can be compared with each other only: what counts are ratios.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cases import Case, built_in, from_folder
-from benchmarks.engines import ENGINES, Compile
+from benchmarks import measure, report
+from benchmarks.cases import built_in, from_folder, growing, long_text
+from benchmarks.engines import ENGINES, Engine
 
-now = time.perf_counter_ns
-
-
-class Times:
-    """What one engine took, in microseconds."""
-
-    def __init__(self) -> None:
-        self.first: list[float] = []
-        self.step: list[float] = []
-        self.by_case: dict[str, float] = {}
-        self.refused: list[str] = []
-
-    def run(self, compile: Compile, case: Case, token_lists: list[list[int]]) -> None:
-        start = now()
-        try:
-            make = compile(case.schema)
-        except Exception as error:
-            self.refused.append(f"{case.name}: {str(error).splitlines()[0][:90]}")
-            return
-        make().fill()
-        self.first.append((now() - start) / 1e3)
-        total = 0.0
-        for tokens in token_lists:
-            sequence = make()
-            for token in tokens:
-                start = now()
-                sequence.fill()
-                allowed = int(sequence.row[token >> 5]) >> (token & 31) & 1
-                accepted = bool(allowed) and sequence.accept(token)
-                took = (now() - start) / 1e3
-                self.step.append(took)
-                total += took
-                if not accepted:
-                    self.refused.append(f"{case.name}: a valid instance")
-                    break
-        self.by_case[case.name] = total
-
-
-def percentile(values: list[float], share: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else float("nan")
-
-
-def report(results: dict[str, Times]) -> None:
-    base = next((name for name in ("llguidance", "xgrammar") if name in results), next(iter(results)))
-    rows = [("", *results)]
-    for label, field in (("first mask", "first"), ("step", "step")):
-        for what, share in (("mean", None), ("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
-            cells = []
-            for times in results.values():
-                values: list[float] = getattr(times, field)
-                figure = sum(values) / max(1, len(values)) if share is None else percentile(values, share)
-                cells.append(f"{figure:,.1f}")
-            rows.append((f"{label} {what} (us)", *cells))
-    shared = set.intersection(*(set(times.by_case) for times in results.values()))
-    sums = {name: sum(times.by_case[case] for case in shared) for name, times in results.items()}
-    rows.append((f"all steps, to {base}'s", *(f"{sums[name] / max(sums[base], 1e-9):.2f}x" for name in results)))
-    rows.append(("refused", *(str(len(times.refused)) for times in results.values())))
-    width = max(len(row[0]) for row in rows)
-    for row in rows:
-        print(row[0].ljust(width), *(cell.rjust(17) for cell in row[1:]))
-    for name, times in results.items():
-        for line in times.refused[:8]:
-            print(f"  {name} refused {line}")
+PARTS = ("steps", "size", "length", "threads")
 
 
 def main() -> None:
@@ -86,25 +23,52 @@ def main() -> None:
     parser.add_argument("--schemas", type=Path, help="a folder of schemas with instances; some of our own if not given")
     parser.add_argument("--most", type=int, default=200, help="schemas taken from the folder, at most")
     parser.add_argument("--engines", default=",".join(ENGINES))
+    parser.add_argument("--parts", default=",".join(PARTS), help="of: " + ", ".join(PARTS))
     parser.add_argument("--rounds", type=int, default=5, help="times that every case is run from the start")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="where tables and plots go")
     options = parser.parse_args()
 
     tokenizer = load_tokenizer(options.tokenizer)
-    engines: dict[str, Compile] = {}
+    engines: dict[str, Engine] = {}
     for name in options.engines.split(","):
         try:
             engines[name] = ENGINES[name](tokenizer)
+            engines[name].compile({"type": "string"})().fill()  # what is done once in a process is not measured
         except ImportError as error:
             print(f"{name} is left out: {error}", file=sys.stderr)
-    results = {name: Times() for name in engines}
-    names = list(engines)
-    cases = from_folder(options.schemas, options.most) if options.schemas else built_in()
-    for turn, case in enumerate(cases * (1 if options.schemas else options.rounds)):
-        token_lists = [tokenizer.encode(text, add_special_tokens=False) for text in case.texts]
-        first = turn % len(names)
-        for name in names[first:] + names[:first]:
-            results[name].run(engines[name], case, token_lists)
-    report(results)
+    options.out.mkdir(parents=True, exist_ok=True)
+    text = "\n\n".join(run(part, engines, tokenizer, options) for part in options.parts.split(","))
+    (options.out / "tables.md").write_text(text + "\n")
+    print(text, f"\nTables and plots are in {options.out}/")
+
+
+def run(part: str, engines: dict[str, Engine], tokenizer: Any, options: argparse.Namespace) -> str:
+    """Measure one part, plot it, and return its table."""
+    match part:
+        case "steps":
+            cases = from_folder(options.schemas, options.most) if options.schemas else built_in()
+            results = measure.steps(engines, tokenizer, cases, 1 if options.schemas else options.rounds)
+            report.plot_steps(results, options.out / "steps.png")
+            base = next((name for name in ("llguidance", "xgrammar") if name in results), next(iter(results)))
+            return f"## Steps, {len(cases)} schemas\n\n{report.steps_table(results, base)}"
+        case "size":
+            sizes = measure.first_masks(engines, growing(), options.rounds)
+            y = "microseconds to the first mask"
+            report.plot_series(sizes, "properties of the schema", y, options.out / "size.png")
+            return f"## Compile and first mask, microseconds\n\n{report.series_table('properties', sizes)}"
+        case "length":
+            places = measure.along(engines, tokenizer, long_text(), 500)
+            y = "microseconds of a step, mean"
+            report.plot_series(places, "tokens before", y, options.out / "length.png", "linear")
+            return f"## Steps along a text, microseconds\n\n{report.series_table('tokens before', places)}"
+        case "threads":
+            few = [case for case in built_in() if case.name not in ("many choices", "any JSON")]
+            many = [case for i in range(3) for case in few]
+            taken = measure.batches(engines, tokenizer, many, 64, (1, 2, 4), 15)
+            y = "microseconds for 64 new masks"
+            report.plot_series(taken, "threads", y, options.out / "threads.png", "linear")
+            return f"## 64 masks not met before, microseconds\n\n{report.series_table('threads', taken)}"
+    raise SystemExit(f"no part {part!r}; there are {', '.join(PARTS)}")
 
 
 def load_tokenizer(path: str | None) -> Any:

@@ -1,4 +1,4 @@
-"""What is measured: schemas with instances, from a folder of the user's or a few of our own."""
+"""What is measured: schemas with instances, from a folder of the user's or some of our own."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ def from_folder(folder: Path, most: int) -> list[Case]:
     return cases
 
 
-def _object(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
+STRING, INTEGER, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
+
+
+def record(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A schema of an object with all of these properties."""
     return {"type": "object", "properties": properties, "required": list(properties), **more}
 
 
 def built_in() -> list[Case]:
     """Shapes that users have: records, nested lists, enumerations, recursion, free-form parts."""
-    string, integer = {"type": "string"}, {"type": "integer"}
-    person = _object({"name": string, "age": {**integer, "minimum": 0, "maximum": 150}, "city": string})
+    person = record({"name": STRING, "age": {**INTEGER, "minimum": 0, "maximum": 150}, "city": STRING})
     tree: dict[str, Any] = {
         "$ref": "#/$defs/node",
-        "$defs": {
-            "node": _object({"value": integer, "children": {"type": "array", "items": {"$ref": "#/$defs/node"}}})
-        },
+        "$defs": {"node": record({"value": INTEGER, "children": {"type": "array", "items": {"$ref": "#/$defs/node"}}})},
     }
-    order = _object(
+    order = record(
         {
             "id": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{4}$"},
             "status": {"enum": ["open", "paid", "shipped", "returned"]},
-            "lines": {
-                "type": "array",
-                "items": _object({"sku": string, "quantity": integer, "price": {"type": "number"}}),
-            },
+            "lines": {"type": "array", "items": record({"sku": STRING, "quantity": INTEGER, "price": NUMBER})},
             "note": {"type": "string", "maxLength": 200},
         },
         additionalProperties=False,
     )
     leaf = {"value": 7, "children": []}
     line = {"sku": "AB-1", "quantity": 2, "price": 9.99}
+    settings = {"type": "object", "properties": {f"option_{i}": INTEGER for i in range(30)}}
     data: list[tuple[str, dict[str, Any], Any]] = [
         ("person", person, {"name": "Ada Lovelace", "age": 36, "city": "London"}),
-        ("extra keys", {"type": "object", "properties": {"a": integer}}, {"a": 1, "b": [1, {"c": None}], "about": "x"}),
+        ("extra keys", {"type": "object", "properties": {"a": INTEGER}}, {"a": 1, "b": [1, {"c": None}], "about": "x"}),
+        ("settings", settings, {f"option_{i}": i for i in range(0, 30, 2)} | {"other": True}),
         ("tree", tree, {"value": 1, "children": [leaf, {"value": 2, "children": [leaf, leaf]}]}),
         (
             "order",
@@ -69,3 +69,20 @@ def built_in() -> list[Case]:
         ("many choices", {"enum": [f"option number {i}" for i in range(3000)]}, "option number 2718"),
     ]
     return [Case(name, schema, [json.dumps(value)]) for name, schema, value in data]
+
+
+def growing() -> list[tuple[int, Case]]:
+    """Schemas of more and more properties, of kinds in turn; with their numbers."""
+    kinds = [STRING, INTEGER, {"enum": ["red", "green", "blue"]}, {"type": "array", "items": NUMBER}]
+    cases = []
+    for count in (1, 3, 10, 30, 100, 300, 1000):
+        properties = {f"property_{i}": kinds[i % len(kinds)] for i in range(count)}
+        cases.append((count, Case(f"{count} properties", record(properties, additionalProperties=False), [])))
+    return cases
+
+
+def long_text() -> Case:
+    """A long list of small records."""
+    items = [{"id": i, "name": f"item number {i}", "price": i * 1.25, "tags": ["new", "sale"]} for i in range(150)]
+    item = record({"id": INTEGER, "name": STRING, "price": NUMBER, "tags": {"type": "array", "items": STRING}})
+    return Case("records", {"type": "array", "items": item}, [json.dumps(items)])

@@ -1,32 +1,49 @@
-"""The engines, in one shape: compile a schema, then masks and tokens one at a time.
+"""The engines, in one shape: compile a schema, then masks and tokens one at a time, or the masks of a batch.
 
-Each is used through the cheapest public call that writes a mask into memory of the caller's.
+Each is used through the cheapest public calls that write masks into memory of the caller's.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 
-class Sequence(Protocol):
+class Text(Protocol):
     """One sequence under one constraint."""
 
     row: np.ndarray
 
-    def fill(self) -> None: ...
+    def fill(self) -> None:
+        """Write the mask into ``row``: int32, one bit for each token."""
+
     def accept(self, token: int) -> bool: ...
 
 
-Compile = Callable[[dict[str, Any]], Callable[[], Sequence]]
+Compile = Callable[[dict[str, Any]], Callable[[], Any]]
+"""From a schema to a maker of texts under it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An engine on a vocabulary."""
+
+    compile: Compile
+    batch: Callable[[int], Callable[[Sequence[Any]], None]] | None = None
+    """From a number of threads to what fills the masks of many texts, where the engine has it."""
+
+
+def words(tokenizer: Any) -> int:
+    return (len(tokenizer) + 31) // 32
 
 
 class _GrammarSpec:
-    def __init__(self, matcher: Any, size: int) -> None:
-        self.rows = np.zeros((1, (size + 31) // 32), dtype=np.int32)
+    def __init__(self, matcher: Any, width: int) -> None:
+        self.rows = np.zeros((1, width), dtype=np.int32)
         self.row, self.matcher = self.rows[0], matcher
 
     def fill(self) -> None:
@@ -36,35 +53,31 @@ class _GrammarSpec:
         return bool(self.matcher.accept_token(token))
 
 
-def grammarspec(tokenizer: Any) -> Compile:
+def grammarspec(tokenizer: Any, *, caches: bool = True) -> Engine:
     """grammarspec with its defaults."""
     import grammarspec as gs
 
     vocabulary = gs.Vocabulary.from_tokenizer(tokenizer)
 
-    def compile(schema: dict[str, Any]) -> Callable[[], Sequence]:
-        constraint = gs.compile(gs.json_schema(schema), vocabulary)
-        return lambda: _GrammarSpec(constraint.matcher(), vocabulary.size)
+    def compile(schema: dict[str, Any]) -> Callable[[], _GrammarSpec]:
+        constraint = gs.compile(gs.json_schema(schema), vocabulary if caches else vocabulary.without_caches())
+        return lambda: _GrammarSpec(constraint.matcher(), words(tokenizer))
 
-    return compile
+    def batch(threads: int) -> Callable[[Sequence[Any]], None]:
+        rows = np.zeros((1024, words(tokenizer)), dtype=np.int32)
+        return lambda texts: gs.fill_bitmasks([text.matcher for text in texts], rows, threads)
+
+    return Engine(compile, batch)
 
 
-def grammarspec_cold(tokenizer: Any) -> Compile:
+def grammarspec_cold(tokenizer: Any) -> Engine:
     """grammarspec without the caches that grammars of one vocabulary share."""
-    import grammarspec as gs
-
-    vocabulary = gs.Vocabulary.from_tokenizer(tokenizer)
-
-    def compile(schema: dict[str, Any]) -> Callable[[], Sequence]:
-        constraint = gs.compile(gs.json_schema(schema), vocabulary.without_caches())
-        return lambda: _GrammarSpec(constraint.matcher(), vocabulary.size)
-
-    return compile
+    return grammarspec(tokenizer, caches=False)
 
 
 class _LLGuidance:
-    def __init__(self, matcher: Any, size: int) -> None:
-        self.row = np.zeros((size + 31) // 32, dtype=np.int32)
+    def __init__(self, matcher: Any, width: int) -> None:
+        self.row = np.zeros(width, dtype=np.int32)
         self.matcher = matcher
 
     def fill(self) -> None:
@@ -74,20 +87,30 @@ class _LLGuidance:
         return bool(self.matcher.consume_token(token))
 
 
-def llguidance(tokenizer: Any) -> Compile:
+def llguidance(tokenizer: Any) -> Engine:
     """llguidance with its defaults."""
     import llguidance as llg
     import llguidance.hf
 
     wrapped = llguidance.hf.from_tokenizer(tokenizer)
 
-    def compile(schema: dict[str, Any]) -> Callable[[], Sequence]:
+    def compile(schema: dict[str, Any]) -> Callable[[], _LLGuidance]:
         matcher = llg.LLMatcher(wrapped, json.dumps({"grammars": [{"json_schema": schema}]}), log_level=0)
         if matcher.is_error():
             raise ValueError(matcher.get_error())
-        return lambda: _LLGuidance(matcher.deep_copy(), len(tokenizer))
+        return lambda: _LLGuidance(matcher.deep_copy(), words(tokenizer))
 
-    return compile
+    def batch(threads: int) -> Callable[[Sequence[Any]], None]:
+        executor = llg.LLExecutor(num_threads=threads)
+        rows = np.zeros((1024, words(tokenizer)), dtype=np.int32)
+
+        def fill(texts: Sequence[Any]) -> None:
+            jobs = [(text.matcher, i) for i, text in enumerate(texts)]
+            executor.unsafe_compute_mask_ptr(jobs, rows.ctypes.data, rows[0].nbytes, len(rows))
+
+        return fill
+
+    return Engine(compile, batch)
 
 
 class _XGrammar:
@@ -102,23 +125,63 @@ class _XGrammar:
         return bool(self.matcher.accept_token(token))
 
 
-def xgrammar(tokenizer: Any) -> Compile:
-    """XGrammar with its defaults, on one thread, its cache between schemas on."""
+def xgrammar(tokenizer: Any) -> Engine:
+    """XGrammar with its defaults, compiling on one thread, its cache between schemas on."""
     import xgrammar as xgr
 
     info = xgr.TokenizerInfo.from_huggingface(tokenizer, vocab_size=len(tokenizer))
     compiler = xgr.GrammarCompiler(info, max_threads=1)
 
-    def compile(schema: dict[str, Any]) -> Callable[[], Sequence]:
+    def compile(schema: dict[str, Any]) -> Callable[[], _XGrammar]:
         compiled = compiler.compile_json_schema(json.dumps(schema))
         return lambda: _XGrammar(xgr.GrammarMatcher(compiled), xgr.allocate_token_bitmask(1, len(tokenizer)))
 
-    return compile
+    def batch(threads: int) -> Callable[[Sequence[Any]], None]:
+        filler = xgr.BatchGrammarMatcher(max_threads=threads)
+        rows = xgr.allocate_token_bitmask(1024, len(tokenizer))
+        return lambda texts: filler.batch_fill_next_token_bitmask([text.matcher for text in texts], rows)
+
+    return Engine(compile, batch)
 
 
-ENGINES: dict[str, Callable[[Any], Compile]] = {
+class _OutlinesCore:
+    def __init__(self, guide: Any, width: int) -> None:
+        self.row = np.zeros(width, dtype=np.int32)
+        self.guide = guide
+
+    def fill(self) -> None:
+        self.guide.write_mask_into(self.row.ctypes.data, self.row.size, 4)
+
+    def accept(self, token: int) -> bool:
+        self.guide.advance(token, return_tokens=False)
+        return True
+
+
+def outlines_core(tokenizer: Any) -> Engine:
+    """outlines-core: the schema as a regular expression, indexed over the whole vocabulary."""
+    import outlines_core as oc
+    from outlines_core.json_schema import build_regex_from_schema
+
+    import grammarspec as gs
+
+    tokens = gs.Vocabulary.from_tokenizer(tokenizer)
+    table: dict[bytes, list[int]] = {}
+    for token in range(tokens.size):
+        if (text := tokens.token_bytes(token)) is not None:
+            table.setdefault(text, []).append(token)
+    vocabulary = oc.Vocabulary(tokenizer.eos_token_id, table)
+
+    def compile(schema: dict[str, Any]) -> Callable[[], _OutlinesCore]:
+        index = oc.Index(build_regex_from_schema(json.dumps(schema)), vocabulary)
+        return lambda: _OutlinesCore(oc.Guide(index), words(tokenizer))
+
+    return Engine(compile)
+
+
+ENGINES: dict[str, Callable[[Any], Engine]] = {
     "grammarspec": grammarspec,
     "grammarspec_cold": grammarspec_cold,
     "llguidance": llguidance,
     "xgrammar": xgrammar,
+    "outlines_core": outlines_core,
 }

@@ -1,5 +1,5 @@
 //! Replays recorded texts token by token, each step a mask and an accept, on constraints compiled anew: a fixed amount
-//! of work for profilers and instruction counts, without Python. `python -m benchmarks record` writes the file.
+//! of work for profilers and instruction counts, without Python. `benchmarks/instructions.py` writes the file.
 //!
 //! Little-endian u32 throughout: number of tokens, per token its length and bytes; the size, the number of EOS tokens
 //! and these; per grammar its length and portable bytes, the number of texts, per text its length and tokens.

@@ -4,10 +4,6 @@
 //! come together in [`automaton`], whose states are configurations of the context-free level ([`stack`]) over
 //! lazily derived regular languages ([`regular`]); [`mask`] turns a configuration into the set of allowed tokens.
 
-/// Masks are made of many small allocations, from several threads in turn.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 pub mod automaton;
 pub mod budget;
 pub mod error;

@@ -1,0 +1,104 @@
+"""A guard against slowness that noise cannot hide: instructions counted by callgrind, case by case.
+
+The counts of the last accepted state are in ``instructions.json``. A case that takes over 3 % more fails; with
+``--update`` the file follows. Counts depend on the compiler a little, on the machine hardly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cases import Case, built_in
+
+HERE = Path(__file__).parent
+ACCEPTED = HERE / "instructions.json"
+TOLERANCE = 1.03
+
+
+def write_replay(path: Path, tokenizer: Any, cases: list[Case]) -> None:
+    """What ``compiler/examples/replay.rs`` reads: a vocabulary, and grammars with texts as tokens."""
+    import grammarspec as gs
+
+    vocabulary = gs.Vocabulary.from_tokenizer(tokenizer)
+    with path.open("wb") as out:
+
+        def numbers(*values: int) -> None:
+            out.write(struct.pack(f"<{len(values)}I", *values))
+
+        numbers(vocabulary.size)
+        for token in range(vocabulary.size):
+            text = bytes(vocabulary.token_bytes(token) or b"")
+            numbers(len(text))
+            out.write(text)
+        numbers(vocabulary.size, len(vocabulary.eos_token_ids), *vocabulary.eos_token_ids)
+        for case in cases:
+            grammar = gs.json_schema(case.schema).ir.to_bytes()
+            numbers(len(grammar))
+            out.write(grammar)
+            numbers(len(case.texts))
+            for text in case.texts:
+                tokens = tokenizer.encode(text, add_special_tokens=False)
+                numbers(len(tokens), *tokens)
+
+
+def count(cases: list[Case]) -> dict[str, int]:
+    """Instructions of compile, masks and steps of each case, each on a vocabulary of its own."""
+    from benchmarks.__main__ import load_tokenizer
+
+    manifest = HERE.parent / "compiler" / "Cargo.toml"
+    subprocess.run(
+        ["cargo", "build", "-q", "--release", "--example", "replay", "--manifest-path", manifest], check=True
+    )
+    replay = manifest.parent / "target" / "release" / "examples" / "replay"
+    tokenizer = load_tokenizer(None)
+
+    def run(case: Case) -> int:
+        with tempfile.TemporaryDirectory() as folder:
+            data, out = Path(folder) / "replay", Path(folder) / "out"
+            write_replay(data, tokenizer, [case])
+            options = [f"--callgrind-out-file={out}", "--toggle-collect=*replay::replay*"]
+            subprocess.run(
+                ["valgrind", "--tool=callgrind", *options, str(replay), str(data)], check=True, capture_output=True
+            )
+            lines = out.read_text().splitlines()
+            return next(int(line.split()[1]) for line in lines if line.startswith("summary:"))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip((case.name for case in cases), pool.map(run, cases), strict=True))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.instructions", description=__doc__)
+    parser.add_argument("--update", action="store_true", help="accept the counts as they are now")
+    options = parser.parse_args()
+    if not shutil.which("valgrind"):
+        print("skipped: valgrind, which counts the instructions, is not installed")
+        return 0
+    counts = count(built_in())
+    accepted = json.loads(ACCEPTED.read_text()) if ACCEPTED.exists() else {}
+    slower = []
+    for name, found in counts.items():
+        ratio = found / accepted.get(name, found)
+        print(f"{name:15} {found:12,} instructions, {ratio:.3f} of what is accepted")
+        if ratio > TOLERANCE:
+            slower.append(name)
+    if options.update:
+        ACCEPTED.write_text(json.dumps(counts, indent=2) + "\n")
+    elif slower:
+        print(f"slower than accepted: {', '.join(slower)}; if that has to be, say --update", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""The measurements. Engines take turns case by case, so that what else the machine does falls on all alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from benchmarks.cases import Case
+from benchmarks.engines import Engine
+
+now = time.perf_counter_ns
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Steps:
+    """What one engine took, in microseconds."""
+
+    first: list[float] = field(default_factory=list)
+    """Compile and first mask, by case."""
+    steps: list[float] = field(default_factory=list)
+    """Mask, look-up and accept, by token."""
+    by_case: dict[str, float] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+
+    def run(self, engine: Engine, case: Case, token_lists: list[list[int]]) -> None:
+        start = now()
+        try:
+            make = engine.compile(case.schema)
+            make().fill()
+        except Exception as error:  # whatever an engine raises, it does not do this case
+            self.refused.append(f"{case.name}: {str(error).splitlines()[0][:90]}")
+            return
+        self.first.append((now() - start) / 1e3)
+        total = 0.0
+        for tokens in token_lists:
+            taken, whole = walk(make(), tokens)
+            self.steps += taken
+            total += sum(taken)
+            if not whole:
+                self.refused.append(f"{case.name}: a valid instance")
+        self.by_case[case.name] = total
+
+
+def walk(text: Any, tokens: list[int]) -> tuple[list[float], bool]:
+    """Microseconds of each step of a text under its mask, and whether all of its tokens were allowed."""
+    taken = []
+    for token in tokens:
+        start = now()
+        text.fill()
+        allowed = int(text.row[token >> 5]) >> (token & 31) & 1
+        accepted = bool(allowed) and text.accept(token)
+        taken.append((now() - start) / 1e3)
+        if not accepted:
+            return taken, False
+    return taken, True
+
+
+def rotated(engines: dict[str, Engine], turn: int) -> Iterator[tuple[str, Engine]]:
+    names = list(engines)
+    for name in names[turn % len(names) :] + names[: turn % len(names)]:
+        yield name, engines[name]
+
+
+def steps(engines: dict[str, Engine], tokenizer: Any, cases: list[Case], rounds: int) -> dict[str, Steps]:
+    """Compile, first mask and every step of each case, ``rounds`` times from the start."""
+    results = {name: Steps() for name in engines}
+    for turn, case in enumerate(cases * rounds):
+        token_lists = [tokenizer.encode(text, add_special_tokens=False) for text in case.texts]
+        for name, engine in rotated(engines, turn):
+            results[name].run(engine, case, token_lists)
+    return results
+
+
+def first_masks(engines: dict[str, Engine], cases: list[tuple[int, Case]], rounds: int) -> dict[str, dict[int, float]]:
+    """Compile and first mask in microseconds by the size of the schema: the least of the rounds."""
+    results: dict[str, dict[int, float]] = {name: {} for name in engines}
+    for turn, (size, case) in enumerate(cases * rounds):
+        for name, engine in rotated(engines, turn):
+            one = Steps()
+            if size < 100 or name != "outlines_core":  # whose indices of long schemas take minutes
+                one.run(engine, case, [])
+            for took in one.first:
+                results[name][size] = min(took, results[name].get(size, took))
+    return results
+
+
+def along(engines: dict[str, Engine], tokenizer: Any, case: Case, window: int) -> dict[str, dict[int, float]]:
+    """Mean microseconds of a step by its place in a long text, second time over it (caches are warm)."""
+    tokens = tokenizer.encode(case.texts[0], add_special_tokens=False)
+    results: dict[str, dict[int, float]] = {}
+    for name, engine in engines.items():
+        try:
+            make = engine.compile(case.schema)
+            walk(make(), tokens)
+            taken, _ = walk(make(), tokens)
+        except Exception:  # refused: `steps` says why
+            continue
+        parts = (taken[at : at + window] for at in range(0, len(taken) - window + 1, window))
+        results[name] = {at * window: sum(part) / window for at, part in enumerate(parts)}
+    return results
+
+
+def batches(
+    engines: dict[str, Engine], tokenizer: Any, cases: list[Case], size: int, threads: tuple[int, ...], rounds: int
+) -> dict[str, dict[int, float]]:
+    """Microseconds for the masks of a batch of texts at places not met before, by threads: the median of the rounds."""
+    results: dict[str, dict[int, float]] = {}
+    for name, engine in engines.items():
+        if engine.batch is None:
+            continue
+        for count in threads:
+            fill, taken = engine.batch(count), []
+            for _ in range(rounds):
+                texts = _batch(engine, tokenizer, cases, size)
+                start = now()
+                fill(texts)
+                taken.append((now() - start) / 1e3)
+            results.setdefault(name, {})[count] = sorted(taken)[len(taken) // 2]
+    return results
+
+
+def _batch(engine: Engine, tokenizer: Any, cases: list[Case], size: int) -> list[Any]:
+    """Texts under constraints compiled anew, each at another place of its text."""
+    makers = [engine.compile(case.schema) for case in cases]
+    token_lists = [tokenizer.encode(case.texts[0], add_special_tokens=False) for case in cases]
+    batch = []
+    for i in range(size):
+        make, tokens = makers[i % len(cases)], token_lists[i % len(cases)]
+        text = make()
+        for token in tokens[: i // len(cases) * 5 % len(tokens)]:
+            text.accept(token)
+        batch.append(text)
+    return batch

@@ -1,0 +1,72 @@
+"""Tables (Markdown) and plots (PNG) of measurements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.measure import Steps
+
+
+def percentile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else float("nan")
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, [":--", *["--:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def steps_table(results: dict[str, Steps], base: str) -> str:
+    """Times in microseconds; the last rows as ratios to the engine ``base``, over the cases that all of them do."""
+    rows = []
+    for label, attribute in (("first mask", "first"), ("step", "steps")):
+        for what, share in (("mean", None), ("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)):
+            cells = []
+            for result in results.values():
+                values: list[float] = getattr(result, attribute)
+                figure = sum(values) / max(1, len(values)) if share is None else percentile(values, share)
+                cells.append(f"{figure:,.1f}")
+            rows.append([f"{label}, {what}", *cells])
+    shared = set.intersection(*(set(result.by_case) for result in results.values()))
+    sums = {name: sum(result.by_case[case] for case in shared) for name, result in results.items()}
+    ratios = [f"{sums[name] / max(sums[base], 1e-9):.2f}x" for name in results]
+    rows.append([f"all steps of the {len(shared)} cases that all do, to {base}'s", *ratios])
+    rows.append(["refused", *(str(len(result.refused)) for result in results.values())])
+    refused = [f"* {name} refused {line}" for name, result in results.items() for line in result.refused[:8]]
+    return "\n".join([table(["microseconds", *results], rows), "", *refused])
+
+
+def series_table(what: str, results: dict[str, dict[int, float]]) -> str:
+    places = sorted({place for series in results.values() for place in series})
+    cells = [[str(place), *(f"{s[place]:,.1f}" if place in s else "-" for s in results.values())] for place in places]
+    return table([what, *results], cells)
+
+
+def plot_steps(results: dict[str, Steps], path: Path) -> None:
+    """The share of steps that take longer than a time: what a serving loop feels is on the right."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 4.5))
+    for name, result in results.items():
+        values = sorted(result.steps)
+        axes.plot(values, [1 - i / len(values) for i in range(len(values))], label=name)
+    axes.set(xscale="log", yscale="log", xlabel="microseconds of a step", ylabel="share of steps that take longer")
+    _save(figure, axes, path)
+
+
+def plot_series(results: dict[str, dict[int, float]], x: str, y: str, path: Path, scale: str = "log") -> None:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 4.5))
+    for name, series in results.items():
+        axes.plot(list(series), list(series.values()), marker="o", markersize=3, label=name)
+    axes.set(xscale=scale, yscale="log", xlabel=x, ylabel=y)
+    _save(figure, axes, path)
+
+
+def _save(figure: object, axes: object, path: Path) -> None:
+    axes.grid(alpha=0.3)  # type: ignore[attr-defined]
+    axes.legend()  # type: ignore[attr-defined]
+    figure.tight_layout()  # type: ignore[attr-defined]
+    figure.savefig(path, dpi=120)  # type: ignore[attr-defined]
