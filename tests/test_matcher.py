@@ -63,6 +63,18 @@ def test_masks_of_a_draft() -> None:
     assert matcher.fill_draft_bitmasks([], rows) == 0 and not rows[0].any()
 
 
+def test_whitespace_before_what_may_be_empty() -> None:
+    """What follows the whitespace begins a text, too, where neither has to be there."""
+    b = GrammarBuilder()
+    blanks = b.repeat(b.bytes_in([(32, 32), (9, 10)]), 0, None)
+    grammar = gs.Grammar(b.build(b.seq(blanks, b.repeat(b.words(['"name":']), 0, None))))
+    matcher = gs.compile(grammar, VOCABULARY).matcher()
+    rows = np.zeros((1, 9), dtype=np.int32)
+    matcher.fill_bitmask(rows)
+    bits = np.unpackbits(rows.view(np.uint8), bitorder="little")
+    assert np.flatnonzero(bits).tolist() == [9, 10, 32, ord('"'), EOS]
+
+
 def test_forced_text() -> None:
     vocabulary = gs.Vocabulary.from_tokens([b"h", b"e", b"l", b"o", b"he", b"llo", b"lloyd", b"!", b"?"], [9])
     matcher = gs.compile(gs.choice(["hello!", "hello?"]), vocabulary).matcher()

@@ -90,8 +90,10 @@ impl Engine {
         Ok(anchor)
     }
 
+    /// Bytes held, with the room that vectors and tables have to grow.
     pub(super) fn memory(&self) -> usize {
-        self.machine.memory() + self.states.memory() + self.row_bytes + self.masks.len() * 96 + self.bases.len() * 2048
+        let used = self.machine.memory() + self.states.memory() + self.masks.len() * 96 + self.bases.len() * 2048;
+        used / 5 * 8 + self.row_bytes
     }
 
     /// The spot after the bytes; `DEAD` if they lead nowhere.

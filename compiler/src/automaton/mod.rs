@@ -5,7 +5,9 @@ mod completion;
 mod engine;
 mod states;
 
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -47,8 +49,34 @@ impl Index {
 /// A grammar on a vocabulary. Thread-safe; a state is an integer.
 pub struct Constraint {
     pub vocab: Arc<Vocabulary>,
-    engine: Mutex<Engine>,
+    engine: Mutex<ManuallyDrop<Engine>>,
     start: Arc<Anchor>,
+}
+
+impl Drop for Constraint {
+    fn drop(&mut self) {
+        let held = self.engine.get_mut().memory();
+        // SAFETY: nothing refers to the engine any more.
+        unsafe { ManuallyDrop::drop(self.engine.get_mut()) };
+        give_back(held);
+    }
+}
+
+/// Has freed memory go back to the system once much was freed: glibc's allocator would keep it, in small pieces.
+fn give_back(freed: usize) {
+    static SINCE: AtomicUsize = AtomicUsize::new(0);
+    const MUCH: usize = 64 << 20;
+    if SINCE.fetch_add(freed, Ordering::Relaxed) + freed >= MUCH {
+        SINCE.store(0, Ordering::Relaxed);
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        {
+            unsafe extern "C" {
+                fn malloc_trim(pad: usize) -> i32;
+            }
+            // SAFETY: it may be called at any time.
+            unsafe { malloc_trim(0) };
+        }
+    }
 }
 
 impl Constraint {
@@ -58,7 +86,7 @@ impl Constraint {
         let budget = Budget::new(&limits, cancel);
         let mut engine = Engine::new(ir, index.vocab.clone(), cache, limits, budget)?;
         let start = engine.start()?;
-        Ok(Constraint { vocab: index.vocab.clone(), engine: Mutex::new(engine), start })
+        Ok(Constraint { vocab: index.vocab.clone(), engine: Mutex::new(ManuallyDrop::new(engine)), start })
     }
 
     pub fn start(&self) -> Arc<Anchor> {

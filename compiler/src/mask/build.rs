@@ -1,6 +1,7 @@
 //! The mask of a configuration.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::blanks::blank_bytes;
 use super::classes::ClassCache;
@@ -84,15 +85,14 @@ impl MaskMaker<'_> {
     pub(super) fn head(&mut self, head: Head) -> Answer<Draft> {
         // the mask of a union is the union of the masks
         let mut all = Draft::default();
-        let mut others: Vec<Id> = Vec::new();
+        let mut others: SmallVec<[Id; 8]> = SmallVec::new();
         for rest in self.machine.arena.branches(head.rest) {
             let Some((w, x)) = self.machine.arena.led_by(rest, blank_bytes()) else {
                 others.push(rest);
                 continue;
             };
             let after = Head { rest: x, ..head };
-            let nullable = self.machine.arena.nullable(x);
-            let after = if nullable {
+            let after = if self.machine.arena.nullable(x) {
                 let closure = self.machine.close(&[after], self.budget)?;
                 if closure.cut_off {
                     return Ok(None);
@@ -108,7 +108,7 @@ impl MaskMaker<'_> {
             }
             let Some(mut part) = self.blanks_then(w, start)? else { return Ok(None) };
             all.set.append(&mut part);
-            if !nullable {
+            if !self.machine.arena.is_accept(x) {
                 others.push(x);
             }
         }

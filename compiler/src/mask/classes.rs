@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::blanks::Blanks;
 use crate::budget::Budget;
@@ -78,6 +79,22 @@ pub(super) struct Branch {
     exits: Vec<(u8, Exits)>,
 }
 
+/// The bytes of a character that is not whole.
+type Character = SmallVec<[u8; 4]>;
+
+/// The character after one more byte, empty where it is whole. `None`: no character goes on so.
+fn go_on(last: &Character, byte: u8) -> Option<Character> {
+    if last.is_empty() && byte < 128 {
+        return Some(Character::new());
+    }
+    let mut next = last.clone();
+    next.push(byte);
+    match std::str::from_utf8(&next) {
+        Ok(_) => Some(Character::new()),
+        Err(e) => e.error_len().is_none().then_some(next),
+    }
+}
+
 #[derive(Default)]
 struct Exits {
     nodes: Vec<NodeIndex>,
@@ -101,42 +118,30 @@ impl Branch {
     fn new(trie: &Trie, from: NodeIndex, plain: ByteSet) -> Branch {
         let ascii = plain.and(ByteSet::range(0, 127));
         let mut branch = Branch { plain: Vec::new(), row: OnceLock::new(), exits: Vec::new() };
-        let mut exits: Vec<(u8, NodeIndex)> = Vec::new();
-        let mut text: Vec<u8> = Vec::new();
-        let mut todo: Vec<(NodeIndex, u8, usize)> = vec![(from, 0, 0)];
-        while let Some((node, byte, depth)) = todo.pop() {
-            text.truncate(depth.saturating_sub(1));
-            text.extend((depth > 0).then_some(byte));
-            // what stands before the last character was looked at when that was the last
-            let last = text.iter().rposition(|b| *b & 0xC0 != 0x80).unwrap_or(0);
-            let form = std::str::from_utf8(&text[last..]);
-            if form.is_err_and(|e| e.error_len().is_some()) {
-                continue;
-            }
-            if depth > 0 {
-                branch.plain.extend_from_slice(trie.tokens_at(node));
-            }
-            if let Some((bytes, tokens)) = trie.below(node)
+        let mut exits: Vec<Vec<NodeIndex>> = vec![Vec::new(); 256];
+        // nodes with the last character so far, as far as it goes: whole or ASCII characters are not kept
+        let mut todo: Vec<(NodeIndex, Character)> = vec![(from, Character::new())];
+        while let Some((node, last)) = todo.pop() {
+            if last.is_empty()
+                && let Some((bytes, tokens)) = trie.below(node)
                 && bytes.minus(ascii).is_empty()
             {
                 branch.plain.extend_from_slice(tokens);
                 continue;
             }
             for (byte, child) in trie.children(node, ByteSet::ALL) {
-                if plain.contains(byte) {
-                    todo.push((child, byte, depth + 1));
-                } else if form.is_ok() && depth > 0 {
-                    exits.push((byte, child));
+                if !plain.contains(byte) {
+                    if last.is_empty() && node != from {
+                        exits[byte as usize].push(child);
+                    }
+                } else if let Some(last) = go_on(&last, byte) {
+                    branch.plain.extend_from_slice(trie.tokens_at(child));
+                    todo.push((child, last));
                 }
             }
         }
-        exits.sort_unstable();
-        for (byte, node) in exits {
-            if branch.exits.last().is_none_or(|e| e.0 != byte) {
-                branch.exits.push((byte, Exits::default()));
-            }
-            branch.exits.last_mut().expect("it was just added").1.nodes.push(node);
-        }
+        let used = exits.into_iter().enumerate().filter(|(_, nodes)| !nodes.is_empty());
+        branch.exits = used.map(|(byte, nodes)| (byte as u8, Exits { nodes, ..Exits::default() })).collect();
         branch
     }
 
@@ -157,11 +162,14 @@ impl Branch {
             return Ends::Nodes(nodes);
         }
         Ends::Merged(ends.get_or_init(|| {
-            let mut texts: Vec<(Vec<u8>, u32)> = Vec::new();
+            let (mut bytes, mut ends) = (Vec::new(), Vec::new());
             for &node in nodes {
-                trie.texts_from(node, &mut |text, token| texts.push((text.to_vec(), token)));
+                trie.texts_from(node, &mut |text, token| {
+                    bytes.extend_from_slice(text);
+                    ends.push((bytes.len() - text.len()..bytes.len(), token));
+                });
             }
-            Trie::new(texts.iter().map(|(text, token)| (&text[..], *token)).collect())
+            Trie::new(ends.into_iter().map(|(text, token)| (&bytes[text], token)).collect())
         }))
     }
 

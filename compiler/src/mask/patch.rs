@@ -40,7 +40,7 @@ pub(super) struct Exclusion {
 
 impl MaskMaker<'_> {
     pub(super) fn exclusion(&mut self, head: Head) -> Result<Option<Exclusion>> {
-        let mut texts = self.machine.arena.branches(head.rest);
+        let mut texts = self.machine.arena.branches(head.rest).to_vec();
         let arena = &mut self.machine.arena;
         let mut found = None;
         for (i, &x) in texts.iter().enumerate() {

@@ -15,7 +15,7 @@ use crate::vocabulary::{NodeIndex, Trie};
 const LONG: usize = 1024;
 
 /// Branches of fewer tokens than this are walked.
-const BULK: usize = 64;
+const BULK: usize = 16;
 
 impl MaskMaker<'_> {
     /// Where one token leads.
@@ -34,7 +34,9 @@ impl MaskMaker<'_> {
 
     /// Walks a trie and adds the tokens that survive.
     pub(super) fn walk(&mut self, trie: &Trie, start: Spot, out: &mut Vec<u32>) -> Answer<()> {
-        self.walk_on(trie, vec![(0, start)], out)
+        let mut todo = Vec::with_capacity(64);
+        todo.push((0, start));
+        self.walk_on(trie, todo, out)
     }
 
     /// The tokens below a node that are not plain, given that plain bytes lead from the spot `here` to one that loops on

@@ -212,10 +212,10 @@ impl Arena {
     }
 
     /// The operands of a union, or the expression itself.
-    pub fn branches(&self, id: Id) -> Vec<Id> {
+    pub fn branches(&self, id: Id) -> SmallVec<[Id; 8]> {
         match self.nodes[id as usize] {
-            Node::Alt(k) => self.list(k).to_vec(),
-            _ => vec![id],
+            Node::Alt(k) => self.list(k).into(),
+            _ => SmallVec::from_slice(&[id]),
         }
     }
 

@@ -1,0 +1,82 @@
+"""Masks on a real vocabulary, where every shortcut of the engine is worth taking: each bit against acceptance."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grammarspec as gs
+from tests.properties.compared import COMPARED
+
+ARITHMETIC = r"""
+start: expression
+expression: term ((" + " | " - ") term)*
+term: factor (("*" | "/") factor)*
+factor: NUMBER | NAME ("(" (expression (", " expression)*)? ")")? | "(" expression ")"
+NUMBER: /[0-9]+(\.[0-9]+)?/
+NAME: /[a-z][a-z0-9_]*/
+"""
+QUERY = r"""
+start: "SELECT " NAME (", " NAME)* " FROM " NAME (" WHERE " NAME / (=|<|>) / (NAME | STRING))? ";"
+NAME: /[a-zA-Z_][a-zA-Z0-9_]*(\.[a-z]+)?/
+STRING: /'([^'\n]|'')*'/
+"""
+KEYS = ["name", "names", "id", "description", 'quo"ted', "naïve", "日本", "a b", "n"]
+TEXT: dict[str, Any] = {"type": "string"}
+GRAMMARS: dict[str, gs.Grammar] = {
+    "arithmetic": gs.lark(ARITHMETIC),
+    "query": gs.lark(QUERY),
+    "words": gs.lark('start: (word " "?)*\nword: /[a-z]+/'),
+    "any text": gs.regex(r".{0,300}"),
+    "letters and blanks": gs.regex(r"[a-z ]{0,2000}"),
+    "email": gs.regex(r"[a-zA-Z0-9._%+-]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,}"),
+    "nested": gs.regex(r"((([a-z]*[0-9]?)*)*x?)*!"),
+    "greek": gs.regex(r"[α-ωa-z]+( [α-ω]+)*!?"),
+    "search": gs.regex(r".*(cat|dog|日本).*"),
+    "open object": gs.json_schema({"properties": dict.fromkeys(KEYS, TEXT), "type": "object"}),
+    "closed object": gs.json_schema(
+        {
+            "properties": {key: {"type": ["number", "null"]} for key in KEYS},
+            "type": "object",
+            "additionalProperties": False,
+        }
+    ),
+    "patterns": gs.json_schema(
+        {
+            "type": "object",
+            "properties": {"code": {"type": "string", "pattern": "^[A-Z]{2}-\\d+$"}, "note": {**TEXT, "maxLength": 12}},
+            "patternProperties": {"^x-": {"type": "boolean"}},
+        }
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def vocabulary(smollm2_tokenizer: Any) -> gs.Vocabulary:
+    return gs.Vocabulary.from_tokenizer(smollm2_tokenizer)
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_every_bit(name: str, vocabulary: gs.Vocabulary) -> None:
+    """Random texts, favouring long tokens; at each place all tokens are tried."""
+    rng = random.Random(name)
+    constraint = gs.compile(GRAMMARS[name], vocabulary)
+    rows = np.zeros((1, (vocabulary.size + 31) // 32), dtype=np.int32)
+    every = [[token] for token in range(vocabulary.size)]
+    for _ in range(3):
+        matcher = constraint.matcher()
+        for _ in range(6):
+            matcher.fill_bitmask(rows)
+            bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: vocabulary.size].astype(bool)
+            takes = np.fromiter(map(matcher.validate_tokens, every), dtype=bool, count=vocabulary.size)
+            COMPARED.append(vocabulary.size)
+            wrong = np.flatnonzero(bits != takes)
+            assert not wrong.size, [(vocabulary.token_bytes(int(t)), bool(bits[t])) for t in wrong[:5]]
+            allowed = [int(t) for t in np.flatnonzero(bits) if t not in vocabulary.eos_token_ids]
+            if not allowed:
+                break
+            some = rng.choices(allowed, k=4)
+            assert matcher.accept_token(max(some, key=lambda token: len(vocabulary.token_bytes(token) or b"")))
