@@ -14,27 +14,13 @@ pub(super) type Edges = [(ByteSet, Id)];
 
 const UNKNOWN: u32 = u32::MAX;
 
-/// Unions of more operands list their edges: each step would look at all of them.
-const FEW: usize = 8;
-/// So do those of which no operand has so many first bytes: they have few edges.
-const WIDE: u32 = 20;
-
 /// The transitions of one residual.
 struct State {
     /// The bytes that lead somewhere alive.
     first: ByteSet,
-    edges: Transitions,
-}
-
-/// Many residuals have a dozen edges of which a walk takes one or two: what a part of them has is not written out.
-#[derive(Clone, Copy)]
-enum Transitions {
-    /// A range of the table's edges.
-    Listed(u32, u32),
-    /// Those of the first expression, each followed by the second.
-    Then(Id, Id),
-    /// Those of all operands of the union.
-    Union,
+    /// Where in the table its edges are.
+    from: u32,
+    to: u32,
 }
 
 #[derive(Default)]
@@ -79,34 +65,8 @@ impl Arena {
     /// The transition by one byte: bytes that lead to the same residual, and that; none to `EMPTY`.
     #[inline]
     pub fn edge(&mut self, id: Id, byte: u8, budget: &mut Budget) -> Result<(ByteSet, Id)> {
-        let state = self.state(id, budget)?;
-        if !state.first.contains(byte) {
-            return Ok((ByteSet::NONE, EMPTY));
-        }
-        match state.edges {
-            Transitions::Listed(from, to) => {
-                let edges = &self.dfa.edges[from as usize..to as usize];
-                Ok(*edges.iter().find(|e| e.0.contains(byte)).expect("the byte is one of the first"))
-            }
-            Transitions::Then(head, tail) => {
-                let (set, target) = deep(|| self.edge(head, byte, budget))?;
-                Ok((set, self.concat(target, tail)))
-            }
-            Transitions::Union => {
-                let (mut all, mut targets) = (ByteSet::ALL, List::new());
-                for kid in self.branches(id) {
-                    let first = self.first(kid, budget)?;
-                    if first.contains(byte) {
-                        let (set, target) = deep(|| self.edge(kid, byte, budget))?;
-                        all = all.and(set);
-                        targets.push(target);
-                    } else {
-                        all = all.minus(first);
-                    }
-                }
-                Ok((all, self.alt(&targets)))
-            }
-        }
+        let found = self.edges(id, budget)?.iter().find(|e| e.0.contains(byte));
+        Ok(found.copied().unwrap_or((ByteSet::NONE, EMPTY)))
     }
 
     /// The residual after one byte; `EMPTY` if none is alive.
@@ -116,59 +76,14 @@ impl Arena {
     }
 
     /// All transitions of a residual.
+    #[inline]
     pub fn edges(&mut self, id: Id, budget: &mut Budget) -> Result<&Edges> {
-        let state = self.state(id, budget)?;
-        let (from, to) = match state.edges {
-            Transitions::Listed(from, to) => (from, to),
-            _ => {
-                let mut rest = state.first;
-                let mut edges = Parts::new();
-                while let Some(byte) = rest.first() {
-                    let edge = self.edge(id, byte, budget)?;
-                    rest = rest.minus(edge.0);
-                    edges.push(edge);
-                }
-                let listed = self.list_edges(&edges);
-                let i = self.dfa.index[id as usize] as usize;
-                self.dfa.states[i].edges = Transitions::Listed(listed.0, listed.1);
-                listed
-            }
-        };
+        let State { from, to, .. } = *self.state(id, budget)?;
         Ok(&self.dfa.edges[from as usize..to as usize])
-    }
-
-    fn list_edges(&mut self, edges: &Edges) -> (u32, u32) {
-        let from = self.dfa.edges.len() as u32;
-        self.dfa.edges.extend_from_slice(edges);
-        (from, self.dfa.edges.len() as u32)
     }
 
     #[cold]
     fn find_state(&mut self, id: Id, budget: &mut Budget) -> Result<State> {
-        let shape = self.nodes[id as usize];
-        if !self.open(id) && matches!(shape, Node::Concat(..) | Node::Alt(_)) && self.alive(id, budget)? {
-            budget.spend(8)?;
-            match shape {
-                Node::Concat(head, tail)
-                    if !self.nullable(head) && !matches!(self.nodes[head as usize], Node::Class(_)) =>
-                {
-                    let first = deep(|| self.first(head, budget))?;
-                    return Ok(State { first, edges: Transitions::Then(head, tail) });
-                }
-                Node::Alt(k) if self.list(k).len() <= FEW => {
-                    let (mut first, mut wide) = (ByteSet::NONE, false);
-                    for kid in self.branches(id) {
-                        let of_kid = deep(|| self.first(kid, budget))?;
-                        wide |= of_kid.len() >= WIDE;
-                        first = first.or(of_kid);
-                    }
-                    if wide {
-                        return Ok(State { first, edges: Transitions::Union });
-                    }
-                }
-                _ => {}
-            }
-        }
         let parts = self.parts_within(id, budget)?;
         budget.spend(8 + parts.len() as u64 * 4)?;
         let mut first = ByteSet::NONE;
@@ -179,8 +94,9 @@ impl Arena {
                 alive.push((set, target));
             }
         }
-        let (from, to) = self.list_edges(&alive);
-        Ok(State { first, edges: Transitions::Listed(from, to) })
+        let from = self.dfa.edges.len() as u32;
+        self.dfa.edges.extend_from_slice(&alive);
+        Ok(State { first, from, to: self.dfa.edges.len() as u32 })
     }
 
     /// The derivatives, or the limit that finding them hit.
