@@ -111,7 +111,7 @@ pub(super) enum Ends<'a> {
     Nodes(&'a [NodeIndex]),
 }
 
-/// Ends are merged when they are used for the so manieth time: that costs as much as a few walks over them.
+/// Ends that were used so often are merged at the next use, which costs as much as a few walks over them.
 const OFTEN: u32 = 2;
 
 impl Branch {

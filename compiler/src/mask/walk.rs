@@ -14,9 +14,6 @@ use crate::vocabulary::{NodeIndex, Trie};
 /// A walk that has gone below so many nodes looks for whole branches that it may take at once.
 const LONG: usize = 1024;
 
-/// Branches of fewer tokens than this are walked.
-const BULK: usize = 16;
-
 impl MaskMaker<'_> {
     /// Where one token leads.
     pub(super) fn try_token(&mut self, start: Spot, token: u32) -> Result<Spot> {
@@ -86,9 +83,7 @@ impl MaskMaker<'_> {
         let mut plain: FxHashMap<Spot, ByteSet> = FxHashMap::default();
         let mut visits = 0;
         while let Some((node, spot)) = todo.pop() {
-            if let Some((bytes, tokens)) = trie.below(node)
-                && tokens.len() >= BULK
-            {
+            if let Some((bytes, tokens)) = trie.below(node) {
                 if let Some((plain, changing)) = spot_loop(self.machine, self.classes, spot, self.budget)? {
                     if bytes.minus(plain.and(ByteSet::range(0, 127))).is_empty() {
                         out.extend_from_slice(tokens);
