@@ -169,20 +169,6 @@ impl MaskMaker<'_> {
         Ok(self.walk(&self.vocab.trie, start, &mut draft.set)?.map(|()| draft))
     }
 
-    /// The same where many tokens have a changing byte, most of them as their first (a blank, say).
-    fn narrow_looping(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
-        let trie = &self.vocab.trie;
-        let branch = self.classes.branch((Name::Tokens, trie), 0, looping.plain);
-        let mut draft = Draft { base: Some(branch.row(self.vocab.words())), ..Draft::default() };
-        let here = self.machine.spot_of_closure(&[head], self.budget)?;
-        let spots = (here, self.machine.spot(&[head], self.budget)?, looping.changing);
-        let mut todo = Vec::new();
-        if self.leave((trie, 0), &branch, spots, (&mut todo, &mut draft.set))?.is_none() {
-            return Ok(None);
-        }
-        Ok(self.walk_on(trie, todo, &mut draft.set)?.map(|()| draft))
-    }
-
     /// Plain tokens are allowed, whatever follows; of the others the ends are walked.
     fn looping(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
         let class = self.classes.class(self.vocab, looping.plain, looping.changing);
@@ -203,6 +189,20 @@ impl MaskMaker<'_> {
             }
         }
         Ok(Some(draft))
+    }
+
+    /// The same where many tokens have a changing byte, most of them as their first (a blank, say).
+    fn narrow_looping(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
+        let trie = &self.vocab.trie;
+        let branch = self.classes.branch((Name::Tokens, trie), 0, looping.plain);
+        let mut draft = Draft { base: Some(branch.row(self.vocab.words())), ..Draft::default() };
+        let here = self.machine.spot_of_closure(&[head], self.budget)?;
+        let spots = (here, self.machine.spot(&[head], self.budget)?, looping.changing);
+        let mut todo = Vec::new();
+        if self.leave((trie, 0), &branch, spots, (&mut todo, &mut draft.set))?.is_none() {
+            return Ok(None);
+        }
+        Ok(self.walk_on(trie, todo, &mut draft.set)?.map(|()| draft))
     }
 
     /// Plain tokens are allowed, wherever they lead; the others are walked.
