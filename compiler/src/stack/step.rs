@@ -66,24 +66,7 @@ impl Machine {
         let mut lowered = vec![None; ir.nodes.len()];
         let analysis = Analysis::new(&ir, &mut arena, &mut lowered, budget)?;
         let instances = Instances::new(&ir);
-        let positions = Positions::new(arena.cap());
-        let mut machine = Machine {
-            ir,
-            analysis: Arc::new(analysis),
-            arena,
-            stacks: Continuations::default(),
-            positions,
-            instances,
-            proofs: Proofs::default(),
-            lowered,
-            expansions: Rcs::default(),
-            entries: Rcs::default(),
-            loops: FxHashMap::default(),
-            endings: Rcs::default(),
-            terminals: FxHashMap::default(),
-            table: Table::default(),
-            shortest: Shortest::default(),
-        };
+        let mut machine = Machine::with((ir, Arc::new(analysis)), arena, instances, lowered);
         let start = machine.ir.body(machine.ir.start());
         if !machine.productive(start, UNSET, budget)? {
             return Err(Error::Unsatisfiable("the grammar describes no text that the vocabulary can spell".into()));
@@ -118,19 +101,18 @@ impl Machine {
             + self.terminals.len() * 24
     }
 
-    /// A machine for the same grammar that has derived nothing yet.
-    pub fn fresh(&self) -> Machine {
-        let arena = self.arena.emptied();
+    /// A machine that has derived nothing yet.
+    fn with(grammar: (Arc<Ir>, Arc<Analysis>), arena: Arena, instances: Instances, lowered: Lowered) -> Machine {
         let positions = Positions::new(arena.cap());
         Machine {
-            ir: self.ir.clone(),
-            analysis: self.analysis.clone(),
+            ir: grammar.0,
+            analysis: grammar.1,
             arena,
             stacks: Continuations::default(),
             positions,
-            instances: self.instances.emptied(),
+            instances,
             proofs: Proofs::default(),
-            lowered: vec![None; self.ir.nodes.len()],
+            lowered,
             expansions: Rcs::default(),
             entries: Rcs::default(),
             loops: FxHashMap::default(),
@@ -141,29 +123,26 @@ impl Machine {
         }
     }
 
-    /// Rewrites kernels of another machine for the same grammar to this one's.
-    pub fn import<'a>(&mut self, from: &Machine, kernels: impl Iterator<Item = &'a mut Heads>) {
-        let (mut expressions, mut continuations, mut done) = Default::default();
-        let (positions, instances) = (&mut self.positions, &mut self.instances);
-        let mut position = |p| positions.import(&from.positions, p, (instances, &from.instances), &mut done);
-        for kernel in kernels {
-            for head in kernel.iter_mut() {
-                head.rest = self.arena.import(&from.arena, head.rest, &mut position, &mut expressions);
-                head.stack = self.stacks.import(&from.stacks, head.stack, &mut position, &mut continuations);
-            }
-            kernel.sort_unstable();
-        }
-    }
-
     /// Forgets everything derived but the given kernels, which are rewritten to what replaces them.
     pub fn collect<'a>(&mut self, kernels: impl Iterator<Item = &'a mut Heads>) {
-        let mut fresh = self.fresh();
+        let grammar = (self.ir.clone(), self.analysis.clone());
+        let lowered = vec![None; self.ir.nodes.len()];
+        let mut fresh = Machine::with(grammar, self.arena.emptied(), self.instances.emptied(), lowered);
         fresh.shortest = std::mem::take(&mut self.shortest);
         fresh.shortest.forget_stacks();
         fresh.table.epoch = self.table.epoch;
         fresh.table.clear();
         let old = std::mem::replace(self, fresh);
-        self.import(&old, kernels);
+        let (mut expressions, mut continuations, mut done) = Default::default();
+        let (positions, instances) = (&mut self.positions, &mut self.instances);
+        let mut position = |p| positions.import(&old.positions, p, (instances, &old.instances), &mut done);
+        for kernel in kernels {
+            for head in kernel.iter_mut() {
+                head.rest = self.arena.import(&old.arena, head.rest, &mut position, &mut expressions);
+                head.stack = self.stacks.import(&old.stacks, head.stack, &mut position, &mut continuations);
+            }
+            kernel.sort_unstable();
+        }
     }
 
     /// What a kernel can go on with.
