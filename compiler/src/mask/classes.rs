@@ -4,10 +4,10 @@
 //! some byte on which the residual changes. The plain ones are one row of bits; of the others only the ends matter,
 //! and equal ends are merged: of 1,345 tokens that hold a quote, some 300 ends remain.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -182,7 +182,7 @@ impl Branch {
 
 /// Classes and what else is known of a vocabulary, bounded by bytes; the least recently used go first.
 pub struct ClassCache {
-    entries: Mutex<Entries>,
+    entries: RwLock<Entries>,
     limit: usize,
 }
 
@@ -216,14 +216,16 @@ impl Entry {
 
 #[derive(Default)]
 struct Entries {
-    map: FxHashMap<Key, (Entry, u64)>,
+    /// With the time of the last use.
+    map: FxHashMap<Key, (Entry, AtomicU64)>,
     bytes: usize,
-    clock: u64,
+    /// The number of entries made: a time that stands still while threads only read.
+    made: u64,
 }
 
 impl ClassCache {
     pub fn new(limit: usize) -> ClassCache {
-        ClassCache { entries: Mutex::default(), limit }
+        ClassCache { entries: RwLock::default(), limit }
     }
 
     pub(super) fn class(&self, vocab: &Vocabulary, plain: ByteSet, changing: ByteSet) -> Arc<TokenClass> {
@@ -277,19 +279,20 @@ impl ClassCache {
     }
 
     fn get(&self, key: Key) -> Option<Entry> {
-        let mut entries = self.entries.lock();
-        entries.clock += 1;
-        let now = entries.clock;
-        let (entry, used) = entries.map.get_mut(&key)?;
-        *used = now;
+        let entries = self.entries.read();
+        let (entry, used) = entries.map.get(&key)?;
+        if used.load(Ordering::Relaxed) != entries.made {
+            used.store(entries.made, Ordering::Relaxed);
+        }
         Some(entry.clone())
     }
 
     fn put(&self, key: Key, entry: Entry) {
-        let mut entries = self.entries.lock();
-        let now = entries.clock;
+        let mut entries = self.entries.write();
+        entries.made += 1;
+        let now = entries.made;
         entries.bytes += entry.memory();
-        if let Some((old, _)) = entries.map.insert(key, (entry, now)) {
+        if let Some((old, _)) = entries.map.insert(key, (entry, now.into())) {
             entries.bytes -= old.memory();
         }
         if entries.bytes > self.limit {
@@ -300,7 +303,7 @@ impl ClassCache {
 
 impl Entries {
     fn evict(&mut self, down_to: usize) {
-        let mut ages: Vec<(u64, Key)> = self.map.iter().map(|(k, v)| (v.1, *k)).collect();
+        let mut ages: Vec<(u64, Key)> = self.map.iter().map(|(key, e)| (e.1.load(Ordering::Relaxed), *key)).collect();
         ages.sort_unstable();
         for (_, key) in ages {
             if self.bytes <= down_to {
