@@ -25,10 +25,11 @@ class Steps:
     by_case: dict[str, float] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
 
-    def run(self, engine: Engine, case: Case, token_lists: list[list[int]]) -> None:
+    def run(self, engine: Engine, case: Case, token_lists: list[list[int]], turn: int) -> None:
+        schema = {**case.schema, "title": f"turn {turn}"}  # new to whoever keeps what it compiled
         start = now()
         try:
-            make = engine.compile(case.schema)
+            make = engine.compile(schema)
             make().fill()
         except Exception as error:  # whatever an engine raises, it does not do this case
             self.refused.append(f"{case.name}: {str(error).splitlines()[0][:90]}")
@@ -70,7 +71,7 @@ def steps(engines: dict[str, Engine], tokenizer: Any, cases: list[Case], rounds:
     for turn, case in enumerate(cases * rounds):
         token_lists = [tokenizer.encode(text, add_special_tokens=False) for text in case.texts]
         for name, engine in rotated(engines, turn):
-            results[name].run(engine, case, token_lists)
+            results[name].run(engine, case, token_lists, turn)
     return results
 
 
@@ -81,7 +82,7 @@ def first_masks(engines: dict[str, Engine], cases: list[tuple[int, Case]], round
         for name, engine in rotated(engines, turn):
             one = Steps()
             if size < 100 or name != "outlines_core":  # whose indices of long schemas take minutes
-                one.run(engine, case, [])
+                one.run(engine, case, [], turn)
             for took in one.first:
                 results[name][size] = min(took, results[name].get(size, took))
     return results
