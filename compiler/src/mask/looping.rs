@@ -111,7 +111,16 @@ pub(super) fn spot_loop(
     if let Some((part, others)) = machine.lone_part(spot, budget)?
         && let Some(plain) = self_loop(&mut machine.arena, classes, part, budget)?
     {
-        let plain = plain.minus(others);
+        // where something else may begin, too, it may still come to the same: a word after a word
+        let mut shared = plain.and(others).and(ByteSet::range(0, 127));
+        let mut plain = plain.minus(others);
+        while let Some(byte) = shared.first() {
+            let (same, next) = machine.go_class(spot, byte, budget)?;
+            if next == spot {
+                plain = plain.or(same.and(shared));
+            }
+            shared = shared.minus(same);
+        }
         found = Some((plain, machine.first(spot, budget)?.minus(plain)));
     }
     machine.table.loops.insert(spot, found);
