@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from benchmarks.measure import Steps
 
@@ -65,8 +66,8 @@ def plot_series(results: dict[str, dict[int, float]], x: str, y: str, path: Path
     _save(figure, axes, path)
 
 
-def _save(figure: object, axes: object, path: Path) -> None:
-    axes.grid(alpha=0.3)  # type: ignore[attr-defined]
-    axes.legend()  # type: ignore[attr-defined]
-    figure.tight_layout()  # type: ignore[attr-defined]
-    figure.savefig(path, dpi=120)  # type: ignore[attr-defined]
+def _save(figure: Any, axes: Any, path: Path) -> None:
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)

@@ -75,6 +75,15 @@ def test_whitespace_before_what_may_be_empty() -> None:
     assert np.flatnonzero(bits).tolist() == [9, 10, 32, ord('"'), EOS]
 
 
+def test_long_texts_pass_through_a_bounded_table() -> None:
+    """What was gone through is forgotten on the way, but not the place."""
+    text = b"".join(b"%06d" % i for i in range(5000))
+    matcher = gs.compile(gs.choice([text.decode()]), VOCABULARY).matcher()
+    assert matcher.validate_tokens([*text, EOS]) == len(text) + 1
+    assert matcher.validate_tokens([*text[:-1], ord("x")]) == len(text) - 1
+    assert matcher.forced_bytes() == text
+
+
 def test_forced_text() -> None:
     vocabulary = gs.Vocabulary.from_tokens([b"h", b"e", b"l", b"o", b"he", b"llo", b"lloyd", b"!", b"?"], [9])
     matcher = gs.compile(gs.choice(["hello!", "hello?"]), vocabulary).matcher()

@@ -122,6 +122,16 @@ impl Engine {
         Ok(spot)
     }
 
+    /// The same spot, in a table that was emptied if it was full: for texts of any length.
+    fn in_bounds(&mut self, spot: Spot) -> Result<Spot> {
+        if !self.machine.table.is_full() {
+            return Ok(spot);
+        }
+        let kernel = self.machine.kernel_of(spot);
+        self.machine.table.clear();
+        self.machine.spot(&kernel, &mut self.budget)
+    }
+
     /// The state at a spot.
     fn state_at(&mut self, spot: Spot) -> Result<Arc<Anchor>> {
         if let Some(id) = self.machine.table.label(spot)
@@ -185,6 +195,7 @@ impl Engine {
             if spot == DEAD {
                 return Ok(i);
             }
+            spot = self.in_bounds(spot)?;
         }
         Ok(tokens.len())
     }
@@ -303,11 +314,7 @@ impl Engine {
         let mut spot = self.spot(id)?;
         let mut text = Vec::new();
         while text.len() < most {
-            if self.machine.table.is_full() {
-                let kernel = self.machine.kernel_of(spot);
-                self.machine.table.clear();
-                spot = self.machine.spot(&kernel, &mut self.budget)?;
-            }
+            spot = self.in_bounds(spot)?;
             let first = self.machine.first(spot, &mut self.budget)?;
             if first.len() != 1 || self.machine.accepts(spot, &mut self.budget)? {
                 break;

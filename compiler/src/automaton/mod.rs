@@ -5,7 +5,6 @@ mod completion;
 mod engine;
 mod states;
 
-use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -49,16 +48,24 @@ impl Index {
 /// A grammar on a vocabulary. Thread-safe; a state is an integer.
 pub struct Constraint {
     pub vocab: Arc<Vocabulary>,
-    engine: Mutex<ManuallyDrop<Engine>>,
+    engine: Mutex<Engine>,
     start: Arc<Anchor>,
+    /// Dropped after the engine.
+    freed: Freed,
 }
 
 impl Drop for Constraint {
     fn drop(&mut self) {
-        let held = self.engine.get_mut().memory();
-        // SAFETY: nothing refers to the engine any more.
-        unsafe { ManuallyDrop::drop(self.engine.get_mut()) };
-        give_back(held);
+        self.freed.0 = self.engine.get_mut().memory();
+    }
+}
+
+/// Bytes that were freed before this is dropped.
+struct Freed(usize);
+
+impl Drop for Freed {
+    fn drop(&mut self) {
+        give_back(self.0);
     }
 }
 
@@ -86,7 +93,7 @@ impl Constraint {
         let budget = Budget::new(&limits, cancel);
         let mut engine = Engine::new(ir, index.vocab.clone(), cache, limits, budget)?;
         let start = engine.start()?;
-        Ok(Constraint { vocab: index.vocab.clone(), engine: Mutex::new(ManuallyDrop::new(engine)), start })
+        Ok(Constraint { vocab: index.vocab.clone(), engine: Mutex::new(engine), start, freed: Freed(0) })
     }
 
     pub fn start(&self) -> Arc<Anchor> {
