@@ -15,6 +15,7 @@ import grammarspec
 
 if TYPE_CHECKING:
     from grammarspec.decoding import Generation
+    from grammarspec.decoding.proposers import Proposer
 
 __all__ = ["main"]
 
@@ -60,6 +61,18 @@ def _parser() -> argparse.ArgumentParser:
     model = generate.add_argument_group("model")
     model.add_argument("--model", default="smollm2", help="directory, .gguf file or hub name (%(default)s)")
     model.add_argument("--system", metavar="TEXT", help="system message")
+    speculation = generate.add_argument_group(
+        "speculation", "Drafts are verified by one pass of the model; they change what the output costs, not its law."
+    )
+    speculation.add_argument(
+        "--draft",
+        metavar="SOURCES",
+        default="forced,lookup",
+        help="where drafts come from, the first with something to say is heard: forced (what the grammar forces), "
+        "lookup (what followed the same tokens before), a smaller model (directory, .gguf file or hub name), or none "
+        "(%(default)s)",
+    )
+    speculation.add_argument("--gamma", type=int, default=8, help="tokens of a draft at most (%(default)s)")
     sampling = generate.add_argument_group("sampling")
     sampling.add_argument("--temperature", type=float, default=0.0, help="0: the most probable token (%(default)s)")
     sampling.add_argument("--top-p", type=float, help="keep the most probable tokens up to this probability together")
@@ -67,6 +80,12 @@ def _parser() -> argparse.ArgumentParser:
     sampling.add_argument("--min-p", type=float, help="keep tokens at least so probable, relative to the best one")
     sampling.add_argument("--seed", type=int, help="of the random draws")
     sampling.add_argument("--max-tokens", type=int, default=512, help="generate at most so many (%(default)s)")
+    sampling.add_argument(
+        "--on-limit",
+        choices=("cut", "close"),
+        default="cut",
+        help="where these run out: cut the text short, or steer it to an ending in time (%(default)s)",
+    )
     sampling.add_argument(
         "--forced",
         choices=("sample", "feed"),
@@ -95,6 +114,7 @@ def _generate(options: argparse.Namespace) -> int:
         min_p=options.min_p,
         seed=options.seed,
         max_tokens=options.max_tokens,
+        on_limit=options.on_limit,
     )
     model, tokenizer = load_model(options.model)
     vocabulary = vocabulary_of(model, tokenizer)
@@ -108,6 +128,8 @@ def _generate(options: argparse.Namespace) -> int:
         constraint.matcher(),
         vocabulary,
         sampling=sampling,
+        proposers=_proposers(options.draft, vocabulary),
+        gamma=options.gamma,
         forced=options.forced,
         on_text=None if live is None else _writer(live.write, live.flush),
     )
@@ -119,8 +141,8 @@ def _generate(options: argparse.Namespace) -> int:
         print(result.text)
     if plain and options.stats:
         for name, value in result.statistics.summary().items():
-            print(f"{name:18} {value}", file=sys.stderr)
-    if result.finish_reason == "stop":
+            print(f"{name:23} {value}", file=sys.stderr)
+    if result.finish_reason != "length":
         return COMPLETE
     print("grammarspec: cut short: the output is not whole; raise --max-tokens", file=sys.stderr)
     return CUT_SHORT
@@ -135,6 +157,26 @@ def _grammar(options: argparse.Namespace) -> grammarspec.Grammar:
     except UnicodeDecodeError as error:
         raise ValueError(f"{options.schema or options.lark}: byte {error.start} is not UTF-8") from None
     return grammarspec.regex(options.regex)
+
+
+def _proposers(sources: str, vocabulary: grammarspec.Vocabulary) -> list[Proposer]:
+    from grammarspec.decoding.proposers import DraftModel, Forced, Lookup
+    from grammarspec.models import load_draft
+
+    proposers: list[Proposer] = []
+    for source in sources.split(","):
+        match source:
+            case "none" if sources == source:
+                pass
+            case "forced":
+                proposers.append(Forced())
+            case "lookup":
+                proposers.append(Lookup())
+            case "" | "none":
+                raise ValueError(f"--draft {sources}: {source!r} cannot stand beside others")
+            case _:
+                proposers.append(DraftModel(load_draft(source, vocabulary)))
+    return proposers
 
 
 def _report(result: Generation, statistics: bool) -> dict[str, object]:

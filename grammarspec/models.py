@@ -11,7 +11,7 @@ from grammarspec.vocabulary import Vocabulary, end_token_ids
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["encode_prompt", "load_model", "smollm2_path", "vocabulary_of"]
+__all__ = ["encode_prompt", "load_draft", "load_model", "smollm2_path", "vocabulary_of"]
 
 
 def smollm2_path() -> Path:
@@ -56,6 +56,29 @@ def load_model(path_or_name: str | Path, **options: Any) -> tuple[PreTrainedMode
     if torch.accelerator.is_available():
         model.to(torch.accelerator.current_accelerator())  # type: ignore[arg-type]  # the decorators there hide self
     return model, tokenizer
+
+
+def load_draft(path_or_name: str | Path, vocabulary: Vocabulary, **options: Any) -> PreTrainedModel:
+    """Load a model that is to draft for another, and see that it has the same tokens.
+
+    Args:
+        vocabulary: the target's.
+        path_or_name, options: as for :func:`load_model`.
+
+    Raises:
+        ValueError: a token says something else, or another token ends a text. Padding may differ.
+        ImportError, OSError: as :func:`load_model`.
+    """
+    model, tokenizer = load_model(path_or_name, **options)
+    own = vocabulary_of(model, tokenizer)
+    for token in range(max(own.size, vocabulary.size)):
+        theirs, ours = (v.token_bytes(token) if token < v.size else None for v in (vocabulary, own))
+        if theirs != ours:
+            raise ValueError(f"{path_or_name} cannot draft: its token {token} is {ours!r}, the target's {theirs!r}")
+    if own.eos_token_ids != vocabulary.eos_token_ids:
+        ends = f"{own.eos_token_ids} end its texts, {vocabulary.eos_token_ids} the target's"
+        raise ValueError(f"{path_or_name} cannot draft: the tokens {ends}")
+    return model
 
 
 def vocabulary_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Vocabulary:

@@ -31,12 +31,13 @@ class Vocabulary:
     where the tokenizer would strip the blank at the very start of a text.
     """
 
-    __slots__ = ("index",)
+    __slots__ = ("_encode", "index")
 
     index: Final[VocabularyIndex]
 
-    def __init__(self, index: VocabularyIndex) -> None:
+    def __init__(self, index: VocabularyIndex, encode: Callable[[str], list[int]] | None = None) -> None:
         self.index = index
+        self._encode = encode
 
     def __repr__(self) -> str:
         return f"Vocabulary(size={self.size}, eos_token_ids={self.eos_token_ids})"
@@ -62,9 +63,29 @@ class Vocabulary:
         """The text of a sequence of tokens as bytes; tokens that are no text add nothing."""
         return b"".join(self.index.token_bytes(token) or b"" for token in tokens)
 
+    def spell(self, text: _Text, *, before: _Text = b"") -> list[int]:
+        """A text as tokens.
+
+        It is split as the tokenizer splits it behind ``before``, if the vocabulary was made of a tokenizer, a token
+        ends where the text begins, and the tokens do say the text. Otherwise each token is the longest that fits.
+        """
+        if self._encode is not None:
+            try:
+                tokens = self._encode((before + text).decode())
+            except UnicodeDecodeError:
+                return self.index.spell(text, True)
+            pieces = [self.index.token_bytes(token) or b"" for token in tokens]
+            skipped = 0
+            while tokens and skipped < len(before):
+                skipped += len(pieces[len(pieces) - len(tokens)])
+                tokens = tokens[1:]
+            if skipped == len(before) and b"".join(pieces)[skipped:] == text:
+                return tokens
+        return self.index.spell(text, True)
+
     def without_caches(self) -> Vocabulary:
         """The same index, but sharing no cache between the grammars compiled on it: for measuring cold compiles."""
-        return Vocabulary(self.index.without_caches())
+        return Vocabulary(self.index.without_caches(), self._encode)
 
     @classmethod
     def from_tokens(
@@ -125,7 +146,8 @@ class Vocabulary:
             eos_token_ids = end_token_ids(tokenizer)
         elif isinstance(eos_token_ids, int):
             eos_token_ids = [eos_token_ids]
-        return cls.from_tokens(_tokens(tokenizer), eos_token_ids, size=size)
+        vocabulary = cls.from_tokens(_tokens(tokenizer), eos_token_ids, size=size)
+        return cls(vocabulary.index, _encoder(tokenizer))
 
     @classmethod
     def from_pretrained(
@@ -257,6 +279,19 @@ def _tokens(tokenizer: Any) -> list[bytes | None]:
     kind = f"{type(tokenizer).__module__}.{type(tokenizer).__qualname__}"
     hint = "of transformers only the fast tokenizers; for others give the bytes to Vocabulary.from_tokens"
     raise UnsupportedFeature(f"a tokenizer of type {kind}", hint=hint)
+
+
+def _encoder(tokenizer: Any) -> Callable[[str], list[int]]:
+    """How a tokenizer of one of the known kinds splits plain text."""
+    if hasattr(tokenizer, "backend_tokenizer"):
+        tokenizer = tokenizer.backend_tokenizer
+    if hasattr(tokenizer, "get_added_tokens_decoder"):
+        return lambda text: list(tokenizer.encode(text, add_special_tokens=False).ids)
+    if hasattr(tokenizer, "token_byte_values"):
+        return lambda text: list(tokenizer.encode_ordinary(text))
+    if hasattr(tokenizer, "id_to_byte_piece"):
+        return lambda text: list(tokenizer.encode(text, bos=False, eos=False))
+    return lambda text: list(tokenizer.encode(text))
 
 
 def _from_tiktoken(encoding: Any) -> list[bytes | None]:

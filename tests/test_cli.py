@@ -156,6 +156,45 @@ def test_cut_short(tiny_model_directory: Path, capsys: pytest.CaptureFixture[str
     assert re.search(r"^tokens +7$", output.err, re.MULTILINE)
 
 
+def test_drafts(tiny_model_directory: Path, person: str, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(tiny_model_directory)
+    arguments = ["generate", "--schema", person, "--model", model, "--output", "json", "--stats", "a prompt"]
+    reports = {}
+    for draft in ("none", "forced", "lookup", model, f"forced,lookup,{model}"):
+        assert main([*arguments, "--draft", draft, "--gamma", "4"]) == 0
+        reports[draft] = json.loads(capsys.readouterr().out)
+    assert len({report["text"] for report in reports.values()}) == 1
+    statistics = {draft: report["statistics"] for draft, report in reports.items()}
+    assert statistics["none"]["tokens_per_pass"] == 1
+    assert statistics["forced"]["accepted"].keys() <= {"forced", "preferred"}
+    assert statistics[model]["tokens_per_pass"] > 4  # it drafts for itself
+    assert set(statistics[f"forced,lookup,{model}"]["proposed"]) >= {"forced", "model"}
+    assert main([*arguments, "--draft", "none,forced"]) == 2
+    assert "'none' cannot stand beside others" in capsys.readouterr().err
+    assert main([*arguments, "--draft", "no/such.gguf"]) == 2
+    assert "no such file: no/such.gguf" in capsys.readouterr().err
+    assert main([*arguments, "--gamma", "-1"]) == 2
+    assert "gamma must be at least 0, not -1" in capsys.readouterr().err
+
+
+def test_drafts_of_other_tokens(
+    tiny_model_directory: Path, smollm2_gguf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, other = str(tiny_model_directory), str(smollm2_gguf)
+    assert main(["generate", "--regex", "a", "--model", model, "--draft", other, "a prompt"]) == 2
+    assert re.search("cannot draft: its token [0-9]+ is .*, the target's", capsys.readouterr().err)
+
+
+def test_closing(tiny_model_directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--regex", "(ab)*", "--model", str(tiny_model_directory), "--on-limit", "close", "--output", "json"]
+    assert main(["generate", *arguments, "--max-tokens", "8", "a prompt"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert re.fullmatch("(ab){0,3}", report["text"])
+    assert report["finish_reason"] in {"stop", "closed"}
+    assert main(["generate", "--regex", "a{20}", *arguments[2:], "--max-tokens", "20", "a prompt"]) == 2
+    assert "no text can be whole within 20 tokens: the shortest known takes 21" in capsys.readouterr().err
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use crate::automaton::{self, Anchor, ENDED, Index, StateId, forced_tokens};
+use crate::automaton::{self, Anchor, ENDED, Index, StateId, spell};
 use crate::budget::{Cancel, Limits};
 use crate::error::Error;
 use crate::ir::{Ir, Parts};
@@ -121,6 +121,10 @@ impl VocabularyIndex {
     #[getter]
     fn eos_token_ids(&self) -> Vec<u32> {
         self.0.vocab.eos.clone()
+    }
+
+    fn spell(&self, text: &[u8], whole: bool) -> Vec<u32> {
+        spell(&self.0.vocab, text, whole)
     }
 
     fn token_bytes<'py>(&self, py: Python<'py>, token: u32) -> Option<Bound<'py, PyBytes>> {
@@ -437,16 +441,24 @@ impl Matcher {
         self.last() == ENDED
     }
 
-    fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    #[pyo3(signature = (after = b"".as_slice()))]
+    fn forced_bytes<'py>(&self, py: Python<'py>, after: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let state = self.last();
-        let text = self.constraint.run(py, |c| c.forced_bytes(state, FORCED_LIMIT)).or_raise(py)?;
+        let text = self.constraint.run(py, |c| c.forced_bytes(state, after, FORCED_LIMIT)).or_raise(py)?;
         Ok(PyBytes::new(py, &text))
     }
 
     fn forced_tokens(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let state = self.last();
-        let text = self.constraint.run(py, |c| c.forced_bytes(state, FORCED_LIMIT)).or_raise(py)?;
-        Ok(forced_tokens(&self.constraint.0.vocab, &text))
+        let text = self.constraint.run(py, |c| c.forced_bytes(state, &[], FORCED_LIMIT)).or_raise(py)?;
+        Ok(spell(&self.constraint.0.vocab, &text, false))
+    }
+
+    #[pyo3(signature = (after = b"".as_slice()))]
+    fn next_bytes<'py>(&self, py: Python<'py>, after: &[u8]) -> PyResult<(Bound<'py, PyBytes>, bool)> {
+        let state = self.last();
+        let (bytes, ends) = self.constraint.run(py, |c| c.next_bytes(state, after)).or_raise(py)?;
+        Ok((PyBytes::new(py, &bytes), ends))
     }
 
     #[getter]

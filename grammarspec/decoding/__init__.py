@@ -1,7 +1,8 @@
-"""Constrained decoding: sampling under masks, and the loop that drives a model."""
+"""Constrained decoding: what drafts, verifies and commits tokens under masks."""
 
-from grammarspec.decoding.loop import Generation, generate
+from grammarspec.decoding.lane import Generation, Logprob, Request
+from grammarspec.decoding.loop import generate, generate_batch
 from grammarspec.decoding.metrics import Statistics
 from grammarspec.decoding.sampling import Sampling
 
-__all__ = ["Generation", "Sampling", "Statistics", "generate"]
+__all__ = ["Generation", "Logprob", "Request", "Sampling", "Statistics", "generate", "generate_batch"]

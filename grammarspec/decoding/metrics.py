@@ -1,34 +1,95 @@
-"""What a generation cost."""
+"""What a generation cost, and what speculation was worth."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 
-__all__ = ["Statistics"]
+__all__ = ["Statistics", "percentile"]
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """What this share of the values is at most (nearest rank); 0 if there are none."""
+    ordered = sorted(values)
+    return ordered[max(math.ceil(percent / 100 * len(ordered)), 1) - 1] if ordered else 0.0
 
 
 @dataclass(slots=True)
 class Statistics:
-    """Counts and times of one generation.
+    """Counts and times of one generated text, or of several together (:meth:`add`).
+
+    In a round a draft is verified by one pass of the target model. Its accepted tokens are taken, and one more, which
+    the target chooses. Each token generated is an accepted, a chosen, a fed or a closing one.
 
     Attributes:
         prompt_tokens: tokens of the prompt.
         tokens: tokens generated, the one that ends the text included.
-        forced_tokens: those of them that were appended without being scored by the model.
-        forward_passes: passes of the model, that over the prompt included.
-        prefill_seconds: until the first token that needed the model was known.
+        chosen_tokens: those that the target chose behind a draft.
+        fed_tokens: those appended without being scored, because the grammar forces their text (``forced="feed"``).
+        closing_tokens: those of an ending written because the budget ran out (``on_limit="close"``).
+        rounds: how many rounds had a draft of so many tokens of which so many were taken, by that pair of numbers.
+        proposed: tokens drafted, by their proposer.
+        accepted: those of them that were taken.
+        refused: drafted tokens that the constraint does not allow. Only a draft that is not masked has any.
+        target_passes: passes of the target model, that over the prompt included; they serve the whole batch.
+        draft_passes: passes of draft models; they serve the whole batch.
+        prefill_seconds: until the first token was known.
         decode_seconds: from then on.
-        mask_seconds: one entry per mask computed (not counting its application to the logits).
+        phase_seconds: time of the batch by what was done: ``draft``, ``mask``, ``target``, ``verify``, ``commit``.
+        latencies: of each round but the first, the seconds since the one before and the tokens that came with it.
     """
 
     prompt_tokens: int = 0
     tokens: int = 0
-    forced_tokens: int = 0
-    forward_passes: int = 0
+    chosen_tokens: int = 0
+    fed_tokens: int = 0
+    closing_tokens: int = 0
+    rounds: Counter[tuple[int, int]] = field(default_factory=Counter)
+    proposed: Counter[str] = field(default_factory=Counter)
+    accepted: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    target_passes: int = 0
+    draft_passes: int = 0
     prefill_seconds: float = 0.0
     decode_seconds: float = 0.0
-    mask_seconds: list[float] = field(default_factory=list)
+    phase_seconds: dict[str, float] = field(default_factory=dict)
+    latencies: list[tuple[float, int]] = field(default_factory=list)
+
+    def add(self, other: Statistics) -> None:
+        """Count another text's figures in. Passes and times add up only for texts of different batches."""
+        for name in (entry.name for entry in fields(self)):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if isinstance(mine, dict):
+                for key, value in theirs.items():
+                    mine[key] = mine.get(key, 0) + value
+            else:
+                setattr(self, name, mine + theirs)
+
+    @property
+    def tokens_per_pass(self) -> float:
+        """Tokens per round: acceptance length tau, with the token that the target chooses."""
+        rounds = self.rounds.total()
+        return self.tokens / rounds if rounds else 0.0
+
+    @property
+    def accepted_per_pass(self) -> float:
+        """Accepted draft tokens per round: tau without the token that the target chooses."""
+        rounds = self.rounds.total()
+        return sum(self.accepted.values()) / rounds if rounds else 0.0
+
+    @property
+    def acceptance_rate(self) -> float:
+        """Accepted over proposed draft tokens. It is below the chance of a token to be accepted, as those behind the
+        first refused one are never tried."""
+        proposed = sum(self.proposed.values())
+        return sum(self.accepted.values()) / proposed if proposed else 0.0
+
+    @property
+    def forced_share(self) -> float:
+        """The share of the tokens that are accepted or fed text which the grammar forces."""
+        return (self.accepted["forced"] + self.fed_tokens) / self.tokens if self.tokens else 0.0
 
     @property
     def tokens_per_second(self) -> float:
@@ -36,23 +97,63 @@ class Statistics:
         seconds = self.prefill_seconds + self.decode_seconds
         return self.tokens / seconds if seconds else 0.0
 
-    def mask_percentile(self, percent: float) -> float:
-        """Seconds that this share of the masks took at most (nearest rank); 0 if there was no mask."""
-        ordered = sorted(self.mask_seconds)
-        return ordered[max(math.ceil(percent / 100 * len(ordered)), 1) - 1] if ordered else 0.0
+    def accepted_lengths(self) -> list[int]:
+        """By the number of accepted tokens, the number of rounds: a histogram."""
+        lengths: Counter[int] = Counter()
+        for (_, accepted), rounds in self.rounds.items():
+            lengths[accepted] += rounds
+        return [lengths[length] for length in range(max(lengths, default=-1) + 1)]
 
-    def summary(self) -> dict[str, int | float]:
+    def acceptance_by_position(self, *, conditional: bool = False) -> list[float]:
+        """Of the drafts that have a token at a position, the share in which it was accepted.
+
+        Args:
+            conditional: only of those drafts whose tokens before it were accepted.
+        """
+        longest = max((drafted for drafted, _ in self.rounds), default=0)
+        rates = []
+        for position in range(longest):
+            tried = taken = 0
+            for (drafted, accepted), rounds in self.rounds.items():
+                if drafted > position and (accepted >= position or not conditional):
+                    tried += rounds
+                    taken += rounds * (accepted > position)
+            rates.append(taken / tried if tried else 0.0)
+        return rates
+
+    def inter_token_percentile(self, percent: float) -> float:
+        """Seconds between tokens, which this share of them took at most; those of one round share its time."""
+        return percentile([seconds / tokens for seconds, tokens in self.latencies for _ in range(tokens)], percent)
+
+    def round_percentile(self, percent: float) -> float:
+        """Seconds between rounds, which this share of them took at most."""
+        return percentile([seconds for seconds, _ in self.latencies], percent)
+
+    def summary(self) -> dict[str, object]:
         """The figures to show, times in the units that their names say."""
         return {
             "prompt_tokens": self.prompt_tokens,
             "tokens": self.tokens,
-            "forced_tokens": self.forced_tokens,
-            "forward_passes": self.forward_passes,
+            "fed_tokens": self.fed_tokens,
+            "closing_tokens": self.closing_tokens,
+            "target_passes": self.target_passes,
+            "draft_passes": self.draft_passes,
+            "tokens_per_pass": round(self.tokens_per_pass, 2),
+            "accepted_per_pass": round(self.accepted_per_pass, 2),
+            "acceptance_rate": round(self.acceptance_rate, 3),
+            "acceptance_by_position": [round(rate, 3) for rate in self.acceptance_by_position()],
+            "acceptance_given_before": [round(rate, 3) for rate in self.acceptance_by_position(conditional=True)],
+            "accepted_lengths": self.accepted_lengths(),
+            "proposed": dict(self.proposed),
+            "accepted": dict(self.accepted),
+            "refused_by_grammar": self.refused,
+            "forced_share": round(self.forced_share, 3),
             "prefill_ms": round(self.prefill_seconds * 1e3, 1),
             "decode_ms": round(self.decode_seconds * 1e3, 1),
             "tokens_per_second": round(self.tokens_per_second, 1),
-            "masks": len(self.mask_seconds),
-            "mask_ms": round(sum(self.mask_seconds) * 1e3, 3),
-            "mask_p50_us": round(self.mask_percentile(50) * 1e6, 1),
-            "mask_p99_us": round(self.mask_percentile(99) * 1e6, 1),
+            "phase_ms": {name: round(seconds * 1e3, 1) for name, seconds in self.phase_seconds.items()},
+            "itl_p50_ms": round(self.inter_token_percentile(50) * 1e3, 1),
+            "itl_p99_ms": round(self.inter_token_percentile(99) * 1e3, 1),
+            "round_p50_ms": round(self.round_percentile(50) * 1e3, 1),
+            "round_p99_ms": round(self.round_percentile(99) * 1e3, 1),
         }

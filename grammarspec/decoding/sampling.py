@@ -1,28 +1,23 @@
-"""The law of the next token: from logits and a mask to probabilities, and a draw from them."""
+"""How a user wants tokens to be chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
-from grammarspec.kernels.bitmask import apply_bitmask
+__all__ = ["Sampling"]
 
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-    from numpy.typing import NDArray
-
-__all__ = ["Sampling", "draw", "law"]
-
-_COLDEST = 1e-6  # below it a float32 quotient of two logits says no more than an argmax
+COLDEST = 1e-6  # below it a float32 quotient of two logits says no more than an argmax
+_SEEDS = 1 << 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How tokens are chosen. The defaults choose the most probable allowed token every time.
+    """How tokens are chosen, and when to stop. The defaults choose the most probable allowed token every time.
 
-    They apply in this order: repetition penalty, grammar mask, temperature, top-k, top-p, min-p.
+    They apply in this order: repetition, presence and frequency penalty, logit bias, grammar mask, temperature, top-k,
+    top-p, min-p.
 
     Attributes:
         temperature: divides the logits; 0 chooses the most probable token, of equal ones that with the lowest id.
@@ -33,8 +28,18 @@ class Sampling:
             (Nguyen et al. 2024).
         repetition_penalty: divides the positive logits, and multiplies the negative ones, of tokens that the prompt
             or the text so far holds (CTRL, Keskar et al. 2019); 1 changes nothing.
-        seed: of the random draws; ``None`` draws from torch's global generator.
+        presence_penalty: taken from the logit of each token that the text so far holds.
+        frequency_penalty: taken from the logit of a token as often as the text so far holds it.
+        logit_bias: added to the logits of these tokens.
+        seed: of the random draws, from 0 to 2**64 - 1. With a seed, a draft is accepted where it is the token that the
+            noise of this seed and place chooses, so that the text depends neither on what is drafted nor on the rest
+            of the batch (but for rounding in the model). Without one, drafts are accepted as often as their law allows
+            (Leviathan et al. 2023), by a seed from torch's global generator.
         max_tokens: generate at most so many tokens.
+        on_limit: ``"cut"`` stops there. ``"close"`` chooses, of the tokens that the law gives, only such as leave room
+            for an ending, and where it has to, writes a shortest ending itself: the text is always whole.
+        stop: stop where the text holds one of these; the text ends before it.
+        logprobs: report the log-probabilities of the chosen tokens.
     """
 
     temperature: float = 0.0
@@ -42,70 +47,40 @@ class Sampling:
     top_p: float | None = None
     min_p: float | None = None
     repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
     seed: int | None = None
     max_tokens: int = 512
+    on_limit: Literal["cut", "close"] = "cut"
+    stop: Sequence[str] = ()
+    logprobs: bool = False
 
     def __post_init__(self) -> None:
-        if self.temperature != 0 and not _COLDEST <= self.temperature < float("inf"):
-            raise ValueError(f"temperature must be 0 or at least {_COLDEST}, not {self.temperature}")
+        infinity = float("inf")
+        if self.temperature != 0 and not COLDEST <= self.temperature < infinity:
+            raise ValueError(f"temperature must be 0 or at least {COLDEST}, not {self.temperature}")
         if self.top_k is not None and self.top_k < 1:
             raise ValueError(f"top_k must be at least 1, not {self.top_k}")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ValueError(f"top_p must be above 0 and at most 1, not {self.top_p}")
         if self.min_p is not None and not 0 <= self.min_p <= 1:
             raise ValueError(f"min_p must be from 0 to 1, not {self.min_p}")
-        if not 0 < self.repetition_penalty < float("inf"):
+        if not 0 < self.repetition_penalty < infinity:
             raise ValueError(f"repetition_penalty must be above 0, not {self.repetition_penalty}")
+        for name in ("presence_penalty", "frequency_penalty"):
+            if not -infinity < getattr(self, name) < infinity:
+                raise ValueError(f"{name} must be finite, not {getattr(self, name)}")
+        for token, bias in self.logit_bias.items():
+            if token < 0 or not -infinity < bias < infinity:
+                raise ValueError(f"logit_bias must give tokens finite values, not token {token} the value {bias}")
+        if self.seed is not None and not 0 <= self.seed < _SEEDS:
+            raise ValueError(f"seed must be from 0 to 2**64 - 1, not {self.seed}")
         if self.max_tokens < 1:
             raise ValueError(f"max_tokens must be at least 1, not {self.max_tokens}")
-
-
-def law(
-    logits: torch.Tensor, rows: NDArray[np.int32] | torch.Tensor, history: Sequence[Sequence[int]], sampling: Sampling
-) -> torch.Tensor:
-    """The probabilities that the next tokens are drawn from.
-
-    Args:
-        logits: ``[batch, width]``, any floating dtype; left as they are.
-        rows: ``int32[batch, words]``, the mask row of each sequence.
-        history: the tokens of each sequence so far, prompt included.
-
-    Returns:
-        ``float32[batch, width]``; each row sums to 1 and is 0 on every token that the mask forbids. Greedy sampling
-        gives rows with a single 1.
-    """
-    import torch
-
-    scores = logits.to(torch.float32, copy=True)
-    if sampling.repetition_penalty != 1:
-        for row, tokens in zip(scores, history, strict=True):
-            seen = torch.tensor(sorted(set(tokens)), dtype=torch.int64, device=scores.device)
-            old = row[seen]
-            row[seen] = torch.where(old > 0, old / sampling.repetition_penalty, old * sampling.repetition_penalty)
-    apply_bitmask(scores, rows)
-    if sampling.temperature == 0:
-        return torch.zeros_like(scores).scatter_(-1, scores.argmax(-1, keepdim=True), 1.0)
-    # Measured from the highest score, so that no quotient overflows upwards.
-    scores = (scores - scores.amax(-1, keepdim=True)) / sampling.temperature
-    if sampling.top_k is not None or sampling.top_p is not None:
-        ordered, order = scores.sort(dim=-1, descending=True, stable=True)
-        if sampling.top_k is not None:
-            ordered[:, sampling.top_k :] = -torch.inf
-        if sampling.top_p is not None:
-            probabilities = ordered.softmax(-1)
-            ordered[probabilities.cumsum(-1) - probabilities >= sampling.top_p] = -torch.inf
-        scores = scores.scatter(-1, order, ordered)
-    probabilities = scores.softmax(-1)
-    if sampling.min_p is not None:
-        probabilities[probabilities < sampling.min_p * probabilities.amax(-1, keepdim=True)] = 0
-        probabilities /= probabilities.sum(-1, keepdim=True)
-    return probabilities
-
-
-def draw(probabilities: torch.Tensor, sampling: Sampling, generator: torch.Generator | None) -> torch.Tensor:
-    """One token per row of :func:`law`: ``int64[batch]``."""
-    import torch
-
-    if sampling.temperature == 0:
-        return probabilities.argmax(-1)
-    return torch.multinomial(probabilities, 1, generator=generator).squeeze(-1)
+        if self.on_limit not in ("cut", "close"):
+            raise ValueError(f"on_limit must be 'cut' or 'close', not {self.on_limit!r}")
+        if isinstance(self.stop, str):
+            raise TypeError("stop takes several texts, not a single one: write stop=[text]")
+        if not all(self.stop):
+            raise ValueError("stop must not hold an empty text")

@@ -40,14 +40,14 @@ pub(super) fn fewest_tokens(vocab: &Vocabulary, text: &[u8]) -> Vec<u32> {
     out
 }
 
-/// The forced text as tokens, longest match first. The last token is left out where a longer one could still
-/// cover its bytes once more text is known.
-pub fn forced_tokens(vocab: &Vocabulary, text: &[u8]) -> Vec<u32> {
+/// A text as tokens, longest match first. Unless the text is whole, the last token is left out where a longer one
+/// could still cover its bytes once more is known.
+pub fn spell(vocab: &Vocabulary, text: &[u8], whole: bool) -> Vec<u32> {
     let mut out = Vec::new();
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
-        if vocab.trie.extends(rest) {
+        if !whole && vocab.trie.extends(rest) {
             break;
         }
         let Some((len, token)) = vocab.trie.prefixes(rest).last() else {

@@ -309,9 +309,20 @@ impl Engine {
         Arc::new(row)
     }
 
-    pub(super) fn forced_bytes(&mut self, id: StateId, most: usize) -> Result<Vec<u8>> {
-        self.budget.refill();
+    /// Where a text leads from a state.
+    fn spot_behind(&mut self, id: StateId, text: &[u8]) -> Result<Spot> {
         let mut spot = self.spot(id)?;
+        for &byte in text {
+            spot = self.in_bounds(spot)?;
+            spot = self.machine.go(spot, byte, &mut self.budget)?;
+        }
+        self.in_bounds(spot)
+    }
+
+    /// What every completion that begins with `after` goes on with, at most `most` bytes of it.
+    pub(super) fn forced_bytes(&mut self, id: StateId, after: &[u8], most: usize) -> Result<Vec<u8>> {
+        self.budget.refill();
+        let mut spot = self.spot_behind(id, after)?;
         let mut text = Vec::new();
         while text.len() < most {
             spot = self.in_bounds(spot)?;
@@ -324,6 +335,14 @@ impl Engine {
             spot = self.machine.go(spot, byte, &mut self.budget)?;
         }
         Ok(text)
+    }
+
+    /// The bytes that may stand behind a text, and whether it may end there.
+    pub(super) fn next_bytes(&mut self, id: StateId, after: &[u8]) -> Result<(Vec<u8>, bool)> {
+        self.budget.refill();
+        let spot = self.spot_behind(id, after)?;
+        let first = self.machine.first(spot, &mut self.budget)?;
+        Ok((first.iter().collect(), self.machine.accepts(spot, &mut self.budget)?))
     }
 
     /// Copies what the anchored states need into a fresh machine and drops the rest.

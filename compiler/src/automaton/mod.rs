@@ -17,7 +17,7 @@ use crate::mask::{ClassCache, Row};
 use crate::vocabulary::Vocabulary;
 
 pub use batch::rows;
-pub use completion::forced_tokens;
+pub use completion::spell;
 use engine::Engine;
 pub use states::{Anchor, ENDED, StateId};
 
@@ -139,9 +139,14 @@ impl Constraint {
         self.engine.lock().is_accepting(state)
     }
 
-    /// What every completion begins with, at most `most` bytes of it.
-    pub fn forced_bytes(&self, state: StateId, most: usize) -> Result<Vec<u8>> {
-        self.engine.lock().forced_bytes(state, most)
+    /// What every completion that begins with `after` goes on with, at most `most` bytes of it.
+    pub fn forced_bytes(&self, state: StateId, after: &[u8], most: usize) -> Result<Vec<u8>> {
+        self.engine.lock().forced_bytes(state, after, most)
+    }
+
+    /// The bytes that may stand behind a text, and whether it may end there.
+    pub fn next_bytes(&self, state: StateId, after: &[u8]) -> Result<(Vec<u8>, bool)> {
+        self.engine.lock().next_bytes(state, after)
     }
 
     /// A short accepted ending, as tokens (without EOS).

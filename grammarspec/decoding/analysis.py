@@ -1,0 +1,159 @@
+"""What speculative decoding gains: tokens per pass of the target model, and the speedup that they buy.
+
+One round drafts ``gamma`` tokens and checks them in one pass of the target model. The round keeps the drafted tokens
+up to the first that is rejected, and the pass gives one more, the bonus token: in place of the rejected token, or
+after the last one. A drafted token is accepted with a probability, its acceptance (alpha in the papers), given that
+those before it were; the analysis takes it to be the same at every position, however the positions before went.
+
+After Leviathan et al. 2023 (arXiv:2211.17192, section 3) and Chen et al. 2023 (arXiv:2302.01318). Probabilities are
+from 0 to 1, and costs are in units of one pass of the target model over one token, which is what plain decoding pays
+per token. Every function raises ValueError, with the name of the argument and its value, for a number out of range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+__all__ = [
+    "acceptance_from_tau",
+    "acceptance_of_laws",
+    "accepted_share",
+    "best_gamma",
+    "expected_accepted",
+    "expected_tokens",
+    "expected_tokens_at",
+    "speedup",
+]
+
+
+def expected_tokens(acceptance: float, gamma: int) -> float:
+    """Tokens per pass of the target model, the bonus token included: tau = (1 - a^(gamma + 1)) / (1 - a).
+
+    Equation 1 of Leviathan et al.; ``gamma + 1`` at acceptance 1.
+    """
+    return 1 + expected_accepted(acceptance, gamma)
+
+
+def expected_accepted(acceptance: float, gamma: int) -> float:
+    """Drafted tokens accepted per pass of the target model: :func:`expected_tokens` without the bonus token."""
+    _require(0 <= acceptance <= 1, "acceptance", "from 0 to 1", acceptance)
+    _require(gamma >= 0, "gamma", "at least 0", gamma)
+    return _accepted([acceptance] * gamma)
+
+
+def expected_tokens_at(rates: Sequence[float]) -> float:
+    """:func:`expected_tokens` where acceptance depends on the position.
+
+    Args:
+        rates: of each position of a draft, the share of tokens accepted among the rounds that accepted all positions
+            before it. Among all rounds instead, it would count earlier rejections a second time.
+    """
+    for rate in rates:
+        _require(0 <= rate <= 1, "rates", "from 0 to 1", rate)
+    return 1 + _accepted(rates)
+
+
+def accepted_share(acceptance: float, gamma: int) -> float:
+    """Drafted tokens accepted per token drafted: (tau - 1) / gamma, for ``gamma`` of at least 1.
+
+    Below the acceptance from ``gamma`` 2 on, unless that is 0 or 1: what follows a rejected token is drafted in vain.
+    """
+    _require(gamma >= 1, "gamma", "at least 1", gamma)
+    return expected_accepted(acceptance, gamma) / gamma
+
+
+def acceptance_from_tau(tau: float, gamma: int) -> float:
+    """The acceptance that gives ``tau`` tokens per pass: the inverse of :func:`expected_tokens`.
+
+    It estimates the acceptance from a run of which only the tokens, the passes and ``gamma`` (at least 1) are known.
+    The quotient of accepted and drafted tokens, (tau - 1) / gamma, is not the acceptance but :func:`accepted_share`.
+
+    Args:
+        tau: from 1 to ``gamma + 1``, the bonus token included.
+    """
+    _require(gamma >= 1, "gamma", "at least 1", gamma)
+    _require(1 <= tau <= gamma + 1, "tau", f"from 1 to {gamma + 1}", tau)
+    low, high = 0.0, 1.0
+    # Ends between neighbouring numbers, whose middle rounds to the even one: next to 0 and to 1 these themselves.
+    while low < (middle := (low + high) / 2) < high:
+        if expected_accepted(middle, gamma) < tau - 1:
+            low = middle
+        else:
+            high = middle
+    return middle
+
+
+def acceptance_of_laws(p: Sequence[float], q: Sequence[float]) -> float:
+    """The acceptance of a token drafted from the law ``q`` where the target model's is ``p``: sum(min(p, q)).
+
+    That is 1 minus their total variation distance (Corollary 3.6 of Leviathan et al.); the acceptance of a model is
+    its mean over contexts.
+
+    Args:
+        p: one probability per token, summing to 1 within 0.001, as after a softmax of low precision.
+        q: the same, for the same tokens.
+    """
+    for name, law in (("p", p), ("q", q)):
+        for probability in law:
+            _require(0 <= probability < math.inf, name, "probabilities", probability)
+        _require(abs(math.fsum(law) - 1) <= 1e-3, name, "a law that sums to 1", math.fsum(law))
+    _require(len(p) == len(q), "q", f"of the {len(p)} tokens of p", len(q))
+    return min(math.fsum(map(min, p, q)), 1.0)
+
+
+def speedup(acceptance: float, gamma: int, draft_cost: float, overhead: float = 0.0, verify_cost: float = 1.0) -> float:
+    """How many times as fast as plain decoding: tau / (verify_cost + draft_cost * gamma + overhead).
+
+    Theorem 3.8 of Leviathan et al., whose rounds cost nothing besides the drafts and a pass of cost 1.
+
+    Args:
+        draft_cost: of drafting one token (c in the papers).
+        overhead: what a round costs besides.
+        verify_cost: of one pass of the target model over ``gamma + 1`` tokens, above 0. 1 holds as long as reading
+            the weights bounds the pass.
+    """
+    _require(0 <= draft_cost < math.inf, "draft_cost", "at least 0 and finite", draft_cost)
+    _require(0 <= overhead < math.inf, "overhead", "at least 0 and finite", overhead)
+    _require(0 < verify_cost < math.inf, "verify_cost", "above 0 and finite", verify_cost)
+    return expected_tokens(acceptance, gamma) / (verify_cost + draft_cost * gamma + overhead)
+
+
+def best_gamma(
+    acceptance: float,
+    draft_cost: float,
+    overhead: float = 0.0,
+    verify_cost: float | Callable[[int], float] | None = None,
+    most: int = 64,
+) -> int:
+    """The draft length, at most ``most``, of the highest :func:`speedup`; of equal ones the smallest.
+
+    0 stands for plain decoding, whose speedup is 1: it has no rounds that could have an overhead.
+
+    Args:
+        verify_cost: the same for every ``gamma``, or a function of it, asked for 1 to ``most``; ``None`` is 1.
+    """
+    _require(most >= 0, "most", "at least 0", most)
+
+    def gain(gamma: int) -> float:
+        cost = verify_cost(gamma) if callable(verify_cost) else verify_cost
+        return speedup(acceptance, gamma, draft_cost, overhead, 1.0 if cost is None else cost)
+
+    gains = [speedup(acceptance, 0, draft_cost), *map(gain, range(1, most + 1))]
+    return gains.index(max(gains))
+
+
+def _accepted(rates: Sequence[float]) -> float:
+    """The sum of r1, r1 r2, r1 r2 r3, ... from its end: a token, if accepted, counts itself and those after it.
+
+    Nothing cancels, so it is as good near 1, where the closed form divides 0 by 0, as anywhere.
+    """
+    accepted = 0.0
+    for rate in reversed(rates):
+        accepted = rate * (1 + accepted)
+    return accepted
+
+
+def _require(holds: bool, name: str, wanted: str, value: float) -> None:
+    if not holds:
+        raise ValueError(f"{name} must be {wanted}, not {value}")

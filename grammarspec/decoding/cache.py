@@ -1,0 +1,96 @@
+"""A key-value cache for batches whose rows have lengths of their own, and are rolled back each on its own.
+
+Keys and values stay where they were written: forgetting the end of a row is writing over it later. What a query may
+see is said by the attention mask alone, so that stale or padded places are never read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+__all__ = ["RaggedCache"]
+
+
+class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that registers its subclasses
+    """Keys and values of one layer: ``[rows, heads, places, width]``, grown by doubling."""
+
+    is_sliding = False
+    is_compileable = False
+
+    def __init__(self, cache: RaggedCache) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._cache = cache
+        self.keys: torch.Tensor
+        self.values: torch.Tensor
+
+    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+        self.keys, self.values = (
+            states.new_zeros(*states.shape[:2], 0, states.shape[3]) for states in (key_states, value_states)
+        )
+        self.is_initialized = True
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        places, visible = self._cache.places, self._cache.visible
+        missing = self._cache.capacity - self.keys.shape[2]
+        if missing > 0:
+            self.keys, self.values = (
+                torch.nn.functional.pad(states, (0, 0, 0, missing)) for states in (self.keys, self.values)
+            )
+        rows = torch.arange(len(places), device=places.device)[:, None]
+        self.keys[rows, :, places] = key_states.transpose(1, 2)
+        self.values[rows, :, places] = value_states.transpose(1, 2)
+        return self.keys[:, :, :visible], self.values[:, :, :visible]
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return self._cache.visible, 0
+
+    def get_seq_length(self) -> int:
+        return self._cache.visible if self.is_initialized else 0
+
+    def get_max_length(self) -> int:
+        return -1
+
+    def select(self, rows: torch.Tensor) -> None:
+        self.keys, self.values = self.keys[rows], self.values[rows]
+
+
+class RaggedCache(Cache):
+    """The cache of a batch. Its user says before each pass where the new tokens go (:meth:`plan`).
+
+    Attributes:
+        places: ``int64[rows, new]``, where the keys of the new tokens are written. The last place takes padding.
+        visible: attention sees the places below.
+        capacity: places allocated.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[_Layer] = []
+        super().__init__(layers=self._kept)  # type: ignore[arg-type]  # of a list of any of its kinds
+        self.places = torch.empty(0, 0, dtype=torch.int64)
+        self.visible = 0
+        self.capacity = 0
+
+    def plan(self, places: torch.Tensor, visible: int) -> None:
+        """The next pass sees the places below ``visible`` and writes to ``places`` (padding: to any not below)."""
+        if visible >= self.capacity:
+            self.capacity = max(2 * self.capacity, visible + 64)
+        self.places, self.visible = places.clamp(max=self.capacity - 1), visible
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        while len(self._kept) <= layer_idx:
+            self._kept.append(_Layer(self))
+        return self._kept[layer_idx].update(key_states, value_states)
+
+    def select(self, rows: torch.Tensor) -> None:
+        """Keep these rows, in this order; a row may be taken several times."""
+        for layer in self._kept:
+            layer.select(rows)

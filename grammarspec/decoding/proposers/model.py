@@ -1,0 +1,95 @@
+"""Drafts by a smaller model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from grammarspec.decoding.proposers.choosing import choose
+from grammarspec.decoding.reader import Reader, context_length
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+    from grammarspec.decoding.draft import Draft
+    from grammarspec.decoding.loop import Batch
+
+__all__ = ["DraftModel"]
+
+
+class DraftModel:
+    """A causal language model with the target's tokens, one token of each row's draft per pass.
+
+    What it has not read when it is asked (text that others drafted, the target's own token) it reads in the same pass.
+
+    Args:
+        model: a decoder-only model of transformers.
+        masked: draw from its law under the constraint. Otherwise it may propose what the constraint refuses; what
+            comes out has the same law, at a lower acceptance rate.
+        confidence: end a draft behind a token of which the draft's law was below this; the token itself stays.
+        draft_to_target: ``int64[the draft's logits]``, the target's token for each of the draft's, if they differ.
+    """
+
+    name = "model"
+    hidden_states = False
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        *,
+        masked: bool = True,
+        confidence: float = 0.0,
+        draft_to_target: torch.Tensor | None = None,
+    ) -> None:
+        if not 0 <= confidence <= 1:
+            raise ValueError(f"confidence must be from 0 to 1, not {confidence}")
+        self.model = model
+        self._masked = masked
+        self._confidence = confidence
+        self._map = draft_to_target
+        self._batch: Batch
+        self._reader: Reader
+
+    @property
+    def passes(self) -> int:
+        """Forward passes made for the current batch."""
+        return self._reader.passes
+
+    def start(self, batch: Batch) -> None:
+        self._batch = batch
+        self._reader = self.reader(batch)
+
+    def reader(self, batch: Batch) -> Reader:
+        """What reads the texts for the drafts."""
+        return Reader(self.model, len(batch.lanes))
+
+    def select(self, rows: Sequence[int]) -> None:
+        self._reader.select(rows)
+
+    def propose(self, draft: Draft, rows: Sequence[int]) -> None:
+        reader = self._reader
+        context = context_length(self.model)
+        if context is not None:
+            rows = [row for row in rows if len(draft.text(row)) <= context]
+        if not rows:
+            return
+        unread: list[list[int]] = [[] for _ in draft.lanes]
+        for row in rows:
+            unread[row] = draft.text(row)[reader.lengths[row] :]
+        logits = reader.read(unread, 1)[:, -1].to(self._batch.device)
+        choose(
+            self.name,
+            logits,
+            draft,
+            rows,
+            self._batch,
+            masked=self._masked,
+            confidence=self._confidence,
+            draft_to_target=self._map,
+        )
+
+    def settle(self, draft: Draft, accepted: Sequence[int]) -> None:
+        # The draft's own prediction behind what is accepted was another token than the target's, or was never read.
+        for row, lane in enumerate(self._batch.lanes):
+            self._reader.lengths[row] = min(self._reader.lengths[row], len(lane.tokens) - 1)

@@ -1,0 +1,157 @@
+"""A causal language model that reads a batch of texts of different lengths, and can be set back."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from grammarspec.decoding.cache import RaggedCache
+from grammarspec.errors import UnsupportedFeature
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["Reader", "context_length"]
+
+# Layer kinds whose keys stay what they were when a later token is taken back.
+_ATTENTION: Final = frozenset({"full_attention", "sliding_attention", "chunked_attention"})
+
+
+def context_length(model: PreTrainedModel) -> int | None:
+    """How many tokens the model can read, if its configuration says so."""
+    config = model.config.get_text_config()
+    length: int | None = getattr(config, "max_position_embeddings", None)
+    return length
+
+
+class Reader:
+    """A model together with what it has read: one text per row, each of its own length.
+
+    Attributes:
+        lengths: of each row, how many tokens have been read. Lowering a length takes the tokens behind it back.
+        passes: forward passes made so far.
+        hidden: after :meth:`read` with ``hidden_states``, ``[rows, keep, width]``, the last layer's (normalised).
+
+    Raises:
+        UnsupportedFeature: the model keeps a state that cannot be set back, or encodes positions or attends in a way
+            for which a batch of different lengths is not known to be right.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, rows: int, *, cache: RaggedCache | None = None, hidden_states: bool = False
+    ) -> None:
+        self._model = model
+        self._windows = _windows(model)
+        self._eager = model.config.get_text_config()._attn_implementation == "eager"
+        self._options: dict[str, Any] = {"output_hidden_states": True} if hidden_states else {}
+        # Models that know this option compute no logits for the other positions of a long prompt.
+        self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self.cache: Final = RaggedCache() if cache is None else cache
+        self.lengths = [0] * rows
+        self.passes = 0
+        self.hidden: torch.Tensor | None = None
+
+    @property
+    def device(self) -> torch.device:
+        return self._model.device
+
+    def read(self, tokens: Sequence[Sequence[int]], keep: int) -> torch.Tensor:
+        """Read further tokens of each row (none are fine), in one pass.
+
+        Returns:
+            ``[rows, keep, width]``: the logits behind the last ``keep`` of each row's new tokens, the last one last.
+            Where a row has fewer new tokens, the first of its logits mean nothing.
+        """
+        new = max(map(len, tokens))
+        if new < keep:
+            raise ValueError(f"{keep} logits of each row asked for, but none has more than {new} new tokens")
+        visible = max(length + len(row) for length, row in zip(self.lengths, tokens, strict=True))
+        # The rows end together, so that the last logits are those asked for; padding stands before the tokens.
+        ids = torch.tensor([[0] * (new - len(row)) + list(row) for row in tokens])
+        first = torch.tensor([length + len(row) - new for length, row in zip(self.lengths, tokens, strict=True)])
+        begin = torch.tensor([new - len(row) for row in tokens])
+        steps = torch.arange(new)
+        padding = steps < begin[:, None]
+        # Padding sees the first token, so that its attention is not over nothing (which is NaN), and is seen by none.
+        positions = (first[:, None] + steps).masked_fill(padding, 0)
+        places = positions.masked_fill(padding, torch.iinfo(torch.int64).max)
+        device = self.device
+        positions = positions.to(device)
+        self.cache.plan(places.to(device), visible)
+        output = self._model(
+            input_ids=ids.to(device),
+            attention_mask=self._attention(positions, visible),
+            position_ids=positions,
+            past_key_values=self.cache,
+            use_cache=True,
+            **({"logits_to_keep": keep} if self._keeps else {}),
+            **self._options,
+        )
+        self.lengths = [length + len(row) for length, row in zip(self.lengths, tokens, strict=True)]
+        self.passes += 1
+        if self._options:
+            self.hidden = output.hidden_states[-1][:, -keep:]
+        logits: torch.Tensor = output.logits[:, -keep:]
+        return logits
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Go on with these rows, in this order; a row may be taken several times."""
+        self.cache.select(torch.tensor(rows, device=self.device))
+        self.lengths = [self.lengths[row] for row in rows]
+
+    def _attention(self, positions: torch.Tensor, visible: int) -> torch.Tensor | dict[str, torch.Tensor]:
+        """``[rows, 1, new, visible]``, what each new token sees, for each kind of layer that the model has."""
+        ours, theirs = positions[:, None, :, None], torch.arange(visible, device=positions.device)
+        masks = {}
+        for kind, size in self._windows.items():
+            seen = theirs <= ours
+            if kind == "sliding_attention":
+                seen &= theirs > ours - size
+            elif kind == "chunked_attention":
+                seen &= theirs // size == ours // size
+            masks[kind] = seen
+            if self._eager:
+                dtype = self._model.dtype
+                masks[kind] = torch.zeros_like(seen, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
+        # Models with several kinds of layers take a mask for each.
+        return masks if len(masks) > 1 else next(iter(masks.values()))
+
+
+def _windows(model: PreTrainedModel) -> dict[str, int]:
+    """The kinds of attention layers of a model, and how many tokens each sees (0: all).
+
+    Raises:
+        UnsupportedFeature: see :class:`Reader`.
+    """
+    config = model.config.get_text_config()
+    name = type(model).__name__
+    if model.config.is_encoder_decoder:
+        raise UnsupportedFeature(f"{name} is an encoder-decoder model", hint="only decoder-only models are supported")
+    kinds = dict.fromkeys(getattr(config, "layer_types", None) or ())
+    unknown = [kind for kind in kinds if kind not in _ATTENTION]
+    if unknown or model._is_stateful:
+        kind = unknown[0] if unknown else "recurrent"
+        hint = "speculation takes tokens back; only attention layers can forget them"
+        raise UnsupportedFeature(f"{name} has layers of the kind {kind!r}, whose state cannot be set back", hint=hint)
+    if "position_ids" not in inspect.signature(model.forward).parameters or getattr(config, "alibi", False):
+        hint = "models with rotary or absolute positions, given as position_ids, are supported"
+        raise UnsupportedFeature(f"{name} cannot be told at which positions it reads", hint=hint)
+    if not model._can_compile_fullgraph:
+        hint = "transformers does not run it with a static cache (its class has _can_compile_fullgraph = False)"
+        raise UnsupportedFeature(f"{name} does not read a batch of different lengths", hint=hint)
+    if config._attn_implementation not in ("eager", "sdpa"):
+        hint = "load it with attn_implementation='sdpa' (or 'eager')"
+        raise UnsupportedFeature(f"{name} with the attention implementation {config._attn_implementation!r}", hint=hint)
+    window = getattr(config, "sliding_window", None)
+    if not kinds:
+        sliding = window is not None and getattr(config, "use_sliding_window", True)
+        kinds = {"sliding_attention" if sliding else "full_attention": None}
+    sizes = {
+        "full_attention": 0,
+        "sliding_attention": window,
+        "chunked_attention": getattr(config, "attention_chunk_size", None),
+    }
+    return {kind: sizes[kind] or 0 for kind in kinds}

@@ -1,0 +1,6 @@
+"""For ``generate`` of transformers: a logits processor, and a decoding loop in the place of its own."""
+
+from grammarspec.integrations.transformers.generate import speculative_generate
+from grammarspec.integrations.transformers.processor import ConstraintLogitsProcessor
+
+__all__ = ["ConstraintLogitsProcessor", "speculative_generate"]

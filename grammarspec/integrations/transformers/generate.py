@@ -1,0 +1,291 @@
+"""The speculative decoding loop for ``generate`` of transformers: a translation of its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from transformers.generation import logits_process
+from transformers.generation import stopping_criteria as criteria
+
+from grammarspec._compiler import Constraint
+from grammarspec.decoding.lane import Generation, Request
+from grammarspec.decoding.loop import Batch, generate_batch
+from grammarspec.decoding.proposers import DraftModel, EarlyExit, Forced, Lookup, Proposer
+from grammarspec.decoding.sampling import Sampling
+from grammarspec.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from transformers import GenerationConfig, LogitsProcessorList, PreTrainedModel, StoppingCriteriaList
+    from transformers.generation.streamers import BaseStreamer
+
+__all__ = ["speculative_generate"]
+
+
+def speculative_generate(
+    model: PreTrainedModel,
+    input_ids: torch.Tensor,
+    logits_processor: LogitsProcessorList,
+    stopping_criteria: StoppingCriteriaList,
+    generation_config: GenerationConfig,
+    *,
+    vocabulary: Vocabulary,
+    constraint: Constraint | Sequence[Constraint | None] | None = None,
+    draft_model: PreTrainedModel | None = None,
+    proposers: Sequence[Proposer] | None = None,
+    gamma: int | None = None,
+    stop_strings: str | Sequence[str] = (),
+    token_streamer: BaseStreamer | None = None,
+    **model_kwargs: Any,
+) -> torch.Tensor:
+    """The speculative loop of :mod:`grammarspec.decoding`, to be run by ``generate`` in place of its own.
+
+    ``model.generate(**inputs, custom_generate=speculative_generate, vocabulary=vocabulary, constraint=constraint)``
+    works with greedy search and sampling (``temperature``, ``top_k``, ``top_p``, ``min_p``, ``repetition_penalty``),
+    ``num_return_sequences``, ``max_new_tokens`` and batches; the arguments from ``vocabulary`` on are given to
+    ``generate`` by keyword. Whatever is drafted, a greedy text is that of ``generate`` with a
+    :class:`ConstraintLogitsProcessor` (but for rounding), and a sampled one has its law and follows
+    ``torch.manual_seed``; only that ``top_k`` is exact where ``generate`` keeps all that tie for the last place.
+
+    Drafts come from what the constraint forces, from prompt lookup (``prompt_lookup_num_tokens``), from the first
+    layers of the model (``assistant_early_exit``) and from a draft model; where none of the last three is asked for
+    and there is a constraint, from prompt lookup as well.
+
+    ``generate`` drops its own ``assistant_model`` and ``streamer`` unseen: give ``draft_model`` and ``token_streamer``.
+
+    Args:
+        model, input_ids, logits_processor, stopping_criteria, generation_config, model_kwargs: what ``generate`` has
+            prepared; ``input_ids`` are integers ``[rows, length]``.
+        vocabulary: that of the model, for which the constraints were compiled. Its end-of-text tokens are those that
+            ``generate`` stops at.
+        constraint: one for all prompts, or one per prompt, with ``None`` for a prompt whose texts are unconstrained.
+        draft_model: a causal language model with the tokens of the model.
+        proposers: where drafts come from, instead of all that is said above; with none of them nothing is drafted.
+        gamma: tokens of a draft at most; by default ``prompt_lookup_num_tokens``, or 5.
+        stop_strings: stop where what was generated holds one of these. No tokenizer is needed, but ``generate`` asks
+            for one where they stand in a ``GenerationConfig``.
+        token_streamer: gets the prompt and the tokens of a single text, as they come.
+
+    Returns:
+        ``int64[rows, longest]``: the prompts as they were given, and behind them what was generated, padded on the
+        right by ``pad_token_id`` (where there is none, by the first ``eos_token_id``).
+
+    Raises:
+        TypeError: what is given as a constraint is none.
+        ValueError: a setting, logits processor, stopping criterion or input of the model is not supported (the message
+            names it), the model's and the vocabulary's end-of-text tokens differ, the constraints are not as many as
+            the prompts, padding stands behind tokens, or what :func:`~grammarspec.decoding.generate_batch` refuses.
+        UnsupportedFeature: as for :func:`~grammarspec.decoding.generate_batch`.
+        LimitExceeded: a step or a mask exceeds a limit of its constraint.
+    """
+    mask = model_kwargs.pop("attention_mask", None)
+    mask = torch.ones_like(input_ids, dtype=torch.bool) if mask is None else mask != 0
+    stops = [stop_strings] if isinstance(stop_strings, str) else list(stop_strings)
+    refused = [name for name, unused in _UNSUPPORTED.items() if getattr(generation_config, name, None) not in unused]
+    law = _law(generation_config, logits_processor, refused)
+    max_length, ends = _limits(stopping_criteria, stops, refused)
+    _check_inputs(model_kwargs, mask, refused)
+    if refused:
+        raise ValueError(f"speculative_generate does not support {', '.join(dict.fromkeys(refused))}")
+    if set(ends) != set(vocabulary.eos_token_ids):
+        raise ValueError(
+            f"generate stops at eos_token_id={ends}, but texts of the vocabulary end with {vocabulary.eos_token_ids}: "
+            "give both the same (eos_token_id=[...] to generate, or eos_token_ids=[...] to the vocabulary)"
+        )
+    samples: int = generation_config.num_return_sequences or 1
+    prompts = _prompts(input_ids, mask)[::samples]  # generate has repeated them
+    if token_streamer is not None and len(input_ids) > 1:
+        raise ValueError(f"token_streamer gets a single text, but {len(input_ids)} are asked for")
+    constraints = _constraints(constraint, len(prompts))
+    sampling = Sampling(max_tokens=max_length - input_ids.shape[1], stop=stops, **law)
+    requests = [
+        Request(prompt=prompt, matcher=None if each is None else each.matcher(), sampling=sampling, n=samples)
+        for prompt, each in zip(prompts, constraints, strict=True)
+    ]
+    constrained = any(each is not None for each in constraints)
+    proposers = _proposers(model, generation_config, proposers, draft_model, constrained)
+    if gamma is None:
+        gamma = generation_config.prompt_lookup_num_tokens or 5
+    if token_streamer is None:
+        results = generate_batch(model, requests, vocabulary, proposers=proposers, gamma=gamma)
+    else:
+        streamer: Any = token_streamer  # its class has no types
+        streamer.put(input_ids.cpu())
+        results = _stream(streamer, model, requests[0], vocabulary, proposers, gamma)
+    texts = [text.tokens for texts in results for text in texts]
+    pad = ends[0] if generation_config.pad_token_id is None else generation_config.pad_token_id
+    longest = max(map(len, texts))
+    padded = torch.tensor([text + [pad] * (longest - len(text)) for text in texts], device=input_ids.device)
+    return torch.cat((input_ids, padded), -1)
+
+
+# Settings that leave no trace in processors and criteria, and the values with which they do nothing.
+_UNSUPPORTED: Final[dict[str, tuple[object, ...]]] = {
+    "num_beams": (None, 1),
+    "num_beam_groups": (None, 1),
+    "constraints": (None,),
+    "force_words_ids": (None,),
+    "penalty_alpha": (None, 0),
+    "dola_layers": (None,),
+    "use_mtp": (None, False),
+    "cache_implementation": (None, "dynamic"),
+    "return_dict_in_generate": (None, False),
+    "output_scores": (None, False),
+    "output_logits": (None, False),
+    "output_attentions": (None, False),
+    "output_hidden_states": (None, False),
+}
+
+# Logits processors, the settings (of transformers and of Sampling) that they stand for, and the attributes with those.
+_SUPPORTED: Final[dict[type, tuple[str, str]]] = {
+    logits_process.RepetitionPenaltyLogitsProcessor: ("repetition_penalty", "penalty"),
+    logits_process.TemperatureLogitsWarper: ("temperature", "temperature"),
+    logits_process.TopKLogitsWarper: ("top_k", "top_k"),
+    logits_process.TopPLogitsWarper: ("top_p", "top_p"),
+    logits_process.MinPLogitsWarper: ("min_p", "min_p"),
+}
+
+# What generate makes out of other settings, so that errors can name the setting.
+_SETTINGS: Final = {
+    "UnbatchedClassifierFreeGuidanceLogitsProcessor": "guidance_scale",
+    "SequenceBiasLogitsProcessor": "sequence_bias",
+    "EncoderRepetitionPenaltyLogitsProcessor": "encoder_repetition_penalty",
+    "NoRepeatNGramLogitsProcessor": "no_repeat_ngram_size",
+    "EncoderNoRepeatNGramLogitsProcessor": "encoder_no_repeat_ngram_size",
+    "NoBadWordsLogitsProcessor": "bad_words_ids",
+    "MinLengthLogitsProcessor": "min_length",
+    "MinNewTokensLengthLogitsProcessor": "min_new_tokens",
+    "PrefixConstrainedLogitsProcessor": "prefix_allowed_tokens_fn",
+    "ForcedBOSTokenLogitsProcessor": "forced_bos_token_id",
+    "ForcedEOSTokenLogitsProcessor": "forced_eos_token_id",
+    "InfNanRemoveLogitsProcessor": "remove_invalid_values",
+    "ExponentialDecayLengthPenalty": "exponential_decay_length_penalty",
+    "SuppressTokensLogitsProcessor": "suppress_tokens",
+    "SuppressTokensAtBeginLogitsProcessor": "begin_suppress_tokens",
+    "TopHLogitsWarper": "top_h",
+    "TypicalLogitsWarper": "typical_p",
+    "EpsilonLogitsWarper": "epsilon_cutoff",
+    "EtaLogitsWarper": "eta_cutoff",
+    "WatermarkLogitsProcessor": "watermarking_config",
+    "SynthIDTextWatermarkLogitsProcessor": "watermarking_config",
+    "MaxTimeCriteria": "max_time",
+}
+
+# What generate prepares for the model anew; the loop has a cache, masks and positions of its own.
+_PREPARED: Final = frozenset({"past_key_values", "position_ids", "cache_position", "logits_to_keep", "use_cache"})
+
+
+def _law(config: GenerationConfig, processors: LogitsProcessorList, refused: list[str]) -> dict[str, Any]:
+    """What the processors say of the law, for Sampling; those that it cannot say are added to ``refused``."""
+    law: dict[str, Any] = {"temperature": 1.0}
+    seen = set()
+    for processor in processors:
+        kind = type(processor)
+        setting, attribute = _SUPPORTED.get(kind, ("", ""))
+        # One that has another value than the setting is a user's own.
+        if setting and kind not in seen:
+            law[setting] = getattr(processor, attribute)
+        elif kind is not logits_process.LogitNormalization:  # that changes no law
+            refused.append(_SETTINGS.get(kind.__name__, f"the logits processor {kind.__name__}"))
+        seen.add(kind)
+    return law if config.do_sample else law | {"temperature": 0.0}
+
+
+def _limits(stopping: StoppingCriteriaList, stops: list[str], refused: list[str]) -> tuple[int, list[int]]:
+    """The number of tokens to stop at, and the end-of-text tokens; stop texts are added to ``stops``."""
+    lengths: list[int] = []
+    ends: list[int] = []
+    for criterion in stopping:
+        kind = type(criterion)
+        if kind is criteria.MaxLengthCriteria:
+            lengths.append(criterion.max_length)
+        elif kind is criteria.EosTokenCriteria:
+            ends += criterion.eos_token_id.tolist()
+        elif kind is criteria.StopStringCriteria:
+            stops += criterion.stop_strings
+        else:
+            refused.append(_SETTINGS.get(kind.__name__, f"the stopping criterion {kind.__name__}"))
+    return min(lengths), ends
+
+
+def _check_inputs(inputs: dict[str, Any], mask: torch.Tensor, refused: list[str]) -> None:
+    """Add to ``refused`` the inputs of the model that the loop would not give to it."""
+    refused += [name for name, value in inputs.items() if value is not None and name not in _PREPARED]
+    if getattr(inputs.get("past_key_values"), "_is_user_defined", False):
+        refused.append("past_key_values")
+    positions = inputs.get("position_ids")
+    if positions is not None and bool(((positions != mask.cumsum(-1) - 1) & mask).any()):
+        refused.append("position_ids")
+
+
+def _prompts(input_ids: torch.Tensor, mask: torch.Tensor) -> list[list[int]]:
+    """The tokens of each row, without the padding before them."""
+    if bool((mask[:, :-1] & ~mask[:, 1:]).any()):
+        raise ValueError("attention_mask has padding behind tokens: prompts are padded on the left")
+    return [row[seen].tolist() for row, seen in zip(input_ids, mask, strict=True)]
+
+
+def _constraints(
+    constraint: Constraint | Sequence[Constraint | None] | None, prompts: int
+) -> Sequence[Constraint | None]:
+    """The constraint of each prompt."""
+    if constraint is None or isinstance(constraint, Constraint):
+        return [constraint] * prompts
+    for each in constraint:
+        if each is not None and not isinstance(each, Constraint):
+            raise TypeError(f"expected a Constraint or None, not {type(each).__name__}")
+    if len(constraint) != prompts:
+        raise ValueError(f"{len(constraint)} constraints for {prompts} prompts")
+    return constraint
+
+
+def _proposers(
+    model: PreTrainedModel,
+    config: GenerationConfig,
+    proposers: Sequence[Proposer] | None,
+    draft_model: PreTrainedModel | None,
+    constrained: bool,
+) -> Sequence[Proposer]:
+    lookup, longest, layers = (
+        config.prompt_lookup_num_tokens,
+        config.max_matching_ngram_size,
+        config.assistant_early_exit,
+    )
+    asked = {"prompt_lookup_num_tokens": lookup, "assistant_early_exit": layers, "draft_model": draft_model}
+    given = [name for name, value in asked.items() if value is not None]
+    if proposers is not None:
+        if given:
+            raise ValueError(f"proposers takes the place of {', '.join(given)}: give either")
+        return proposers
+    chosen: list[Proposer] = [Forced()] if constrained else []
+    if lookup is not None or (constrained and not given):
+        chosen.append(Lookup() if longest is None else Lookup(longest))
+    if layers is not None:
+        chosen.append(EarlyExit(model, layers))
+    if draft_model is not None:
+        chosen.append(DraftModel(draft_model))
+    return chosen
+
+
+def _stream(
+    streamer: Any,
+    model: PreTrainedModel,
+    request: Request,
+    vocabulary: Vocabulary,
+    proposers: Sequence[Proposer],
+    gamma: int,
+) -> list[list[Generation]]:
+    """As generate_batch, for a single text, whose tokens are handed on after each round."""
+    if gamma < 0:
+        raise ValueError(f"gamma must be at least 0, not {gamma}")
+    with torch.inference_mode():
+        batch = Batch(model, [request], vocabulary, proposers=proposers, gamma=gamma)
+        [lane] = batch.lanes
+        done = lane.prompt_length
+        while batch.lanes:
+            batch.round()
+            streamer.put(torch.tensor(lane.tokens[done:]))
+            done = len(lane.tokens)
+    streamer.end()
+    return batch.results()

@@ -1,0 +1,189 @@
+"""A logits processor for ``generate`` of transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import LogitsProcessor
+
+from grammarspec._compiler import Constraint, Matcher, fill_bitmasks
+from grammarspec.kernels.bitmask import allocate_bitmask, apply_bitmask
+
+__all__ = ["ConstraintLogitsProcessor"]
+
+_ANOTHER_TEXT = (
+    "these tokens do not continue the text that this processor has followed so far: make a processor for each call of "
+    "generate, or call reset() in between (an assistant model with a tokenizer of its own is not supported)"
+)
+
+
+class ConstraintLogitsProcessor(LogitsProcessor):
+    """Masks the scores of ``generate`` so that what it generates is a text of a constraint.
+
+    ``model.generate(**inputs, logits_processor=LogitsProcessorList([ConstraintLogitsProcessor(constraint)]))`` works
+    with greedy search and sampling, batches, ``num_return_sequences``, beam search, ``assistant_model`` and
+    ``prompt_lookup_num_tokens``. The end-of-text tokens of the constraint's vocabulary should be those that
+    ``generate`` stops at.
+
+    The masks follow from the generated tokens that a call is given, whatever earlier calls were given: rows may be
+    reordered, shortened or lengthened by several tokens between calls.
+
+    * Behind the end of a text (in a finished row, which ``generate`` pads) only the token that ended it is allowed.
+    * Behind a token that the constraint refuses everything is allowed: such rows are drafts that will be rejected, and
+      beams whose score is -inf. A token that another processor forces against the mask cannot be told from these: put
+      this processor last.
+
+    Args:
+        constraint: one for all rows, or one per prompt, with ``None`` for a prompt whose rows are unconstrained. The
+            rows of one prompt (beams, returned sequences) are neighbours, as ``generate`` has them.
+        prompt_length: how many tokens stand before the text, padding included; by default as many as the first call
+            has. A processor then serves one ``generate``, or several with :meth:`reset` in between: without, other
+            prompts raise, but one with just one token more than was seen before passes for its continuation. With
+            ``prompt_length`` it serves any number of them, and prompts are not looked at.
+
+    Raises:
+        TypeError: what is given is no constraint.
+        ValueError: no constraint is given, or ``prompt_length`` is negative.
+        LimitExceeded: the first mask of a constraint exceeds one of its limits.
+    """
+
+    supports_continuous_batching = False  # it packs the tokens of all requests into one row
+
+    def __init__(
+        self, constraint: Constraint | Sequence[Constraint | None], *, prompt_length: int | None = None
+    ) -> None:
+        constraints = [constraint] if isinstance(constraint, Constraint) else list(constraint)
+        for each in constraints:
+            if each is not None and not isinstance(each, Constraint):
+                raise TypeError(f"expected a Constraint or None, not {type(each).__name__}")
+        if not constraints:
+            raise ValueError("no constraint was given")
+        if prompt_length is not None and prompt_length < 0:
+            raise ValueError(f"prompt_length must not be negative, not {prompt_length}")
+        self._constraints = constraints
+        self._prompt_length = prompt_length
+        # A constraint does not tell the size of its vocabulary, but its masks do, up to a word.
+        self._width = max((8 * len(each.mask(each.start)) for each in constraints if each is not None), default=0)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all tokens: the next call is the first one of another ``generate``."""
+        self._prompt: torch.Tensor | None = None
+        self._rows: list[_Row | None] = []
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
+        """The scores, with -inf for each token that the constraint of its row does not allow next.
+
+        Args:
+            input_ids: integers ``[rows, length]``, the prompts and what was generated.
+            scores: ``[rows, width]``, of any floating dtype, device and width; left as they are.
+
+        Returns:
+            a new tensor of the shape, dtype and device of the scores.
+
+        Raises:
+            ValueError: the number of rows is no multiple of that of the constraints, the input is shorter than
+                ``prompt_length``, or it belongs to another call of ``generate`` than the input before.
+            LimitExceeded: a step or a mask exceeds a limit of its constraint.
+        """
+        rows = self._follow(self._generated(input_ids))
+        chosen = [-1] * len(rows)
+        active: list[_Row] = []
+        for index, row in enumerate(rows):
+            if row is not None and (row.accepted == len(row.tokens) or row.matcher.is_terminated):
+                chosen[index] = len(active)
+                active.append(row)
+        # Always a copy: prompt lookup hands the same tensor over again for each token of a draft.
+        result = scores.clone()
+        if active:
+            masks = allocate_bitmask(len(active), self._width)
+            fill_bitmasks([row.matcher for row in active], masks)
+            for row, mask in zip(active, masks.view(np.uint32), strict=True):
+                if row.matcher.is_terminated:
+                    # Beam search takes up ended texts where it has too few others: this way they stay what they are.
+                    end = int(row.tokens[row.accepted - 1])
+                    mask[end // 32] = 1 << end % 32
+            apply_bitmask(result, masks, chosen)
+        return result
+
+    def _generated(self, input_ids: torch.Tensor) -> NDArray[np.int64]:
+        """What stands behind the prompts."""
+        length = self._prompt_length
+        if length is None:
+            if self._prompt is None:
+                self._prompt = input_ids.clone()
+            length = self._prompt.shape[1]
+            # The models of draft and target may be on different devices.
+            if not torch.equal(input_ids[:, :length], self._prompt.to(input_ids.device)):
+                raise ValueError(_ANOTHER_TEXT)
+        elif input_ids.shape[1] < length:
+            raise ValueError(f"an input of {input_ids.shape[1]} tokens is shorter than prompt_length={length}")
+        generated: NDArray[np.int64] = input_ids[:, length:].to("cpu", torch.int64, copy=True).numpy()
+        return generated
+
+    def _follow(self, generated: NDArray[np.int64]) -> list[_Row | None]:
+        """The rows, moved from where the last call left them to the given tokens."""
+        # Where an error interrupts this, matchers stand anywhere: the next call then begins with new ones.
+        old, self._rows = self._rows, []
+        if len(old) != len(generated):
+            old = self._start(len(generated))
+        # All are chosen, and forked where need be, before any is moved.
+        pairs = zip(old, generated, strict=True)
+        rows = [None if row is None else row.closest(old, tokens) for row, tokens in pairs]
+        for row, tokens in zip(rows, generated, strict=True):
+            if row is None:
+                continue
+            new = len(tokens) - row.shared(tokens)
+            row.follow(tokens)
+            # Within one generate each input is an earlier one and at most one token. The prompt of the next one may
+            # begin with all of this, as in a conversation; that it cannot go on so shows that it is another text.
+            if self._prompt_length is None and new > 1 and row.accepted < len(tokens):
+                raise ValueError(_ANOTHER_TEXT)
+        self._rows = rows
+        return rows
+
+    def _start(self, count: int) -> list[_Row | None]:
+        per_prompt, remainder = divmod(count, len(self._constraints))
+        if remainder:
+            raise ValueError(f"{count} rows for {len(self._constraints)} constraints")
+        constraints = [constraint for constraint in self._constraints for _ in range(per_prompt)]
+        return [None if constraint is None else _Row(constraint, constraint.matcher()) for constraint in constraints]
+
+
+@dataclass(slots=True, eq=False)
+class _Row:
+    """Generated tokens, and a matcher that has accepted the first ``accepted`` of them and refuses the next, if any."""
+
+    constraint: Constraint
+    matcher: Matcher
+    tokens: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    accepted: int = 0
+
+    def shared(self, tokens: NDArray[np.int64]) -> int:
+        """The length of the longest common prefix."""
+        length = min(len(self.tokens), len(tokens))
+        different = np.flatnonzero(self.tokens[:length] != tokens[:length])
+        return int(different[0]) if len(different) else length
+
+    def closest(self, rows: Sequence[_Row | None], tokens: NDArray[np.int64]) -> _Row:
+        """This row, or a copy of the one of the same constraint that has more of the tokens: beams change places."""
+        if self.shared(tokens) >= len(tokens) - 1:
+            return self
+        candidates = [self, *(row for row in rows if row is not None and row.constraint is self.constraint)]
+        best = max(candidates, key=lambda row: row.shared(tokens))
+        return self if best is self else replace(best, matcher=best.matcher.fork())
+
+    def follow(self, tokens: NDArray[np.int64]) -> None:
+        shared = self.shared(tokens)
+        if self.accepted > shared:
+            self.matcher.rollback(self.accepted - shared)
+            self.accepted = shared
+        # If fewer are accepted, a token that both share is refused.
+        if self.accepted == shared:
+            new = tokens[shared:].astype(np.uint32)  # a negative id, which some use as padding, becomes a huge one
+            self.accepted += self.matcher.accept_tokens(new.tolist())
+        self.tokens = tokens

@@ -1,0 +1,298 @@
+"""What the loop generates is distributed as the target's own masked law: by statistics, which wrong loops fail.
+
+``GRAMMARSPEC_SAMPLES`` sets the number of samples of each case, ``GRAMMARSPEC_LANGUAGES`` that of the languages.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from oracles.tables import PROMPT, VOCABULARY, TableHead, TableModel, exact_law, language, tables  # noqa: E402
+
+from grammarspec.decoding import Request, Sampling, Statistics, generate_batch, processing  # noqa: E402
+from grammarspec.decoding.draft import Draft  # noqa: E402
+from grammarspec.decoding.processing import Processing  # noqa: E402
+from grammarspec.decoding.proposers import (  # noqa: E402
+    DraftModel,
+    EarlyExit,
+    Forced,
+    HeadProposer,
+    Lookup,
+    Proposer,
+)
+
+SAMPLES = int(os.environ.get("GRAMMARSPEC_SAMPLES", "3000"))
+LANGUAGES = int(os.environ.get("GRAMMARSPEC_LANGUAGES", "6"))
+ROWS = 1024
+
+Make = Callable[[TableModel, TableModel, Any, bool], list[Proposer]]
+PROPOSERS: dict[str, Make] = {
+    "none": lambda target, draft, head, masked: [],
+    "model": lambda target, draft, head, masked: [DraftModel(draft, masked=masked)],
+    "hesitant model": lambda target, draft, head, masked: [DraftModel(draft, masked=masked, confidence=0.5)],
+    "early exit": lambda target, draft, head, masked: [EarlyExit(target, 1, masked=masked)],
+    "head": lambda target, draft, head, masked: [HeadProposer(head, masked=masked)],
+    "lookup": lambda target, draft, head, masked: [Lookup()],
+    "forced": lambda target, draft, head, masked: [Forced()],
+    "chain": lambda target, draft, head, masked: [
+        Forced(),
+        Lookup(longest=2),
+        HeadProposer(head, masked=masked),
+        DraftModel(draft, masked=masked),
+    ],
+}
+SAMPLINGS: list[dict[str, Any]] = [
+    {"temperature": 1.0},
+    {"temperature": 1.4, "top_k": 3},
+    {"temperature": 1.2, "top_p": 0.8},
+    {"temperature": 1.1, "min_p": 0.1},
+    {"temperature": 0.8, "top_k": 4, "top_p": 0.95, "min_p": 0.02},
+    {
+        "temperature": 1.3,
+        "repetition_penalty": 1.3,
+        "presence_penalty": 0.4,
+        "frequency_penalty": 0.3,
+        "logit_bias": {1: 0.7},
+    },
+]
+
+
+def sample(
+    case: int, make: Make, masked: bool, what: Sampling, samples: int, gamma: int
+) -> tuple[Counter[tuple[int, ...]], Any, Any]:
+    """Texts that the loop generates on one language, what is to be expected of them, and its statistics."""
+    _, constraint = language(case)
+    layers = tables(case, 2.0 + case % 3 / 2)
+    target, draft, head = TableModel(layers[:2]), TableModel(layers[2:]), TableHead(layers[2])
+    proposers = make(target, draft, head, masked)
+    seen: Counter[tuple[int, ...]] = Counter()
+    statistics = Statistics()
+    for begin in range(0, samples, ROWS):
+        # Samples are told apart by their number; batches of one seed would repeat each other.
+        seed = None if what.seed is None else what.seed + begin
+        options = {name: getattr(what, name) for name in what.__dataclass_fields__} | {"seed": seed}
+        request = Request(
+            prompt=PROMPT, matcher=constraint.matcher(), sampling=Sampling(**options), n=min(ROWS, samples - begin)
+        )
+        [texts] = generate_batch(target, [request], VOCABULARY, proposers=proposers, gamma=gamma)
+        seen.update(tuple(text.tokens) for text in texts)
+        for text in texts[:64]:
+            statistics.add(text.statistics)
+    both = (layers[0] + layers[1]).tolist()
+    return seen, exact_law(lambda row: both[row], constraint, what), statistics
+
+
+def p_value(seen: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> float:
+    """Pearson's chi-square test, cells pooled to an expectation of 10; 0 if something impossible was seen."""
+    if set(seen) - set(law):
+        return 0.0
+    total = sum(seen.values())
+    observed, expected = [0.0], [0.0]
+    for text, probability in sorted(law.items(), key=lambda item: item[1]):
+        if expected[-1] >= 10:
+            observed.append(0.0)
+            expected.append(0.0)
+        observed[-1] += seen[text]
+        expected[-1] += probability * total
+    if len(expected) > 1 and expected[-1] < 10:
+        observed[-2:], expected[-2:] = [sum(observed[-2:])], [sum(expected[-2:])]
+    if len(expected) == 1:
+        return 1.0
+    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
+    freedom = torch.tensor((len(expected) - 1) / 2, dtype=torch.float64)
+    return float(torch.special.gammaincc(freedom, torch.tensor(statistic / 2, dtype=torch.float64)))
+
+
+def kolmogorov(values: Sequence[float]) -> float:
+    """The p-value of values that should be uniform on [0, 1] (asymptotic; Stephens 1970)."""
+    n = len(values)
+    ordered = sorted(values)
+    distance = max(max((i + 1) / n - value, value - i / n) for i, value in enumerate(ordered))
+    scaled = (n**0.5 + 0.12 + 0.11 / n**0.5) * distance
+    return min(
+        1.0, 2 * sum((-1) ** (k - 1) * 2.718281828459045 ** (-2 * k * k * scaled * scaled) for k in range(1, 100))
+    )
+
+
+def test_the_tests_own_statistics() -> None:
+    law = {(0,): 0.5, (1,): 0.3, (2,): 0.2}
+    assert p_value(Counter({(0,): 500, (1,): 300, (2,): 200}), law) == pytest.approx(1.0)
+    # Chi-square 2 * 50**2 / 500 = 10 and 0: of two degrees of freedom exp(-4.17).
+    assert p_value(Counter({(0,): 450, (1,): 350, (2,): 200}), law) == pytest.approx(
+        2.718281828 ** (-(5 + 50**2 / 300) / 2), rel=1e-6
+    )
+    assert p_value(Counter({(3,): 1}), law) == 0
+    assert kolmogorov([(i + 0.5) / 50 for i in range(50)]) > 0.99
+    assert kolmogorov([(i / 50) ** 2 for i in range(50)]) < 0.01
+
+
+def test_distribution() -> None:
+    values = []
+    for case in range(LANGUAGES):
+        for number, (name, make) in enumerate(PROPOSERS.items()):
+            # Over the languages every proposer meets every sampling, masked and not, with both couplings.
+            options = SAMPLINGS[(case + number) % len(SAMPLINGS)]
+            masked = (case // 2 + number) % 2 == 0
+            torch.manual_seed(100 * case + number)
+            seed = 1_000_000 * (100 * case + number) if (case + case // 4 + number) % 2 else None
+            what = Sampling(**options, seed=seed)
+            seen, law, statistics = sample(case, make, masked, what, SAMPLES, gamma=1 + (case + number) % 4)
+            value = p_value(seen, law)
+            line = f"{case:2} {name:15} masked {masked} seed {seed} {options} {len(law)} texts: p {value:.4f},"
+            rate = statistics.acceptance_rate
+            print(f"{line} acceptance {rate:.2f}, tau {statistics.tokens_per_pass:.2f}", flush=True)
+            values.append((value, case, name))
+    uniform = kolmogorov([value for value, _, _ in values])
+    print(f"{len(values)} cases of {SAMPLES} samples: least p {min(values)}, Kolmogorov-Smirnov p {uniform:.4f}")
+    assert min(values)[0] > 0.001 / len(values)
+    assert uniform > 0.001
+
+
+def _truncate_refused(patch: pytest.MonkeyPatch) -> None:
+    """A drafted token that the constraint refuses is dropped, and the draft ends before it."""
+    add = Draft.add
+
+    def wrong(self: Draft, row: int, token: int, source: str, law: Any = None) -> None:
+        matcher = self.lanes[row].matcher
+        assert matcher is not None
+        if matcher.validate_tokens([token]):
+            add(self, row, token, source, law)
+        else:
+            self.finish(row)
+
+    patch.setattr(Draft, "add", wrong)
+
+
+def _raw_ratio(patch: pytest.MonkeyPatch) -> None:
+    """Drafts are accepted by the ratio to the target's law without the mask."""
+    scores, raw = Processing.scores, []
+
+    def remember(self: Processing, logits: Any, masks: Any, prefix: Any) -> Any:
+        raw.append((self, scores(self, logits, torch.full_like(masks, -1), prefix)))
+        return scores(self, logits, masks, prefix)
+
+    def wrong(law: Any, *rest: Any) -> Any:
+        this, unmasked = raw[-1]
+        return accepted(this.law(unmasked), *rest)
+
+    accepted = processing.accepted_drafts
+    patch.setattr(Processing, "scores", remember)
+    patch.setattr(processing, "accepted_drafts", wrong)
+
+
+def _bonus_from_draft(patch: pytest.MonkeyPatch) -> None:
+    """Behind a draft that is accepted as a whole, the next token is drawn from the draft's law at its end."""
+    residual = processing.residual_law
+
+    def wrong(law: Any, tokens: Any, accepted: Any, lengths: Any, laws: Any, drawn: Any) -> Any:
+        right = residual(law, tokens, accepted, lengths, laws, drawn)
+        if laws is None:
+            return right
+        # The draft's last law, among the tokens that the target may choose.
+        last = laws[torch.arange(len(law)), (lengths - 1).clamp(min=0)] * (right > 0)
+        whole = (accepted == lengths) & (lengths > 0) & (last.sum(-1) > 0)
+        return torch.where(whole[:, None], last, right)
+
+    patch.setattr(processing, "residual_law", wrong)
+
+
+def _row_off_by_one(patch: pytest.MonkeyPatch) -> None:
+    """Behind a refused token, the next one is drawn by the law of the place before (of the first place: by its own)."""
+    residual = processing.residual_law
+
+    def wrong(law: Any, tokens: Any, accepted: Any, lengths: Any, laws: Any, drawn: Any) -> Any:
+        right = residual(law, tokens, accepted, lengths, laws, drawn)
+        before = law[torch.arange(len(law)), (accepted - 1).clamp(min=0)] * (right > 0)
+        return torch.where((before.sum(-1) > 0)[:, None], before, right)
+
+    patch.setattr(processing, "residual_law", wrong)
+
+
+def _top_p_before_mask(patch: pytest.MonkeyPatch) -> None:
+    """The nucleus is taken of the law without the mask."""
+    scores = Processing.scores
+
+    def wrong(self: Processing, logits: Any, masks: Any, prefix: Any) -> Any:
+        masked = scores(self, logits, masks, prefix)
+        nucleus = self.law(scores(self, logits, torch.full_like(masks, -1), prefix)) > 0
+        left = masked.masked_fill(~nucleus, -torch.inf)
+        return torch.where((left > -torch.inf).any(-1, keepdim=True), left, masked)
+
+    patch.setattr(Processing, "scores", wrong)
+
+
+def _unrenormalised(patch: pytest.MonkeyPatch) -> None:
+    """The draft's law is kept without being normalised over what the mask allows."""
+    add = Draft.add
+
+    def wrong(self: Draft, row: int, token: int, source: str, law: Any = None) -> None:
+        add(self, row, token, source, law if law is None else 0.6 * law)
+
+    patch.setattr(Draft, "add", wrong)
+
+
+def _discard_unsure(patch: pytest.MonkeyPatch) -> None:
+    """Tokens that the draft's law gave a low probability are taken out of the draft again."""
+    add = Draft.add
+
+    def wrong(self: Draft, row: int, token: int, source: str, law: Any = None) -> None:
+        if law is not None and law[token] < 0.4:
+            self.finish(row)
+        else:
+            add(self, row, token, source, law)
+
+    patch.setattr(Draft, "add", wrong)
+
+
+def _stale_row(patch: pytest.MonkeyPatch) -> None:
+    """The mask of a place is what the place before had, where that allows the token that follows."""
+    every = Draft.all_masks
+
+    def wrong(self: Draft) -> Any:
+        masks = every(self)
+        masks[:, 1:] &= masks[:, :1]
+        masks[:, 1:][(masks[:, 1:] == 0).all(-1)] = -1
+        return masks
+
+    patch.setattr(Draft, "all_masks", wrong)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "masked", "gamma", "options"),
+    [
+        (_truncate_refused, False, 3, {}),
+        (_raw_ratio, True, 3, {}),
+        (_bonus_from_draft, True, 1, {}),
+        (_row_off_by_one, False, 3, {}),
+        (_top_p_before_mask, True, 3, {"temperature": 2.0, "top_p": 0.7}),
+        (_unrenormalised, True, 3, {}),
+        (_discard_unsure, True, 3, {}),
+        (_stale_row, True, 3, {}),
+    ],
+)
+def test_wrong_loops_are_caught(
+    mutate: Any, masked: bool, gamma: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def least() -> float:
+        values = []
+        torch.manual_seed(0)
+        for case in range(4):
+            what = Sampling(**({"temperature": 1.0} | options))
+            try:
+                seen, law, _ = sample(case, PROPOSERS["model"], masked, what, 4000, gamma)
+            except RuntimeError:  # a token came out that the constraint refuses
+                return 0.0
+            values.append(p_value(seen, law))
+        return min(values)
+
+    assert least() > 1e-4
+    mutate(monkeypatch)
+    assert least() < 1e-6

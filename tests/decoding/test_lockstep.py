@@ -1,0 +1,139 @@
+"""Draft and target are in the same states: against a replay from scratch after every round, whatever was drafted.
+
+``GRAMMARSPEC_ROUNDS`` sets how many rounds (of one row each) are replayed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grammarspec as gs
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from oracles.noise_model import NoiseModel  # noqa: E402
+
+from grammarspec.decoding import Request, Sampling  # noqa: E402
+from grammarspec.decoding.draft import Draft  # noqa: E402
+from grammarspec.decoding.loop import Batch  # noqa: E402
+from grammarspec.decoding.processing import Processing  # noqa: E402
+
+ROUNDS = int(os.environ.get("GRAMMARSPEC_ROUNDS", "6000"))
+WIDTH = 300
+VOCABULARY = gs.Vocabulary.from_tokens(
+    [*(bytes([value]) for value in range(256)), b'{"', b'":', b'","', b"ab", b"abc", b"00", b"[[", b"]]"],
+    [270, 271],
+    size=WIDTH,
+)
+TREE = {"$defs": {"tree": {"type": "array", "items": {"$ref": "#/$defs/tree"}, "maxItems": 3}}, "$ref": "#/$defs/tree"}
+GRAMMARS = [
+    gs.regex(r"(ab|abc|c){0,6}[0-9]{1,3}"),
+    gs.regex(r"[a-z\[\]]{0,12}(?<!b)"),
+    gs.json_schema(TREE),
+    gs.json_schema({"properties": {"a": {"enum": ["ab", "abc", "b"]}, "b": {"type": "integer"}}, "required": ["a"]}),
+    None,
+]
+
+
+class Wild:
+    """Proposes anything, right and wrong, by either way, and wants to go on where nothing can follow."""
+
+    name = "wild"
+    hidden_states = False
+    passes = 0
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def start(self, batch: Batch) -> None: ...
+
+    def select(self, rows: Sequence[int]) -> None: ...
+
+    def settle(self, draft: Draft, accepted: Sequence[int]) -> None: ...
+
+    def propose(self, draft: Draft, rows: Sequence[int]) -> None:
+        choose = self._random
+        masks = draft.masks(rows).numpy().view(np.uint8)
+        for row in rows:
+            allowed = np.flatnonzero(np.unpackbits(masks[row], bitorder="little")[:WIDTH])
+            match choose.randrange(6):
+                case 0:
+                    continue
+                case 1:
+                    draft.finish(row)
+                case 2:
+                    draft.extend(row, choose.choices(range(WIDTH), k=choose.randint(1, 3)), self.name)
+                case 3:
+                    draft.extend(row, [int(choose.choice(allowed)), *choose.choices(range(WIDTH), k=2)], self.name)
+                case 4:
+                    law = torch.full((WIDTH,), 1 / WIDTH)
+                    draft.add(row, choose.randrange(WIDTH), self.name, law)
+                case _:
+                    law = torch.zeros(WIDTH)
+                    law[allowed] = 1.0
+                    draft.add(row, int(choose.choice(allowed)), self.name, law / law.sum())
+
+
+@pytest.mark.parametrize("seeded", [False, True])
+def test_states_and_masks_equal_a_replay(seeded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    constraints = [None if grammar is None else gs.compile(grammar, VOCABULARY) for grammar in GRAMMARS]
+    seen: list[Any] = []
+    scores = Processing.scores
+
+    def remember(self: Processing, logits: Any, masks: Any, prefix: Any) -> Any:
+        seen.append(masks.clone())
+        return scores(self, logits, masks, prefix)
+
+    monkeypatch.setattr(Processing, "scores", remember)
+    model = NoiseModel(WIDTH)
+    torch.manual_seed(1)
+    row = gs.allocate_bitmask(1, VOCABULARY.size)
+    rounds = accepted = refused = batches = 0
+    while rounds < ROUNDS / 2:
+        batches += 1
+        chosen = [constraints[(batches + number) % len(constraints)] for number in range(32)]
+        sampling = Sampling(temperature=1.0, max_tokens=60, seed=batches if seeded else None)
+        requests = [
+            Request(prompt=[1, 2, 3][: 1 + number % 3], matcher=constraint and constraint.matcher(), sampling=sampling)
+            for number, constraint in enumerate(chosen)
+        ]
+        with torch.inference_mode():
+            batch = Batch(model, requests, VOCABULARY, proposers=[Wild(batches)], gamma=4)
+            while batch.lanes:
+                before = [list(lane.tokens[lane.prompt_length :]) for lane in batch.lanes]
+                seen.clear()
+                draft = batch.round()
+                [masks] = seen
+                for number, lane in enumerate(draft.lanes):
+                    rounds += 1
+                    refused += number in draft.refused
+                    text = lane.tokens[lane.prompt_length :]
+                    shared = [a == b for a, b in zip(text[len(before[number]) :], draft.tokens[number], strict=False)]
+                    accepted += sum(shared)
+                    constraint = chosen[lane.request]
+                    if constraint is None:
+                        assert (masks[number] == -1).all()
+                        continue
+                    replay = constraint.matcher()
+                    assert replay.accept_tokens(before[number]) == len(before[number])
+                    for place, token in enumerate([*draft.tokens[number], None]):
+                        if place == len(draft.tokens[number]) and (number in draft.refused or replay.is_terminated):
+                            row[:] = -1
+                        else:
+                            replay.fill_bitmask(row)
+                        assert np.array_equal(masks[number, place].numpy(), row[0])
+                        if token is not None and not replay.accept_token(token):
+                            assert number in draft.refused and place == len(draft.tokens[number]) - 1
+                    replay.reset()
+                    assert replay.accept_tokens(text) == len(text)
+                    assert lane.matcher is not None and lane.matcher.state == replay.state
+    print(f"{rounds} rounds, {accepted} draft tokens accepted, {refused} drafts refused by the grammar")
+    # By shared noise a draft is accepted only if it is the very token.
+    assert accepted > rounds / (60 if seeded else 10) and refused > rounds / 60

@@ -1,0 +1,313 @@
+"""Ragged reading, rolled back and rearranged, against each model's own pass over the whole text without a cache."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from grammarspec import UnsupportedFeature  # noqa: E402
+from grammarspec.decoding.cache import RaggedCache  # noqa: E402
+from grammarspec.decoding.reader import Reader, context_length  # noqa: E402
+
+WIDTH = 64
+CONTEXT = 128
+
+COMMON: dict[str, Any] = {
+    "vocab_size": WIDTH,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": CONTEXT,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "initializer_range": 0.5,  # wide enough that the logits of the random model differ
+}
+GPT2 = {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": CONTEXT}
+EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
+
+# Families that differ in kind, with what their configurations need besides (None: not that entry), and the kinds of
+# attention that their layers are to be read with.
+FAMILIES: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "llama": ({}, {"full"}),
+    "mistral": ({"sliding_window": 6}, {"sliding"}),
+    "phi3": ({"sliding_window": 6}, {"sliding"}),
+    "qwen2": ({}, {"full"}),
+    "qwen2 with windows": (
+        {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1},
+        {"full", "sliding"},
+    ),
+    "qwen3": ({}, {"full"}),
+    "gemma2": ({"sliding_window": 6}, {"full", "sliding"}),
+    "gemma3_text": (
+        {"sliding_window": 6, "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]},
+        {"full", "sliding"},
+    ),
+    "gpt2": (GPT2, {"full"}),
+    "opt": ({"ffn_dim": 48, "word_embed_proj_dim": 32}, {"full"}),
+    "gpt_neox": ({}, {"full"}),
+    "gptj": ({**GPT2, "rotary_dim": 4}, {"full"}),
+    "falcon": ({"alibi": False, "new_decoder_architecture": False, "head_dim": None}, {"full"}),
+    "gpt_oss": ({**EXPERTS, "sliding_window": 6, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}},
+                {"full", "sliding"}),
+    "deepseek_v3": (
+        {
+            "head_dim": None,
+            "kv_lora_rank": 16,
+            "q_lora_rank": 16,
+            "qk_rope_head_dim": 8,
+            "qk_nope_head_dim": 8,
+            "v_head_dim": 8,
+            "n_routed_experts": 4,
+            "num_experts_per_tok": 2,
+            "n_group": 1,
+            "topk_group": 1,
+            "moe_intermediate_size": 16,
+            "num_key_value_heads": 4,
+        },
+        {"full"},
+    ),
+    "llama4_text": (
+        {**EXPERTS, "num_experts_per_tok": 1, "intermediate_size_mlp": 48, "attention_chunk_size": 6,
+         "no_rope_layers": [1, 1, 0]},
+        {"full", "chunked"},
+    ),
+    "stablelm": ({}, {"full"}),
+}  # fmt: skip
+
+
+def build(family: str, *, attention: str | None = None, **options: Any) -> Any:
+    settings = {**COMMON, **options}
+    config = transformers.AutoConfig.for_model(
+        family.split(" ", maxsplit=1)[0], **{name: value for name, value in settings.items() if value is not None}
+    )
+    torch.manual_seed(0)
+    implementation = {} if attention is None else {"attn_implementation": attention}
+    return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32, **implementation).eval()
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Configurations of this size make transformers warn."""
+    logging.disable(logging.WARNING)
+    with torch.inference_mode():
+        yield
+    logging.disable(logging.NOTSET)
+
+
+class Texts:
+    """What a reader should have read, and what the model itself says of it."""
+
+    def __init__(self, model: Any, rows: int, **options: Any) -> None:
+        self.model = model
+        self.reader = Reader(model, rows, **options)
+        self.texts: list[list[int]] = [[] for _ in range(rows)]
+        self.worst = 0.0
+
+    def read(self, tokens: Sequence[Sequence[int]], keep: int) -> None:
+        logits = self.reader.read(tokens, keep)
+        assert logits.shape == (len(tokens), keep, WIDTH)
+        self.texts = [text + list(row) for text, row in zip(self.texts, tokens, strict=True)]
+        assert self.reader.lengths == [len(text) for text in self.texts]
+        for row, new in enumerate(tokens):
+            if count := min(keep, len(new)):
+                whole = self.model(torch.tensor([self.texts[row]]), use_cache=False, output_hidden_states=True)
+                assert 1 < whole.logits.std() < 10
+                self._compare(logits[row, -count:], whole.logits[0, -count:])
+                if self.reader.hidden is not None:
+                    assert self.reader.hidden.shape[1] == keep
+                    self._compare(self.reader.hidden[row, -count:], whole.hidden_states[-1][0, -count:])
+
+    def _compare(self, ours: torch.Tensor, theirs: torch.Tensor) -> None:
+        self.worst = max(self.worst, float((ours - theirs).abs().max()))
+        assert self.worst < 1e-3
+
+    def take_back(self, counts: Sequence[int]) -> None:
+        for row, count in enumerate(counts):
+            del self.texts[row][max(len(self.texts[row]) - count, 0) :]
+        self.reader.lengths = [len(text) for text in self.texts]
+
+    def select(self, rows: Sequence[int]) -> None:
+        self.reader.select(rows)
+        self.texts = [list(self.texts[row]) for row in rows]
+        assert self.reader.lengths == [len(text) for text in self.texts]
+
+
+def rounds(texts: Texts, turns: int, seed: int) -> None:
+    """Prompts of different lengths; then in each round some tokens, none for some rows, of which some are forgotten."""
+    generator = random.Random(seed)
+
+    def words(count: int) -> list[int]:
+        return [generator.randrange(3, WIDTH) for _ in range(count)]
+
+    texts.read([words(count) for count in (14, 3, 9)], 2)
+    passes = texts.reader.passes
+    for turn in range(turns):
+        rows = len(texts.texts)
+        counts = [generator.choice([0, 1, 1, 2, 4, 5]) for _ in range(rows)]
+        counts[generator.randrange(rows)] = generator.randint(1, 5)
+        texts.read([words(count) for count in counts], generator.randint(1, max(counts)))
+        # What takes the places of forgotten tokens are others.
+        texts.take_back([generator.choice([0, 0, 1, 3, 6]) for _ in range(rows)])
+        if turn % 4 == 3:
+            texts.select([generator.randrange(rows) for _ in range(generator.randint(2, 4))])
+    assert texts.reader.passes == passes + turns
+
+
+@pytest.mark.parametrize(
+    ("family", "attention"),
+    [(family, None) for family in FAMILIES] + [("llama", "eager"), ("gemma3_text", "eager")],
+)
+def test_equals_the_model_without_cache(family: str, attention: str | None) -> None:
+    options, kinds = FAMILIES[family]
+    model = build(family, attention=attention, **options)
+    assert model.config._attn_implementation in ({"eager", "sdpa"} if attention is None else {attention})
+    texts = Texts(model, 3)
+    rounds(texts, 10, seed=len(family))
+    assert set(texts.reader._windows) == {f"{kind}_attention" for kind in kinds}
+    assert texts.worst > 0, "the comparison is of one pass with itself"
+
+
+def test_windows_matter() -> None:
+    """The tests above would tell a window from none: texts are longer, and the logits differ."""
+    for family in ("mistral", "gemma2", "llama4_text"):
+        options, _ = FAMILIES[family]
+        name = "attention_chunk_size" if family == "llama4_text" else "sliding_window"
+        narrow, wide = (build(family, **{**options, name: size}) for size in (6, 100))
+        ids = torch.randint(3, WIDTH, (1, 14), generator=torch.Generator().manual_seed(0))
+        short, long = (
+            (narrow(text, use_cache=False).logits - wide(text, use_cache=False).logits)[0, -1].abs().max()
+            for text in (ids[:, :6], ids)
+        )
+        assert short < 1e-5
+        assert long > 0.1
+
+
+def test_long_texts() -> None:
+    """Beyond the places that the cache begins with, and up to the model's context."""
+    texts = Texts(build("llama"), 2)
+    capacities = set()
+    for begin in range(0, CONTEXT, 16):
+        texts.read([range(16), [(7 * token + begin) % WIDTH for token in range(16)]], 3)
+        capacities.add(texts.reader.cache.capacity)
+    assert texts.reader.lengths == [CONTEXT, CONTEXT] == [context_length(texts.model)] * 2
+    assert len(capacities) > 1
+    texts.take_back([100, 128])
+    texts.read([[9, 8, 7], [5] * 20], 4)
+
+
+def test_hidden_states() -> None:
+    """Those that the output layer sees, also where several kinds of layers are read."""
+    for family in ("llama", "gemma2"):
+        texts = Texts(build(family, **FAMILIES[family][0]), 3, hidden_states=True)
+        rounds(texts, 6, seed=1)
+        assert texts.reader.hidden is not None
+        logits = texts.reader.read([[5]] * len(texts.texts), 1)
+        if family == "llama":
+            assert torch.allclose(texts.model.lm_head(texts.reader.hidden), logits, atol=1e-5)
+
+
+def test_no_hidden_states_unless_asked_for() -> None:
+    reader = Reader(build("llama"), 1)
+    reader.read([[1, 2, 3]], 1)
+    assert reader.hidden is None
+
+
+def test_rows_with_nothing_read() -> None:
+    """A row may begin later than the others, and begin anew."""
+    texts = Texts(build("llama"), 3)
+    texts.read([[5, 6, 7], [], [8]], 1)
+    texts.read([[], [], [9]], 1)
+    texts.read([[1], [2, 3, 4, 5, 6, 7, 8], []], 3)
+    texts.take_back([100, 0, 100])
+    texts.read([[9, 9], [], [4, 3, 2, 1]], 2)
+
+
+def test_half_precision() -> None:
+    """Masks of eager attention are in the model's own dtype."""
+    for attention in ("sdpa", "eager"):
+        model = build("llama", attention=attention).to(torch.bfloat16)
+        reader = Reader(model, 2)
+        reader.read([[5, 6, 7, 8], [9]], 1)
+        logits = reader.read([[1], [2, 3]], 1)[:, -1]
+        assert logits.dtype == torch.bfloat16
+        for row, text in enumerate(([5, 6, 7, 8, 1], [9, 2, 3])):
+            whole = model(torch.tensor([text]), use_cache=False).logits[0, -1]
+            assert (logits[row] - whole).abs().max() < 0.25
+
+
+def test_a_shared_cache() -> None:
+    """What two readers of a cache have read is each one's own affair."""
+    model, cache = build("llama"), RaggedCache()
+    one, two = Reader(model, 1, cache=cache), Reader(model, 1, cache=cache)
+    one.read([[5, 6, 7]], 1)
+    assert (one.lengths, two.lengths, one.passes, two.passes) == ([3], [0], 1, 0)
+    two.lengths = [3]
+    logits = two.read([[8, 9]], 2)
+    whole = model(torch.tensor([[5, 6, 7, 8, 9]]), use_cache=False).logits[:, -2:]
+    assert (logits - whole).abs().max() < 1e-3
+
+
+def test_more_logits_than_tokens() -> None:
+    reader = Reader(build("llama"), 2)
+    with pytest.raises(ValueError, match="3 logits of each row asked for, but none has more than 2 new tokens"):
+        reader.read([[1, 2], [3]], 3)
+
+
+# What cannot be read.
+
+STATEFUL = r"{} has layers of the kind '[a-z_]+', whose state cannot be set back"
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "mamba": ({"state_size": 4}, STATEFUL.format("MambaForCausalLM")),
+    "qwen3_next": (EXPERTS, STATEFUL.format("Qwen3NextForCausalLM")),
+    "lfm2": ({"layer_types": ["conv", "full_attention", "conv"]}, STATEFUL.format("Lfm2ForCausalLM")),
+    "jamba": (EXPERTS, STATEFUL.format("JambaForCausalLM")),
+    "bloom": ({}, "BloomForCausalLM cannot be told at which positions it reads"),
+    "mpt": ({"d_model": 32, "n_heads": 4, "n_layers": 2}, "MptForCausalLM cannot be told at which positions it reads"),
+    "falcon with alibi": (
+        {"alibi": True, "new_decoder_architecture": False, "head_dim": None},
+        "FalconForCausalLM cannot be told at which positions it reads",
+    ),
+    "gpt_neo": (
+        {"num_layers": 3, "num_heads": 4, "attention_types": [[["global", "local", "global"], 1]]},
+        "GPTNeoForCausalLM does not read a batch of different lengths",
+    ),
+}
+
+
+@pytest.mark.parametrize("family", REFUSED)
+def test_refusals(family: str) -> None:
+    options, message = REFUSED[family]
+    with pytest.raises(UnsupportedFeature, match=message) as error:
+        Reader(build(family, **options), 1)
+    assert error.value.hint
+
+
+def test_encoder_decoder_models_are_refused() -> None:
+    config = transformers.T5Config(vocab_size=WIDTH, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    with pytest.raises(UnsupportedFeature, match="T5ForConditionalGeneration is an encoder-decoder model"):
+        Reader(transformers.T5ForConditionalGeneration(config), 1)
+
+
+@pytest.mark.parametrize("implementation", ["flash_attention_2", "flex_attention"])
+def test_other_implementations_of_attention_are_refused(implementation: str) -> None:
+    model = build("llama")
+    model.config._attn_implementation = implementation
+    with pytest.raises(UnsupportedFeature, match=f"LlamaForCausalLM with the attention .* '{implementation}'") as error:
+        Reader(model, 1)
+    assert "sdpa" in error.value.hint
+
+
+def test_context_length() -> None:
+    lengths: Sequence[Callable[[], Any]] = (lambda: build("llama"), lambda: build("gpt2", **GPT2))
+    assert [context_length(model()) for model in lengths] == [CONTEXT, CONTEXT]
