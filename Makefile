@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := compiler/Cargo.toml $(wildcard compiler/Cargo.lock) $(shell find compiler/src -name '*.rs')
 
-.PHONY: demo test bench instructions lint
+.PHONY: demo test bench speculation instructions lint
 
 demo: .venv/ready
 	$(BIN)/grammarspec generate --schema examples/person.json --stats "Alice is 31 and lives in Paris."
@@ -16,6 +16,9 @@ test: .venv/ready
 bench: .venv/ready
 	$(BIN)/pip install --quiet llguidance xgrammar outlines-core matplotlib
 	$(BIN)/python -m benchmarks
+
+speculation: .venv/ready
+	$(BIN)/python -m benchmarks.speculation
 
 instructions: .venv/ready
 	$(BIN)/python -m benchmarks.instructions

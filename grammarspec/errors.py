@@ -63,3 +63,6 @@ GrammarError.SyntaxError = GrammarSyntaxError  # type: ignore[attr-defined]
 GrammarError.UnsupportedFeature = UnsupportedFeature  # type: ignore[attr-defined]
 GrammarError.Unsatisfiable = Unsatisfiable  # type: ignore[attr-defined]
 GrammarError.LimitExceeded = LimitExceeded  # type: ignore[attr-defined]
+
+#: What using a constraint may raise long after it was compiled.
+FAILURES = (LimitExceeded, Cancelled, StateCollected)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from time import perf_counter
 
 import numpy as np
 import torch
 
 from grammarspec.decoding.lane import Lane
+from grammarspec.errors import FAILURES
 from grammarspec.kernels.bitmask import allocate_bitmask
 
 __all__ = ["Draft", "MaskRows"]
@@ -40,6 +42,7 @@ class Draft:
         drawn: of each of them, whether it was drawn from a law (see :meth:`add`).
         laws: ``[rows, gamma, width]``, those laws, once there is one.
         refused: rows whose last token the constraint does not allow; nothing can stand behind it.
+        failed: rows whose constraint raised an error, such as a limit that was hit; their texts end with it.
         mask_seconds: time taken to fill mask rows.
     """
 
@@ -50,6 +53,7 @@ class Draft:
         self.drawn: list[list[bool]] = [[] for _ in lanes]
         self.laws: torch.Tensor | None = None
         self.refused: set[int] = set()
+        self.failed: dict[int, Exception] = {}
         self.mask_seconds = 0.0
         self._room = list(room)
         self._masks = masks
@@ -75,6 +79,15 @@ class Draft:
         """Nothing more for this row. What was drawn stays: to take it back because of its value would bias."""
         self._room[row] = len(self.tokens[row])
 
+    @contextmanager
+    def guard(self, row: int) -> Iterator[None]:
+        """Around what asks the row's constraint: an error there ends this row's text, and harms no other."""
+        try:
+            yield
+        except FAILURES as error:
+            self.failed[row] = error
+            self.finish(row)
+
     def text(self, row: int) -> list[int]:
         """All tokens of the row: prompt, text and draft."""
         return self.lanes[row].tokens + self.tokens[row]
@@ -86,17 +99,18 @@ class Draft:
             how many were added.
         """
         tokens = tokens[: self.room(row)]
-        matcher, at = self.lanes[row].matcher, len(self.tokens[row])
+        matcher, at, count = self.lanes[row].matcher, len(self.tokens[row]), 0
         if matcher is None:
             ends = [place for place, token in enumerate(tokens) if self.lanes[row].is_end(token)]
             count = ends[0] + 1 if ends else len(tokens)
             self._masks.rows[self._number(row, at) : self._number(row, at + count) + 1] = -1
         else:
             started = perf_counter()
-            count = matcher.fill_draft_bitmasks(tokens, self._masks.rows, self._number(row, at))
+            with self.guard(row):
+                count = matcher.fill_draft_bitmasks(tokens, self._masks.rows, self._number(row, at))
+                matcher.accept_tokens(tokens[:count])
             self.mask_seconds += perf_counter() - started
-            matcher.accept_tokens(tokens[:count])
-            if matcher.is_terminated:
+            if matcher.is_terminated or row in self.failed:
                 self._masks.rows[self._number(row, at + count)] = -1
         self._filled[row] = at + count + 1
         self._append(row, list(tokens[:count]), source, False)
@@ -114,8 +128,9 @@ class Draft:
             if self.laws is None:
                 self.laws = law.new_zeros(len(self.lanes), max(self._room), len(law))
             self.laws[row, len(self.tokens[row])] = law
-        if matcher is not None and not matcher.accept_token(token):
-            self.refused.add(row)
+        with self.guard(row):
+            if matcher is not None and not matcher.accept_token(token):
+                self.refused.add(row)
         self._append(row, [token], source, law is not None)
 
     def masks(self, rows: Sequence[int]) -> torch.Tensor:
@@ -173,10 +188,12 @@ class Draft:
         if self._filled[row] > place:
             return
         matcher = self.lanes[row].matcher
-        if matcher is None or matcher.is_terminated or row in self.refused:
-            self._masks.rows[self._number(row, place)] = -1
-        else:
+        open_ended = matcher is None or matcher.is_terminated or row in self.refused
+        if matcher is not None and not open_ended and row not in self.failed:
             started = perf_counter()
-            matcher.fill_bitmask(self._masks.rows, self._number(row, place))
+            with self.guard(row):
+                matcher.fill_bitmask(self._masks.rows, self._number(row, place))
             self.mask_seconds += perf_counter() - started
+        if open_ended or row in self.failed:
+            self._masks.rows[self._number(row, place)] = -1
         self._filled[row] = place + 1

@@ -16,7 +16,7 @@ from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["Generation", "Lane", "Logprob", "Request"]
 
-FinishReason = Literal["stop", "length", "closed"]
+FinishReason = Literal["stop", "length", "closed", "error"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +64,12 @@ class Generation:
         tokens: what was generated, with the token that ended it.
         text: what those tokens say, up to a stop text. Where it was cut short, a character cut in two becomes U+FFFD.
         finish_reason: ``"stop"``: the text is whole, or a stop text came up; ``"length"``: the budget of tokens or the
-            model's context ran out; ``"closed"``: the text is whole because it was steered to an ending in time.
+            model's context ran out; ``"closed"``: the text is whole because it was steered to an ending in time;
+            ``"error"``: the constraint raised one.
         statistics: what it cost; passes and times are those of the whole batch.
         logprobs: one for each token, if asked for.
         stop: the stop text that came up.
+        error: what the constraint raised: a limit that was hit, say.
     """
 
     tokens: list[int]
@@ -76,6 +78,7 @@ class Generation:
     statistics: Statistics
     logprobs: list[Logprob] | None = None
     stop: str | None = None
+    error: Exception | None = None
 
 
 class Lane:
@@ -104,6 +107,7 @@ class Lane:
         self.statistics = Statistics(prompt_tokens=self.prompt_length)
         self._logprobs: list[Logprob] = []
         self.finish_reason: FinishReason | None = None
+        self._error: Exception | None = None
         self._vocabulary = vocabulary
         self._ends = frozenset(vocabulary.eos_token_ids)
         self._budget = self.sampling.max_tokens
@@ -171,6 +175,12 @@ class Lane:
         self._say()
         return True
 
+    def fail(self, error: Exception) -> None:
+        """End the text with an error."""
+        self._error = error
+        self.finish_reason = "error"
+        self._say()
+
     def close(self) -> int:
         """Write a shortest ending; how many tokens it has."""
         assert self.matcher is not None
@@ -212,7 +222,7 @@ class Lane:
         self._pad_logprobs(self.length)
         logprobs = self._logprobs if self.sampling.logprobs else None
         tokens = self.tokens[self.prompt_length :]
-        return Generation(tokens, text, self.finish_reason, self.statistics, logprobs, stop)
+        return Generation(tokens, text, self.finish_reason, self.statistics, logprobs, stop, self._error)
 
     def _pad_logprobs(self, length: int) -> None:
         """Tokens that the model was not asked about have none."""

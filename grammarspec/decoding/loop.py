@@ -18,6 +18,7 @@ from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers.protocol import Proposer, propose
 from grammarspec.decoding.reader import Reader, context_length
 from grammarspec.decoding.sampling import Sampling
+from grammarspec.errors import FAILURES
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -44,12 +45,17 @@ def generate(
 
     Args:
         on_text: called with the bytes of the text as it grows; a character may be split between calls.
+
+    Raises:
+        LimitExceeded, Cancelled, StateCollected: the constraint did, while the text was generated.
     """
     request = Request(prompt=prompt, matcher=matcher, sampling=sampling or Sampling())
     say = None if on_text is None else lambda _request, _sample, text: on_text(text)
     [[result]] = generate_batch(
         model, [request], vocabulary, proposers=proposers, gamma=gamma, forced=forced, on_text=say
     )
+    if result.error is not None:
+        raise result.error
     return result
 
 
@@ -79,7 +85,8 @@ def generate_batch(
         on_text: called with the numbers of request and sample, and the bytes of that text as it grows.
 
     Returns:
-        for each request its ``n`` texts.
+        for each request its ``n`` texts. One whose constraint raises an error while it is generated ends with it; the
+        others go on.
 
     Raises:
         ValueError: a prompt is empty or fills the model's context, the vocabulary is larger than the model's, or
@@ -245,17 +252,23 @@ class Batch:
         """Append what a round gave a row; how many tokens of its draft were taken."""
         lane, proposed = self.lanes[row], draft.tokens[row]
         statistics, before = lane.statistics, lane.length
+        if row in draft.failed:
+            lane.fail(draft.failed[row])
+            return 0
         draft.take_back(row)
         # Behind an end that was drafted and accepted there is nothing.
         ended = accepted > 0 and lane.is_end(proposed[accepted - 1])
         taken = written = 0
-        for place, token in enumerate(proposed[:accepted] if ended else [*proposed[:accepted], following]):
-            if not lane.commit(token):
-                written = self._steer(row, token, scores[place].clone(), law[place].clone())
-                break
-            taken += place < accepted
-            if lane.finish_reason is not None:
-                break
+        try:
+            for place, token in enumerate(proposed[:accepted] if ended else [*proposed[:accepted], following]):
+                if not lane.commit(token):
+                    written = self._steer(row, token, scores[place].clone(), law[place].clone())
+                    break
+                taken += place < accepted
+                if lane.finish_reason is not None:
+                    break
+        except FAILURES as error:
+            lane.fail(error)
         new = lane.tokens[lane.prompt_length + before :]
         if lane.sampling.logprobs:
             lane.report(before, new[: len(new) - written], logits, scores)
@@ -300,9 +313,12 @@ class Batch:
             if lane.matcher is None or lane.finish_reason is not None:
                 continue
             before = lane.length
-            for token in lane.matcher.forced_tokens()[: lane.room]:
-                if not lane.commit(token) or lane.finish_reason is not None:
-                    break
+            try:
+                for token in lane.matcher.forced_tokens()[: lane.room]:
+                    if not lane.commit(token) or lane.finish_reason is not None:
+                        break
+            except FAILURES as error:
+                lane.fail(error)
             lane.statistics.fed_tokens += lane.length - before
             self.processing.count(row, lane.tokens[lane.prompt_length + before :])
 

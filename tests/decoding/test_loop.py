@@ -328,3 +328,43 @@ def test_statistics_of_passes_and_times(model: Any, draft: Any) -> None:
     assert sum(tokens for _, tokens in statistics.latencies) < statistics.tokens
     assert statistics.refused == 0
     assert run(model, r"\d{20}", [DraftModel(draft, masked=False)]).statistics.refused > 0
+
+
+class Failing:
+    """A matcher that hits a limit some way into the text."""
+
+    def __init__(self, matcher: gs.Matcher, method: str) -> None:
+        self._matcher, self._method, self._calls = matcher, method, 0
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._method:
+            self._calls += 1
+            if self._calls > 12:
+                raise gs.LimitExceeded("more than 7 states")
+        return getattr(self._matcher, name)
+
+
+@pytest.mark.parametrize("name", ["none", "forced", "lookup", "model", "chain"])
+@pytest.mark.parametrize(
+    "method", ["accept_token", "fill_bitmask", "fill_draft_bitmasks", "validate_tokens", "forced_bytes"]
+)
+def test_a_failing_constraint_harms_no_other(model: Any, draft: Any, name: str, method: str) -> None:
+    proposers = PROPOSERS[name](model, draft) if name != "none" else []
+    pattern = "([a-z]{10} hello ){2}"
+    constraint = gs.compile(gs.regex(pattern), VOCABULARY)
+    expected = run(model, pattern)
+
+    def start(matcher: Any) -> Request:
+        return Request(prompt=PROMPT, matcher=matcher)
+
+    failing = Failing(constraint.matcher(), method)
+    requests = [start(constraint.matcher()), start(failing), start(constraint.matcher())]
+    [[first], [failed], [third]] = generate_batch(model, requests, VOCABULARY, proposers=proposers)
+    assert first.tokens == third.tokens == expected.tokens
+    if failing._calls <= 12:
+        assert failed.tokens == expected.tokens and failed.error is None
+        return
+    assert failed.finish_reason == "error" and isinstance(failed.error, gs.LimitExceeded)
+    assert len(failed.tokens) < len(expected.tokens) and expected.text.startswith(failed.text)
+    with pytest.raises(gs.LimitExceeded, match="more than 7 states"):
+        generate(model, PROMPT, Failing(constraint.matcher(), method), VOCABULARY, proposers=proposers)

@@ -51,15 +51,19 @@ class Forced:
 
     def propose(self, draft: Draft, rows: Sequence[int]) -> None:
         for row in rows:
-            if draft.lanes[row].matcher is None:
-                continue
-            text, forced, ends = self._look_ahead(draft, row)
-            tokens = self._spell(draft, row, text)
-            said = 0
-            for token in [*tokens, self._batch.end_token] if ends else tokens:
-                said += len(self._batch.vocabulary.token_bytes(token) or b"")
-                if not draft.extend(row, [token], self.name if said <= forced else "preferred"):
-                    break
+            with draft.guard(row):
+                self._propose(draft, row)
+
+    def _propose(self, draft: Draft, row: int) -> None:
+        if draft.lanes[row].matcher is None:
+            return
+        text, forced, ends = self._look_ahead(draft, row)
+        tokens = self._spell(draft, row, text)
+        said = 0
+        for token in [*tokens, self._batch.end_token] if ends else tokens:
+            said += len(self._batch.vocabulary.token_bytes(token) or b"")
+            if not draft.extend(row, [token], self.name if said <= forced else "preferred"):
+                break
 
     def settle(self, draft: Draft, accepted: Sequence[int]) -> None:
         vocabulary = self._batch.vocabulary

@@ -45,8 +45,9 @@ class Lookup:
     def propose(self, draft: Draft, rows: Sequence[int]) -> None:
         for row in rows:
             self._rows[row].read(self._batch.lanes[row].tokens)
-            if tokens := self._best(draft, row):
-                draft.extend(row, tokens, self.name)
+            with draft.guard(row):
+                if tokens := self._best(draft, row):
+                    draft.extend(row, tokens, self.name)
 
     def settle(self, draft: Draft, accepted: Sequence[int]) -> None:
         pass

@@ -100,7 +100,7 @@ def speculative_generate(
     constraints = _constraints(constraint, len(prompts))
     sampling = Sampling(max_tokens=max_length - input_ids.shape[1], stop=stops, **law)
     requests = [
-        Request(prompt=prompt, matcher=None if each is None else each.matcher(), sampling=sampling, n=samples)
+        Request(prompt=prompt, matcher=None if each is None else each.matcher(), sampling=sampling, n=1)
         for prompt, each in zip(prompts, constraints, strict=True)
     ]
     constrained = any(each is not None for each in constraints)
@@ -184,7 +184,7 @@ def _law(config: GenerationConfig, processors: LogitsProcessorList, refused: lis
         kind = type(processor)
         setting, attribute = _SUPPORTED.get(kind, ("", ""))
         # One that has another value than the setting is a user's own.
-        if setting and kind not in seen:
+        if setting and kind not in seen and getattr(processor, attribute) == getattr(config, setting):
             law[setting] = getattr(processor, attribute)
         elif kind is not logits_process.LogitNormalization:  # that changes no law
             refused.append(_SETTINGS.get(kind.__name__, f"the logits processor {kind.__name__}"))
