@@ -507,3 +507,13 @@ def test_refuses_wrong_arguments(model: Any) -> None:
         ours(model, [PROMPT] * 2, constraint, attention_mask=torch.tensor([[0] * len(PROMPT), [1] * len(PROMPT)]))
     with pytest.raises(ValueError, match="tokenizer"):  # transformers' own error: it drops the tokenizer, too
         ours(model, [PROMPT], constraint, generation_config=transformers.GenerationConfig(stop_strings=["a"]))
+
+
+def test_raises_what_a_constraint_raises(model: Any) -> None:
+    narrow = gs.compile(gs.regex("[a-z]{50}"), VOCABULARY, limits=gs.Limits(max_states=20))
+    recorder = Recorder()
+    with pytest.raises(gs.LimitExceeded, match="max_states"):
+        ours(model, [PROMPT], narrow, token_streamer=recorder)
+    assert len(recorder.got) > 3 and recorder.got[-1] == "end"
+    with pytest.raises(gs.LimitExceeded, match="max_states"):
+        ours(model, [PROMPT] * 2, [CONSTRAINTS[0], narrow])

@@ -46,7 +46,8 @@ def speculative_generate(
     ``num_return_sequences``, ``max_new_tokens`` and batches; the arguments from ``vocabulary`` on are given to
     ``generate`` by keyword. Whatever is drafted, a greedy text is that of ``generate`` with a
     :class:`ConstraintLogitsProcessor` (but for rounding), and a sampled one has its law and follows
-    ``torch.manual_seed``; only that ``top_k`` is exact where ``generate`` keeps all that tie for the last place.
+    ``torch.manual_seed``; only that ``top_k`` is exact where ``generate`` keeps all that tie for the last place,
+    and that texts end where the model's context does.
 
     Drafts come from what the constraint forces, from prompt lookup (``prompt_lookup_num_tokens``), from the first
     layers of the model (``assistant_early_exit``) and from a draft model; where none of the last three is asked for
@@ -77,7 +78,7 @@ def speculative_generate(
             names it), the model's and the vocabulary's end-of-text tokens differ, the constraints are not as many as
             the prompts, padding stands behind tokens, or what :func:`~grammarspec.decoding.generate_batch` refuses.
         UnsupportedFeature: as for :func:`~grammarspec.decoding.generate_batch`.
-        LimitExceeded: a step or a mask exceeds a limit of its constraint.
+        LimitExceeded, Cancelled, StateCollected: a constraint did, while its text was generated.
     """
     mask = model_kwargs.pop("attention_mask", None)
     mask = torch.ones_like(input_ids, dtype=torch.bool) if mask is None else mask != 0
@@ -100,7 +101,7 @@ def speculative_generate(
     constraints = _constraints(constraint, len(prompts))
     sampling = Sampling(max_tokens=max_length - input_ids.shape[1], stop=stops, **law)
     requests = [
-        Request(prompt=prompt, matcher=None if each is None else each.matcher(), sampling=sampling, n=1)
+        Request(prompt=prompt, matcher=None if each is None else each.matcher(), sampling=sampling, n=samples)
         for prompt, each in zip(prompts, constraints, strict=True)
     ]
     constrained = any(each is not None for each in constraints)
@@ -113,7 +114,11 @@ def speculative_generate(
         streamer: Any = token_streamer  # its class has no types
         streamer.put(input_ids.cpu())
         results = _stream(streamer, model, requests[0], vocabulary, proposers, gamma)
-    texts = [text.tokens for texts in results for text in texts]
+    generations = [text for texts in results for text in texts]
+    for text in generations:
+        if text.error is not None:
+            raise text.error  # a tensor could not say which text is cut short
+    texts = [text.tokens for text in generations]
     pad = ends[0] if generation_config.pad_token_id is None else generation_config.pad_token_id
     longest = max(map(len, texts))
     padded = torch.tensor([text + [pad] * (longest - len(text)) for text in texts], device=input_ids.device)
