@@ -67,18 +67,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     )
                 ]
             reference = reference or texts
-            total = Statistics()
-            for text in texts:
-                total.add(text.statistics)
             differing = sum(a.tokens != b.tokens for a, b in zip(texts, reference, strict=True))
-            whole = sum(text.finish_reason == "stop" for text in texts)
-            line = f"{whitespace:9} {name:17} {total.tokens_per_pass:5.2f} tokens/pass, {total.tokens} tokens"
-            print(f"{line}, {whole} of {len(texts)} whole, {differing} differ, {total.tokens_per_second:.0f} tokens/s")
-            print("   ", json.dumps(total.summary()), flush=True)
-            report[f"{whitespace} {name}"] = total.summary() | {"differing": differing, "whole": whole}
+            # Texts that were cut short are those in which the model repeats itself, which lookup is good at.
+            whole = [text for text in texts if text.finish_reason == "stop"]
+            total, ended = _together(texts), _together(whole)
+            line = (
+                f"{whitespace:9} {name:17} {total.tokens_per_pass:5.2f} tokens/pass ({ended.tokens_per_pass:.2f} in the"
+            )
+            line += f" {len(whole)} of {len(texts)} texts that ended), {total.tokens} tokens, {differing} texts differ"
+            print(f"{line}, {total.tokens_per_second:.0f} tokens/s", flush=True)
+            report[f"{whitespace} {name}"] = {"all": total.summary(), "ended": ended.summary(), "differing": differing}
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
+
+
+def _together(texts: Sequence[Generation]) -> Statistics:
+    total = Statistics()
+    for text in texts:
+        total.add(text.statistics)
+    return total
 
 
 if __name__ == "__main__":

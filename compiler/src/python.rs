@@ -243,6 +243,10 @@ impl Constraint {
 
 #[pymethods]
 impl Constraint {
+    fn is_for(&self, vocabulary: &VocabularyIndex) -> bool {
+        self.0.vocab.same_as(&vocabulary.0.vocab)
+    }
+
     #[getter]
     fn start(&self) -> StateId {
         self.0.start().id

@@ -125,6 +125,8 @@ class Lane:
         self._begin = self._last = perf_counter()
         self._timed = 0
         self._on_text = on_text
+        if self.matcher is not None and not self.matcher.constraint.is_for(vocabulary.index):
+            raise ValueError("the matcher's constraint was compiled for another vocabulary")
         if self.matcher is not None and self.matcher.is_terminated:
             raise ValueError("the matcher is at the end of a text: reset() it, or take a new one")
         if self._closes and self._to_end() > self._budget:

@@ -89,8 +89,9 @@ def generate_batch(
         others go on.
 
     Raises:
-        ValueError: a prompt is empty or fills the model's context, the vocabulary is larger than the model's, or
-            no text can be whole within a budget (``on_limit="close"``).
+        ValueError: a prompt is empty or fills the model's context, a constraint is for another vocabulary, the
+            vocabulary is larger than the model's, a matcher is at the end of a text, or no text can be whole within
+            a budget (``on_limit="close"``).
         UnsupportedFeature: the model keeps a state that cannot be set back, or cannot read a ragged batch.
     """
     if gamma < 0:
@@ -159,7 +160,8 @@ class Batch:
 
         self.lanes = [lane(number, sample) for number, request in enumerate(requests) for sample in range(request.n)]
         self._all = list(self.lanes)
-        self.target = Reader(model, len(requests), hidden_states=any(proposer.hidden_states for proposer in proposers))
+        layers = {layer for proposer in proposers for layer in proposer.hidden_layers}
+        self.target = Reader(model, len(requests), hidden_layers=layers)
         self.processing = Processing(
             [lane.sampling for lane in self.lanes],
             [lane.sample for lane in self.lanes],

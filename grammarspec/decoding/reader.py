@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -33,7 +33,8 @@ class Reader:
     Attributes:
         lengths: of each row, how many tokens have been read. Lowering a length takes the tokens behind it back.
         passes: forward passes made so far.
-        hidden: after :meth:`read` with ``hidden_states``, ``[rows, keep, width]``, the last layer's (normalised).
+        hidden: the hidden states of the tokens that the last pass read, ``[rows, new, width]``, by the number of the
+            layer that they come out of: 0 the embedding's, -1 the last one's, normalised. The rows end together.
 
     Raises:
         UnsupportedFeature: the model keeps a state that cannot be set back, or encodes positions or attends in a way
@@ -41,18 +42,19 @@ class Reader:
     """
 
     def __init__(
-        self, model: PreTrainedModel, rows: int, *, cache: RaggedCache | None = None, hidden_states: bool = False
+        self, model: PreTrainedModel, rows: int, *, cache: RaggedCache | None = None, hidden_layers: Iterable[int] = ()
     ) -> None:
         self._model = model
         self._windows = _windows(model)
         self._eager = model.config.get_text_config()._attn_implementation == "eager"
-        self._options: dict[str, Any] = {"output_hidden_states": True} if hidden_states else {}
+        self._hidden_layers = tuple(hidden_layers)
+        self._options: dict[str, Any] = {"output_hidden_states": True} if self._hidden_layers else {}
         # Models that know this option compute no logits for the other positions of a long prompt.
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
         self.cache: Final = RaggedCache() if cache is None else cache
         self.lengths = [0] * rows
         self.passes = 0
-        self.hidden: torch.Tensor | None = None
+        self.hidden: dict[int, torch.Tensor] = {}
 
     @property
     def device(self) -> torch.device:
@@ -92,8 +94,7 @@ class Reader:
         )
         self.lengths = [length + len(row) for length, row in zip(self.lengths, tokens, strict=True)]
         self.passes += 1
-        if self._options:
-            self.hidden = output.hidden_states[-1][:, -keep:]
+        self.hidden = {layer: output.hidden_states[layer] for layer in self._hidden_layers}
         logits: torch.Tensor = output.logits[:, -keep:]
         return logits
 

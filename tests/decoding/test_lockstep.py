@@ -46,7 +46,7 @@ class Wild:
     """Proposes anything, right and wrong, by either way, and wants to go on where nothing can follow."""
 
     name = "wild"
-    hidden_states = False
+    hidden_layers: Sequence[int] = ()
     passes = 0
 
     def __init__(self, seed: int) -> None:

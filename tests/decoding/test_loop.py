@@ -368,3 +368,12 @@ def test_a_failing_constraint_harms_no_other(model: Any, draft: Any, name: str, 
     assert len(failed.tokens) < len(expected.tokens) and expected.text.startswith(failed.text)
     with pytest.raises(gs.LimitExceeded, match="more than 7 states"):
         generate(model, PROMPT, Failing(constraint.matcher(), method), VOCABULARY, proposers=proposers)
+
+
+def test_vocabularies_are_told_apart(model: Any) -> None:
+    constraint = gs.compile(gs.choice(["ab"]), gs.Vocabulary.bytes())
+    # As good as the same: built anew of the same tokens.
+    assert generate(model, PROMPT, constraint.matcher(), gs.Vocabulary.bytes()).text == "ab"
+    other = gs.Vocabulary.from_tokens([bytes([255 - value]) for value in range(256)], [256])
+    with pytest.raises(ValueError, match="compiled for another vocabulary"):
+        generate(model, PROMPT, constraint.matcher(), other)

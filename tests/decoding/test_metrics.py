@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from grammarspec.decoding import Statistics  # noqa: E402
-from grammarspec.decoding.metrics import percentile  # noqa: E402
+from grammarspec.decoding import Statistics
+from grammarspec.decoding.metrics import percentile
 
 
 def by_hand() -> Statistics:
@@ -66,7 +66,7 @@ def test_histogram() -> None:
 
 def test_acceptance_by_position() -> None:
     statistics = by_hand()
-    # Drafts with a first token: 8, of which 6 had it accepted; with a second: 8, of which 5; with a third: 5, of which 2.
+    # Drafts with a first token: 8, of which 6 had it accepted; with a second: 8, and 5; with a third: 5, and 2.
     assert statistics.acceptance_by_position() == [6 / 8, 5 / 8, 2 / 5]
     # Of those whose tokens before it were accepted: 8; 6; and 3 of the five.
     assert statistics.acceptance_by_position(conditional=True) == [6 / 8, 5 / 6, 2 / 3]
@@ -122,6 +122,14 @@ def test_percentile_is_the_smallest_that_enough_are_below(values: list[int], per
 
     assert below(int(found)) >= share
     assert all(value >= found for value in values if below(value) >= share)
+
+
+def test_percentile_is_a_rank() -> None:
+    """As many as the share says, not one more because a product of floats is above a whole number."""
+    for count in range(1, 201):
+        values = range(1, count + 1)
+        for percent in range(1, 101):
+            assert percentile(values, percent) == math.ceil(Fraction(percent * count, 100)), (percent, count)
 
 
 def test_percentile_of_nothing() -> None:

@@ -124,9 +124,8 @@ class Texts:
                 whole = self.model(torch.tensor([self.texts[row]]), use_cache=False, output_hidden_states=True)
                 assert 1 < whole.logits.std() < 10
                 self._compare(logits[row, -count:], whole.logits[0, -count:])
-                if self.reader.hidden is not None:
-                    assert self.reader.hidden.shape[1] == keep
-                    self._compare(self.reader.hidden[row, -count:], whole.hidden_states[-1][0, -count:])
+                for layer, hidden in self.reader.hidden.items():
+                    self._compare(hidden[row, -len(new) :], whole.hidden_states[layer][0, -len(new) :])
 
     def _compare(self, ours: torch.Tensor, theirs: torch.Tensor) -> None:
         self.worst = max(self.worst, float((ours - theirs).abs().max()))
@@ -193,6 +192,13 @@ def test_windows_matter() -> None:
         assert long > 0.1
 
 
+def test_a_window_that_the_model_does_not_know() -> None:
+    """Some configurations, of converted models say, name a window that their model's code does not read."""
+    texts = Texts(build("llama", sliding_window=6), 2)
+    texts.read([range(3, 20), range(3, 9)], 1)
+    assert set(texts.reader._windows) == {"full_attention"}
+
+
 def test_long_texts() -> None:
     """Beyond the places that the cache begins with, and up to the model's context."""
     texts = Texts(build("llama"), 2)
@@ -209,18 +215,18 @@ def test_long_texts() -> None:
 def test_hidden_states() -> None:
     """Those that the output layer sees, also where several kinds of layers are read."""
     for family in ("llama", "gemma2"):
-        texts = Texts(build(family, **FAMILIES[family][0]), 3, hidden_states=True)
+        texts = Texts(build(family, **FAMILIES[family][0]), 3, hidden_layers=(0, 1, -1))
         rounds(texts, 6, seed=1)
-        assert texts.reader.hidden is not None
+        assert set(texts.reader.hidden) == {0, 1, -1}
         logits = texts.reader.read([[5]] * len(texts.texts), 1)
         if family == "llama":
-            assert torch.allclose(texts.model.lm_head(texts.reader.hidden), logits, atol=1e-5)
+            assert torch.allclose(texts.model.lm_head(texts.reader.hidden[-1]), logits, atol=1e-5)
 
 
 def test_no_hidden_states_unless_asked_for() -> None:
     reader = Reader(build("llama"), 1)
     reader.read([[1, 2, 3]], 1)
-    assert reader.hidden is None
+    assert reader.hidden == {}
 
 
 def test_rows_with_nothing_read() -> None:

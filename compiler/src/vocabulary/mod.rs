@@ -44,6 +44,15 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
+    /// The same tokens, of which the same end a text.
+    pub fn same_as(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+            || (self.size == other.size
+                && self.eos == other.eos
+                && self.spans == other.spans
+                && self.bytes == other.bytes)
+    }
+
     /// `tokens[i]`: the text of token `i`, `None` (or empty) where it is no text. At least `tokens.len()` logits.
     pub fn new<'a>(tokens: impl Iterator<Item = Option<&'a [u8]>>, eos: Vec<u32>, size: usize) -> Vocabulary {
         let (mut bytes, mut spans) = (Vec::new(), vec![0u32]);

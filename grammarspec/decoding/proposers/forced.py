@@ -32,7 +32,7 @@ class Forced:
     """
 
     name = "forced"
-    hidden_states = False
+    hidden_layers: Sequence[int] = ()
     passes = 0
 
     def __init__(self, *, preferred: bool = True) -> None:

@@ -81,7 +81,7 @@ class HeadProposer:
     """
 
     name = "head"
-    hidden_states = True
+    hidden_layers: Sequence[int] = (-1,)
 
     def __init__(self, head: HiddenStateHead, *, masked: bool = True, confidence: float = 0.0) -> None:
         self._head = head
@@ -120,8 +120,7 @@ class HeadProposer:
                 rows = [row for row in rows if row not in ready]
 
     def settle(self, draft: Draft, accepted: Sequence[int]) -> None:
-        hidden = self._batch.target.hidden
-        assert hidden is not None
+        hidden = self._batch.target.hidden[-1]
         # The rows of the pass ended together: the last state stands behind the whole of each draft.
         last = [n - len(tokens) - 1 for n, tokens in zip(accepted, draft.tokens, strict=True)]
         rows = torch.arange(len(accepted), device=hidden.device)

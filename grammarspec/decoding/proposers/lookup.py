@@ -24,7 +24,7 @@ class Lookup:
     """
 
     name = "lookup"
-    hidden_states = False
+    hidden_layers: Sequence[int] = ()
     passes = 0
 
     def __init__(self, longest: int = 3, shortest: int = 1, tries: int = 8) -> None:

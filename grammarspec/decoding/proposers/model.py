@@ -32,7 +32,7 @@ class DraftModel:
     """
 
     name = "model"
-    hidden_states = False
+    hidden_layers: Sequence[int] = ()
 
     def __init__(
         self,

@@ -17,12 +17,12 @@ class Proposer(Protocol):
 
     Attributes:
         name: by which statistics count its tokens.
-        hidden_states: the target's hidden states are to be kept in ``batch.target.hidden``.
+        hidden_layers: the target's layers whose hidden states it wants, in ``batch.target.hidden``.
         passes: forward passes made for the current batch.
     """
 
     name: str
-    hidden_states: bool
+    hidden_layers: Sequence[int]
 
     @property
     def passes(self) -> int: ...
