@@ -13,7 +13,7 @@ __all__ = ["Statistics", "percentile"]
 def percentile(values: Sequence[float], percent: float) -> float:
     """What this share of the values is at most (nearest rank); 0 if there are none."""
     ordered = sorted(values)
-    return ordered[max(math.ceil(percent / 100 * len(ordered)), 1) - 1] if ordered else 0.0
+    return ordered[max(math.ceil(percent * len(ordered) / 100), 1) - 1] if ordered else 0.0
 
 
 @dataclass(slots=True)

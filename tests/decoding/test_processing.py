@@ -106,7 +106,8 @@ def test_law_equals_naive(data: st.DataObject, dtype: Any) -> None:
     prompts = [data.draw(st.lists(TOKENS, min_size=1, max_size=6)) for _ in range(rows)]
     texts = [data.draw(st.lists(TOKENS, max_size=6)) for _ in range(rows)]
     drafts = [data.draw(st.lists(TOKENS, max_size=m)) for _ in range(rows)]
-    allowed = [[data.draw(st.sets(TOKENS, min_size=1)) for _ in range(n)] for _ in range(rows)]
+    some = st.sets(TOKENS, min_size=1) | st.just(set(range(WIDTH)))
+    allowed = [[data.draw(some) for _ in range(n)] for _ in range(rows)]
     # Of 12 levels, so that ties occur and no sum comes close to a threshold.
     levels = st.lists(st.integers(-6, 6), min_size=WIDTH, max_size=WIDTH)
     logits = torch.tensor([[data.draw(levels) for _ in range(n)] for _ in range(rows)], dtype=dtype) / 2
@@ -198,6 +199,14 @@ def test_a_draft_is_not_counted() -> None:
     drafted = process.scores(torch.zeros(1, 3, WIDTH), no_masks(1, 3), torch.tensor([[4, 4]]))
     assert drafted[0, :, 4].tolist() == [0, -1, -1]
     assert not process.scores(torch.zeros(1, 1, WIDTH), no_masks(1, 1), no_draft(1)).any()
+
+
+def test_padding_of_drafts_is_no_token() -> None:
+    process = processing([Sampling(presence_penalty=1.0, frequency_penalty=0.5)] * 3)
+    prefix = torch.tensor([[4, 4, -1], [-1, -1, -1], [0, 4, 0]])
+    scores = process.scores(torch.zeros(3, 4, WIDTH), no_masks(3, 4), prefix)
+    assert scores[:, :, 4].tolist() == [[0, -1.5, -2, -2], [0] * 4, [0, 0, -1.5, -1.5]]
+    assert scores[:, :, 0].tolist() == [[0] * 4, [0] * 4, [0, -1.5, -1.5, -2]]
 
 
 def test_token_beyond_the_mask_is_forbidden() -> None:
