@@ -256,3 +256,20 @@ def test_the_gil_is_free_during_long_work() -> None:
         ticks += 1
     thread.join()
     assert ticks >= 1
+
+
+def test_next_bytes() -> None:
+    matcher = gs.compile(gs.regex(r"ab(c|d{2})?"), gs.Vocabulary.bytes()).matcher()
+    assert matcher.next_bytes() == (b"a", False)
+    assert matcher.forced_bytes(b"a") == b"b"
+    assert matcher.next_bytes(b"ab") == (b"cd", True)
+    assert matcher.forced_bytes(b"ab") == b""
+    assert matcher.forced_bytes(b"abd") == b"d"
+    assert matcher.next_bytes(b"abdd") == (b"", True)
+    assert matcher.next_bytes(b"x") == (b"", False)
+    assert matcher.forced_bytes(b"x") == b""
+    assert matcher.accept_tokens(b"ab") == 2
+    assert matcher.next_bytes() == (b"cd", True)
+    assert matcher.next_bytes(b"d") == (b"d", False)
+    assert matcher.accept_token(256)
+    assert matcher.next_bytes() == (b"", False)

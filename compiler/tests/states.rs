@@ -83,8 +83,12 @@ fn forced_text_stops_where_a_choice_begins() {
     let (x, y) = (b.literal("hello x"), b.literal("hello y"));
     let both = b.alt(&[x, y]);
     let c = b.constraint(both).unwrap();
-    assert_eq!(c.forced_bytes(c.start().id, 100).unwrap(), b"hello ");
-    assert_eq!(c.forced_bytes(c.start().id, 3).unwrap(), b"hel");
+    assert_eq!(c.forced_bytes(c.start().id, b"", 100).unwrap(), b"hello ");
+    assert_eq!(c.forced_bytes(c.start().id, b"", 3).unwrap(), b"hel");
+    assert_eq!(c.forced_bytes(c.start().id, b"hell", 100).unwrap(), b"o ");
+    assert_eq!(c.forced_bytes(c.start().id, b"x", 100).unwrap(), b"");
+    assert_eq!(c.next_bytes(c.start().id, b"hel").unwrap(), (b"l".to_vec(), false));
+    assert_eq!(c.next_bytes(c.start().id, b"x").unwrap(), (vec![], false));
 }
 
 #[test]
