@@ -294,6 +294,14 @@ def test_draw_of_long_tails(width: int) -> None:
         assert (law.gather(1, tokens[:, None]) > 0).all()
 
 
+def test_draw_of_many_tokens() -> None:
+    """Sums of so many weights in float32 would be off by many tokens."""
+    width = 152_064
+    wanted = torch.arange(17, width, 9_973)
+    tokens = draw(torch.full((len(wanted), width), 1 / width), (wanted.double() + 0.5) / width)
+    assert torch.equal(tokens, wanted)
+
+
 def chi_square(counts: Sequence[int], law: Sequence[float]) -> float:
     total = sum(counts)
     assert all(count == 0 for count, share in zip(counts, law, strict=True) if share == 0)

@@ -37,7 +37,9 @@ def choose(
     scores = processing.scores(logits[:, None], masks[:, None], draft.padded())[:, 0]
     places = [lane.length + len(tokens) for lane, tokens in zip(draft.lanes, draft.tokens, strict=True)]
     tokens, laws = processing.propose(scores, torch.tensor(places, device=batch.device), batch.round_numbers)
-    alive = (scores.amax(-1) > -torch.inf).tolist()
+    some = scores.amax(-1) > -torch.inf
+    tokens = torch.where(some, tokens, 0)  # where there is none, the draw's result means nothing
+    alive = some.tolist()
     sure = [True] * len(alive)
     if confidence > 0:
         sure = (scores.softmax(-1).gather(1, tokens[:, None])[:, 0] >= confidence).tolist()

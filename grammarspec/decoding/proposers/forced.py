@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from grammarspec.decoding.draft import Draft
     from grammarspec.decoding.lane import Lane
     from grammarspec.decoding.loop import Batch
+    from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["Forced"]
 
@@ -38,12 +39,15 @@ class Forced:
     def __init__(self, *, preferred: bool = True) -> None:
         self._preferred = preferred
         self._batch: Batch
+        self._vocabulary: Vocabulary | None = None
         self._spellings: list[tuple[Spelling, int]] = []
         # Tokens that the target splits behind some kind of text, and the token that it begins with.
         self._habits: dict[tuple[int, int], int] = {}
 
     def start(self, batch: Batch) -> None:
-        self._batch = batch
+        if self._vocabulary is not batch.vocabulary:
+            self._habits.clear()
+        self._batch, self._vocabulary = batch, batch.vocabulary
         self._spellings = [(Spelling(), lane.prompt_length) for lane in batch.lanes]
 
     def select(self, rows: Sequence[int]) -> None:
@@ -68,7 +72,8 @@ class Forced:
     def settle(self, draft: Draft, accepted: Sequence[int]) -> None:
         vocabulary = self._batch.vocabulary
         for row, taken in enumerate(accepted):
-            if taken == len(draft.tokens[row]) or draft.sources[row][taken] not in _OURS:
+            ended = draft.lanes[row].finish_reason is not None
+            if ended or taken == len(draft.tokens[row]) or draft.sources[row][taken] not in _OURS:
                 continue
             # A refused token whose text the target began to say by a shorter one is split so from now on.
             proposed, chosen = draft.tokens[row][taken], draft.lanes[row].tokens[-1]
