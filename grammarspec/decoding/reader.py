@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -148,7 +149,10 @@ def _windows(model: PreTrainedModel) -> dict[str, int]:
         raise UnsupportedFeature(f"{name} with the attention implementation {config._attn_implementation!r}", hint=hint)
     window = getattr(config, "sliding_window", None)
     if not kinds:
-        sliding = window is not None and getattr(config, "use_sliding_window", True)
+        # Some configurations name a window that the code of their model never looks at.
+        code = sys.modules[type(model).__module__]
+        windowed = hasattr(code, "create_sliding_window_causal_mask") and getattr(config, "use_sliding_window", True)
+        sliding = window is not None and windowed
         kinds = {"sliding_attention" if sliding else "full_attention": None}
     sizes = {
         "full_attention": 0,
