@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+# The tests' tensors are small: threads would wait for each other more than they work. (Read when torch is imported.)
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Machines that run the tests are slow and shared: a deadline per example would only measure their load.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("default")

@@ -278,6 +278,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "qwen3_next": (EXPERTS, STATEFUL.format("Qwen3NextForCausalLM")),
     "lfm2": ({"layer_types": ["conv", "full_attention", "conv"]}, STATEFUL.format("Lfm2ForCausalLM")),
     "jamba": (EXPERTS, STATEFUL.format("JambaForCausalLM")),
+    "rwkv": ({}, STATEFUL.format("RwkvForCausalLM")),
     "bloom": ({}, "BloomForCausalLM cannot be told at which positions it reads"),
     "mpt": ({"d_model": 32, "n_heads": 4, "n_layers": 2}, "MptForCausalLM cannot be told at which positions it reads"),
     "falcon with alibi": (
