@@ -22,10 +22,18 @@ _ATTENTION: Final = frozenset({"full_attention", "sliding_attention", "chunked_a
 
 
 def context_length(model: PreTrainedModel) -> int | None:
-    """How many tokens the model can read, if its configuration says so."""
+    """How many tokens the model can read, if its configuration says so.
+
+    Positions that are scaled by the length of the longest row are read as far as they are not: what a row says must
+    not depend on the rows beside it.
+    """
     config = model.config.get_text_config()
-    length: int | None = getattr(config, "max_position_embeddings", None)
-    return length
+    rotary = getattr(config, "rope_parameters", None) or {}
+    lengths = [getattr(config, "max_position_embeddings", None)]
+    for kind in (rotary, *(each for each in rotary.values() if isinstance(each, dict))):
+        if kind.get("rope_type") in ("dynamic", "longrope"):
+            lengths.append(kind.get("original_max_position_embeddings"))
+    return min((length for length in lengths if length is not None), default=None)
 
 
 class Reader:

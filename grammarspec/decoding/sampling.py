@@ -9,6 +9,7 @@ from typing import Literal
 __all__ = ["Sampling"]
 
 COLDEST = 1e-6  # below it a float32 quotient of two logits says no more than an argmax
+LARGEST = 1e30  # what is beyond it, or below its inverse, float32 cannot reckon with
 _SEEDS = 1 << 64
 
 
@@ -57,23 +58,25 @@ class Sampling:
     logprobs: bool = False
 
     def __post_init__(self) -> None:
-        infinity = float("inf")
-        if self.temperature != 0 and not COLDEST <= self.temperature < infinity:
-            raise ValueError(f"temperature must be 0 or at least {COLDEST}, not {self.temperature}")
+        if self.temperature != 0 and not COLDEST <= self.temperature <= LARGEST:
+            raise ValueError(
+                f"temperature must be 0 or at least {COLDEST} and at most {LARGEST}, not {self.temperature}"
+            )
         if self.top_k is not None and self.top_k < 1:
             raise ValueError(f"top_k must be at least 1, not {self.top_k}")
-        if self.top_p is not None and not 0 < self.top_p <= 1:
+        if self.top_p is not None and not 1 / LARGEST <= self.top_p <= 1:
             raise ValueError(f"top_p must be above 0 and at most 1, not {self.top_p}")
         if self.min_p is not None and not 0 <= self.min_p <= 1:
             raise ValueError(f"min_p must be from 0 to 1, not {self.min_p}")
-        if not 0 < self.repetition_penalty < infinity:
-            raise ValueError(f"repetition_penalty must be above 0, not {self.repetition_penalty}")
+        if not 1 / LARGEST <= self.repetition_penalty <= LARGEST:
+            raise ValueError(f"repetition_penalty must be above 0 and at most {LARGEST}, not {self.repetition_penalty}")
         for name in ("presence_penalty", "frequency_penalty"):
-            if not -infinity < getattr(self, name) < infinity:
-                raise ValueError(f"{name} must be finite, not {getattr(self, name)}")
+            if not -LARGEST <= getattr(self, name) <= LARGEST:
+                raise ValueError(f"{name} must be from {-LARGEST} to {LARGEST}, not {getattr(self, name)}")
         for token, bias in self.logit_bias.items():
-            if token < 0 or not -infinity < bias < infinity:
-                raise ValueError(f"logit_bias must give tokens finite values, not token {token} the value {bias}")
+            if token < 0 or not -LARGEST <= bias <= LARGEST:
+                bounds = f"from {-LARGEST} to {LARGEST}"
+                raise ValueError(f"logit_bias must give tokens values {bounds}, not token {token} the value {bias}")
         if self.seed is not None and not 0 <= self.seed < _SEEDS:
             raise ValueError(f"seed must be from 0 to 2**64 - 1, not {self.seed}")
         if self.max_tokens < 1:

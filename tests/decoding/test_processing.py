@@ -438,3 +438,19 @@ def test_sampling_refuses(field: str, values: list[Any]) -> None:
 def test_stop_is_no_text() -> None:
     with pytest.raises(TypeError, match=r"write stop=\[text\]"):
         Sampling(stop="end")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"temperature": 1e39},
+        {"presence_penalty": 1e39},
+        {"frequency_penalty": -1e39},
+        {"repetition_penalty": 1e-50},
+        {"top_p": 1e-50},
+        {"logit_bias": {1: 1e39}},
+    ],
+)
+def test_numbers_that_float32_does_not_hold_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        Sampling(**options)

@@ -212,6 +212,15 @@ def test_long_texts() -> None:
     texts.read([[9, 8, 7], [5] * 20], 4)
 
 
+def test_padding_is_written_where_nothing_is_read() -> None:
+    cache = RaggedCache()
+    for visible in range(1, 400):
+        cache.plan(torch.tensor([[torch.iinfo(torch.int64).max, visible - 1]]), visible)
+        [[padding, place]] = cache.places.tolist()
+        assert (place, cache.visible) == (visible - 1, visible)
+        assert visible <= padding < cache.capacity
+
+
 def test_hidden_states() -> None:
     """Those that the output layer sees, also where several kinds of layers are read."""
     for family in ("llama", "gemma2"):
@@ -318,3 +327,14 @@ def test_other_implementations_of_attention_are_refused(implementation: str) -> 
 def test_context_length() -> None:
     lengths: Sequence[Callable[[], Any]] = (lambda: build("llama"), lambda: build("gpt2", **GPT2))
     assert [context_length(model()) for model in lengths] == [CONTEXT, CONTEXT]
+
+
+def test_scaled_positions_are_read_as_far_as_they_are_not_scaled() -> None:
+    """Beyond, they would depend on the longest row of the batch."""
+    half = [1.0] * 4
+    rope = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": half, "long_factor": [2.0] * 4}
+    model = build("phi3", rope_parameters=rope, original_max_position_embeddings=24)
+    assert context_length(model) == 24
+    texts = Texts(model, 2)
+    texts.read([range(3, 11), range(3, 27)], 2)
+    assert context_length(build("llama")) == CONTEXT

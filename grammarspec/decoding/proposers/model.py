@@ -27,7 +27,8 @@ class DraftModel:
         model: a decoder-only model of transformers.
         masked: draw from its law under the constraint. Otherwise it may propose what the constraint refuses; what
             comes out has the same law, at a lower acceptance rate.
-        confidence: end a draft behind a token of which the draft's law was below this; the token itself stays.
+        confidence: end a draft behind a token that the draft's scores, at temperature 1, give a lower probability than
+            this; the token itself stays.
         draft_to_target: ``int64[the draft's logits]``, the target's token for each of the draft's, if they differ.
     """
 
