@@ -73,7 +73,7 @@ class Vocabulary:
             try:
                 tokens = self._encode((before + text).decode())
             except UnicodeDecodeError:
-                return self.index.spell(text, True)
+                return self.index.spell(text)
             pieces = [self.index.token_bytes(token) or b"" for token in tokens]
             skipped = 0
             while tokens and skipped < len(before):
@@ -81,7 +81,7 @@ class Vocabulary:
                 tokens = tokens[1:]
             if skipped == len(before) and b"".join(pieces)[skipped:] == text:
                 return tokens
-        return self.index.spell(text, True)
+        return self.index.spell(text)
 
     def without_caches(self) -> Vocabulary:
         """The same index, but sharing no cache between the grammars compiled on it: for measuring cold compiles."""

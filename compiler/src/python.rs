@@ -123,8 +123,8 @@ impl VocabularyIndex {
         self.0.vocab.eos.clone()
     }
 
-    fn spell(&self, text: &[u8], whole: bool) -> Vec<u32> {
-        spell(&self.0.vocab, text, whole)
+    fn spell(&self, text: &[u8]) -> Vec<u32> {
+        spell(&self.0.vocab, text, true)
     }
 
     fn token_bytes<'py>(&self, py: Python<'py>, token: u32) -> Option<Bound<'py, PyBytes>> {

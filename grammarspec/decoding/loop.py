@@ -170,7 +170,6 @@ class Batch:
             self.device,
         )
         self.rounds = 0
-        self._started = perf_counter()
         self._phases: dict[str, float] = dict.fromkeys(("draft", "mask", "target", "verify", "commit"), 0.0)
         self._read_prompts()
         for proposer in proposers:

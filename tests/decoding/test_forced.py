@@ -271,12 +271,12 @@ def test_spell_behind_a_context(smollm2_tokenizer: Any) -> None:
         # Inside a token, or inside a character, the longest tokens are taken.
         for at in range(read + 1, read + said):
             rest = text.encode()[at:]
-            assert spelled(rest, text.encode()[:at]) == vocabulary.index.spell(rest, True)
+            assert spelled(rest, text.encode()[:at]) == vocabulary.index.spell(rest)
         read += said
     # What stands before matters.
     assert spelled(b"'re here", b"we") == encode("we're here")[1:]
-    assert spelled("é".encode()[1:], "é".encode()[:1]) == vocabulary.index.spell("é".encode()[1:], True)
-    assert spelled("aé".encode()[:2], b"") == vocabulary.index.spell("aé".encode()[:2], True)
+    assert spelled("é".encode()[1:], "é".encode()[:1]) == vocabulary.index.spell("é".encode()[1:])
+    assert spelled("aé".encode()[:2], b"") == vocabulary.index.spell("aé".encode()[:2])
     # A special token's text is no text of tokens; it is spelled by others.
     assert smollm2_tokenizer.eos_token_id not in spelled(smollm2_tokenizer.eos_token.encode())
     assert spelled(b"", b"abc") == []

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from oracles.laws import chi_square, naive_law  # noqa: E402
+
 from grammarspec.decoding import Sampling  # noqa: E402
 from grammarspec.decoding.noise import gumbel  # noqa: E402
 from grammarspec.decoding.processing import Processing  # noqa: E402
@@ -22,39 +24,6 @@ from grammarspec.decoding.sampling import COLDEST  # noqa: E402
 
 CPU = torch.device("cpu")
 WIDTH = 40
-
-
-def naive_law(
-    logits: Sequence[float], allowed: set[int], prompt: Sequence[int], text: Sequence[int], sampling: Sampling
-) -> list[float]:
-    """The documented order of operations on one row, token by token."""
-    scores = dict(enumerate(logits))
-    for token in {*prompt, *text}:
-        penalty = sampling.repetition_penalty
-        scores[token] = scores[token] / penalty if scores[token] > 0 else scores[token] * penalty
-    for token in set(text):
-        scores[token] -= sampling.presence_penalty + sampling.frequency_penalty * list(text).count(token)
-    for token, bias in sampling.logit_bias.items():
-        scores[token] += bias
-    ranked = sorted((token for token in scores if token in allowed), key=lambda token: (-scores[token], token))
-    if sampling.temperature == 0:
-        return [float(token == ranked[0]) for token in scores]
-    best = scores[ranked[0]]
-    weights = {token: math.exp((scores[token] - best) / sampling.temperature) for token in ranked[: sampling.top_k]}
-    if sampling.top_p is not None:
-        kept, reached, total = {}, 0.0, sum(weights.values())
-        for token, weight in weights.items():
-            # Where a sum is as good as the threshold, rounding decides.
-            assume(sampling.top_p == 1 or abs(reached / total - sampling.top_p) > 1e-5)
-            if reached / total < sampling.top_p:
-                kept[token] = weight
-            reached += weight
-        weights = kept
-    if sampling.min_p is not None:
-        assume(all(weight == 1 or abs(weight - sampling.min_p) > 1e-5 * sampling.min_p for weight in weights.values()))
-        weights = {token: weight for token, weight in weights.items() if weight >= sampling.min_p}
-    total = sum(weights.values())
-    return [weights.get(token, 0.0) / total for token in scores]
 
 
 def pack(allowed: set[int], words: int = 2) -> np.ndarray:
@@ -133,7 +102,7 @@ def test_law_equals_naive(data: st.DataObject, dtype: Any) -> None:
             # The last position stands behind all m tokens of the draft, those before behind one less each.
             text = texts[row] + drafts[row][: m - n + 1 + position]
             given_logits = logits[row, position].tolist()
-            expected = naive_law(given_logits, allowed[row][position], prompts[row], text, wanted[row])
+            expected = naive_law(given_logits, allowed[row][position], prompts[row], text, wanted[row], clear=assume)
             np.testing.assert_allclose(result[row, position].tolist(), expected, atol=2e-6)
             assert ((scores[row, position] > -torch.inf).nonzero()[:, 0].tolist()) == sorted(allowed[row][position])
 
@@ -288,12 +257,6 @@ def test_other_noise_elsewhere(change: str) -> None:
     assert torch.equal(choose(), choose())
     # 25 of 400 agree by chance.
     assert (choose() == other).sum() < 50
-
-
-def chi_square(counts: Sequence[int], law: Sequence[float]) -> float:
-    total = sum(counts)
-    assert all(count == 0 for count, share in zip(counts, law, strict=True) if share == 0)
-    return sum((c - total * share) ** 2 / (total * share) for c, share in zip(counts, law, strict=True) if share > 0)
 
 
 LAW = [0.4, 0.0, 0.25, 0.2, 0.1, 0.04, 0.01]

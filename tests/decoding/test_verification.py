@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from oracles.laws import chi_square  # noqa: E402
+
 from grammarspec.decoding import Sampling  # noqa: E402
 from grammarspec.decoding.processing import Processing  # noqa: E402
 from grammarspec.decoding.verification import accepted_drafts, draw, residual_law  # noqa: E402
@@ -301,12 +303,6 @@ def test_draw_of_many_tokens() -> None:
     weights = torch.full((len(wanted), width), 1 / width)
     for inside in (0.001, 0.999):
         assert torch.equal(draw(weights, (wanted.double() + inside) / width), wanted)
-
-
-def chi_square(counts: Sequence[int], law: Sequence[float]) -> float:
-    total = sum(counts)
-    assert all(count == 0 for count, share in zip(counts, law, strict=True) if share == 0)
-    return sum((c - total * share) ** 2 / (total * share) for c, share in zip(counts, law, strict=True) if share > 0)
 
 
 P = [0.3, 0.05, 0.0, 0.35, 0.2, 0.1]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import copy
 import itertools
-import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,33 +20,7 @@ transformers = pytest.importorskip("transformers")
 from grammarspec.integrations.transformers import processor as integration  # noqa: E402
 
 ConstraintLogitsProcessor = integration.ConstraintLogitsProcessor
-
-EOS, PAD = 256, 257
-WORDS = [b"yes", b"no", b'{"', b'": ', b"12", b"20"]
-VOCABULARY = gs.Vocabulary.from_tokens([*(bytes([value]) for value in range(256)), None, None, *WORDS], [EOS])
-
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "answer": {"enum": ["yes", "no", 12]},
-        "flags": {"type": "array", "items": {"type": "boolean"}, "maxItems": 3},
-    },
-    "required": ["answer", "flags"],
-    "additionalProperties": False,
-}
-
-
-def matches(pattern: str) -> tuple[gs.Grammar, Callable[[str], object]]:
-    return gs.regex(pattern), lambda text: re.fullmatch(pattern, text)
-
-
-def satisfies(schema: dict[str, Any]) -> tuple[gs.Grammar, Callable[[str], object]]:
-    def check(text: str) -> bool:
-        jsonschema.validate(json.loads(text), schema)
-        return True
-
-    return gs.json_schema(schema, whitespace="compact"), check
-
+from oracles.languages import EOS, PAD, SCHEMA, VOCABULARY, matches, satisfies  # noqa: E402
 
 CASES = [
     matches(r"[a-z]{1,12}"),

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import copy
-import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 import grammarspec as gs
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+
+from oracles.languages import EOS, PAD, SCHEMA, VOCABULARY, matches, satisfies  # noqa: E402
 
 from grammarspec.decoding import Sampling  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup  # noqa: E402
@@ -25,35 +24,11 @@ from grammarspec.integrations.transformers import (  # noqa: E402
 )
 from grammarspec.integrations.transformers import generate as module  # noqa: E402
 
-EOS, PAD = 256, 257
-WORDS = [b"yes", b"no", b'{"', b'": ', b"12", b"20"]
-VOCABULARY = gs.Vocabulary.from_tokens([*(bytes([value]) for value in range(256)), None, None, *WORDS], [EOS])
-
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "answer": {"enum": ["yes", "no", 12]},
-        "flags": {"type": "array", "items": {"type": "boolean"}, "maxItems": 3},
-    },
-    "required": ["answer", "flags"],
-    "additionalProperties": False,
-}
-
-
-def matches(pattern: str) -> tuple[gs.Grammar, Callable[[str], object]]:
-    return gs.regex(pattern), lambda text: re.fullmatch(pattern, text)
-
-
-def satisfies(text: str) -> bool:
-    jsonschema.validate(json.loads(text), SCHEMA)
-    return True
-
-
 CASES = [
     matches(r"[a-z]{1,12}"),
     matches(r"(yes|no|maybe)( (yes|no|maybe)){0,3}"),
     matches(r'\{"name": "[A-Zé漢]{1,8}", "age": \d{1,3}\}'),
-    (gs.json_schema(SCHEMA, whitespace="compact"), satisfies),
+    satisfies(SCHEMA),
 ]
 CONSTRAINTS = [gs.compile(grammar, VOCABULARY) for grammar, _ in CASES]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,6 +13,7 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 
 import grammarspec as gs
 from grammarspec.decoding import Sampling
+from oracles.laws import naive_law
 
 TOKENS = [b"a", b"b", b"ab", b"ba", b"c", b"abc", b"cc"]
 END = len(TOKENS)
@@ -120,36 +120,6 @@ def language(seed: int) -> tuple[list[str], gs.Constraint]:
     return sorted(texts), gs.compile(gs.choice(sorted(texts)), VOCABULARY)
 
 
-def naive_law(
-    logits: list[float], allowed: set[int], text: list[int], prompt: list[int], what: Sampling
-) -> list[float]:
-    """The documented order of operations, token by token."""
-    scores = {}
-    for token, logit in enumerate(logits):
-        count = text.count(token)
-        score = logit
-        if count or token in prompt:
-            score = score / what.repetition_penalty if score > 0 else score * what.repetition_penalty
-        score -= what.frequency_penalty * count + what.presence_penalty * (count > 0)
-        scores[token] = score + what.logit_bias.get(token, 0.0)
-    ranked = sorted(allowed, key=lambda token: (-scores[token], token))
-    if what.temperature == 0:
-        return [float(token == ranked[0]) for token in scores]
-    best = scores[ranked[0]]
-    weights = {token: math.exp((scores[token] - best) / what.temperature) for token in ranked[: what.top_k]}
-    if what.top_p is not None:
-        total, reached, kept = sum(weights.values()), 0.0, {}
-        for token, weight in weights.items():
-            if reached / total < what.top_p:
-                kept[token] = weight
-            reached += weight
-        weights = kept
-    if what.min_p is not None:
-        weights = {token: weight for token, weight in weights.items() if weight >= what.min_p}
-    total = sum(weights.values())
-    return [weights.get(token, 0.0) / total for token in scores]
-
-
 def exact_law(
     logits: Callable[[int], list[float]], constraint: gs.Constraint, what: Sampling
 ) -> dict[tuple[int, ...], float]:
@@ -158,7 +128,7 @@ def exact_law(
 
     def visit(state: int, text: list[int], probability: float) -> None:
         following = {token: after for token in range(WIDTH) if (after := constraint.step(state, token)) is not None}
-        each = naive_law(logits(number(text)), set(following), text, PROMPT, what)
+        each = naive_law(logits(number(text)), set(following), PROMPT, text, what)
         for token, after in following.items():
             if each[token] == 0:
                 continue

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import torch
 from torch import nn
 
-from grammarspec.decoding.proposers.choosing import choose
+from grammarspec.decoding.proposers.choosing import Choosing, choose
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -85,8 +85,7 @@ class HeadProposer:
 
     def __init__(self, head: HiddenStateHead, *, masked: bool = True, confidence: float = 0.0) -> None:
         self._head = head
-        self._masked = masked
-        self._confidence = confidence
+        self._choosing = Choosing(masked, confidence, head.draft_to_target)
         self.passes = 0
         self._batch: Batch
         self._hidden: torch.Tensor | None = None
@@ -116,7 +115,7 @@ class HeadProposer:
             self._hidden = torch.where(moved, hidden, self._hidden)
             ready = [row for row in unread if self._read[row] == len(draft.text(row))]
             if ready:
-                self._choose(logits, draft, ready)
+                choose(self.name, logits, draft, ready, self._batch, self._choosing)
                 rows = [row for row in rows if row not in ready]
 
     def settle(self, draft: Draft, accepted: Sequence[int]) -> None:
@@ -126,15 +125,3 @@ class HeadProposer:
         rows = torch.arange(len(accepted), device=hidden.device)
         self._hidden = hidden[rows, torch.tensor(last, device=hidden.device)]
         self._read = [len(lane.tokens) - 1 for lane in draft.lanes]
-
-    def _choose(self, logits: torch.Tensor, draft: Draft, rows: Sequence[int]) -> None:
-        choose(
-            self.name,
-            logits,
-            draft,
-            rows,
-            self._batch,
-            masked=self._masked,
-            confidence=self._confidence,
-            draft_to_target=self._head.draft_to_target,
-        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from grammarspec.decoding.proposers.choosing import choose
+from grammarspec.decoding.proposers.choosing import Choosing, choose
 from grammarspec.decoding.reader import Reader, context_length
 
 if TYPE_CHECKING:
@@ -43,12 +43,8 @@ class DraftModel:
         confidence: float = 0.0,
         draft_to_target: torch.Tensor | None = None,
     ) -> None:
-        if not 0 <= confidence <= 1:
-            raise ValueError(f"confidence must be from 0 to 1, not {confidence}")
         self.model = model
-        self._masked = masked
-        self._confidence = confidence
-        self._map = draft_to_target
+        self._choosing = Choosing(masked, confidence, draft_to_target)
         self._batch: Batch
         self._reader: Reader
 
@@ -79,16 +75,7 @@ class DraftModel:
         for row in rows:
             unread[row] = draft.text(row)[reader.lengths[row] :]
         logits = reader.read(unread, 1)[:, -1].to(self._batch.device)
-        choose(
-            self.name,
-            logits,
-            draft,
-            rows,
-            self._batch,
-            masked=self._masked,
-            confidence=self._confidence,
-            draft_to_target=self._map,
-        )
+        choose(self.name, logits, draft, rows, self._batch, self._choosing)
 
     def settle(self, draft: Draft, accepted: Sequence[int]) -> None:
         # The draft's own prediction behind what is accepted was another token than the target's, or was never read.

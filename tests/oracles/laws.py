@@ -1,0 +1,57 @@
+"""The law of the next token in plain Python, and how far counts are from a law."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from grammarspec.decoding import Sampling
+
+
+def naive_law(
+    logits: Sequence[float],
+    allowed: set[int],
+    prompt: Sequence[int],
+    text: Sequence[int],
+    sampling: Sampling,
+    *,
+    clear: Callable[[bool], object] = bool,
+) -> list[float]:
+    """The documented order of operations on one row, token by token.
+
+    Args:
+        clear: told of each comparison with a threshold whether it is far enough from it for rounding not to decide.
+    """
+    scores = dict(enumerate(logits))
+    for token in {*prompt, *text}:
+        penalty = sampling.repetition_penalty
+        scores[token] = scores[token] / penalty if scores[token] > 0 else scores[token] * penalty
+    for token in set(text):
+        scores[token] -= sampling.presence_penalty + sampling.frequency_penalty * list(text).count(token)
+    for token, bias in sampling.logit_bias.items():
+        scores[token] += bias
+    ranked = sorted((token for token in scores if token in allowed), key=lambda token: (-scores[token], token))
+    if sampling.temperature == 0:
+        return [float(token == ranked[0]) for token in scores]
+    best = scores[ranked[0]]
+    weights = {token: math.exp((scores[token] - best) / sampling.temperature) for token in ranked[: sampling.top_k]}
+    if sampling.top_p is not None:
+        kept, reached, total = {}, 0.0, sum(weights.values())
+        for token, weight in weights.items():
+            clear(sampling.top_p == 1 or abs(reached / total - sampling.top_p) > 1e-5)
+            if reached / total < sampling.top_p:
+                kept[token] = weight
+            reached += weight
+        weights = kept
+    if sampling.min_p is not None:
+        clear(all(weight == 1 or abs(weight - sampling.min_p) > 1e-5 * sampling.min_p for weight in weights.values()))
+        weights = {token: weight for token, weight in weights.items() if weight >= sampling.min_p}
+    total = sum(weights.values())
+    return [weights.get(token, 0.0) / total for token in scores]
+
+
+def chi_square(counts: Sequence[int], law: Sequence[float]) -> float:
+    """Pearson's statistic; what is impossible must not have come up."""
+    total = sum(counts)
+    assert all(count == 0 for count, share in zip(counts, law, strict=True) if share == 0)
+    return sum((c - total * share) ** 2 / (total * share) for c, share in zip(counts, law, strict=True) if share > 0)
