@@ -104,8 +104,6 @@ def test_options() -> None:
     for options in ({"format": "no"}, {"whitespace": "much"}, {"property_order": "random"}):
         with pytest.raises(ValueError, match=next(iter(options))):
             gs.json_schema({}, **options)
-    with pytest.raises(gs.UnsupportedFeature, match="property_order"):
-        gs.json_schema({}, property_order="any")
 
 
 def _nested(depth: int, inside: Any) -> Any:

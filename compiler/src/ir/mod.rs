@@ -188,8 +188,10 @@ impl Ir {
             let facts = rules[*rule as usize];
             return if facts.looks { Facts::default() } else { Facts { parameter: false, ..facts } };
         }
-        if let Node::CallWith(..) | Node::When(_) = node {
-            return Facts { parameter: true, ..Facts::default() };
+        match node {
+            Node::CallWith(_, update) => return Facts { parameter: !update.fresh, ..Facts::default() },
+            Node::When(_) => return Facts { parameter: true, ..Facts::default() },
+            _ => {}
         }
         let looks = matches!(node, Node::Ahead(_) | Node::Behind(_));
         let mut facts = Facts { regular: true, flat: true, parameter: false, looks };

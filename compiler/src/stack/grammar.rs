@@ -5,7 +5,7 @@ use super::components::{Components, components};
 use super::instances::Instance;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::ir::{Ir, Node, NodeId, RuleId};
+use crate::ir::{Facts, Ir, Node, NodeId, RuleId};
 use crate::regular::{Arena, EMPTY};
 
 /// Facts about a grammar's expressions and rules, given the bytes that the vocabulary can spell.
@@ -15,6 +15,8 @@ pub struct Analysis {
     /// Expressions whose facts depend on parameters, their own rule's or that of one that they call; empty if none do.
     /// What is said of them above holds for some parameter.
     parametric: Vec<bool>,
+    /// When each expression was found to be productive, parameters aside; empty if there are none.
+    rank: Vec<u32>,
     /// Components of the left-corner graph (who can begin with whom).
     corners: Components,
     /// The rules of each left-recursive component.
@@ -38,12 +40,17 @@ impl Analysis {
                 bytes.join(" ")
             )));
         }
-        let productive = least_fixpoint(ir, &bases.productive);
-        let nullable = least_fixpoint(ir, &bases.nullable);
+        let (productive, found) = least_fixpoint(ir, &bases.productive);
+        let (nullable, _) = least_fixpoint(ir, &bases.nullable);
         let edges: Vec<Vec<RuleId>> =
             (0..ir.rules.len()).map(|r| left_calls(ir, ir.body(r as RuleId), &nullable, &productive)).collect();
         let corners = components(&edges);
         let parametric = find_parametric(ir);
+        let mut rank = Vec::new();
+        if !parametric.is_empty() {
+            rank = vec![NodeId::MAX; ir.nodes.len()];
+            found.iter().enumerate().for_each(|(i, &id)| rank[id as usize] = i as u32);
+        }
         for (r, name) in ir.names.iter().enumerate() {
             if corners.recursive[r] && ir.facts[ir.body(r as RuleId) as usize].parameter {
                 return Err(Error::Unsupported(format!(
@@ -57,12 +64,17 @@ impl Analysis {
                 members[corners.of[rule as usize] as usize].push(rule);
             }
         }
-        Ok(Analysis { productive, nullable, parametric, corners, members })
+        Ok(Analysis { productive, nullable, parametric, rank, corners, members })
     }
 
     #[inline]
     pub fn parametric(&self, node: NodeId) -> bool {
         !self.parametric.is_empty() && self.parametric[node as usize]
+    }
+
+    /// What an expression's productivity rests on has a lower rank, so that a search by rank runs into no recursion.
+    pub fn rank(&self, node: NodeId) -> u32 {
+        self.rank[node as usize]
     }
 
     /// Instances with a parameter never are.
@@ -142,7 +154,9 @@ impl Bases {
 
 /// The least fixpoint of "all parts of a sequence, any part of a union", from the given bases: productivity and
 /// nullability alike. Linear: every expression is settled once and tells those it is part of.
-fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> Vec<bool> {
+///
+/// What holds, and the expressions that do, those with short proofs first.
+fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> (Vec<bool>, Vec<NodeId>) {
     let n = ir.nodes.len();
     // users[start[i]..start[i + 1]]: the expressions that expression i is an operand of
     let mut start = vec![0u32; n + 1];
@@ -161,7 +175,7 @@ fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> Vec<bool> {
     }
     let mut missing = vec![0u32; n];
     let mut holds = vec![false; n];
-    let mut todo: Vec<NodeId> = Vec::new();
+    let mut found: Vec<NodeId> = Vec::new();
     for (i, node) in ir.nodes.iter().enumerate() {
         let id = i as NodeId;
         node.operands(|o| {
@@ -183,10 +197,12 @@ fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> Vec<bool> {
         };
         if at_once {
             holds[i] = true;
-            todo.push(id);
+            found.push(id);
         }
     }
-    while let Some(id) = todo.pop() {
+    let mut next = 0;
+    while let Some(&id) = found.get(next) {
+        next += 1;
         let i = id as usize;
         let mut tell = |u: NodeId, times: u32| {
             let at = u as usize;
@@ -203,7 +219,7 @@ fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> Vec<bool> {
             };
             if now {
                 holds[at] = true;
-                todo.push(u);
+                found.push(u);
             }
         };
         for &u in &users[start[i] as usize..start[i + 1] as usize] {
@@ -215,12 +231,13 @@ fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> Vec<bool> {
             }
         }
     }
-    holds
+    (holds, found)
 }
 
 /// The expressions in which a parameter matters, at whatever depth.
 fn find_parametric(ir: &Ir) -> Vec<bool> {
-    let mut found: Vec<bool> = ir.facts.iter().map(|f| f.parameter).collect();
+    let own = |(node, facts): (&Node, &Facts)| facts.parameter || matches!(node, Node::CallWith(..));
+    let mut found: Vec<bool> = ir.nodes.iter().zip(&ir.facts).map(own).collect();
     if !found.contains(&true) {
         return Vec::new();
     }

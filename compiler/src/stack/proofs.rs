@@ -2,8 +2,8 @@
 //!
 //! Without parameters both are least fixpoints over the grammar, found at once (`grammar.rs`). A rule has as many
 //! instances as its parameter has values, far too many to look at. The same fixpoint is therefore searched from the
-//! question at hand, depth first, first alternatives first, and no further than to a proof. What is proven or refuted
-//! stays known. Grammars in which each step of a parameter leads nearer to an ending, as for the keys of an object,
+//! question at hand, depth first, first alternatives first (where no parameter is about, those that do not lead back to
+//! where the search comes from), and no further than to a proof. What is proven or refuted stays known. Grammars in which each step of a parameter leads nearer to an ending, as for the keys of an object,
 //! are proven without a detour; for others the search may be exponential, and ends at the budget.
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -244,7 +244,13 @@ impl Machine {
                 let others = os.iter().filter(|&&o| !matches!(ir.nodes[o as usize], Node::When(_)));
                 Parts::All(guards.chain(others).map(|&o| (property, o, param)).collect())
             }
-            Node::Alt(os) => Parts::Any(os.iter().map(|&o| (property, o, param)).collect()),
+            Node::Alt(os) => {
+                let mut ways = os.to_vec();
+                if !ir.facts[node as usize].parameter {
+                    ways.sort_by_key(|&o| self.analysis.rank(o));
+                }
+                Parts::Any(ways.into_iter().map(|o| (property, o, param)).collect())
+            }
             Node::Repeat(_, 0, _) => Parts::Known(true),
             Node::Repeat(o, ..) => Parts::All(vec![(property, *o, param)]),
             _ => unreachable!("no other expression depends on a parameter"),

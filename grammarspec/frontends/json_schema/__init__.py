@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from grammarspec.errors import GrammarSyntaxError, LimitExceeded, UnsupportedFeature
+from grammarspec.errors import GrammarSyntaxError, LimitExceeded
 from grammarspec.expressions import Grammar
 from grammarspec.frontends.json_schema.analysis import Analysis
 from grammarspec.frontends.json_schema.document import Document, load
@@ -52,13 +52,12 @@ def json_schema(
         raise ValueError(f'format must be "assert" or "annotation", not {format!r}')
     if whitespace not in ("flexible", "compact"):
         raise ValueError(f'whitespace must be "flexible" or "compact", not {whitespace!r}')
-    if property_order != "declared":
-        if property_order != "any":
-            raise ValueError(f'property_order must be "declared" or "any", not {property_order!r}')
-        raise UnsupportedFeature('property_order="any"', hint='use property_order="declared"')
+    if property_order not in ("declared", "any"):
+        raise ValueError(f'property_order must be "declared" or "any", not {property_order!r}')
     document = Document(load(schema), dialect, registry)
     builder, text = prelude(compact=whitespace == "compact")
-    lowering = Lowering(Analysis(document, assert_formats=format == "assert"), builder, text)
+    analysis = Analysis(document, assert_formats=format == "assert")
+    lowering = Lowering(analysis, builder, text, any_order=property_order == "any")
     try:
         start = lowering.start(document.main.root)
     except RecursionError:

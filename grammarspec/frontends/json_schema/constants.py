@@ -10,6 +10,7 @@ from grammarspec.errors import GrammarSyntaxError, UnsupportedFeature
 from grammarspec.frontends.json_schema.conjunction import FRACTION, INTEGER, NUMBER, STRING, Conjunction, type_of
 from grammarspec.frontends.json_schema.evaluation import holds_facts
 from grammarspec.frontends.json_schema.json_text import quote
+from grammarspec.frontends.json_schema.members import Asked, Member, remembered_members
 from grammarspec.frontends.json_schema.numbers import spellings
 from grammarspec.frontends.json_schema.strings import text_of
 
@@ -81,7 +82,7 @@ def _words(lowering: Lowering, texts: Sequence[str]) -> int:
 
 
 def constant_node(lowering: Lowering, constant: Any) -> int:
-    """One JSON value: members in the order given, whitespace as everywhere, numbers in a few spellings."""
+    """One JSON value: members in the order given (or any), whitespace as everywhere, numbers in a few spellings."""
     b, text = lowering.builder, lowering.text
     match constant:
         case None:
@@ -106,13 +107,17 @@ def constant_node(lowering: Lowering, constant: Any) -> int:
                 parts += (text.comma, item)
             return b.seq(*parts, text.close_array)
         case dict():
-            parts = [text.open_object]
+            members = []
             for name, member in constant.items():
                 if not isinstance(name, str):
                     raise GrammarSyntaxError(f"{name!r:.60} is no name of a JSON object's member")
-                if len(parts) > 1:
-                    parts.append(text.comma)
-                parts += (b.literal(quote(name)), text.colon, constant_node(lowering, member))
+                members.append(b.seq(b.literal(quote(name)), text.colon, constant_node(lowering, member)))
+            if lowering.any_order and len(members) > 1:
+                required = [Member(member, True) for member in members]
+                return remembered_members(lowering, required, Asked(None), any_order=True)
+            parts = [text.open_object, members[0]]
+            for node in members[1:]:
+                parts += (text.comma, node)
             return b.seq(*parts, text.close_object)
     raise GrammarSyntaxError(f"{constant!r:.60} is no JSON value")
 

@@ -43,8 +43,8 @@ _INLINE_DEPTH = 24  # deeper goals become rules of their own, so that nesting co
 class Lowering:
     """Lowers the goals of one document."""
 
-    def __init__(self, analysis: Analysis, builder: SchemaBuilder, text: JsonText) -> None:
-        self.analysis, self.builder, self.text = analysis, builder, text
+    def __init__(self, analysis: Analysis, builder: SchemaBuilder, text: JsonText, *, any_order: bool) -> None:
+        self.analysis, self.builder, self.text, self.any_order = analysis, builder, text, any_order
         self.intervals = Intervals(builder, text)
         self.multiples = Multiples(builder, self.intervals)
         self.disjunctions = Disjunctions(self)

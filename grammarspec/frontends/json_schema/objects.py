@@ -12,7 +12,7 @@ Each is one node made of the next ones, so that the size is linear in the number
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.conjunction import Conjunction
@@ -20,7 +20,7 @@ from grammarspec.frontends.json_schema.constants import check_excluded
 from grammarspec.frontends.json_schema.evaluation import holds, property_schemas
 from grammarspec.frontends.json_schema.json_text import quote
 from grammarspec.frontends.json_schema.keys import undeclared_members
-from grammarspec.frontends.json_schema.member_counts import counted_members, share_of_gap
+from grammarspec.frontends.json_schema.members import Asked, Member, remembered_members
 from grammarspec.frontends.json_schema.prelude import CHAIN
 from grammarspec.frontends.json_schema.strings import pattern_text
 
@@ -28,14 +28,7 @@ if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.document import Schema
     from grammarspec.frontends.json_schema.lowering import Lowering
 
-__all__ = ["Member", "object_node"]
-
-
-class Member(NamedTuple):
-    """A declared member: the node of its name, colon and value, and whether it must be present."""
-
-    node: int
-    required: bool
+__all__ = ["object_node"]
 
 
 def object_node(lowering: Lowering, facts: Conjunction) -> int:
@@ -55,20 +48,36 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
             members.append(Member(b.seq(b.literal(quote(name)), text.colon, value), name in facts.required))
         elif name in facts.required:
             return b.nothing
-    if facts.witnesses:
-        return _witnessed(lowering, facts, names, members)
     undeclared = undeclared_members(lowering, facts, names)
+    witness = _witness(lowering, facts, names) if facts.witnesses else None
+    if witness == b.nothing:
+        return b.nothing
+    if most is not None and undeclared is None and most >= len(members) + (witness is not None):
+        most = None
     if least <= len(facts.required):
         least = 0
-    if most is not None and undeclared is None and most >= len(members):
-        most = None
     may_be_empty = least == 0 and not facts.required
-    if least > 1 or most is not None:
-        share = share_of_gap(len(members), least, most) if undeclared is not None else None
-        if share is None:
-            return counted_members(lowering, facts, members, undeclared, least, most)
-        return _chain(lowering, members, undeclared, may_be_empty=may_be_empty, at_a_time=share)
-    return _chain(lowering, members, undeclared, may_be_empty=may_be_empty)
+    counted = least > 1 or most is not None or witness is not None
+    if not counted and (len(members) < 2 - (undeclared is not None) or not lowering.any_order):
+        return _chain(lowering, members, undeclared, may_be_empty=may_be_empty)
+    repeating = undeclared is not None or witness is not None
+    if least > len(members) + repeating:
+        if not repeating:
+            return b.nothing
+        where = lowering.analysis.document.where(next(iter(facts.members.values())), "minProperties")
+        hint = "declare more properties; the names of undeclared members cannot be kept from being equal"
+        raise UnsupportedFeature("minProperties that takes several undeclared properties to reach", where, hint)
+    asked = Asked(undeclared, witness, least, most)
+    return remembered_members(lowering, members, asked, any_order=lowering.any_order)
+
+
+def _witness(lowering: Lowering, facts: Conjunction, names: Sequence[str]) -> int:
+    """An undeclared member of a special kind (of all the kinds asked for)."""
+    witness = undeclared_members(lowering, facts, names, facts.witnesses)
+    if witness is None and len(facts.witnesses) > 1:
+        where = lowering.analysis.document.where(next(iter(facts.members.values())))
+        raise UnsupportedFeature("several negated additionalProperties or the like at once", where)
+    return lowering.builder.nothing if witness is None else witness
 
 
 def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[int]]:
@@ -115,12 +124,11 @@ def _chain(
     undeclared: int | None,
     *,
     may_be_empty: bool,
-    at_a_time: int | None = None,
 ) -> int:
-    """The object, with at most so many undeclared members (and one more) between two declared ones."""
+    """The object in declared order."""
     b, text = lowering.builder, lowering.text
     comma = text.comma
-    more = None if undeclared is None else b.repeat(b.seq(comma, undeclared), 0, at_a_time)
+    more = None if undeclared is None else b.repeat(b.seq(comma, undeclared), 0, None)
     begun: int | None = None  # K(i), if anything can come
     rest = b.empty if more is None else more  # T(i)
     optional = True  # all from i on are
@@ -145,45 +153,3 @@ def _chain(
         return text.empty_object if may_be_empty else b.nothing
     full = b.seq(begun, text.close_object)
     return b.seq(text.open_object, b.alt(full, b.literal(b"}")) if may_be_empty else full)
-
-
-def _witnessed(lowering: Lowering, facts: Conjunction, names: Sequence[str], members: Sequence[Member]) -> int:
-    """Objects with an undeclared member of a special kind (of all the kinds asked for).
-
-    It comes after all other undeclared ones: its name could otherwise come again, with a value that takes its place.
-    """
-    b, text = lowering.builder, lowering.text
-    if facts.max_properties is not None or facts.min_properties > len(facts.required) + 1:
-        where = lowering.analysis.document.where(next(iter(facts.members.values())))
-        raise UnsupportedFeature("a number of properties together with negated additionalProperties or the like", where)
-    witness = undeclared_members(lowering, facts, names, facts.witnesses)
-    if witness is None:
-        if len(facts.witnesses) > 1:
-            where = lowering.analysis.document.where(next(iter(facts.members.values())))
-            raise UnsupportedFeature("several negated additionalProperties or the like at once", where)
-        return b.nothing
-    usual = undeclared_members(lowering, facts, names)
-    more = None if usual is None else b.repeat(b.seq(text.comma, usual), 0, None)
-    begun: int | None = None  # K(i) before the witness
-    done: int | None = None  # K(i) after it
-    optional, done_rest = True, b.empty
-    rest = b.seq(text.comma, witness)
-    rest = rest if more is None else b.seq(more, rest)
-    for count, (node, required) in enumerate(reversed(members), 1):
-        here, done_here = b.seq(node, rest), b.seq(node, done_rest)
-        begun = here if required or begun is None else b.alt(here, begun)
-        done = done_here if required or done is None else b.alt(done_here, done)
-        if count % CHAIN == 0:
-            begun, done = b.cut(begun), b.cut(done)
-        optional = optional and not required
-        done_rest = b.seq(text.comma, done)
-        if optional:
-            done_rest = b.optional(done_rest)
-        ways = [b.seq(text.comma, begun), b.seq(text.comma, witness, done_rest)]
-        rest = b.alt(*ways) if more is None else b.seq(more, b.alt(*ways))
-    lowering.height += 4 * min(len(members), CHAIN)
-    starts = [] if begun is None else [begun]
-    starts.append(b.seq(witness, done_rest))
-    if usual is not None:
-        starts.append(b.seq(usual, rest))
-    return b.seq(text.open_object, b.alt(*starts), text.close_object)

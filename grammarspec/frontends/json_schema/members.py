@@ -1,0 +1,181 @@
+"""Objects that must remember which members they have: for any order, for numbers of members, for witnesses.
+
+The members are rules with a parameter (see :meth:`~grammarspec.builder.GrammarBuilder.call_with`) that holds what has
+been written: a bit for each declared member (if the order is free), one for undeclared members, one for the witness,
+and counters. With ``N(i)``, "a member, and the rest", and ``T(i)``, "the rest, after a member", where declared members from
+the i-th on may come (in any order, from the first on and always)::
+
+    N(i) = member(i) T(i+1)  |  N(i+1) if i is optional  |  undeclared T(i)
+    T(i) = end, if enough is written  |  "," N(i)
+
+Undeclared members may repeat a name, and a parsed object then has one of them only. So towards the minimum they count
+once altogether, towards the maximum each. A witness (an undeclared member of a special kind) comes after all other
+undeclared ones: its name could otherwise come again, with a value that takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from grammarspec.builder import UNBOUNDED
+from grammarspec.frontends.json_schema.prelude import CHAIN
+
+if TYPE_CHECKING:
+    from grammarspec.frontends.json_schema.lowering import Lowering
+
+__all__ = ["Asked", "Member", "remembered_members"]
+
+
+class Member(NamedTuple):
+    """A declared member: the node of its name, colon and value, and whether it must be present."""
+
+    node: int
+    required: bool
+
+
+class Asked(NamedTuple):
+    """What is asked of the members together.
+
+    Attributes:
+        undeclared: any undeclared member, or ``None`` if there is none.
+        witness: an undeclared member of which there must be one.
+        least, most: the number of members.
+    """
+
+    undeclared: int | None
+    witness: int | None = None
+    least: int = 0
+    most: int | None = None
+
+
+def remembered_members(lowering: Lowering, members: Sequence[Member], asked: Asked, *, any_order: bool) -> int:
+    """The objects with these members, declared ones in their order or in any."""
+    return _Members(lowering, members, asked, any_order=any_order).object()
+
+
+_Counter = tuple[int, int]
+
+
+class _Members:
+    """The rules of one object's members."""
+
+    def __init__(self, lowering: Lowering, members: Sequence[Member], asked: Asked, *, any_order: bool) -> None:
+        self.lowering, self.builder, self.text = lowering, lowering.builder, lowering.text
+        # What is required comes first where that makes no difference: the compiler then finds an ending sooner.
+        self.members = sorted(members, key=lambda member: not member.required) if any_order else members
+        self.any_order = any_order
+        self.undeclared, self.witness = asked.undeclared, asked.witness
+        required = sum(member.required for member in members) + (asked.witness is not None)
+        self.least = asked.least if asked.least > required else 0
+        self.most = asked.most if asked.most is None else min(asked.most, UNBOUNDED - 1)
+        self.required = [i for i, member in enumerate(self.members) if member.required] if any_order else []
+        free = len(members) if any_order else 0
+        self._some_undeclared, self._witnessed = free, free + 1
+        self._total: _Counter | None = None
+        self._distinct: _Counter | None = None
+        """Names that are surely different: all declared ones, and one of the undeclared."""
+        repeats = self.undeclared is not None or self.witness is not None
+        if self.most is not None or (self.least and not repeats):
+            self._total = (free + 2, max(self.most or 0, self.least).bit_length())
+        if self.least and repeats:
+            at = free + 2 if self._total is None else sum(self._total)
+            self._distinct = (at, self.least.bit_length())
+        self._bridges: dict[int, int] = {}
+
+    def object(self) -> int:
+        """The whole object."""
+        b, text = self.builder, self.text
+        may_be_empty = not (self.least or self.witness is not None or any(member.required for member in self.members))
+        if self.most == 0:
+            return text.empty_object if may_be_empty else b.nothing
+        first = b.rule("members")
+        starts = self._rules(first)
+        if starts == b.nothing:
+            return text.empty_object if may_be_empty else b.nothing
+        b.define(first, starts)
+        self.lowering.height += 4 * min(len(self.members), CHAIN)
+        begun = b.call_with(first, fresh=True)
+        return b.seq(text.open_object, b.alt(begun, b.literal(b"}")) if may_be_empty else begun)
+
+    def _rules(self, first: int) -> int:
+        """Define all ``T``; the body of ``N(0)``, which is the rule ``first``."""
+        b = self.builder
+        if self.any_order:
+            rest = b.rule("rest")
+            ways = [
+                b.seq(*self._room(), b.when_clear((i,)), member.node, self._then(rest, (i,)))
+                for i, member in enumerate(self.members)
+            ]
+            ways += self._undeclared(rest)
+            following = b.call_with(first)
+            b.define(rest, self._rest(following, optional=True))
+            return b.alt(*ways) if ways else b.nothing
+        rest = b.rule("rest")  # T(n)
+        begun: int | None = None  # declared members of N(i)
+        optional = True
+        ways = self._undeclared(rest)
+        b.define(rest, self._rest(b.alt(*ways) if ways else b.nothing, optional=True))
+        for count, member in enumerate(reversed(self.members), 1):
+            here = b.seq(*self._room(), member.node, self._then(rest))
+            optional = optional and not member.required
+            begun = here if member.required or begun is None else b.alt(here, begun)
+            if count % CHAIN == 0:
+                cut = b.rule("members")
+                b.define(cut, begun)
+                begun = b.call_with(cut)
+            rest = b.rule("rest")
+            ways = [begun, *self._undeclared(rest)]
+            b.define(rest, self._rest(b.alt(*ways), optional=optional))
+        return b.alt(*ways) if ways else b.nothing
+
+    def _rest(self, following: int, *, optional: bool) -> int:
+        """``T(i)``, given ``N(i)``, and whether all declared members that may still come are optional."""
+        b, text = self.builder, self.text
+        ways = []
+        if optional:
+            guards = [b.when_set(self.required)] if self.required else []
+            if self.witness is not None:
+                guards.append(b.when_set((self._witnessed,)))
+            counter = self._distinct or self._total
+            if self.least and counter is not None:
+                guards.append(b.when_count(counter, self.least, None))
+            ways.append(b.seq(*guards, text.close_object))
+        if following != b.nothing:
+            ways.append(b.seq(text.comma, following))
+        return b.alt(*ways) if ways else b.nothing
+
+    def _room(self) -> list[int]:
+        """The condition that one more member is allowed."""
+        if self._total is None or self.most is None:
+            return []
+        return [self.builder.when_count(self._total, 0, self.most - 1)]
+
+    def _then(self, rest: int, setting: Sequence[int] = (), *, new: bool = True) -> int:
+        """The rest after a member, whose name is ``new`` for sure or not."""
+        b = self.builder
+        if self._total is None or self._distinct is None or not new:
+            counter = self._total or (self._distinct if new else None)
+            return b.call_with(rest, setting=setting, counting=counter)
+        bridge = self._bridges.get(rest)  # a call counts one counter only
+        if bridge is None:
+            bridge = self._bridges[rest] = b.rule("counted")
+            b.define(bridge, b.call_with(rest, counting=self._distinct))
+        return b.call_with(bridge, setting=setting, counting=self._total)
+
+    def _undeclared(self, rest: int) -> list[int]:
+        """An undeclared member, and the rest."""
+        b, bit = self.builder, self._some_undeclared
+        ways = []
+        for node, setting in ((self.witness, [bit, self._witnessed]), (self.undeclared, [bit])):
+            if node is None:
+                continue
+            guards = self._room()
+            if self.witness is not None:
+                guards.append(b.when_clear((self._witnessed,)))
+            if self._distinct is None:
+                ways.append(b.seq(*guards, node, self._then(rest, setting if self.witness is not None else ())))
+            else:
+                ways.append(b.seq(*guards, b.when_clear((bit,)), node, self._then(rest, setting)))
+                ways.append(b.seq(*guards, b.when_set((bit,)), node, self._then(rest, setting, new=False)))
+        return ways
