@@ -51,6 +51,11 @@ def _deeper(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         allOf=several,
         oneOf=several,
         dependentRequired=st.dictionaries(NAMES, st.lists(NAMES, max_size=1), max_size=1),
+        dependentSchemas=st.dictionaries(NAMES, inner, max_size=1),
+        unevaluatedProperties=inner,
+        unevaluatedItems=inner,
+        minContains=SMALL,
+        maxContains=SMALL,
         type=TYPES | st.lists(TYPES, min_size=1, max_size=3, unique=True),
         **{"not": inner, "if": inner, "then": inner, "else": inner},
     )

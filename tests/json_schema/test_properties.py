@@ -70,6 +70,18 @@ def test_verdicts(schema: Any, values: list[Any]) -> None:
             assert any(_accepts(constraint, order) for order in orders(value)), (schema, value)
 
 
+@settings(max_examples=400)
+@given(SCHEMAS, st.lists(VALUES, min_size=1, max_size=8))
+def test_verdicts_in_any_order(schema: Any, values: list[Any]) -> None:
+    constraint = _compiled(schema, property_order="any")
+    validator = _validator(schema)
+    for value in values:
+        if not validator.is_valid(value):
+            assert not _accepts(constraint, value), (schema, value)
+        else:
+            assert any(_accepts(constraint, order) for order in orders(value)), (schema, value)
+
+
 def _number(text: str) -> int | Decimal:
     """Exactly the number; whole ones as ``int``, the only kind that python-jsonschema takes for an integer."""
     value = Decimal(text)

@@ -10,6 +10,7 @@ from grammarspec.frontends.json_schema.analysis import Analysis
 from grammarspec.frontends.json_schema.document import Document, load
 from grammarspec.frontends.json_schema.lowering import Lowering
 from grammarspec.frontends.json_schema.prelude import prelude
+from grammarspec.frontends.json_schema.scopes import ScopesNeeded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,12 +55,19 @@ def json_schema(
         raise ValueError(f'whitespace must be "flexible" or "compact", not {whitespace!r}')
     if property_order not in ("declared", "any"):
         raise ValueError(f'property_order must be "declared" or "any", not {property_order!r}')
-    document = Document(load(schema), dialect, registry)
+    root = load(schema)
+    try:
+        return _lowered(Document(root, dialect, registry), format, property_order, whitespace)
+    except ScopesNeeded:
+        return _lowered(Document(root, dialect, registry, dynamic=True), format, property_order, whitespace)
+
+
+def _lowered(document: Document, format: str, property_order: str, whitespace: str) -> Grammar:
     builder, text = prelude(compact=whitespace == "compact")
     analysis = Analysis(document, assert_formats=format == "assert")
     lowering = Lowering(analysis, builder, text, any_order=property_order == "any")
     try:
-        start = lowering.start(document.main.root)
+        start = lowering.start(document.start)
     except RecursionError:
         raise LimitExceeded("the nesting depth of the schema") from None
     except UnicodeEncodeError as error:

@@ -8,15 +8,15 @@ making one goal per alternative. Goals consist of the document's own subschemas 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
-from grammarspec.frontends.json_schema import evaluation, negation
+from grammarspec.frontends.json_schema import evaluation, negation, unevaluated
 from grammarspec.frontends.json_schema.conjunction import OBJECT, Conjunction
 from grammarspec.frontends.json_schema.document import Document, Schema
 from grammarspec.frontends.json_schema.formats import FORMATS, REFUSED_FORMATS
-from grammarspec.frontends.json_schema.keywords import BITS, HANDLERS, IN_PLACE, SOME, WITNESS
+from grammarspec.frontends.json_schema.keywords import BITS, IN_PLACE, SOME, WITNESS, handlers
 
 __all__ = ["Analysis"]
 
@@ -33,7 +33,7 @@ class Analysis:
         self.document = document
         self.assert_formats = assert_formats
         self.strict_integers = document.main.dialect.year == 4
-        self._handlers = HANDLERS[document.main.dialect.name]
+        self._handlers = handlers(document.main.dialect)
         self._derived: dict[tuple[Any, ...], Any] = {}
         self._stripped: dict[int, Schema | None] = {}
         self._acyclic: set[int] = set()
@@ -75,18 +75,34 @@ class Analysis:
             raise LimitExceeded(message, where=self.document.where(schema))
         self._depth += 1
         try:
-            handlers = self._handlers
+            known = self._handlers
             if self.document.resource_of:
-                handlers = HANDLERS[self.document.resource(schema).dialect.name]
+                known = handlers(self.document.resource(schema).dialect)
             if "$ref" in schema and self.document.resource(schema).dialect.ref_stands_alone:
-                handlers["$ref"](self, facts, schema["$ref"], schema)
+                known["$ref"](self, facts, schema["$ref"], schema)
+                return
+            if unevaluated.is_asked(schema, known):
+                self._collect_outcomes(schema, facts)
                 return
             for keyword, value in schema.items():
-                handler = handlers.get(keyword)
+                handler = known.get(keyword)
                 if handler is not None:
                     handler(self, facts, value, schema)
         finally:
             self._depth -= 1
+
+    def _collect_outcomes(self, schema: dict[Any, Any], facts: Conjunction) -> None:
+        """What a schema with ``unevaluatedProperties`` or ``unevaluatedItems`` asks."""
+
+        def alternatives() -> list[Schema]:
+            found = unevaluated.outcomes(self, schema)
+            return [self.document.derived({"allOf": list(outcome.parts)}, schema) for outcome in found]
+
+        made = self.derive(schema, ("outcomes",), alternatives)
+        if len(made) == 1:
+            self.collect(made[0], facts)
+        else:
+            facts.add_choice(made, may_lead=True)
 
     def base(self, facts: Conjunction) -> list[Schema]:
         """The subschemas of a conjunction without the keywords that were resolved into it or into its choices."""
@@ -94,17 +110,22 @@ class Analysis:
         return [schema for schema in stripped if schema is not None]
 
     def _strip(self, schema: dict[Any, Any]) -> Schema | None:
+        known = handlers(self.document.resource(schema).dialect)
+        return None if unevaluated.is_asked(schema, known) else self.without_in_place(schema)
+
+    def without_in_place(self, schema: Mapping[Any, Any]) -> Schema | None:
+        """The subschema without the keywords that apply others to the same value; ``None`` if that leaves nothing."""
         key = id(schema)
         if key not in self._stripped:
             dialect = self.document.resource(schema).dialect
-            handlers = HANDLERS[dialect.name]
+            known = handlers(dialect)
             kept: Schema | None = schema
             if dialect.ref_stands_alone and "$ref" in schema:
                 kept = None
             elif not IN_PLACE.isdisjoint(schema):
                 rest = {keyword: value for keyword, value in schema.items() if keyword not in IN_PLACE}
                 kept = self.document.derived(rest, schema)
-            if kept is not None and not any(keyword in handlers for keyword in kept):
+            if kept is not None and not any(keyword in known for keyword in kept):
                 kept = None
             self._stripped[key] = kept
         return self._stripped[key]
@@ -131,14 +152,14 @@ class Analysis:
             raise GrammarSyntaxError("not must be a schema", where=self.document.where(origin, "not"))
         return self.derive(schema, ("not",), lambda: [negation.negate(self, schema)])[0]
 
-    def target(self, schema: Schema, reference: Any) -> Schema:
-        """What a ``$ref`` points to, once it is sure that it does not come back without entering the value."""
-        target = self.document.resolve(schema, reference)
+    def target(self, schema: Schema, reference: Any, keyword: str = "$ref") -> Schema:
+        """What a reference points to, once it is sure that it does not come back without entering the value."""
+        target = self.document.resolve(schema, reference, keyword)
         if id(target) not in self._acyclic:
-            self._check_cycle(target, schema)
+            self._check_cycle(target, schema, keyword)
         return target
 
-    def _check_cycle(self, start: Schema, origin: Schema) -> None:
+    def _check_cycle(self, start: Schema, origin: Schema, keyword: str) -> None:
         """Depth first over the schemas that apply to the same value; ``None`` in the stack ends one."""
         path: dict[int, None] = {}
         stack: list[Schema | None] = [start]
@@ -152,17 +173,20 @@ class Analysis:
             if not isinstance(schema, dict) or key in self._acyclic:
                 continue
             if key in path:
-                where = self.document.where(origin, "$ref")
-                raise GrammarSyntaxError("$ref comes back to itself without entering the value", where=where)
+                where = self.document.where(origin, keyword)
+                raise GrammarSyntaxError(f"{keyword} comes back to itself without entering the value", where=where)
             path[key] = None
             stack.append(None)
             stack.extend(self._in_place(schema))
 
     def _in_place(self, schema: dict[str, Any]) -> Iterator[Schema]:
-        if "$ref" in schema:
-            yield self.document.resolve(schema, schema["$ref"])
-            if self.document.resource(schema).dialect.ref_stands_alone:
-                return
+        dialect = self.document.resource(schema).dialect
+        known = handlers(dialect)
+        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            if keyword in schema and keyword in known:
+                yield self.document.resolve(schema, schema[keyword], keyword)
+        if "$ref" in schema and dialect.ref_stands_alone:
+            return
         for keyword in ("allOf", "anyOf", "oneOf"):
             if isinstance(schema.get(keyword), list):
                 yield from schema[keyword]

@@ -14,54 +14,18 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote, urldefrag, urljoin
 
 from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
+from grammarspec.frontends.json_schema.dialects import DIALECTS, LATEST, Dialect, dialect_of, lookup, standard
+from grammarspec.frontends.json_schema.scopes import RECURSIVE, Scopes, ScopesNeeded
+from grammarspec.frontends.json_schema.subschemas import subschemas
 
 if TYPE_CHECKING:
     import referencing
 
-__all__ = ["DIALECTS", "Dialect", "Document", "Resource", "Schema", "load"]
+__all__ = ["Document", "Resource", "Schema", "load"]
 
 Schema = Any  # a dict (keyword -> value), True or False; anything else is malformed and refused where it is met
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """What differs between the drafts of JSON Schema.
-
-    Attributes:
-        name: as users write it.
-        uri: its meta-schema, without an empty fragment.
-        id_keyword: the keyword that names a resource.
-        ref_stands_alone: the siblings of ``$ref`` are ignored (up to draft 7).
-        year: 4, 6, 7, 2019 or 2020, for comparisons.
-    """
-
-    name: str
-    uri: str
-    id_keyword: str
-    ref_stands_alone: bool
-    year: int
-
-
-DIALECTS = {
-    dialect.name: dialect
-    for dialect in (
-        Dialect("draft2020-12", "https://json-schema.org/draft/2020-12/schema", "$id", False, 2020),
-        Dialect("draft2019-09", "https://json-schema.org/draft/2019-09/schema", "$id", False, 2019),
-        Dialect("draft7", "http://json-schema.org/draft-07/schema", "$id", True, 7),
-        Dialect("draft6", "http://json-schema.org/draft-06/schema", "$id", True, 6),
-        Dialect("draft4", "http://json-schema.org/draft-04/schema", "id", True, 4),
-    )
-}
-_LATEST = DIALECTS["draft2020-12"]
-_BY_URI = {dialect.uri.partition("://")[2]: dialect for dialect in DIALECTS.values()}
-
-# Keywords that hold subschemas: the only places where an identifier is one.
-_ONE = (
-    "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
-    "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
-)  # fmt: skip
-_MANY = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
-_NAMED = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
 _ANCHORS = ("$anchor", "$dynamicAnchor")
 
 
@@ -73,6 +37,7 @@ class Resource:
     base: str
     dialect: Dialect
     anchors: dict[str, Schema] = field(default_factory=dict)
+    dynamic_anchors: dict[str, Schema] = field(default_factory=dict)
 
 
 def load(schema: Schema | str | bytes) -> Schema:
@@ -113,7 +78,9 @@ def _refuse_constant(name: str) -> NoReturn:
 class Document:
     """A root schema with all that its references reach."""
 
-    def __init__(self, root: Schema, dialect: str | None, registry: referencing.Registry[Any] | None) -> None:
+    def __init__(
+        self, root: Schema, dialect: str | None, registry: referencing.Registry[Any] | None, *, dynamic: bool = False
+    ) -> None:
         self.registry = registry
         chosen = self._choose(root, dialect)
         self.dialect_assumed = dialect is None and not (isinstance(root, dict) and "$schema" in root)
@@ -127,89 +94,90 @@ class Document:
         self._origins: dict[int, Schema] = {}
         self._places: dict[int, _Parents] = {}
         self._indexed = False
+        self._scopes = Scopes(self.resource, self.derived) if dynamic else None
+
+    @property
+    def start(self) -> Schema:
+        """The schema of a whole text."""
+        if self._scopes is None:
+            return self.main.root
+        self._index()
+        return self._scopes.enter(self.main.root, ())
 
     # ------------------------------------------------------------------ dialects
     def _choose(self, root: Schema, given: str | None) -> Dialect:
+        if given is not None and given not in DIALECTS:
+            raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, not {given!r}")
         declared = root.get("$schema") if isinstance(root, dict) else None
-        if given is not None:
-            if given not in DIALECTS:
-                raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, not {given!r}")
-            if not isinstance(declared, str) or _standard(declared) or not self._is_registered(declared):
-                return DIALECTS[given]
-        if declared is None:
-            return _LATEST
-        if not isinstance(declared, str):
-            raise GrammarSyntaxError("$schema must be a string", where="#/$schema")
-        known = _standard(declared)
-        if known is None:
-            hint = f"give one of dialect={', '.join(DIALECTS)} if the schema keeps to it"
-            raise UnsupportedFeature(f"the meta-schema {declared!r}", where="#/$schema", hint=hint)
-        return known
+        if given is not None and not (isinstance(declared, str) and self._is_custom(declared)):
+            return DIALECTS[given]
+        return dialect_of(root, self.registry, "#/$schema") or LATEST
 
-    def _is_registered(self, uri: str) -> bool:
-        return self.registry is not None and uri.rstrip("#") in self.registry
+    def _is_custom(self, uri: str) -> bool:
+        return standard(uri) is None and lookup(self.registry, uri) is not None
 
     def resource(self, schema: Schema) -> Resource:
         """The resource that a subschema belongs to."""
         return self.resource_of.get(id(schema), self.main)
 
     # ------------------------------------------------------------------ references
-    def resolve(self, schema: Schema, reference: Any) -> Schema:
-        """The subschema that the ``$ref`` of ``schema`` points to.
+    def resolve(self, schema: Schema, reference: Any, keyword: str = "$ref") -> Schema:
+        """The subschema that the ``$ref``, ``$dynamicRef`` or ``$recursiveRef`` of ``schema`` points to.
 
         Raises:
             GrammarSyntaxError: the reference is no string, or points to nothing within the document.
             UnsupportedFeature: it points to a document that the registry does not have.
+            ScopesNeeded: it is a dynamic reference, and scopes are not kept.
         """
         if not isinstance(reference, str):
-            raise GrammarSyntaxError("$ref must be a string", where=self.where(schema, "$ref"))
+            raise GrammarSyntaxError(f"{keyword} must be a string", where=self.where(schema, keyword))
         if not self._indexed:
             self._index()
+        if keyword != "$ref" and self._scopes is None:
+            raise ScopesNeeded
         resource = self.resource_of.get(id(schema), self.main)
         key = (id(resource), reference)
         if key not in self._targets:
-            self._targets[key] = self._resolve(schema, resource, reference)
-        return self._targets[key]
+            self._targets[key] = self._resolve(schema, resource, reference, keyword)
+        target = self._targets[key]
+        if self._scopes is None:
+            return target
+        if keyword != "$ref" and isinstance(target, dict):
+            dynamic = reference.rpartition("#")[2] if keyword == "$dynamicRef" else RECURSIVE
+            if target.get("$dynamicAnchor") == dynamic or (dynamic == RECURSIVE and target.get(RECURSIVE) is True):
+                target = self._scopes.binding(schema, dynamic, target)
+        return self._scopes.enter(target, self._scopes.scope_of.get(id(schema), ()))
 
-    def _resolve(self, schema: Schema, resource: Resource, reference: str) -> Schema:
+    def _resolve(self, schema: Schema, resource: Resource, reference: str, keyword: str) -> Schema:
         if reference.startswith("#"):
-            return self._fragment(schema, resource, reference[1:], reference)
+            return self._fragment(schema, resource, reference[1:], keyword)
         uri, fragment = _split(reference, resource.base)
         target = self.resources.get(uri) or self._retrieve(uri)
         if target is None:
             hint = "give the document in a referencing.Registry: json_schema(..., registry=...)"
-            raise UnsupportedFeature(f"$ref to {reference!r}", where=self.where(schema, "$ref"), hint=hint)
-        return self._fragment(schema, target, fragment, reference)
+            raise UnsupportedFeature(f"{keyword} to {reference!r}", where=self.where(schema, keyword), hint=hint)
+        return self._fragment(schema, target, fragment, keyword)
 
     def _retrieve(self, uri: str) -> Resource | None:
-        if self.registry is None:
-            return None
-        from referencing.exceptions import Unresolvable
-
-        try:
-            contents = self.registry.resolver().lookup(uri).contents
-        except Unresolvable:
-            return None
+        contents = lookup(self.registry, uri)
         if not isinstance(contents, dict | bool):
             return None
         found = self.resource_of.get(id(contents))
         if found is None:
-            declared = contents.get("$schema") if isinstance(contents, dict) else None
-            dialect = _standard(declared) if isinstance(declared, str) else self.main.dialect
-            if dialect is None:
-                raise UnsupportedFeature(f"the meta-schema {declared!r} of {uri}")
+            dialect = dialect_of(contents, self.registry, f"{uri}#/$schema") or self.main.dialect
             found = Resource(contents, uri, dialect)
             self._enter(found)
         self.resources[uri] = found
         return found
 
-    def _fragment(self, schema: Schema, resource: Resource, fragment: str, reference: str) -> Schema:
+    def _fragment(self, schema: Schema, resource: Resource, fragment: str, keyword: str) -> Schema:
         if fragment == "":
             return resource.root
         if not fragment.startswith("/"):
             if fragment in resource.anchors:
                 return resource.anchors[fragment]
-            raise GrammarSyntaxError(f"$ref to the unknown anchor {reference!r}", where=self.where(schema, "$ref"))
+            message = f"{keyword} to the unknown anchor {schema[keyword]!r}"
+            raise GrammarSyntaxError(message, where=self.where(schema, keyword))
         target = resource.root
         for token in unquote(fragment[1:]).split("/"):
             resource = self.resource_of.get(id(target), resource)
@@ -219,7 +187,8 @@ class Document:
             elif isinstance(target, list) and name.isdecimal() and int(name) < len(target):
                 target = target[int(name)]
             else:
-                raise GrammarSyntaxError(f"$ref {reference!r} points to nothing", where=self.where(schema, "$ref"))
+                message = f"{keyword} {schema[keyword]!r} points to nothing"
+                raise GrammarSyntaxError(message, where=self.where(schema, keyword))
         if resource is not self.main and isinstance(target, dict) and id(target) not in self.resource_of:
             self._spread(resource, target)  # under a keyword that holds no schemas by itself
         return target
@@ -256,7 +225,7 @@ class Document:
                     raise UnsupportedFeature(message, where=self.where(schema), hint="give the schema as JSON text")
                 continue
             self.resource_of[id(schema)] = current
-            pending.extend((child, current) for child in _subschemas(schema))
+            pending.extend((child, current) for child in subschemas(schema))
 
     def _identify(self, schema: dict[str, Any], within: Resource) -> Resource:
         dialect = within.dialect
@@ -268,13 +237,16 @@ class Document:
                 if identifier.startswith("#"):
                     within.anchors[fragment] = schema
                 else:
-                    declared = schema.get("$schema")
-                    own = _standard(declared) if isinstance(declared, str) else None
+                    own = None
+                    if "$schema" in schema:
+                        own = dialect_of(schema, self.registry, self.where(schema, "$schema"))
                     resource = self.resources[uri] = Resource(schema, uri, own or dialect)
         if dialect.year >= 2019:
             for keyword in _ANCHORS:
                 if isinstance(schema.get(keyword), str):
                     resource.anchors[schema[keyword]] = schema
+            if isinstance(schema.get("$dynamicAnchor"), str):
+                resource.dynamic_anchors[schema["$dynamicAnchor"]] = schema
         return resource
 
     # ------------------------------------------------------------------ places
@@ -285,6 +257,8 @@ class Document:
             resource = self.resource_of.get(id(origin))
             if resource is not None:
                 self.resource_of[id(schema)] = resource
+        if self._scopes is not None and id(origin) in self._scopes.scope_of:
+            self._scopes.scope_of[id(schema)] = self._scopes.scope_of[id(origin)]
         return schema
 
     def where(self, schema: Schema, *keywords: str | int) -> str:
@@ -302,10 +276,6 @@ class Document:
         return f"#{tail}"
 
 
-def _standard(uri: str) -> Dialect | None:
-    return _BY_URI.get(uri.rstrip("#").partition("://")[2])
-
-
 def _split(reference: str, base: str = "") -> tuple[str, str]:
     """The absolute URI without its fragment, and the fragment."""
     try:
@@ -317,18 +287,6 @@ def _split(reference: str, base: str = "") -> tuple[str, str]:
 
 def _token(key: str | int) -> str:
     return str(key).replace("~", "~0").replace("/", "~1")
-
-
-def _subschemas(schema: dict[str, Any]) -> Iterator[Schema]:
-    for keyword in _ONE:
-        if isinstance(schema.get(keyword), dict):
-            yield schema[keyword]
-    for keyword in _MANY:
-        if isinstance(schema.get(keyword), list):
-            yield from schema[keyword]
-    for keyword in _NAMED:
-        if isinstance(schema.get(keyword), dict):
-            yield from schema[keyword].values()
 
 
 def _dicts(root: Schema) -> Iterator[dict[str, Any]]:

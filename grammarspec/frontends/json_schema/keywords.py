@@ -7,11 +7,11 @@ table is an annotation there (or no keyword at all) and asks nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from grammarspec.frontends.json_schema.checks import count, name_list, number, schema_list, schema_map, text, wrong
 from grammarspec.frontends.json_schema.conjunction import (
-    ALL_TYPES,
     ARRAY,
     FALSE,
     NULL,
@@ -23,14 +23,15 @@ from grammarspec.frontends.json_schema.conjunction import (
     canonical,
     type_of,
 )
-from grammarspec.frontends.json_schema.document import DIALECTS, Schema
+from grammarspec.frontends.json_schema.dialects import DIALECTS, Dialect
+from grammarspec.frontends.json_schema.document import Schema
 
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.analysis import Analysis
 
 __all__ = [
-    "BITS", "HANDLERS", "HIGH", "IN_PLACE", "ITEM_COUNT", "LOW", "NOT_ENUM", "NOT_MULTIPLE", "NOT_TEXT", "PREFIX",
-    "SOME", "WITNESS", "Handler", "contained",
+    "BITS", "HIGH", "IN_PLACE", "ITEM_COUNT", "LOW", "NOT_ENUM", "NOT_MULTIPLE", "NOT_TEXT", "PREFIX", "SOME",
+    "WITNESS", "Handler", "contained", "handlers",
 ]  # fmt: skip
 
 Handler = Callable[["Analysis", Conjunction, Any, dict[Any, Any]], None]
@@ -291,8 +292,11 @@ def _witness(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[An
 
 
 # ---------------------------------------------------------------------- in place
-def _ref(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
-    analysis.collect(analysis.target(schema, value), facts)
+def _reference(keyword: str) -> Handler:
+    def handler(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
+        analysis.collect(analysis.target(schema, value, keyword), facts)
+
+    return handler
 
 
 def _all_of(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
@@ -370,14 +374,8 @@ def _depend(
     facts.add_choice(analysis.derive(schema, (keyword, name), alternatives))
 
 
-def _refuse(keyword: str, types: int, harmless: Callable[[Any], bool] = lambda value: False) -> Handler:
-    """A keyword that is not enforced: an error wherever a value of these types is possible."""
-
-    def handler(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
-        if not harmless(value):
-            facts.refused = [*facts.refused, (types, keyword, schema)]
-
-    return handler
+def _unevaluated(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
+    """Asked together with all keywords beside it (see ``unevaluated.py``); what allows everything asks nothing."""
 
 
 def _is_anything(value: Any) -> bool:
@@ -404,7 +402,7 @@ _COMMON: Final[dict[Any, Handler]] = {
     "required": _required,
     "minProperties": _min_properties,
     "maxProperties": _max_properties,
-    "$ref": _ref,
+    "$ref": _reference("$ref"),
     "allOf": _all_of,
     "anyOf": _any_of,
     "oneOf": _one_of,
@@ -435,23 +433,53 @@ _DRAFT_2019: Final = {
     **_DRAFT_7,
     "dependentRequired": _dependent_required,
     "dependentSchemas": _dependent_schemas,
-    "unevaluatedItems": _refuse("unevaluatedItems", ARRAY, _is_anything),
-    "unevaluatedProperties": _refuse("unevaluatedProperties", OBJECT, _is_anything),
-    "$recursiveRef": _refuse("$recursiveRef", ALL_TYPES),
+    "unevaluatedItems": _unevaluated,
+    "unevaluatedProperties": _unevaluated,
+    "$recursiveRef": _reference("$recursiveRef"),
 }
 _DRAFT_2020: Final = {
     **_DRAFT_2019,
     "items": _items,
     "prefixItems": _prefix_items,
-    "$dynamicRef": _refuse("$dynamicRef", ALL_TYPES),
+    "$dynamicRef": _reference("$dynamicRef"),
 }
 del _DRAFT_2020["$recursiveRef"]
 
-HANDLERS: Final[dict[str, dict[Any, Handler]]] = dict(
+_HANDLERS: Final[dict[str, dict[Any, Handler]]] = dict(
     zip(DIALECTS, (_DRAFT_2020, _DRAFT_2019, _DRAFT_7, _DRAFT_6, _DRAFT_4), strict=True)
 )
 
+# The vocabularies of 2019-09 and 2020-12 by keyword; what is in none is in the one for assertions.
+_APPLICATOR = (
+    "additionalItems", "additionalProperties", "allOf", "anyOf", "contains", "dependentSchemas", "if", "items", "not",
+    "oneOf", "patternProperties", "prefixItems", "properties", "propertyNames",
+)  # fmt: skip
+_VOCABULARY_OF: Final = {
+    **dict.fromkeys(_APPLICATOR, ("applicator",)),
+    **dict.fromkeys(("$ref", "$dynamicRef", "$recursiveRef"), ("core",)),
+    **dict.fromkeys(("unevaluatedItems", "unevaluatedProperties"), ("unevaluated",)),
+    "format": ("format", "format-annotation", "format-assertion"),
+}
+
+
+@cache
+def handlers(dialect: Dialect) -> dict[Any, Handler]:
+    """The keywords of a dialect."""
+    every = _HANDLERS[dialect.name]
+    if dialect.vocabularies is None:
+        return every
+    active = dialect.vocabularies
+    if dialect.year == 2019 and "applicator" in active:
+        active |= {"unevaluated"}  # which is a vocabulary of its own from 2020 on
+    return {
+        keyword: handler
+        for keyword, handler in every.items()
+        if not isinstance(keyword, str) or not active.isdisjoint(_VOCABULARY_OF.get(keyword, ("validation",)))
+    }
+
+
 IN_PLACE: Final = frozenset(
-    ("$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependentRequired", "dependentSchemas", "dependencies")
-)
-"""Keywords that apply other schemas to the same value."""
+    ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "dependentRequired",
+     "dependentSchemas", "dependencies", "unevaluatedItems", "unevaluatedProperties")
+)  # fmt: skip
+"""Keywords that apply other schemas to the same value, or that are about what those do."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from grammarspec.errors import UnsupportedFeature
+from grammarspec.frontends.json_schema import unevaluated
 from grammarspec.frontends.json_schema.checks import count, name_list, number, schema_list, schema_map
 from grammarspec.frontends.json_schema.conjunction import (
     ALL_TYPES,
@@ -25,7 +26,6 @@ from grammarspec.frontends.json_schema.conjunction import (
 from grammarspec.frontends.json_schema.document import Schema
 from grammarspec.frontends.json_schema.keywords import (
     BITS,
-    HANDLERS,
     HIGH,
     ITEM_COUNT,
     LOW,
@@ -35,6 +35,7 @@ from grammarspec.frontends.json_schema.keywords import (
     PREFIX,
     SOME,
     contained,
+    handlers,
 )
 
 if TYPE_CHECKING:
@@ -55,10 +56,10 @@ def negate(analysis: Analysis, schema: dict[Any, Any]) -> Schema:
     dialect = analysis.document.resource(schema).dialect
     if dialect.ref_stands_alone and "$ref" in schema:
         return analysis.document.derived({"not": analysis.target(schema, schema["$ref"])}, schema)
-    handlers = HANDLERS[dialect.name]
+    known = handlers(dialect)
     alternatives: list[Schema] = []
     for keyword, value in schema.items():
-        if keyword in handlers:
+        if keyword in known:
             failure = _FAILURES.get(keyword)
             if failure is None:
                 hint = "say the values that are allowed instead"
@@ -269,8 +270,11 @@ def _max_properties(analysis: Analysis, value: Any, schema: Schema) -> _Alternat
 
 
 # ---------------------------------------------------------------------- in place
-def _ref(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
-    yield {"not": analysis.target(schema, value)}
+def _reference(keyword: str) -> Callable[[Analysis, Any, Schema], _Alternatives]:
+    def failure(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
+        yield {"not": analysis.target(schema, value, keyword)}
+
+    return failure
 
 
 def _not(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
@@ -310,6 +314,21 @@ def _dependent(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
         yield {"allOf": [{BITS: OBJECT, "required": [name]}, {"not": asked}]}
 
 
+def _unevaluated_properties(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
+    for outcome in unevaluated.outcomes_beside(analysis, schema):
+        if not outcome.members and not _is_anything(value):
+            some = SomeMember(frozenset(outcome.names), outcome.patterns, value=_negated(value))
+            yield {"allOf": [*outcome.parts, {BITS: OBJECT, SOME: some}]}
+
+
+def _unevaluated_items(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
+    for outcome in unevaluated.outcomes_beside(analysis, schema):
+        if not outcome.items and not _is_anything(value):
+            item = {"anyOf": [*outcome.contained, value]} if outcome.contained else value
+            for failing in _rest(outcome.first, item):
+                yield {"allOf": [*outcome.parts, failing]}
+
+
 _FAILURES: Final[dict[Any, Callable[[Analysis, Any, Schema], _Alternatives]]] = {
     "type": _type,
     "enum": _enum,
@@ -336,7 +355,9 @@ _FAILURES: Final[dict[Any, Callable[[Analysis, Any, Schema], _Alternatives]]] = 
     "required": _required,
     "minProperties": _min_properties,
     "maxProperties": _max_properties,
-    "$ref": _ref,
+    "$ref": _reference("$ref"),
+    "$dynamicRef": _reference("$dynamicRef"),
+    "$recursiveRef": _reference("$recursiveRef"),
     "not": _not,
     "anyOf": _any_of,
     "allOf": _all_of,
@@ -345,6 +366,8 @@ _FAILURES: Final[dict[Any, Callable[[Analysis, Any, Schema], _Alternatives]]] = 
     "dependentRequired": _dependent,
     "dependentSchemas": _dependent,
     "dependencies": _dependent,
+    "unevaluatedProperties": _unevaluated_properties,
+    "unevaluatedItems": _unevaluated_items,
     BITS: _bits,
     LOW: _low,
     HIGH: _high,
