@@ -21,10 +21,13 @@ from collections.abc import Iterable, Sequence
 
 from grammarspec import _compiler
 
-__all__ = ["UNBOUNDED", "GrammarBuilder"]
+__all__ = ["ASCENDING", "ITEMS", "NAMES", "OPENS", "UNBOUNDED", "GrammarBuilder"]
 
 UNBOUNDED = 0xFFFF_FFFF
 """``max`` of a repetition without an upper bound."""
+
+OPENS, ITEMS, NAMES, ASCENDING = 1, 2, 4, 8
+"""What a rule is about that must be remembered, see :meth:`GrammarBuilder.rule`."""
 
 # Op codes, as compiler/src/ir/decode.rs reads them: [op, number of operands, operands...].
 _NOTHING, _LITERAL, _BYTES, _CODEPOINTS, _SEQ, _ALT, _REPEAT = range(7)
@@ -36,7 +39,8 @@ class GrammarBuilder:
     """Collects the nodes and rules of one grammar."""
 
     __slots__ = (
-        "_blob", "_codepoints", "_literals", "_names", "_ops", "_rules", "_size", "anything", "empty", "nothing",
+        "_blob", "_codepoints", "_kinds", "_literals", "_names", "_ops", "_rules", "_size", "anything", "empty",
+        "nothing",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -45,6 +49,7 @@ class GrammarBuilder:
         self._size = 0
         self._rules = array("I")
         self._names: list[str] = []
+        self._kinds = bytearray()
         self._literals: dict[bytes, int] = {}
         self._codepoints: dict[tuple[tuple[int, int], ...], int] = {}
         self.nothing = self._node(_NOTHING, ())
@@ -148,9 +153,23 @@ class GrammarBuilder:
         """
         return self._node(_TERMINAL, (node,))
 
-    def rule(self, name: str) -> int:
-        """Declare a rule, to be given its body by :meth:`define`. Returns the rule's number, which is no node."""
+    def rule(self, name: str, kinds: int = 0) -> int:
+        """Declare a rule, to be given its body by :meth:`define`. Returns the rule's number, which is no node.
+
+        ``kinds`` is for JSON only, and makes a rule stand for less than its body says, if a value or a name would be
+        repeated. It is a sum of
+
+        * ``OPENS``: the first byte of the rule is the bracket of an array or object in which that may not be;
+        * ``ITEMS``: the commas and the bracket in the rule's own body end items of the array, which must all differ;
+        * ``NAMES``: the colons in the rule's own body end names of members, which must all differ;
+        * ``ASCENDING``: the same, and each name must be greater than the last one (in the order of their UTF-8).
+
+        Values are compared as they are spelled, but for whitespace, and ``1.0`` is 1: items must have no other two
+        spellings. They must be rules of their own that are not of these kinds, or are for arrays or objects within.
+        There must be enough of them: the compiler sees only that the next one can be another.
+        """
         self._names.append(name)
+        self._kinds.append(kinds)
         self._rules.append(UNBOUNDED)
         return len(self._names) - 1
 
@@ -196,4 +215,5 @@ class GrammarBuilder:
 
         Raises ``GrammarError`` for a rule without a body, or a Boolean operator over a context-free node.
         """
-        return _compiler.Grammar(self._ops.tobytes(), self._rules.tobytes(), bytes(self._blob), self._names, start)
+        ops, rules = self._ops.tobytes(), self._rules.tobytes()
+        return _compiler.Grammar(ops, rules, bytes(self._blob), self._names, bytes(self._kinds), start)

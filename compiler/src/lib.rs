@@ -9,6 +9,7 @@ pub mod budget;
 pub mod error;
 pub mod ir;
 pub mod mask;
+pub mod memory;
 pub mod regular;
 pub mod stack;
 pub mod vocabulary;

@@ -56,8 +56,16 @@ struct Grammar(Arc<Ir>);
 #[pymethods]
 impl Grammar {
     #[new]
-    fn new(py: Python<'_>, ops: &[u8], rules: &[u8], blob: &[u8], names: Vec<String>, start: u32) -> PyResult<Self> {
-        let decode = || Ir::decode(&Parts { ops: &words(ops), rules: &words(rules), blob, names, start });
+    fn new(
+        py: Python<'_>,
+        ops: &[u8],
+        rules: &[u8],
+        blob: &[u8],
+        names: Vec<String>,
+        kinds: &[u8],
+        start: u32,
+    ) -> PyResult<Self> {
+        let decode = || Ir::decode(&Parts { ops: &words(ops), rules: &words(rules), blob, names, kinds, start });
         Ok(Grammar(Arc::new(decode().or_raise(py)?)))
     }
 

@@ -13,7 +13,12 @@ impl Engine {
             return Ok(Vec::new());
         }
         let start = self.states.get(id)?.kernel.clone();
-        let text = self.machine.shortest_ending(&start, &mut self.budget)?;
+        let text = if self.machine.remembers() {
+            let place = self.place(id)?;
+            self.shortest_new(place)?
+        } else {
+            self.machine.shortest_ending(&start, &mut self.budget)?
+        };
         Ok(fewest_tokens(&self.vocab, &text))
     }
 }

@@ -4,11 +4,13 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
+use super::remember::Place;
 use super::states::{Anchor, ENDED, StateId, States};
 use crate::budget::{Budget, Limits};
 use crate::error::{Error, Result};
 use crate::ir::{Ir, UNBOUNDED};
 use crate::mask::{ClassCache, Draft, MaskMaker, Row};
+use crate::memory::Memory;
 use crate::regular::{Arena, Counts};
 use crate::stack::{DEAD, Head, Heads, Machine, Spot};
 use crate::vocabulary::{Vocabulary, get_bit};
@@ -73,11 +75,11 @@ impl Engine {
 
     pub(super) fn start(&mut self) -> Result<Arc<Anchor>> {
         let kernel = self.machine.start();
-        self.intern(kernel)
+        self.intern(kernel, None)
     }
 
-    fn intern(&mut self, kernel: Heads) -> Result<Arc<Anchor>> {
-        let anchor = self.states.intern(kernel);
+    fn intern(&mut self, kernel: Heads, memory: Option<Memory>) -> Result<Arc<Anchor>> {
+        let anchor = self.states.intern(kernel, memory.map(Arc::new));
         if self.states.len() > self.limits.max_states || self.memory() > self.limits.max_memory {
             self.collect();
             if self.states.len() > self.limits.max_states {
@@ -123,7 +125,7 @@ impl Engine {
     }
 
     /// The same spot, in a table that was emptied if it was full: for texts of any length.
-    fn in_bounds(&mut self, spot: Spot) -> Result<Spot> {
+    pub(super) fn in_bounds(&mut self, spot: Spot) -> Result<Spot> {
         if !self.machine.table.is_full() {
             return Ok(spot);
         }
@@ -132,15 +134,26 @@ impl Engine {
         self.machine.spot(&kernel, &mut self.budget)
     }
 
-    /// The state at a spot.
-    fn state_at(&mut self, spot: Spot) -> Result<Arc<Anchor>> {
+    /// The place of a state.
+    pub(super) fn place(&mut self, id: StateId) -> Result<Place> {
+        let spot = self.spot(id)?;
+        Ok(Place { spot, memory: self.states.get(id)?.memory.as_deref().cloned() })
+    }
+
+    /// The state at a place.
+    fn state_at(&mut self, place: Place) -> Result<Arc<Anchor>> {
+        let spot = place.spot;
+        if place.memory.is_some() {
+            let kernel = self.machine.kernel_of(spot);
+            return self.intern(kernel, place.memory);
+        }
         if let Some(id) = self.machine.table.label(spot)
             && let Ok(anchor) = self.states.anchor(id)
         {
             return Ok(anchor);
         }
         let kernel = self.machine.kernel_of(spot);
-        let (epoch, anchor) = (self.machine.table.epoch, self.intern(kernel)?);
+        let (epoch, anchor) = (self.machine.table.epoch, self.intern(kernel, None)?);
         if self.machine.table.epoch == epoch {
             self.machine.table.set_label(spot, anchor.id);
         }
@@ -153,9 +166,14 @@ impl Engine {
             return Ok(if self.accepting(id)? { Some(self.states.anchor(ENDED)?) } else { None });
         }
         let vocab = self.vocab.clone();
-        let (start, text) = (self.spot(id)?, vocab.token(token));
-        let after = if text.is_empty() { DEAD } else { self.advance(start, text)? };
-        if after == DEAD { Ok(None) } else { self.state_at(after).map(Some) }
+        let text = vocab.token(token);
+        if self.machine.remembers() {
+            let mut place = self.place(id)?;
+            return if self.follow_text(&mut place, text)? { self.state_at(place).map(Some) } else { Ok(None) };
+        }
+        let spot = self.spot(id)?;
+        let spot = if text.is_empty() { DEAD } else { self.advance(spot, text)? };
+        if spot == DEAD { Ok(None) } else { self.state_at(Place { spot, memory: None }).map(Some) }
     }
 
     /// The rows before each token of a draft and after the last; those behind a token that is not allowed are the one
@@ -178,24 +196,30 @@ impl Engine {
     pub(super) fn validate(&mut self, id: StateId, tokens: &[u32]) -> Result<usize> {
         self.budget.refill();
         let vocab = self.vocab.clone();
-        let mut spot = self.spot(id)?;
+        let mut place = self.place(id)?;
         let mut ended = id == ENDED;
         for (i, &t) in tokens.iter().enumerate() {
             let text = vocab.token(t);
             if ended {
                 return Ok(i);
             } else if vocab.is_eos(t) {
-                ended = self.machine.accepts(spot, &mut self.budget)?;
+                ended = self.machine.accepts(place.spot, &mut self.budget)?;
                 if !ended {
                     return Ok(i);
                 }
                 continue;
             }
-            spot = if text.is_empty() { DEAD } else { self.advance(spot, text)? };
-            if spot == DEAD {
-                return Ok(i);
+            if self.machine.remembers() {
+                if !self.follow_text(&mut place, text)? {
+                    return Ok(i);
+                }
+            } else {
+                place.spot = if text.is_empty() { DEAD } else { self.advance(place.spot, text)? };
+                if place.spot == DEAD {
+                    return Ok(i);
+                }
             }
-            spot = self.in_bounds(spot)?;
+            place.spot = self.in_bounds(place.spot)?;
         }
         Ok(tokens.len())
     }
@@ -221,7 +245,13 @@ impl Engine {
         }
         self.budget.refill();
         let kernel = self.states.get(id)?.kernel.clone();
-        let row = self.find_row(&kernel)?;
+        let mut row = self.find_row(&kernel)?;
+        if self.machine.remembers() {
+            let place = self.place(id)?;
+            if let Some(less) = self.without_repetitions(&place, &row)? {
+                row = self.keep(less);
+            }
+        }
         self.states.get_mut(id)?.row = Some(row.clone());
         Ok(row)
     }
@@ -340,6 +370,9 @@ impl Engine {
     /// The bytes that may stand behind a text, and whether it may end there.
     pub(super) fn next_bytes(&mut self, id: StateId, after: &[u8]) -> Result<(Vec<u8>, bool)> {
         self.budget.refill();
+        if self.machine.remembers() {
+            return self.next_new_bytes(id, after);
+        }
         let spot = self.spot_behind(id, after)?;
         let first = self.machine.first(spot, &mut self.budget)?;
         Ok((first.iter().collect(), self.machine.accepts(spot, &mut self.budget)?))

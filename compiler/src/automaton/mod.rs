@@ -3,6 +3,7 @@
 mod batch;
 mod completion;
 mod engine;
+mod remember;
 mod states;
 
 use std::sync::Arc;

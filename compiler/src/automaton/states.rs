@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::mask::Row;
+use crate::memory::Memory;
 use crate::stack::{Heads, Spot};
 
 pub type StateId = u32;
@@ -21,6 +22,8 @@ pub struct Anchor {
 
 pub(super) struct State {
     pub(super) kernel: Heads,
+    /// What the text may not repeat.
+    pub(super) memory: Option<Arc<Memory>>,
     pub(super) anchor: Arc<Anchor>,
     pub(super) row: Option<Arc<Row>>,
     pub(super) accepting: Option<bool>,
@@ -31,14 +34,16 @@ pub(super) struct State {
 #[derive(Default)]
 pub(super) struct States {
     list: FxHashMap<StateId, State>,
-    ids: FxHashMap<Heads, StateId>,
+    ids: FxHashMap<(Heads, Option<Arc<Memory>>), StateId>,
     next: StateId,
+    /// Bytes of the memories.
+    remembered: usize,
 }
 
 impl States {
     pub(super) fn new() -> States {
         let mut states = States::default();
-        states.intern(Heads::new()); // ENDED
+        states.intern(Heads::new(), None); // ENDED
         states
     }
 
@@ -47,18 +52,21 @@ impl States {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.list.len() * 160
+        self.list.len() * 160 + self.remembered
     }
 
-    pub(super) fn intern(&mut self, kernel: Heads) -> Arc<Anchor> {
-        if let Some(id) = self.ids.get(&kernel) {
+    pub(super) fn intern(&mut self, kernel: Heads, memory: Option<Arc<Memory>>) -> Arc<Anchor> {
+        let key = (kernel, memory);
+        if let Some(id) = self.ids.get(&key) {
             return self.list[id].anchor.clone();
         }
         let id = self.next;
         self.next += 1;
         let anchor = Arc::new(Anchor { id });
-        self.ids.insert(kernel.clone(), id);
-        self.list.insert(id, State { kernel, anchor: anchor.clone(), row: None, accepting: None, spot: None });
+        self.ids.insert(key.clone(), id);
+        let (kernel, memory) = key;
+        self.remembered += memory.as_ref().map_or(0, |memory| memory.size());
+        self.list.insert(id, State { kernel, memory, anchor: anchor.clone(), row: None, accepting: None, spot: None });
         anchor
     }
 
@@ -83,6 +91,7 @@ impl States {
         let before = self.list.len();
         self.list.retain(|&id, s| id == ENDED || Arc::strong_count(&s.anchor) > 1);
         self.list.values_mut().for_each(|s| s.row = None);
+        self.remembered = self.list.values().filter_map(|s| s.memory.as_ref()).map(|memory| memory.size()).sum();
         before - self.list.len()
     }
 
@@ -92,6 +101,6 @@ impl States {
     }
 
     pub(super) fn reindex(&mut self) {
-        self.ids = self.list.iter().map(|(&id, s)| (s.kernel.clone(), id)).collect();
+        self.ids = self.list.iter().map(|(&id, s)| ((s.kernel.clone(), s.memory.clone()), id)).collect();
     }
 }

@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Guard, Ir, Node, NodeId, UNBOUNDED, Update};
 use crate::error::{Error, Result};
+use crate::memory::Kinds;
 use crate::regular::ByteSet;
 
 /// The builder's arrays: see `grammarspec/builder.py`, which writes them.
@@ -15,6 +16,8 @@ pub struct Parts<'a> {
     /// Bytes of the literals.
     pub blob: &'a [u8],
     pub names: Vec<String>,
+    /// What each rule is about, as bits of [`Kinds`].
+    pub kinds: &'a [u8],
     pub start: u32,
 }
 
@@ -60,8 +63,11 @@ impl Ir {
             at = end;
         }
         let mut rules = Vec::with_capacity(parts.rules.len() + 1);
-        if parts.names.len() != parts.rules.len() {
-            return Err(Error::Malformed("as many names as rules are needed".into()));
+        if parts.names.len() != parts.rules.len() || parts.kinds.len() != parts.rules.len() {
+            return Err(Error::Malformed("as many names and kinds as rules are needed".into()));
+        }
+        if parts.kinds.iter().any(|&kind| kind & !Kinds::ALL.0 != 0) {
+            return Err(Error::Malformed("there is no such kind of rules".into()));
         }
         for (i, &body) in parts.rules.iter().enumerate() {
             if body == UNBOUNDED {
@@ -72,7 +78,12 @@ impl Ir {
         rules.push(d.operand(parts.start).map_err(|why| malformed(0, &why))?);
         let mut names = parts.names.clone();
         names.push("start".into());
-        Ir::analysed(d.nodes, rules, names)
+        let mut kinds: Vec<Kinds> = parts.kinds.iter().map(|&kind| Kinds(kind)).collect();
+        kinds.push(Kinds::default());
+        if kinds.iter().all(|&kind| kind == Kinds::default()) {
+            kinds.clear();
+        }
+        Ir::analysed(d.nodes, rules, names, kinds)
     }
 }
 

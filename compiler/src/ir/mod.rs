@@ -5,6 +5,7 @@ mod parameters;
 mod portable;
 
 use crate::error::{Error, Result};
+use crate::memory::Kinds;
 use crate::regular::ByteSet;
 
 pub use decode::Parts;
@@ -66,6 +67,8 @@ pub struct Ir {
     /// The body of each rule; the last rule is the start.
     pub rules: Vec<NodeId>,
     pub names: Vec<String>,
+    /// What each rule is about; empty if none is about anything that must be remembered.
+    pub kinds: Vec<Kinds>,
     /// Deepest nesting of expressions.
     pub depth: usize,
 }
@@ -87,7 +90,7 @@ impl Ir {
     }
 
     /// Checks the context conditions and computes the facts of hash-consed nodes.
-    fn analysed(nodes: Vec<Node>, rules: Vec<NodeId>, names: Vec<String>) -> Result<Ir> {
+    fn analysed(nodes: Vec<Node>, rules: Vec<NodeId>, names: Vec<String>, kinds: Vec<Kinds>) -> Result<Ir> {
         let mut depth = vec![0u32; nodes.len()];
         let mut deepest = 0;
         for (i, node) in nodes.iter().enumerate() {
@@ -96,7 +99,8 @@ impl Ir {
             depth[i] = below;
             deepest = deepest.max(below);
         }
-        let mut ir = Ir { facts: vec![Facts::default(); nodes.len()], nodes, rules, names, depth: deepest as usize };
+        let mut ir =
+            Ir { facts: vec![Facts::default(); nodes.len()], nodes, rules, names, kinds, depth: deepest as usize };
         ir.find_facts();
         for (i, node) in ir.nodes.iter().enumerate() {
             let bad = |o: &NodeId| !ir.facts[*o as usize].regular;

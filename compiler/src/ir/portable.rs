@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"GRAMSPEC";
 /// Raised whenever the meaning of the bytes changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 impl Ir {
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -96,8 +96,9 @@ impl Ir {
         number(ops.len(), &mut out);
         ops.iter().for_each(|&n| number(n as usize, &mut out));
         number(rules.len(), &mut out);
-        for (rule, name) in rules.iter().zip(&self.names) {
+        for (i, (rule, name)) in rules.iter().zip(&self.names).enumerate() {
             number(*rule as usize, &mut out);
+            number(self.kinds.get(i).map_or(0, |kinds| kinds.0).into(), &mut out);
             number(name.len(), &mut out);
             out.extend_from_slice(name.as_bytes());
         }
@@ -122,9 +123,11 @@ impl Ir {
             .chunks(4)
             .map(|c| u32::from_le_bytes(c.try_into().expect("4 bytes")))
             .collect();
-        let (mut rules, mut names) = (Vec::new(), Vec::new());
+        let (mut rules, mut names, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..r.number()? {
             let body = r.number()?;
+            let kind = r.number()?;
+            kinds.push(u8::try_from(kind).map_err(|_| Error::Malformed("there is no such kind of rules".into()))?);
             let len = r.number()? as usize;
             let name =
                 std::str::from_utf8(r.take(len)?).map_err(|_| Error::Malformed("a rule's name is not UTF-8".into()))?;
@@ -133,7 +136,7 @@ impl Ir {
         }
         let len = r.number()? as usize;
         let blob = r.take(len)?;
-        Ir::decode(&Parts { ops: &ops, rules: &rules, blob, names, start })
+        Ir::decode(&Parts { ops: &ops, rules: &rules, blob, names, kinds: &kinds, start })
     }
 }
 

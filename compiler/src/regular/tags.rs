@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::ByteSet;
-use super::arena::{Arena, EPS, Flags, Id, List, Node};
+use super::arena::{Arena, EMPTY, EPS, Flags, Id, List, Node};
 use crate::deep;
 use crate::ir::UNBOUNDED;
 
@@ -33,6 +33,39 @@ impl Arena {
             Node::Concat(_, t) => deep(|| self.tags(t, out)), // the head is nullable, too
             Node::Alt(k) => self.list(k).iter().for_each(|&i| deep(|| self.tags(i, out))),
             _ => {}
+        }
+    }
+
+    /// The positions of all `Accept`s, as long as `found` says to go on; whether it always did.
+    pub fn every_tag(&self, id: Id, found: &mut dyn FnMut(u32) -> bool) -> bool {
+        if !self.flag(id, Flags::TAGGED) {
+            return true;
+        }
+        match self.nodes[id as usize] {
+            Node::Accept(p) => found(p),
+            Node::Concat(_, t) => deep(|| self.every_tag(t, found)),
+            Node::Alt(k) => self.list(k).iter().all(|&i| deep(|| self.every_tag(i, found))),
+            _ => true,
+        }
+    }
+
+    /// The expression without what ends in one of these `Accept`s.
+    pub fn without_tags(&mut self, id: Id, of: &mut dyn FnMut(u32) -> bool) -> Id {
+        if !self.flag(id, Flags::TAGGED) {
+            return id;
+        }
+        match self.nodes[id as usize] {
+            Node::Accept(p) if of(p) => EMPTY,
+            Node::Concat(h, t) => {
+                let rest = deep(|| self.without_tags(t, of));
+                self.concat(h, rest)
+            }
+            Node::Alt(k) => {
+                let kids: List = self.list(k).into();
+                let kept: List = kids.into_iter().map(|i| deep(|| self.without_tags(i, of))).collect();
+                self.alt(&kept)
+            }
+            _ => id,
         }
     }
 

@@ -12,10 +12,11 @@ use super::position::{BOTTOM, Pos, PosId, Positions};
 use super::predict::{Ending, Expansion, Rcs};
 use super::proofs::Proofs;
 use super::shortest::Shortest;
-use super::table::Table;
+use super::table::{Spot, Table};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::ir::{Ir, UNBOUNDED};
+use crate::memory::Kinds;
 use crate::regular::{Arena, Counts, EMPTY, Id, Lowered};
 
 /// A residual of the current terminal (ending in `Accept`s) and what follows the rule it stands in.
@@ -231,6 +232,36 @@ impl Machine {
             let callee = if recursive { rule } else { NO_CALLEE };
             calls[i].2.push(Frame { callee, back, below: stack });
         }
+    }
+
+    /// What the rules are about in which the last byte of a spot's kernel stands.
+    pub fn kinds_at(&mut self, spot: Spot) -> Kinds {
+        let mut kinds = Kinds::default();
+        for head in self.kernel_of(spot) {
+            self.arena.every_tag(head.rest, &mut |p| {
+                kinds = kinds.or(self.ir.kinds[self.instances.rule(self.positions.rule(p)) as usize]);
+                true
+            });
+        }
+        kinds
+    }
+
+    /// The spot without the ways on in rules that are about any of these.
+    pub fn without_kinds(&mut self, spot: Spot, kinds: Kinds, budget: &mut Budget) -> Result<Spot> {
+        let mut kernel = self.kernel_of(spot);
+        let (ir, instances, positions) = (&self.ir, &self.instances, &self.positions);
+        let mut refused = |p| ir.kinds[instances.rule(positions.rule(p)) as usize].has(kinds);
+        for head in &mut kernel {
+            head.rest = self.arena.without_tags(head.rest, &mut refused);
+        }
+        kernel.retain(|head| head.rest != EMPTY);
+        self.normalise(&mut kernel);
+        self.spot(&kernel, budget)
+    }
+
+    /// Whether anything must be remembered.
+    pub fn remembers(&self) -> bool {
+        !self.ir.kinds.is_empty()
     }
 
     /// Heads with one residual share their stacks' union; then heads over one stack their residuals' union.

@@ -42,9 +42,9 @@ class SchemaBuilder(GrammarBuilder):
         self.looks += 1
         return super().behind(node)
 
-    def cut(self, node: int) -> int:
+    def cut(self, node: int, kinds: int = 0) -> int:
         """The same language through a rule, so that what it is part of nests less deeply."""
-        rule = self.rule("rest")
+        rule = self.rule("rest", kinds)
         self.define(rule, node)
         return self.call(rule)
 
@@ -52,7 +52,8 @@ class SchemaBuilder(GrammarBuilder):
         """A builder of its own that continues from here."""
         new = SchemaBuilder.__new__(SchemaBuilder)
         new._ops, new._rules = self._ops[:], self._rules[:]
-        new._blob, new._size, new._names = self._blob[:], self._size, self._names[:]
+        new._blob, new._size = self._blob[:], self._size
+        new._names, new._kinds = self._names[:], self._kinds[:]
         new._literals, new._codepoints = self._literals.copy(), self._codepoints.copy()
         new.nothing, new.empty, new.anything, new.looks = self.nothing, self.empty, self.anything, self.looks
         return new
