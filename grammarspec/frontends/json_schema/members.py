@@ -2,8 +2,8 @@
 
 The members are rules with a parameter (see :meth:`~grammarspec.builder.GrammarBuilder.call_with`) that holds what has
 been written: a bit for each declared member (if the order is free), one for undeclared members, one for the witness,
-and counters. With ``N(i)``, "a member, and the rest", and ``T(i)``, "the rest, after a member", where declared members from
-the i-th on may come (in any order, from the first on and always)::
+and counters. With ``N(i)``, "a member, and the rest", and ``T(i)``, "the rest, after a member", where declared members
+from the i-th on may come (in any order, from the first on and always)::
 
     N(i) = member(i) T(i+1)  |  N(i+1) if i is optional  |  undeclared T(i)
     T(i) = end, if enough is written  |  "," N(i)
