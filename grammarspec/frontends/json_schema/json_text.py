@@ -169,7 +169,7 @@ class JsonText:
 
     def make_common(self) -> None:
         """Make what most schemas use."""
-        _ = (self.string, self.number, self.integer, self.key, self.zero_fraction, self.value)
+        _ = (self.string, self.number, self.integer, self.key, self.value, self.zero_fraction)
 
     def over(self, builder: GrammarBuilder) -> JsonText:
         """The same nodes in a copy of the builder."""
@@ -313,8 +313,10 @@ class JsonText:
         sign = b.optional(b.bytes_in(((0x2B, 0x2B), (0x2D, 0x2D))))
         exponent = b.seq(b.bytes_in(LETTER_E), sign, some)
         fraction = b.seq(b.literal(b"."), some)
-        decimal = b.seq(b.optional(b.literal(b"-")), whole, b.optional(fraction))
-        return b.terminal(decimal if self.spelling.plain else b.seq(decimal, b.optional(exponent)))
+        parts = [b.optional(b.literal(b"-")), whole, b.optional(fraction)]
+        if not self.spelling.plain:
+            parts.append(b.optional(exponent))
+        return b.terminal(b.seq(*parts))
 
     # ------------------------------------------------------------------ any value
 
