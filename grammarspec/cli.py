@@ -56,7 +56,10 @@ def _parser() -> argparse.ArgumentParser:
     grammar.add_argument("--regex", metavar="PATTERN", help="a regular expression in Python's syntax")
     grammar.add_argument("--lark", metavar="FILE", type=Path, help="a grammar in lark's syntax")
     generate.add_argument(
-        "--whitespace", choices=("flexible", "compact"), default="flexible", help="between JSON tokens (%(default)s)"
+        "--whitespace",
+        choices=("flexible", "compact", "pretty"),
+        default="flexible",
+        help="between JSON tokens; pretty: indented by 2 (%(default)s)",
     )
     model = generate.add_argument_group("model")
     model.add_argument("--model", default="smollm2", help="directory, .gguf file or hub name (%(default)s)")

@@ -114,7 +114,7 @@ def test_lark(tiny_model_directory: Path, tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("forced", ["sample", "feed"])
-@pytest.mark.parametrize("whitespace", ["flexible", "compact"])
+@pytest.mark.parametrize("whitespace", ["flexible", "compact", "pretty"])
 def test_json(
     person: str, forced: str, whitespace: str, tiny_model_directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,6 +145,8 @@ def test_json(
     assert report["statistics"]["tokens"] == len(report["tokens"])
     if whitespace == "compact":
         assert report["text"] == json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    if whitespace == "pretty":
+        assert report["text"].count("\n") == len(value) + 1
 
 
 def test_cut_short(tiny_model_directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

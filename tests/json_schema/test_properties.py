@@ -17,7 +17,7 @@ import jsonschema
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from json_schema.schemas import SCHEMAS, VALUES
-from json_schema.texts import BYTES, dumps, orders
+from json_schema.texts import BYTES, dumps, orders, walk
 
 import grammarspec as gs
 
@@ -88,26 +88,6 @@ def _number(text: str) -> int | Decimal:
     return int(value) if abs(value.adjusted()) < 900 and value == value.to_integral_value() else value
 
 
-def _walk(constraint: gs.Constraint, random_: random.Random, length: int) -> bytes:
-    """A text written by random choice among the allowed bytes, then by the shortest way to an end."""
-    state, written = constraint.start, bytearray()
-    for _ in range(length):
-        mask = constraint.mask(state)
-        allowed = [byte for byte in range(256) if mask[byte >> 3] >> (byte & 7) & 1]
-        if not allowed:
-            break
-        frequent = [byte for byte in allowed if chr(byte) in '{}[],:"0123456789truefalsnab.-e']
-        byte = random_.choice(frequent if frequent and random_.random() < 0.9 else allowed)
-        following = constraint.step(state, byte)
-        assert following is not None
-        state = following
-        written.append(byte)
-    for token in constraint.shortest_completion(state):
-        if token < 256:
-            written.append(token)
-    return bytes(written)
-
-
 @settings(max_examples=300)
 @given(SCHEMAS, st.integers(0, 2**32), st.sampled_from([5, 20, 60]))
 def test_whatever_is_written_satisfies_the_schema(schema: Any, seed: int, length: int) -> None:
@@ -115,7 +95,7 @@ def test_whatever_is_written_satisfies_the_schema(schema: Any, seed: int, length
     assume(constraint is not None)
     assert constraint is not None
     try:
-        text = _walk(constraint, random.Random(seed), length).decode()
+        text = walk(constraint, random.Random(seed), length).decode()
     except gs.LimitExceeded:  # the search for the shortest way to an end has a budget
         assume(False)
     assume(not re.search("[\u2028\u2029]|\\\\[nr]", text))  # line ends, which Python's patterns see otherwise

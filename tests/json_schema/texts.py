@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,7 +13,7 @@ from typing import Any
 
 import grammarspec as gs
 
-__all__ = ["BYTES", "Case", "acceptor", "check", "corpus", "dumps", "orders"]
+__all__ = ["BYTES", "Case", "acceptor", "check", "corpus", "dumps", "orders", "walk"]
 
 BYTES = gs.Vocabulary.bytes()
 
@@ -74,3 +75,23 @@ def orders(value: Any) -> Iterator[Any]:
         yield from (list(items) for items in itertools.product(*(list(orders(item)) for item in value)))
     else:
         yield value
+
+
+def walk(constraint: gs.Constraint, random_: random.Random, length: int) -> bytes:
+    """A text written by random choice among the allowed bytes, then by the shortest way to an end."""
+    state, written = constraint.start, bytearray()
+    for _ in range(length):
+        mask = constraint.mask(state)
+        allowed = [byte for byte in range(256) if mask[byte >> 3] >> (byte & 7) & 1]
+        if not allowed:
+            break
+        frequent = [byte for byte in allowed if chr(byte) in '{}[],:"0123456789truefalsnab.-e']
+        byte = random_.choice(frequent if frequent and random_.random() < 0.9 else allowed)
+        following = constraint.step(state, byte)
+        assert following is not None
+        state = following
+        written.append(byte)
+    for token in constraint.shortest_completion(state):
+        if token < 256:
+            written.append(token)
+    return bytes(written)

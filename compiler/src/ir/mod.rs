@@ -188,6 +188,9 @@ impl Ir {
     fn facts_of(&self, id: NodeId, rules: &[Facts]) -> Facts {
         let node = &self.nodes[id as usize];
         if let Node::Call(rule) = node {
+            if self.kinds.get(*rule as usize).is_some_and(|&kinds| kinds != Kinds::default()) {
+                return Facts::default();
+            }
             // a rule with assertions stays a call, so that they see no further than the rule's own text
             let facts = rules[*rule as usize];
             return if facts.looks { Facts::default() } else { Facts { parameter: false, ..facts } };

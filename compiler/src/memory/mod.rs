@@ -24,7 +24,9 @@ impl Kinds {
     pub const NAMES: Kinds = Kinds(4);
     /// The colons in it end names that must come in ascending order.
     pub const ASCENDING: Kinds = Kinds(8);
-    pub const ALL: Kinds = Kinds(15);
+    /// Kept apart from what is around it, so that none of it is taken for a part of that.
+    pub const PART: Kinds = Kinds(16);
+    pub const ALL: Kinds = Kinds(31);
 
     pub fn has(self, other: Kinds) -> bool {
         self.0 & other.0 != 0

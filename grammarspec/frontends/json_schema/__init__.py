@@ -11,8 +11,10 @@ from grammarspec.frontends.json_schema.document import Document, load
 from grammarspec.frontends.json_schema.lowering import Lowering
 from grammarspec.frontends.json_schema.prelude import prelude
 from grammarspec.frontends.json_schema.scopes import ScopesNeeded
+from grammarspec.frontends.json_schema.spelling import Escapes, Numbers, Whitespace, spelling
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Mapping
 
     import referencing
@@ -27,12 +29,19 @@ def json_schema(
     registry: referencing.Registry[Any] | None = None,
     format: Literal["assert", "annotation"] = "assert",
     property_order: Literal["declared", "any"] = "declared",
-    whitespace: Literal["flexible", "compact"] = "flexible",
+    additional_properties: bool = True,
+    whitespace: Whitespace | re.Pattern[str] = "flexible",
+    indent: int | str | None = None,
+    separators: tuple[str, str] | None = None,
+    ensure_ascii: bool = False,
+    escapes: Escapes = "any",
+    numbers: Numbers = "any",
 ) -> Grammar:
     """The JSON texts that satisfy a schema.
 
     Every keyword is enforced exactly or refused with its place; ``docs/json-schema.md`` lists which, and the deliberate
-    narrowings (the order of properties, the spelling of keys, bounded whitespace), which only ever remove outputs.
+    narrowings (the order of properties, the spelling of keys, bounded whitespace), which only ever remove outputs. All
+    options from ``property_order`` on choose among the texts of a value, or narrow further.
 
     Args:
         schema: a dict, a boolean, or JSON text. Numbers of JSON text are taken exactly, floats of a dict as ``repr``
@@ -42,35 +51,49 @@ def json_schema(
         registry: documents that ``$ref`` may point to. Nothing is fetched but by this registry.
         format: ``"assert"`` enforces the formats of the specification; ``"annotation"`` none.
         property_order: ``"declared"``: declared properties come in the order of ``properties``, others anywhere.
-        whitespace: ``"flexible"``: where JSON allows it, up to a limit; ``"compact"``: none.
+        additional_properties: whether an object that has ``properties`` may have others, if the schema says nothing.
+        whitespace: ``"flexible"``: where JSON allows it, up to a limit; ``"compact"``: none but that of ``separators``,
+            which are ``(",", ":")`` by default; ``"pretty"``: every member and item on a line of its own, with an
+            ``indent`` of 2 by default; a pattern (``re.compile(r"[ \n]?")``): what it matches, wherever JSON allows it.
+        indent: as in ``json.dumps``: the number of spaces that each level is indented by, or the text. Then whitespace
+            is exactly what ``json.dumps`` writes, with at most 32 objects and arrays inside one another.
+        separators: as in ``json.dumps``: what stands between members or items, and between a name and its value, such
+            as ``(", ", ": ")``. Then whitespace is exactly what ``json.dumps`` writes.
+        ensure_ascii: as in ``json.dumps``: characters beyond ASCII are spelled as ``\\u`` escapes everywhere.
+        escapes: ``"any"``: strings that no keyword constrains may use all escapes of JSON; ``"minimal"``: those that
+            ``json.dumps`` writes, so that every string has one spelling.
+        numbers: ``"any"``: all spellings that ``docs/json-schema.md`` lists; ``"plain"``: no exponents, and integers
+            without a fraction.
 
     Raises:
         GrammarSyntaxError: the text is not JSON, a keyword's value is malformed, or a reference points to nothing.
         UnsupportedFeature: a keyword that is not enforced, or not in this combination; ``where`` is its JSON pointer.
         LimitExceeded: the schema is too large or nested too deeply.
+        ValueError: an option's value is none of its kind, or two options contradict each other.
     """
     if format not in ("assert", "annotation"):
         raise ValueError(f'format must be "assert" or "annotation", not {format!r}')
-    if whitespace not in ("flexible", "compact"):
-        raise ValueError(f'whitespace must be "flexible" or "compact", not {whitespace!r}')
     if property_order not in ("declared", "any"):
         raise ValueError(f'property_order must be "declared" or "any", not {property_order!r}')
+    if not isinstance(additional_properties, bool):
+        raise ValueError(f"additional_properties must be True or False, not {additional_properties!r:.60}")
+    spelled = spelling(whitespace, indent, separators, ensure_ascii, escapes, numbers)
     root = load(schema)
-    try:
-        return _lowered(Document(root, dialect, registry), format, property_order, whitespace)
-    except ScopesNeeded:
-        return _lowered(Document(root, dialect, registry, dynamic=True), format, property_order, whitespace)
 
+    def lowered(document: Document) -> Grammar:
+        builder, text = prelude(spelled)
+        analysis = Analysis(document, assert_formats=format == "assert")
+        any_order, closed = property_order == "any", not additional_properties
+        lowering = Lowering(analysis, builder, text, any_order=any_order, closed=closed)
+        return Grammar(builder.build(lowering.start(document.start)))
 
-def _lowered(document: Document, format: str, property_order: str, whitespace: str) -> Grammar:
-    builder, text = prelude(compact=whitespace == "compact")
-    analysis = Analysis(document, assert_formats=format == "assert")
-    lowering = Lowering(analysis, builder, text, any_order=property_order == "any")
     try:
-        start = lowering.start(document.start)
+        try:
+            return lowered(Document(root, dialect, registry))
+        except ScopesNeeded:
+            return lowered(Document(root, dialect, registry, dynamic=True))
     except RecursionError:
         raise LimitExceeded("the nesting depth of the schema") from None
     except UnicodeEncodeError as error:
         message = f"a lone surrogate (U+{ord(error.object[error.start]):04X}) cannot be spelled in UTF-8"
         raise GrammarSyntaxError(message) from None
-    return Grammar(builder.build(start))

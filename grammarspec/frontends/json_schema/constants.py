@@ -7,9 +7,17 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from grammarspec.errors import GrammarSyntaxError, UnsupportedFeature
-from grammarspec.frontends.json_schema.conjunction import FRACTION, INTEGER, NUMBER, STRING, Conjunction, type_of
+from grammarspec.frontends.json_schema.conjunction import (
+    ARRAY,
+    FRACTION,
+    INTEGER,
+    NUMBER,
+    OBJECT,
+    STRING,
+    Conjunction,
+    type_of,
+)
 from grammarspec.frontends.json_schema.evaluation import holds_facts
-from grammarspec.frontends.json_schema.json_text import quote
 from grammarspec.frontends.json_schema.members import Asked, Member, remembered_members
 from grammarspec.frontends.json_schema.numbers import spellings
 from grammarspec.frontends.json_schema.strings import text_of
@@ -33,7 +41,7 @@ def enum_node(lowering: Lowering, facts: Conjunction) -> int:
     if only_strings and plain and not facts.texts and not facts.excluded and facts.max_length is None:
         if facts.min_length > 0:
             constants = [constant for constant in constants if len(constant) >= facts.min_length]
-        return _words(lowering, [quote(constant) for constant in constants])
+        return _words(lowering, [lowering.text.quote(constant) for constant in constants])
     return _mixed(lowering, facts, constants)
 
 
@@ -45,7 +53,8 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
     texts: list[str] = []
     undecided: list[str] = []
     parts: list[int] = []
-    strict = lowering.analysis.strict_integers and not facts.types & FRACTION
+    plain = lowering.text.spelling.plain
+    strict = (plain or lowering.analysis.strict_integers) and not facts.types & FRACTION
     for constant in constants:
         bit = type_of(constant)
         answer = holds_facts(lowering.analysis, others, constant)
@@ -60,9 +69,9 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
             where = lowering.analysis.document.where(next(iter(facts.members.values())), "enum")
             raise UnsupportedFeature(f"whether {constant!r:.60} satisfies the other keywords beside enum", where=where)
         if bit == STRING:
-            texts.append(quote(constant))
+            texts.append(lowering.text.quote(constant))
         elif bit & NUMBER:
-            texts.extend(spellings(constant, strict=strict and bit == INTEGER))
+            texts.extend(spellings(constant, strict=strict and bit == INTEGER, plain=plain))
         else:
             parts.append(constant_node(lowering, constant))
     if texts:
@@ -83,6 +92,8 @@ def _words(lowering: Lowering, texts: Sequence[str]) -> int:
 
 def constant_node(lowering: Lowering, constant: Any) -> int:
     """One JSON value: members in the order given (or any), whitespace as everywhere, numbers in a few spellings."""
+    if lowering.container:
+        return lowering.inside(lambda: constant_node(lowering, constant))
     b, text = lowering.builder, lowering.text
     match constant:
         case None:
@@ -92,26 +103,30 @@ def constant_node(lowering: Lowering, constant: Any) -> int:
         case False:
             return text.false
         case str():
-            return b.literal(quote(constant))
+            return b.literal(text.quote(constant))
         case int() | float() | Decimal():
-            words = spellings(constant, strict=False)
+            words = spellings(constant, strict=False, plain=text.spelling.plain)
             return b.literal(words[0]) if len(words) == 1 else b.words(words)
         case []:
             return text.empty_array
         case {} if not constant:
             return text.empty_object
         case list():
+            lowering.enter(ARRAY)
             items = [constant_node(lowering, item) for item in constant]
+            lowering.leave()
             parts = [text.open_array, items[0]]
             for item in items[1:]:
                 parts += (text.comma, item)
             return b.seq(*parts, text.close_array)
         case dict():
             members = []
+            lowering.enter(OBJECT)
             for name, member in constant.items():
                 if not isinstance(name, str):
                     raise GrammarSyntaxError(f"{name!r:.60} is no name of a JSON object's member")
-                members.append(b.seq(b.literal(quote(name)), text.colon, constant_node(lowering, member)))
+                members.append(text.member(b.literal(text.quote(name)), constant_node(lowering, member)))
+            lowering.leave()
             if lowering.any_order and len(members) > 1:
                 required = [Member(member, True) for member in members]
                 return remembered_members(lowering, required, Asked(None), any_order=True)

@@ -28,7 +28,7 @@ class Disjunctions:
 
     def __init__(self, lowering: Lowering) -> None:
         self.lowering, self.analysis = lowering, lowering.analysis
-        self._combinations = 0
+        self._combinations: dict[int, int] = {}  # by level, as the same ones come again on each
 
     def distribute(self, facts: Conjunction) -> int:
         """The values of a conjunction with choices.
@@ -93,8 +93,9 @@ class Disjunctions:
         return slots
 
     def _count(self, goal: Sequence[Schema]) -> None:
-        self._combinations += 1
-        if self._combinations > MAX_COMBINATIONS:
+        level = self.lowering.text.level
+        self._combinations[level] = self._combinations.get(level, 0) + 1
+        if self._combinations[level] > MAX_COMBINATIONS:
             hint = "write the combinations that are meant as one anyOf"
             message = f"more than {MAX_COMBINATIONS} combinations of anyOf, oneOf and the like"
             raise LimitExceeded(message, where=self.analysis.document.where(goal[0]), hint=hint)

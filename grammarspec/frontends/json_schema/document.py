@@ -261,9 +261,13 @@ class Document:
             self._scopes.scope_of[id(schema)] = self._scopes.scope_of[id(origin)]
         return schema
 
+    def origin(self, schema: Schema) -> Schema:
+        """The subschema that one was made from; itself, if it is the document's own."""
+        return self._origins.get(id(schema), schema)
+
     def where(self, schema: Schema, *keywords: str | int) -> str:
         """The JSON pointer of a keyword in a subschema, after the URI of its document if that is another one."""
-        schema = self._origins.get(id(schema), schema)
+        schema = self.origin(schema)
         tail = "".join("/" + _token(keyword) for keyword in keywords)
         roots = [("", self.main.root)]
         roots += [(r.base, r.root) for r in self.resources.values() if r is not self.main]

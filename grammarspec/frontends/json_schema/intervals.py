@@ -114,7 +114,9 @@ class Intervals:
         if low is not None and low.is_zero and not low.open:
             low = None
         parts = [self._plain(low, high, kind)]
-        if kind is Kind.NUMBER:
+        if self.text.spelling.plain:
+            pass
+        elif kind is Kind.NUMBER:
             parts.append(self._scientific(low, high))
         elif kind is Kind.WHOLE and (high is None or len(high.whole) > 16):
             large = self.text.scientific_integer

@@ -5,21 +5,27 @@ Strings have two alphabets:
 * *free*: any spelling that JSON allows, ``\\u`` escapes of surrogates in pairs only (RFC 8259, section 7);
 * *exact*: one spelling per character. Patterns, formats and keys are regular languages over *characters*; with one
   spelling each, intersection and complement of spellings are intersection and complement of strings. It is what
-  ``json.dumps(text, ensure_ascii=False)`` writes: short escapes, ``\\u00xx`` for the other control characters, all
-  else raw.
+  ``json.dumps`` writes: short escapes, ``\\u00xx`` for the other control characters, and all else raw, or
+  (``ensure_ascii=True``) raw as far as it is ASCII.
+
+Free whitespace is part of the punctuation. Lines that are indented depend on how deep a value stands: then there is a
+:class:`JsonText` for each level, and each member and item begins with its line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from json.encoder import encode_basestring as quote
 
 from grammarspec.builder import GrammarBuilder
+from grammarspec.frontends.json_schema.escaped import quote_ascii
+from grammarspec.frontends.json_schema.spelling import BLANKS, Spelling
+from grammarspec.frontends.regex import parse
 from grammarspec.frontends.regex.charsets import Ranges
-from grammarspec.frontends.regex.lower import Alphabet
+from grammarspec.frontends.regex.lower import Alphabet, PlainText, lower
 
-__all__ = ["DIGITS", "LETTER_E", "NONZERO", "ExactAlphabet", "JsonText", "quote"]
+__all__ = ["DIGITS", "LETTER_E", "MAX_LEVELS", "NONZERO", "ExactAlphabet", "JsonText"]
 
 DIGITS = ((0x30, 0x39),)
 NONZERO = ((0x31, 0x39),)
@@ -34,12 +40,15 @@ _RAW = ((0x20, 0x21), (0x23, 0x5B), (0x5D, _LAST))
 # indentation of the next line (the widest that `json.dumps(indent=4)` writes 30 levels deep).
 _SPACES, _INDENT = 8, 120
 
+MAX_LEVELS = 32
+"""Objects and arrays inside one another, where lines are indented. Each level has nodes of its own."""
+
 
 class ExactAlphabet(Alphabet):
     """Text inside a JSON string, one spelling per character (what the regex front-end lowers onto)."""
 
-    def __init__(self, builder: GrammarBuilder) -> None:
-        self.builder = builder
+    def __init__(self, builder: GrammarBuilder, quote: Callable[[str], str]) -> None:
+        self.builder, self.quote = builder, quote
         self._classes: dict[Ranges, int] = {}
         self.character = self.codepoints(((0, _LAST),))
         """Any one character."""
@@ -60,7 +69,7 @@ class ExactAlphabet(Alphabet):
     def over(self, builder: GrammarBuilder) -> ExactAlphabet:
         """The same nodes in a copy of the builder."""
         new = ExactAlphabet.__new__(ExactAlphabet)
-        new.builder, new._classes = builder, self._classes.copy()
+        new.builder, new.quote, new._classes = builder, self.quote, self._classes.copy()
         new.character, new._any_text = self.character, self._any_text
         return new
 
@@ -82,33 +91,34 @@ class ExactAlphabet(Alphabet):
 
     def text(self, text: str) -> int:
         """Exactly this text."""
-        return self.builder.literal(quote(text)[1:-1])
+        return self.builder.literal(self.quote(text)[1:-1])
 
     def words(self, texts: Sequence[str]) -> int:
         """Any one of these texts."""
-        return self.builder.words([quote(text)[1:-1] for text in texts])
+        return self.builder.words([self.quote(text)[1:-1] for text in texts])
 
 
 class JsonText:
     """The shared nodes of one grammar, made when first asked for."""
 
-    def __init__(self, builder: GrammarBuilder, *, compact: bool) -> None:
-        self.builder = builder
-        self.compact = compact
+    def __init__(self, builder: GrammarBuilder, spelling: Spelling) -> None:
+        self.builder, self.spelling = builder, spelling
+        self.quote: Callable[[str], str] = quote_ascii if spelling.ascii else quote
+        """A string as it is spelled in the exact alphabet, in its quotation marks."""
+        self.level = 0
+        """How many objects and arrays a value stands in; counted only where lines are indented."""
+        self.line: int | None = None
+        """What a member or an item begins with, if it is anything."""
         literal = builder.literal
         self.quotation = literal(b'"')
         self.null, self.false, self.true = literal(b"null"), literal(b"false"), literal(b"true")
-        if compact:
-            self.whitespace = builder.empty
-            self.comma, self.colon = literal(b","), literal(b":")
+        if spelling.separators is not None:
+            self.comma, self.colon = map(literal, spelling.separators)
             self.open_object, self.close_object = literal(b"{"), literal(b"}")
             self.open_array, self.close_array = literal(b"["), literal(b"]")
+            self._indent()
         else:
-            blank = builder.bytes_in(((0x20, 0x20), (0x09, 0x09)))
-            line_break = builder.seq(builder.optional(literal(b"\r")), literal(b"\n"))
-            white = self.whitespace = builder.alt(
-                builder.repeat(blank, 0, _SPACES), builder.seq(line_break, builder.repeat(blank, 0, _INDENT))
-            )
+            white = self._whitespace()
             self.comma = builder.seq(white, literal(b","), white)
             self.colon = builder.seq(white, literal(b":"), white)
             self.open_object = builder.seq(literal(b"{"), white)
@@ -116,17 +126,68 @@ class JsonText:
             self.open_array = builder.seq(literal(b"["), white)
             self.close_array = builder.seq(white, literal(b"]"))
 
+    # ------------------------------------------------------------------ layout
+    def _whitespace(self) -> int:
+        """Free whitespace."""
+        b, blanks = self.builder, self.spelling.blanks
+        if blanks is None:
+            blank = b.bytes_in(((0x20, 0x20), (0x09, 0x09)))
+            line_break = b.seq(b.optional(b.literal(b"\r")), b.literal(b"\n"))
+            return b.alt(b.repeat(blank, 0, _SPACES), b.seq(line_break, b.repeat(blank, 0, _INDENT)))
+        pattern = lower(parse(blanks.pattern, flags=blanks.flags), b, PlainText(b))
+        blank = b.bytes_in([(ord(character), ord(character)) for character in BLANKS])
+        return b.terminal(b.both(pattern, b.repeat(blank, 0, None)))
+
+    def _indent(self) -> None:
+        """Lay out this level, if lines are indented."""
+        b, unit = self.builder, self.spelling.indent
+        if unit is not None:
+            own = "\n" + unit * self.level
+            self.line = b.literal(own + unit)
+            self.close_object, self.close_array = b.literal(own + "}"), b.literal(own + "]")
+
+    @cached_property
+    def inner(self) -> JsonText | None:
+        """The level inside, where lines are indented; ``None``: there is none."""
+        if self.level == MAX_LEVELS:
+            return None
+        new = JsonText.__new__(JsonText)
+        new.__dict__.update((k, v) for k, v in self.__dict__.items() if k not in ("inner", "_anything"))
+        new.level = self.level + 1
+        new._indent()
+        return new
+
+    def member(self, name: int, value: int) -> int:
+        """A member of an object at this level; ``name`` is in its quotation marks."""
+        if self.line is None:
+            return self.builder.seq(name, self.colon, value)
+        return self.builder.seq(self.line, name, self.colon, value)
+
+    def item(self, value: int) -> int:
+        """An item of an array at this level."""
+        return value if self.line is None else self.builder.seq(self.line, value)
+
     def make_common(self) -> None:
         """Make what most schemas use."""
         _ = (self.string, self.number, self.integer, self.key, self.value, self.zero_fraction)
 
     def over(self, builder: GrammarBuilder) -> JsonText:
         """The same nodes in a copy of the builder."""
+        exact = self.exact.over(builder)
+        first = new = self._over(builder, exact)
+        level: JsonText | None = self
+        while level is not None and (level := level.__dict__.get("inner")) is not None:
+            new.inner = level._over(builder, exact)
+            new = new.inner
+        return first
+
+    def _over(self, builder: GrammarBuilder, exact: ExactAlphabet) -> JsonText:
         new = JsonText.__new__(JsonText)
         new.__dict__.update(self.__dict__)
-        new.builder = builder
-        new.exact = self.exact.over(builder)
+        new.builder, new.exact = builder, exact
         return new
+
+    # ------------------------------------------------------------------ strings
 
     @cached_property
     def empty_object(self) -> int:
@@ -141,11 +202,13 @@ class JsonText:
     @cached_property
     def exact(self) -> ExactAlphabet:
         """The alphabet with one spelling per character."""
-        return ExactAlphabet(self.builder)
+        return ExactAlphabet(self.builder, self.quote)
 
     @cached_property
     def free_character(self) -> int:
-        """One character of a string in any spelling; a pair of surrogate escapes is one character."""
+        """One character of a free string; a pair of surrogate escapes is one character."""
+        if self.spelling.minimal:
+            return self.exact.character
         b = self.builder
         hexadecimal = b.bytes_in(((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)))
         two = b.repeat(hexadecimal, 2, 2)
@@ -191,15 +254,18 @@ class JsonText:
     def key_except(self, names: Iterable[str]) -> int:
         """Any key but these."""
         b = self.builder
-        taken = [quote(name) for name in names]
+        taken = [self.quote(name) for name in names]
         if not taken:
             return self.key
         text = b.seq(self.quotation, self.exact.any_text, self.quotation)
         return b.terminal(b.both(text, b.complement(b.words(taken))))
 
+    # ------------------------------------------------------------------ numbers
     @cached_property
     def integer(self) -> int:
         """Any integer: plain, with a fraction of zeros, or with an exponent that makes it whole."""
+        if self.spelling.plain:
+            return self.strict_integer
         b = self.builder
         digits = b.repeat(b.bytes_in(DIGITS), 0, None)
         plain = b.alt(b.literal(b"0"), b.seq(b.bytes_in(NONZERO), digits))
@@ -208,7 +274,7 @@ class JsonText:
 
     @cached_property
     def strict_integer(self) -> int:
-        """Any integer as draft 4 has it: no fraction, no exponent."""
+        """Any integer in digits, as draft 4 has it: no fraction, no exponent."""
         b = self.builder
         plain = b.alt(b.literal(b"0"), b.seq(b.bytes_in(NONZERO), b.repeat(b.bytes_in(DIGITS), 0, None)))
         return b.terminal(b.seq(b.optional(b.literal(b"-")), plain))
@@ -247,7 +313,12 @@ class JsonText:
         sign = b.optional(b.bytes_in(((0x2B, 0x2B), (0x2D, 0x2D))))
         exponent = b.seq(b.bytes_in(LETTER_E), sign, some)
         fraction = b.seq(b.literal(b"."), some)
-        return b.terminal(b.seq(b.optional(b.literal(b"-")), whole, b.optional(fraction), b.optional(exponent)))
+        parts = [b.optional(b.literal(b"-")), whole, b.optional(fraction)]
+        if not self.spelling.plain:
+            parts.append(b.optional(exponent))
+        return b.terminal(b.seq(*parts))
+
+    # ------------------------------------------------------------------ any value
 
     @cached_property
     def _anything(self) -> tuple[int, int, int]:
@@ -255,11 +326,16 @@ class JsonText:
         b = self.builder
         rule = b.rule("value")
         value = b.call(rule)
-        member = b.seq(self.key, self.colon, value)
-        members = b.seq(member, b.repeat(b.seq(self.comma, member), 0, None), self.close_object)
-        any_object = b.seq(self.open_object, b.alt(members, b.literal(b"}")))
-        items = b.seq(value, b.repeat(b.seq(self.comma, value), 0, None), self.close_array)
-        any_array = b.seq(self.open_array, b.alt(items, b.literal(b"]")))
+        inside = value if self.line is None else None if self.inner is None else self.inner.value
+        if inside is None:
+            any_object, any_array = self.empty_object, self.empty_array
+        else:
+            member = self.member(self.key, inside)
+            members = b.seq(member, b.repeat(b.seq(self.comma, member), 0, None), self.close_object)
+            any_object = b.seq(self.open_object, b.alt(members, b.literal(b"}")))
+            item = self.item(inside)
+            items = b.seq(item, b.repeat(b.seq(self.comma, item), 0, None), self.close_array)
+            any_array = b.seq(self.open_array, b.alt(items, b.literal(b"]")))
         b.define(rule, b.alt(self.string, self.number, any_object, any_array, self.true, self.false, self.null))
         return value, any_object, any_array
 

@@ -27,7 +27,7 @@ def undeclared_members(
     b, text = lowering.builder, lowering.text
     if not facts.names and not witnesses and not any(patterns for _, patterns, _ in facts.objects):
         value = lowering.lower([additional for _, _, additional in facts.objects])
-        return None if value == b.nothing else b.seq(text.key_except(declared), text.colon, value)
+        return None if value == b.nothing else text.member(text.key_except(declared), value)
     limits = _limits(lowering, facts, declared, witnesses)
     parts = []
     for matched, schemas in _classes(lowering, facts):
@@ -38,7 +38,7 @@ def undeclared_members(
         node = b.both(*(part.node for part in texts)) if texts else text.exact.any_text
         if b.nothing not in [part.node for part in texts]:
             key = text.exact_string(node, asserting=any(part.asserting for part in texts))
-            parts.append(b.seq(key, text.colon, value))
+            parts.append(text.member(key, value))
     return b.alt(*parts) if parts else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from grammarspec.errors import GrammarError, LimitExceeded, UnsupportedFeature
@@ -43,8 +43,14 @@ _INLINE_DEPTH = 24  # deeper goals become rules of their own, so that nesting co
 class Lowering:
     """Lowers the goals of one document."""
 
-    def __init__(self, analysis: Analysis, builder: SchemaBuilder, text: JsonText, *, any_order: bool) -> None:
-        self.analysis, self.builder, self.text, self.any_order = analysis, builder, text, any_order
+    def __init__(
+        self, analysis: Analysis, builder: SchemaBuilder, text: JsonText, *, any_order: bool, closed: bool
+    ) -> None:
+        self.analysis, self.builder, self.any_order, self.closed = analysis, builder, any_order, closed
+        self.text = text
+        """How values are spelled; where lines are indented, at the level of the value being lowered."""
+        self.container = 0
+        """Where lines are indented: the type of the object or array whose members or items are asked for, or 0."""
         self.intervals = Intervals(builder, text)
         self.multiples = Multiples(builder, self.intervals)
         self.disjunctions = Disjunctions(self)
@@ -55,7 +61,7 @@ class Lowering:
         self._composite: set[int] = set()
         """Nodes of objects and arrays: worth a rule when they are used again."""
         self._calls: dict[int, int] = {}
-        self._deferred: list[tuple[int, Sequence[Schema]]] = []
+        self._deferred: list[tuple[int, Sequence[Schema], JsonText]] = []
         self._depth = 0
         self.height = 0
         """How deeply the nodes of the goal being lowered nest, roughly."""
@@ -70,12 +76,14 @@ class Lowering:
         """The node of a whole document."""
         node = self.lower([schema])
         while self._deferred:
-            rule, goal = self._deferred.pop()
+            rule, goal, self.text = self._deferred.pop()
             self.builder.define(rule, self._lowered(goal, None))
         return node
 
     def lower(self, goal: Sequence[Schema], facts: Conjunction | None = None) -> int:
         """The values that satisfy all the subschemas at once (``facts``: gathered already); of none, any value."""
+        if self.container:
+            return self.inside(lambda: self.lower(goal, facts))
         if len(goal) == 1:
             schema = goal[0]
             if schema is True:
@@ -88,6 +96,8 @@ class Lowering:
             if not goal:
                 return self.text.value
             key = tuple(map(id, goal)) if len(goal) > 1 else id(goal[0])
+        if self.text.level:
+            key = (-self.text.level, *key) if isinstance(key, tuple) else (-self.text.level, key)
         node = self._nodes.get(key)
         if node is not None:
             return self._call(node) if node in self._composite else node
@@ -99,7 +109,7 @@ class Lowering:
         if self._depth >= _INLINE_DEPTH:
             rule = self.builder.rule("nested")
             node = self._nodes[key] = self.builder.call(rule)
-            self._deferred.append((rule, goal))
+            self._deferred.append((rule, goal, self.text))
             return node
         self._open[key] = None
         self._depth += 1
@@ -124,6 +134,26 @@ class Lowering:
             self.builder.define(rule, node)
             call = self._calls[node] = self.builder.call(rule)
         return call
+
+    # ------------------------------------------------------------------ levels
+    def enter(self, container: int) -> None:
+        """What is lowered until :meth:`leave` stands in an object or array (the type's bit) at this level."""
+        if self.text.line is not None:
+            self.container = container
+
+    def leave(self) -> None:
+        """The end of what :meth:`enter` began."""
+        self.container = 0
+
+    def inside(self, make: Callable[[], int]) -> int:
+        """What ``make`` makes one level further in: a member's value, or an item on its line."""
+        text, container = self.text, self.container
+        if text.inner is None:
+            return self.builder.nothing
+        self.text, self.container = text.inner, 0
+        node = make()
+        self.text, self.container = text, container
+        return text.item(node) if container == ARRAY and node != self.builder.nothing else node
 
     # ------------------------------------------------------------------ one goal
     def _lowered(self, goal: Sequence[Schema], facts: Conjunction | None) -> int:
@@ -166,7 +196,9 @@ class Lowering:
     def _one_type(self, facts: Conjunction, bit: int) -> int:
         if bit == STRING:
             return string_node(self, facts)
+        self.enter(bit)
         node = object_node(self, facts) if bit == OBJECT else array_node(self, facts)
+        self.leave()
         if node != self.builder.nothing:
             self._composite.add(node)
         return node

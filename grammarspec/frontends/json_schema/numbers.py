@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from grammarspec.errors import LimitExceeded
 from grammarspec.frontends.json_schema.conjunction import FRACTION, INTEGER, NUMBER, Conjunction, Number, type_of
 from grammarspec.frontends.json_schema.intervals import MAX_EXPONENT, Kind
 from grammarspec.frontends.json_schema.json_text import NONZERO
@@ -21,7 +22,7 @@ def number_node(lowering: Lowering, facts: Conjunction) -> int:
     """The numbers that a conjunction allows, ``facts.types`` telling whether whole ones, others or both."""
     text = lowering.text
     kinds = facts.types & NUMBER
-    strict = lowering.analysis.strict_integers and kinds == INTEGER
+    strict = (text.spelling.plain or lowering.analysis.strict_integers) and kinds == INTEGER
     low, high = facts.low, facts.high
     excluded = [
         Decimal(repr(number)) if isinstance(number, float) else number
@@ -52,23 +53,29 @@ def _fractional(lowering: Lowering) -> int:
     return b.seq(b.optional(i.minus), b.alt(plain, b.both(small, b.complement(b.seq(b.anything, i.minus, i.zeros)))))
 
 
-def spellings(value: Number | float, *, strict: bool) -> list[str]:
-    """A few spellings of a constant: plain, with ``.0``, and as ``json.dumps`` writes it."""
+def spellings(value: Number | float, *, strict: bool, plain: bool) -> list[str]:
+    """A few spellings of a constant: plain, with ``.0``, and as ``json.dumps`` writes it.
+
+    ``strict``: digits only. ``plain``: no exponent, and ``.0`` only if the schema writes it.
+
+    Raises:
+        LimitExceeded: more than 400 digits without an exponent.
+    """
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if plain:
+        return _plain(exact, strict=strict)
     _, digits, exponent = exact.as_tuple()
     assert isinstance(exponent, int)
     found: dict[str, None] = {}
     if len(digits) + abs(exponent) <= _MAX_PLAIN:
-        plain = format(exact, "f")
-        if "." in plain:
-            plain = plain.rstrip("0").rstrip(".")
-        if plain in ("-0", "0"):
+        shortest = _shortest(exact)
+        if shortest in ("-0", "0"):
             return ["0"] if strict else ["0", "0.0", "-0", "-0.0"]
         if strict:
-            return [plain]
-        found[plain] = None
-        if "." not in plain:
-            found[plain + ".0"] = None
+            return [shortest]
+        found[shortest] = None
+        if "." not in shortest:
+            found[shortest + ".0"] = None
     if not strict:
         found[str(exact).replace("E", "e")] = None  # with the zeros that the schema writes
         if abs(exact.adjusted()) <= MAX_EXPONENT:
@@ -76,3 +83,21 @@ def spellings(value: Number | float, *, strict: bool) -> list[str]:
             if Decimal(repr(as_float)) == exact:
                 found[repr(as_float)] = None
     return list(found)
+
+
+def _plain(exact: Decimal, *, strict: bool) -> list[str]:
+    """A constant without an exponent: as short as can be, and with the zeros that the schema writes."""
+    _, digits, exponent = exact.as_tuple()
+    assert isinstance(exponent, int)
+    if len(digits) + abs(exponent) > _MAX_PLAIN:
+        raise LimitExceeded(f'a constant of more than {_MAX_PLAIN} digits with numbers="plain"')
+    shortest = _shortest(exact)
+    found = {"0" if shortest == "-0" else shortest: None}
+    if not strict:
+        found[format(exact, "f")] = None
+    return list(found)
+
+
+def _shortest(exact: Decimal) -> str:
+    text = format(exact, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -18,7 +18,6 @@ from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.conjunction import Conjunction
 from grammarspec.frontends.json_schema.constants import check_excluded
 from grammarspec.frontends.json_schema.evaluation import holds, property_schemas
-from grammarspec.frontends.json_schema.json_text import quote
 from grammarspec.frontends.json_schema.keys import undeclared_members
 from grammarspec.frontends.json_schema.members import Asked, Member, remembered_members
 from grammarspec.frontends.json_schema.prelude import CHAIN
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.lowering import Lowering
 
 __all__ = ["object_node"]
+
+_OPENING = frozenset(("additionalProperties", "patternProperties", "unevaluatedProperties"))
+"""Keywords about undeclared members."""
 
 
 def object_node(lowering: Lowering, facts: Conjunction) -> int:
@@ -45,10 +47,10 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
     members = []
     for name, value in zip(names, values, strict=True):
         if value != b.nothing:
-            members.append(Member(b.seq(b.literal(quote(name)), text.colon, value), name in facts.required))
+            members.append(Member(text.member(b.literal(text.quote(name)), value), name in facts.required))
         elif name in facts.required:
             return b.nothing
-    undeclared = undeclared_members(lowering, facts, names)
+    undeclared = None if _is_closed(lowering, facts) else undeclared_members(lowering, facts, names)
     witness = _witness(lowering, facts, names) if facts.witnesses else None
     if witness == b.nothing:
         return b.nothing
@@ -69,6 +71,24 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
         raise UnsupportedFeature("minProperties that takes several undeclared properties to reach", where, hint)
     asked = Asked(undeclared, witness, least, most)
     return remembered_members(lowering, members, asked, any_order=lowering.any_order)
+
+
+def _is_closed(lowering: Lowering, facts: Conjunction) -> bool:
+    """Whether undeclared members are left out by default: some properties are declared, and no subschema says more."""
+    if not lowering.closed or facts.witnesses:
+        return False
+    schemas = facts.members.values()
+    if any(not _OPENING.isdisjoint(schema) for schema in schemas):
+        return False
+    return any(_declares(lowering, schema) for schema in schemas)
+
+
+def _declares(lowering: Lowering, schema: Schema) -> bool:
+    """Whether the document itself declares these properties; what merely forbids some does not."""
+    properties = schema.get("properties")
+    if properties is None or lowering.analysis.document.origin(schema).get("properties") is not properties:
+        return False
+    return not properties or any(value is not False for value in properties.values())
 
 
 def _witness(lowering: Lowering, facts: Conjunction, names: Sequence[str]) -> int:

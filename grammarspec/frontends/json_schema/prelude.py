@@ -6,10 +6,14 @@ them.
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterable
+from functools import lru_cache
 
 from grammarspec.builder import GrammarBuilder
+from grammarspec.frontends.json_schema.escaped import escaped
 from grammarspec.frontends.json_schema.json_text import JsonText
+from grammarspec.frontends.json_schema.spelling import Spelling
+from grammarspec.frontends.regex.charsets import normalise
 
 __all__ = ["CHAIN", "SchemaBuilder", "prelude"]
 
@@ -50,7 +54,7 @@ class SchemaBuilder(GrammarBuilder):
 
     def copy(self) -> SchemaBuilder:
         """A builder of its own that continues from here."""
-        new = SchemaBuilder.__new__(SchemaBuilder)
+        new = self.__new__(type(self))
         new._ops, new._rules = self._ops[:], self._rules[:]
         new._blob, new._size = self._blob[:], self._size
         new._names, new._kinds = self._names[:], self._kinds[:]
@@ -59,16 +63,42 @@ class SchemaBuilder(GrammarBuilder):
         return new
 
 
-@cache
-def _prototype(compact: bool) -> tuple[SchemaBuilder, JsonText]:
-    builder = SchemaBuilder()
-    text = JsonText(builder, compact=compact)
+class AsciiBuilder(SchemaBuilder):
+    """A builder for text in ASCII: in strings, all other characters are spelled as ``\\u`` escapes."""
+
+    __slots__ = ("_spelled",)
+
+    def __init__(self) -> None:
+        self._spelled: dict[tuple[tuple[int, int], ...], int] = {}
+        super().__init__()
+
+    def codepoints(self, ranges: Iterable[tuple[int, int]]) -> int:
+        key = normalise(ranges)
+        node = self._spelled.get(key)
+        if node is None:
+            plain, nodes = escaped(self, key)
+            if plain or not nodes:
+                nodes.insert(0, super().codepoints(plain))
+            node = self._spelled[key] = self.alt(*nodes)
+        return node
+
+    def copy(self) -> AsciiBuilder:
+        new = super().copy()
+        assert isinstance(new, AsciiBuilder)
+        new._spelled = self._spelled.copy()
+        return new
+
+
+@lru_cache(maxsize=32)
+def _prototype(spelling: Spelling) -> tuple[SchemaBuilder, JsonText]:
+    builder = AsciiBuilder() if spelling.ascii else SchemaBuilder()
+    text = JsonText(builder, spelling)
     text.make_common()
     return builder, text
 
 
-def prelude(*, compact: bool) -> tuple[SchemaBuilder, JsonText]:
+def prelude(spelling: Spelling) -> tuple[SchemaBuilder, JsonText]:
     """A new builder with the common nodes, and what they are."""
-    builder, text = _prototype(compact)
+    builder, text = _prototype(spelling)
     own = builder.copy()
     return own, text.over(own)
