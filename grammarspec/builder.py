@@ -21,12 +21,12 @@ from collections.abc import Iterable, Sequence
 
 from grammarspec import _compiler
 
-__all__ = ["ASCENDING", "ITEMS", "NAMES", "OPENS", "PART", "UNBOUNDED", "GrammarBuilder"]
+__all__ = ["ITEMS", "NAMES", "OPENS", "PART", "UNBOUNDED", "GrammarBuilder"]
 
 UNBOUNDED = 0xFFFF_FFFF
 """``max`` of a repetition without an upper bound."""
 
-OPENS, ITEMS, NAMES, ASCENDING, PART = 1, 2, 4, 8, 16
+OPENS, ITEMS, NAMES, PART = 1, 2, 4, 8
 """What a rule is about that must be remembered, see :meth:`GrammarBuilder.rule`."""
 
 # Op codes, as compiler/src/ir/decode.rs reads them: [op, number of operands, operands...].
@@ -162,11 +162,11 @@ class GrammarBuilder:
         * ``OPENS``: the first byte of the rule is the bracket of an array or object in which that may not be;
         * ``ITEMS``: the commas and the bracket in the rule's own body end items of the array, which must all differ;
         * ``NAMES``: the colons in the rule's own body end names of members, which must all differ;
-        * ``ASCENDING``: the same, and each name must be greater than the last one (in the order of their UTF-8);
         * ``PART``: none of these, but kept apart from the rules around it, as items must be.
 
-        Values are compared as they are spelled, but for whitespace, and ``1.0`` is 1: items must have no other two
-        spellings. There must be enough of them: the compiler sees only that the next one can be another.
+        Values are compared as they are spelled, but for whitespace and the order of members, and ``1.0`` is 1: items
+        must have no other spellings, and the names in them must differ. There must be enough of them: the compiler
+        sees only that the next one can be another.
         """
         self._names.append(name)
         self._kinds.append(kinds)

@@ -56,6 +56,7 @@ def _deeper(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         unevaluatedItems=inner,
         minContains=SMALL,
         maxContains=SMALL,
+        uniqueItems=st.booleans(),
         type=TYPES | st.lists(TYPES, min_size=1, max_size=3, unique=True),
         **{"not": inner, "if": inner, "then": inner, "else": inner},
     )
@@ -75,7 +76,8 @@ LEAVES = st.one_of(
         pattern=PATTERNS,
         minItems=SMALL,
         maxItems=SMALL,
-        minProperties=st.integers(0, 2),
+        uniqueItems=st.booleans(),
+        minProperties=SMALL,
         maxProperties=SMALL,
         required=st.lists(NAMES, max_size=2, unique=True),
     ),

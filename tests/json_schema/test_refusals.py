@@ -59,9 +59,17 @@ def test_malformed_keywords(schema: Any, where: str) -> None:
 @pytest.mark.parametrize(
     ("schema", "keyword", "where"),
     [
-        ({"properties": {"a": {"uniqueItems": True}}}, "uniqueItems", "#/properties/a/uniqueItems"),
+        (
+            {"uniqueItems": True, "prefixItems": [{"enum": [1, 2]}, {"const": 1}], "minItems": 2, "type": "array"},
+            "uniqueItems",
+            "#/uniqueItems",
+        ),
         ({"not": {"uniqueItems": True}}, "uniqueItems inside not", "#/not/uniqueItems"),
-        ({"minProperties": 3, "properties": {"a": True}}, "minProperties", "#/minProperties"),
+        (
+            {"minProperties": 3, "patternProperties": {"^[ab]$": True}, "additionalProperties": False},
+            "minProperties",
+            "#/minProperties",
+        ),
         ({"not": {"const": {"a": 1}}}, "not of the constant", "#"),
         ({"multipleOf": 1000003, "type": "integer"}, "multipleOf", "#"),
         ({"patternProperties": {p: {"const": p} for p in "abcdefghij"}}, "that may overlap", "#/patternProperties"),

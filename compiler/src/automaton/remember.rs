@@ -39,20 +39,18 @@ impl Engine {
             return Ok(false);
         }
         if let Some(memory) = &mut place.memory {
-            if memory.ends(byte) {
-                let refused = memory.settle(self.machine.kinds_at(place.spot));
-                if refused != Kinds::default() {
-                    place.spot = self.machine.without_kinds(place.spot, refused, &mut self.budget)?;
-                    if place.spot == DEAD {
-                        return Ok(false);
-                    }
+            if memory.ends(byte) && memory.settle(self.machine.kinds_at(place.spot)) {
+                let repeating = Kinds::ITEMS.or(Kinds::NAMES);
+                place.spot = self.machine.without_kinds(place.spot, repeating, &mut self.budget)?;
+                if place.spot == DEAD {
+                    return Ok(false);
                 }
             }
             memory.push(byte);
         }
         if structural && matches!(byte, b'[' | b'{') && self.machine.kinds_at(place.spot).has(Kinds::OPENS) {
             match &mut place.memory {
-                Some(memory) => memory.open(byte),
+                Some(memory) => memory.open(),
                 None => place.memory = Some(Memory::new(byte)),
             }
         }
@@ -65,9 +63,6 @@ impl Engine {
     /// Whether some text leads from here to where nothing that is open can still be refused.
     fn can_end(&mut self, place: &Place) -> Result<bool> {
         let Some(memory) = &place.memory else { return Ok(true) };
-        if memory.is_lost() {
-            return Ok(false);
-        }
         if !memory.binds() {
             return Ok(true);
         }
@@ -98,6 +93,9 @@ impl Engine {
             if !self.follow(place, byte)? {
                 return Ok(false);
             }
+        }
+        if let Some(memory) = &mut place.memory {
+            memory.narrow();
         }
         Ok(!text.is_empty() && self.can_end(place)?)
     }
@@ -203,7 +201,7 @@ fn is_risky(memory: Option<&Memory>, text: &[u8]) -> bool {
         if !memory.in_string() && matches!(byte, b'[' | b'{') {
             return true;
         }
-        if memory.ends(byte) && memory.settle(Kinds::ALL) != Kinds::default() {
+        if memory.ends(byte) && memory.settle(Kinds::ALL) {
             return true;
         }
         memory.push(byte);
@@ -211,5 +209,5 @@ fn is_risky(memory: Option<&Memory>, text: &[u8]) -> bool {
             return text.iter().any(|b| matches!(b, b'[' | b'{'));
         }
     }
-    memory.binds() || memory.is_lost()
+    memory.binds()
 }

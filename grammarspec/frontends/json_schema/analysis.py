@@ -96,7 +96,7 @@ class Analysis:
 
         def alternatives() -> list[Schema]:
             found = unevaluated.outcomes(self, schema)
-            return [self.document.derived({"allOf": list(outcome.parts)}, schema) for outcome in found]
+            return [self.document.derived({"allOf": list(outcome.parts) or [True]}, schema) for outcome in found]
 
         made = self.derive(schema, ("outcomes",), alternatives)
         if len(made) == 1:

@@ -19,7 +19,7 @@ from grammarspec.frontends.json_schema.conjunction import (
 )
 from grammarspec.frontends.json_schema.evaluation import holds_facts
 from grammarspec.frontends.json_schema.members import Asked, Member, remembered_members
-from grammarspec.frontends.json_schema.numbers import spellings
+from grammarspec.frontends.json_schema.numbers import constant_spellings
 from grammarspec.frontends.json_schema.strings import text_of
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
         if bit == STRING:
             texts.append(lowering.text.quote(constant))
         elif bit & NUMBER:
-            texts.extend(spellings(constant, strict=strict and bit == INTEGER, plain=plain))
+            texts.extend(constant_spellings(lowering, constant, strict=strict and bit == INTEGER))
         else:
             parts.append(constant_node(lowering, constant))
     if texts:
@@ -105,8 +105,8 @@ def constant_node(lowering: Lowering, constant: Any) -> int:
         case str():
             return b.literal(text.quote(constant))
         case int() | float() | Decimal():
-            words = spellings(constant, strict=False, plain=text.spelling.plain)
-            return b.literal(words[0]) if len(words) == 1 else b.words(words)
+            words = constant_spellings(lowering, constant)
+            return b.literal(words[0]) if len(words) == 1 else b.words(words) if words else b.nothing
         case []:
             return text.empty_array
         case {} if not constant:

@@ -6,6 +6,7 @@ The answers are three-valued: ``None`` is "cannot tell", and callers must then b
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
@@ -14,10 +15,14 @@ from typing import TYPE_CHECKING, Any
 from grammarspec.errors import GrammarError
 from grammarspec.frontends.json_schema.conjunction import (
     ARRAY,
+    FALSE,
     FRACTION,
+    INTEGER,
+    NULL,
     NUMBER,
     OBJECT,
     STRING,
+    TRUE,
     Conjunction,
     Number,
     SomeMember,
@@ -31,8 +36,8 @@ if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.analysis import Analysis
 
 __all__ = [
-    "divides", "holds", "holds_facts", "item_schemas", "may_be", "optional_tag", "overlapping", "property_schemas",
-    "surely_empty", "surely_no_value", "text_holds",
+    "divides", "few_values", "holds", "holds_facts", "item_schemas", "may_be", "optional_tag", "overlapping",
+    "property_schemas", "surely_empty", "surely_no_value", "text_holds",
 ]  # fmt: skip
 
 
@@ -185,6 +190,39 @@ def may_be(analysis: Analysis, some: SomeMember, name: str) -> bool | None:
     if some.name is not True:
         answers.append(holds(analysis, [some.name], name))
     return _all(answers)
+
+
+# ---------------------------------------------------------------------- few values
+def few_values(analysis: Analysis, goal: Sequence[Schema], depth: int = 4) -> set[Any] | None:
+    """The values that satisfy all the subschemas, in canonical form, if they are plainly few; else ``None``."""
+    facts = analysis.gather(goal)
+    if facts.enum is not None:
+        kept = facts.without("enum")
+        return {canonical(value) for value in facts.enum if holds_facts(analysis, kept, value) is not False}
+    if facts.choices:
+        if depth == 0:
+            return None
+        base, found = analysis.base(facts), set()
+        rest = [analysis.choice(alternatives) for alternatives in facts.choices[1:]]
+        for alternative in facts.choices[0]:
+            values = few_values(analysis, [*base, alternative, *rest], depth - 1)
+            if values is None:
+                return None
+            found |= values
+        return found
+    types = facts.types
+    if types & (STRING | FRACTION) or (types & ARRAY and facts.max_items != 0):
+        return None
+    if types & OBJECT and facts.max_properties != 0:
+        return None
+    found = {canonical(value) for bit, value in ((NULL, None), (TRUE, True), (FALSE, False)) if types & bit}
+    found |= {canonical(value) for bit, value in ((ARRAY, []), (OBJECT, {})) if types & bit}
+    if types & INTEGER:
+        if facts.low is None or facts.high is None or facts.high[0] - facts.low[0] > _MANY:
+            return None
+        first, last = math.floor(facts.low[0]), math.ceil(facts.high[0])
+        found |= {n for n in range(first, last + 1) if _number_holds(facts, n) is not False}
+    return found
 
 
 # ---------------------------------------------------------------------- emptiness

@@ -30,13 +30,13 @@ _MAX_COUNTED = 1_000
 _Counts = tuple[int, ...]
 
 
-def counted_items(lowering: Lowering, facts: Conjunction) -> int:
-    """The arrays that a conjunction with item counts allows.
+def counted_items(lowering: Lowering, facts: Conjunction, kinds: int = 0) -> int:
+    """The arrays that a conjunction with item counts allows; ``kinds``: of the rule that it is the body of.
 
     Raises:
         LimitExceeded: positions times counts are too many.
     """
-    counter = _Counter(lowering, facts)
+    counter = _Counter(lowering, facts, kinds)
     where = lowering.analysis.document.where(next(iter(facts.members.values())))
     if counter.size() > _MAX_STATES:
         raise LimitExceeded("counting items up to these bounds", where=where)
@@ -46,7 +46,8 @@ def counted_items(lowering: Lowering, facts: Conjunction) -> int:
 class _Counter:
     """Nodes by the number of items so far and how many counted."""
 
-    def __init__(self, lowering: Lowering, facts: Conjunction) -> None:
+    def __init__(self, lowering: Lowering, facts: Conjunction, kinds: int) -> None:
+        self.kinds = kinds
         self.lowering, self.builder, self.text, self.facts = lowering, lowering.builder, lowering.text, facts
         self.counts = facts.counts
         prefix = max((len(first) for first, _ in facts.arrays), default=0)
@@ -79,11 +80,11 @@ class _Counter:
         vectors = sorted(product(*(range(top + 1) for top in self.tops)), key=lambda vector: -sum(vector))
         for index, vector in enumerate(vectors, 1):
             node = self._loop(vector, rest) if self.endless else self._end(self.steady, vector)
-            rest[vector] = b.cut(node) if index % CHAIN == 0 and node != b.nothing else node
+            rest[vector] = b.cut(node, self.kinds) if index % CHAIN == 0 and node != b.nothing else node
         for position in range(self.steady - 1, 0, -1):
             rest = {vector: self._rest(position, vector, rest, text.comma) for vector in vectors}
             if position % CHAIN == 0:
-                rest = {vector: node if node == b.nothing else b.cut(node) for vector, node in rest.items()}
+                rest = {vector: node if node == b.nothing else b.cut(node, self.kinds) for vector, node in rest.items()}
         start = tuple(0 for _ in self.counts)
         if self.facts.max_items == 0:
             begun = []
@@ -159,7 +160,7 @@ class _Counter:
                     goal = self._with(goal, count, position, counts)
                 node = self.builder.nothing if goal is None else self.lowering.lower(goal)
                 if node != self.builder.nothing:
-                    ways.append((counted, node))
+                    ways.append((counted, self.lowering.part(node) if self.kinds else node))
             self._ways_at[position] = ways
         return ways
 

@@ -14,11 +14,12 @@ Free whitespace is part of the punctuation. Lines that are indented depend on ho
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from json.encoder import encode_basestring as quote
 
-from grammarspec.builder import GrammarBuilder
+from grammarspec.builder import NAMES, OPENS, GrammarBuilder
 from grammarspec.frontends.json_schema.escaped import quote_ascii
 from grammarspec.frontends.json_schema.spelling import BLANKS, Spelling
 from grammarspec.frontends.regex import parse
@@ -98,6 +99,10 @@ class ExactAlphabet(Alphabet):
         return self.builder.words([self.quote(text)[1:-1] for text in texts])
 
 
+TOLD_APART = re.compile(r"-?[1-9][0-9]*(\.[0-9]*[1-9]|\.0)?|-?0\.[0-9]*[1-9]|0(\.0)?")
+"""The spellings of numbers that are used where values must be told apart: one, and ``.0`` behind whole ones."""
+
+
 class JsonText:
     """The shared nodes of one grammar, made when first asked for."""
 
@@ -107,6 +112,8 @@ class JsonText:
         """A string as it is spelled in the exact alphabet, in its quotation marks."""
         self.level = 0
         """How many objects and arrays a value stands in; counted only where lines are indented."""
+        self.distinct = False
+        """Whether values must be told apart: see :attr:`telling_apart`."""
         self.line: int | None = None
         """What a member or an item begins with, if it is anything."""
         literal = builder.literal
@@ -152,10 +159,32 @@ class JsonText:
         if self.level == MAX_LEVELS:
             return None
         new = JsonText.__new__(JsonText)
-        new.__dict__.update((k, v) for k, v in self.__dict__.items() if k not in ("inner", "_anything"))
+        new.__dict__.update(
+            (k, v) for k, v in self.__dict__.items() if k not in ("inner", "_anything", "telling_apart")
+        )
         new.level = self.level + 1
         new._indent()
         return new
+
+    @cached_property
+    def telling_apart(self) -> JsonText:
+        """The same level for values that are compared with each other.
+
+        Each has one spelling, but for whitespace, the order of members, and the ``.0`` of whole numbers; the names of
+        an object's members differ.
+        """
+        if self.distinct:
+            return self
+        new = JsonText.__new__(JsonText)
+        made = ("inner", "_anything", "string", "number", "integer", "strict_integer", "free_character")
+        new.__dict__.update((k, v) for k, v in self.__dict__.items() if k not in made)
+        new.distinct = True
+        return new
+
+    @property
+    def variant(self) -> int:
+        """A number for the level and whether values must be told apart."""
+        return 2 * self.level + self.distinct
 
     def member(self, name: int, value: int) -> int:
         """A member of an object at this level; ``name`` is in its quotation marks."""
@@ -207,7 +236,7 @@ class JsonText:
     @cached_property
     def free_character(self) -> int:
         """One character of a free string; a pair of surrogate escapes is one character."""
-        if self.spelling.minimal:
+        if self.spelling.minimal or self.distinct:
             return self.exact.character
         b = self.builder
         hexadecimal = b.bytes_in(((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)))
@@ -270,14 +299,14 @@ class JsonText:
         digits = b.repeat(b.bytes_in(DIGITS), 0, None)
         plain = b.alt(b.literal(b"0"), b.seq(b.bytes_in(NONZERO), digits))
         magnitude = b.alt(b.seq(plain, b.optional(self.zero_fraction)), self.scientific_integer)
-        return b.terminal(b.seq(b.optional(b.literal(b"-")), magnitude))
+        return self.number_terminal(b.seq(b.optional(b.literal(b"-")), magnitude))
 
     @cached_property
     def strict_integer(self) -> int:
         """Any integer in digits, as draft 4 has it: no fraction, no exponent."""
         b = self.builder
         plain = b.alt(b.literal(b"0"), b.seq(b.bytes_in(NONZERO), b.repeat(b.bytes_in(DIGITS), 0, None)))
-        return b.terminal(b.seq(b.optional(b.literal(b"-")), plain))
+        return self.number_terminal(b.seq(b.optional(b.literal(b"-")), plain))
 
     @cached_property
     def zero_fraction(self) -> int:
@@ -316,7 +345,22 @@ class JsonText:
         parts = [b.optional(b.literal(b"-")), whole, b.optional(fraction)]
         if not self.spelling.plain:
             parts.append(b.optional(exponent))
-        return b.terminal(b.seq(*parts))
+        return self.number_terminal(b.seq(*parts))
+
+    def number_terminal(self, node: int) -> int:
+        """Numbers as a lexical unit."""
+        b = self.builder
+        return b.terminal(b.both(node, self._told_apart)) if self.distinct else b.terminal(node)
+
+    @cached_property
+    def _told_apart(self) -> int:
+        """The spellings of numbers that :data:`TOLD_APART` matches."""
+        b = self.builder
+        minus, zero, point = b.optional(b.literal(b"-")), b.literal(b"0"), b.literal(b".")
+        nonzero, digits = b.bytes_in(NONZERO), b.repeat(b.bytes_in(DIGITS), 0, None)
+        fraction, whole = b.seq(point, digits, nonzero), b.optional(b.seq(point, zero))
+        large = b.seq(minus, nonzero, digits, b.alt(fraction, whole))
+        return b.alt(large, b.seq(minus, zero, fraction), b.seq(zero, whole))
 
     # ------------------------------------------------------------------ any value
 
@@ -333,6 +377,10 @@ class JsonText:
             member = self.member(self.key, inside)
             members = b.seq(member, b.repeat(b.seq(self.comma, member), 0, None), self.close_object)
             any_object = b.seq(self.open_object, b.alt(members, b.literal(b"}")))
+            if self.distinct:
+                of = b.rule("object", OPENS | NAMES)
+                b.define(of, any_object)
+                any_object = b.call(of)
             item = self.item(inside)
             items = b.seq(item, b.repeat(b.seq(self.comma, item), 0, None), self.close_array)
             any_array = b.seq(self.open_array, b.alt(items, b.literal(b"]")))

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.conjunction import STRING, Conjunction, SomeMember
 from grammarspec.frontends.json_schema.evaluation import holds_facts
-from grammarspec.frontends.json_schema.matching import exact_prefix
+from grammarspec.frontends.json_schema.matching import exact_prefix, is_endless
 from grammarspec.frontends.json_schema.strings import Text, pattern_text, text_of
 
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.document import Schema
     from grammarspec.frontends.json_schema.lowering import Lowering
 
-__all__ = ["undeclared_members"]
+__all__ = ["has_endless_names", "undeclared_members"]
 
 _MAX_CLASSES = 64  # of keys: sets of patterns that a key may match together
 
@@ -40,6 +40,28 @@ def undeclared_members(
             key = text.exact_string(node, asserting=any(part.asserting for part in texts))
             parts.append(text.member(key, value))
     return b.alt(*parts) if parts else None
+
+
+def has_endless_names(lowering: Lowering, facts: Conjunction, witness: SomeMember | None = None) -> bool:
+    """Whether there are surely endlessly many names for undeclared members (that are this witness)."""
+    if facts.names or (witness is not None and witness.name is not True):
+        return False
+    patterns = {pattern for _, own, _ in facts.objects for pattern in own}
+    if witness is not None:
+        patterns.update(witness.patterns)
+        patterns.update([] if witness.within is None else [witness.within])
+    if not patterns:
+        return True
+    if len(patterns) > 1:
+        return False
+    (pattern,) = patterns
+    outside = not any(additional is False for _, _, additional in facts.objects)
+    inside = True
+    if witness is not None:
+        outside, inside = outside and witness.within is None, pattern not in witness.patterns
+    if is_endless(pattern):
+        return inside and not any(own.get(pattern) is False for _, own, _ in facts.objects)
+    return outside
 
 
 def _limits(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
+from grammarspec.builder import PART
 from grammarspec.errors import GrammarError, LimitExceeded, UnsupportedFeature
 from grammarspec.frontends.json_schema.analysis import Analysis
 from grammarspec.frontends.json_schema.arrays import array_node
@@ -61,6 +62,7 @@ class Lowering:
         self._composite: set[int] = set()
         """Nodes of objects and arrays: worth a rule when they are used again."""
         self._calls: dict[int, int] = {}
+        self._parts: dict[int, int] = {}
         self._deferred: list[tuple[int, Sequence[Schema], JsonText]] = []
         self._depth = 0
         self.height = 0
@@ -96,8 +98,8 @@ class Lowering:
             if not goal:
                 return self.text.value
             key = tuple(map(id, goal)) if len(goal) > 1 else id(goal[0])
-        if self.text.level:
-            key = (-self.text.level, *key) if isinstance(key, tuple) else (-self.text.level, key)
+        if self.text.variant:
+            key = (-self.text.variant, *key) if isinstance(key, tuple) else (-self.text.variant, key)
         node = self._nodes.get(key)
         if node is not None:
             return self._call(node) if node in self._composite else node
@@ -154,6 +156,24 @@ class Lowering:
         node = make()
         self.text, self.container = text, container
         return text.item(node) if container == ARRAY and node != self.builder.nothing else node
+
+    # ------------------------------------------------------------------ values that are compared
+    def telling_apart(self, make: Callable[[], int]) -> int:
+        """What ``make`` makes of values that must be told apart."""
+        text = self.text
+        self.text = text.telling_apart
+        node = make()
+        self.text = text
+        return node
+
+    def part(self, node: int) -> int:
+        """An item of an array whose items are compared: a rule that is kept apart from the array's."""
+        part = self._parts.get(node)
+        if part is None:
+            rule = self.builder.rule("item", PART)
+            self.builder.define(rule, node)
+            part = self._parts[node] = self.builder.call(rule)
+        return part
 
     # ------------------------------------------------------------------ one goal
     def _lowered(self, goal: Sequence[Schema], facts: Conjunction | None) -> int:

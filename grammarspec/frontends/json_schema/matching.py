@@ -12,7 +12,7 @@ from functools import lru_cache
 from grammarspec.errors import GrammarError
 from grammarspec.frontends.regex import tree
 
-__all__ = ["exact_prefix", "parsed", "pattern_found"]
+__all__ = ["exact_prefix", "is_endless", "parsed", "pattern_found"]
 
 _MAX_WORK = 200_000  # steps, after which the answer is "cannot tell"
 
@@ -58,6 +58,38 @@ def exact_prefix(pattern: str) -> str:
         else:
             break
     return "".join(prefix)
+
+
+@lru_cache(maxsize=1024)
+def is_endless(pattern: str) -> bool:
+    """Whether the pattern is found in endlessly many texts, as far as it is plain to see."""
+    try:
+        node = parsed(pattern)
+    except GrammarError:
+        return False
+    parts = node.parts if isinstance(node, tree.Sequence) else (node,)
+    if any(_looks(part) for part in (parts[1:-1] if len(parts) > 1 else parts)):
+        return False
+    anchored = len(parts) > 1 and isinstance(parts[0], tree.Start) and isinstance(parts[-1], tree.End)
+    if not anchored:
+        return not any(_looks(part) for part in (parts[0], parts[-1]) if not isinstance(part, tree.Start | tree.End))
+    return any(
+        isinstance(part, tree.AnyText)
+        or (isinstance(part, tree.Repeat) and part.most is None and isinstance(part.body, tree.Chars | tree.Text))
+        for part in parts[1:-1]
+    )
+
+
+def _looks(node: tree.Node) -> bool:
+    """Whether a part is an assertion, or may hold one."""
+    match node:
+        case tree.Chars() | tree.Text() | tree.AnyText():
+            return False
+        case tree.Repeat(body, _, _):
+            return _looks(body)
+        case tree.Sequence(parts) | tree.Alternation(parts):
+            return any(_looks(part) for part in parts)
+    return True
 
 
 class _TooMuchWork(Exception):

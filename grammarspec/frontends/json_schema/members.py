@@ -9,8 +9,9 @@ from the i-th on may come (in any order, from the first on and always)::
     T(i) = end, if enough is written  |  "," N(i)
 
 Undeclared members may repeat a name, and a parsed object then has one of them only. So towards the minimum they count
-once altogether, towards the maximum each. A witness (an undeclared member of a special kind) comes after all other
-undeclared ones: its name could otherwise come again, with a value that takes its place.
+once altogether, towards the maximum each, and a witness (an undeclared member of a special kind) comes after all other
+undeclared ones: its name could otherwise come again, with a value that takes its place. Where that is not enough, names
+are remembered (:data:`grammarspec.builder.NAMES`), and all of them differ.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from grammarspec.builder import UNBOUNDED
+from grammarspec.builder import NAMES, OPENS, UNBOUNDED
 from grammarspec.frontends.json_schema.prelude import CHAIN
 
 if TYPE_CHECKING:
@@ -39,14 +40,17 @@ class Asked(NamedTuple):
 
     Attributes:
         undeclared: any undeclared member, or ``None`` if there is none.
-        witness: an undeclared member of which there must be one.
+        witnesses: undeclared members of special kinds, with the numbers of the kinds that each is of; there must be one
+            of every kind.
         least, most: the number of members.
+        distinct: the names of undeclared members differ.
     """
 
     undeclared: int | None
-    witness: int | None = None
+    witnesses: Sequence[tuple[int, tuple[int, ...]]] = ()
     least: int = 0
     most: int | None = None
+    distinct: bool = False
 
 
 def remembered_members(lowering: Lowering, members: Sequence[Member], asked: Asked, *, any_order: bool) -> int:
@@ -65,44 +69,52 @@ class _Members:
         # What is required comes first where that makes no difference: the compiler then finds an ending sooner.
         self.members = sorted(members, key=lambda member: not member.required) if any_order else members
         self.any_order = any_order
-        self.undeclared, self.witness = asked.undeclared, asked.witness
-        required = sum(member.required for member in members) + (asked.witness is not None)
+        self.undeclared, self.witnesses, self.distinct = asked.undeclared, asked.witnesses, asked.distinct
+        self.kinds = NAMES if asked.distinct else 0
+        required = sum(member.required for member in members) + bool(asked.witnesses)
         self.least = asked.least if asked.least > required else 0
         self.most = asked.most if asked.most is None else min(asked.most, UNBOUNDED - 1)
         self.required = [i for i, member in enumerate(self.members) if member.required] if any_order else []
         free = len(members) if any_order else 0
-        self._some_undeclared, self._witnessed = free, free + 1
+        self._some_undeclared = free
+        self._witnessed = range(free + 1, free + 2 + max((max(which) for _, which in asked.witnesses), default=-1))
+        after = self._witnessed.stop
         self._total: _Counter | None = None
         self._distinct: _Counter | None = None
         """Names that are surely different: all declared ones, and one of the undeclared."""
-        repeats = self.undeclared is not None or self.witness is not None
+        repeats = (self.undeclared is not None or bool(self.witnesses)) and not asked.distinct
         if self.most is not None or (self.least and not repeats):
-            self._total = (free + 2, max(self.most or 0, self.least).bit_length())
+            self._total = (after, max(self.most or 0, self.least).bit_length())
         if self.least and repeats:
-            at = free + 2 if self._total is None else sum(self._total)
+            at = after if self._total is None else sum(self._total)
             self._distinct = (at, self.least.bit_length())
         self._bridges: dict[int, int] = {}
 
     def object(self) -> int:
         """The whole object."""
         b, text = self.builder, self.text
-        may_be_empty = not (self.least or self.witness is not None or any(member.required for member in self.members))
+        may_be_empty = not (self.least or self.witnesses or any(member.required for member in self.members))
         if self.most == 0:
             return text.empty_object if may_be_empty else b.nothing
-        first = b.rule("members")
+        first = b.rule("members", self.kinds)
         starts = self._rules(first)
         if starts == b.nothing:
             return text.empty_object if may_be_empty else b.nothing
         b.define(first, starts)
         self.lowering.height += 4 * min(len(self.members), CHAIN)
         begun = b.call_with(first, fresh=True)
-        return b.seq(text.open_object, b.alt(begun, b.literal(b"}")) if may_be_empty else begun)
+        whole = b.seq(text.open_object, b.alt(begun, b.literal(b"}")) if may_be_empty else begun)
+        if not self.distinct:
+            return whole
+        rule = b.rule("object", OPENS)
+        b.define(rule, whole)
+        return b.call(rule)
 
     def _rules(self, first: int) -> int:
         """Define all ``T``; the body of ``N(0)``, which is the rule ``first``."""
         b = self.builder
         if self.any_order:
-            rest = b.rule("rest")
+            rest = b.rule("rest", self.kinds)
             ways = [
                 b.seq(*self._room(), b.when_clear((i,)), member.node, self._then(rest, (i,)))
                 for i, member in enumerate(self.members)
@@ -111,7 +123,7 @@ class _Members:
             following = b.call_with(first)
             b.define(rest, self._rest(following, optional=True))
             return b.alt(*ways) if ways else b.nothing
-        rest = b.rule("rest")  # T(n)
+        rest = b.rule("rest", self.kinds)  # T(n)
         begun: int | None = None  # declared members of N(i)
         optional = True
         ways = self._undeclared(rest)
@@ -121,10 +133,10 @@ class _Members:
             optional = optional and not member.required
             begun = here if member.required or begun is None else b.alt(here, begun)
             if count % CHAIN == 0:
-                cut = b.rule("members")
+                cut = b.rule("members", self.kinds)
                 b.define(cut, begun)
                 begun = b.call_with(cut)
-            rest = b.rule("rest")
+            rest = b.rule("rest", self.kinds)
             ways = [begun, *self._undeclared(rest)]
             b.define(rest, self._rest(b.alt(*ways), optional=optional))
         return b.alt(*ways) if ways else b.nothing
@@ -135,8 +147,8 @@ class _Members:
         ways = []
         if optional:
             guards = [b.when_set(self.required)] if self.required else []
-            if self.witness is not None:
-                guards.append(b.when_set((self._witnessed,)))
+            if self.witnesses:
+                guards.append(b.when_set(self._witnessed))
             counter = self._distinct or self._total
             if self.least and counter is not None:
                 guards.append(b.when_count(counter, self.least, None))
@@ -166,16 +178,18 @@ class _Members:
     def _undeclared(self, rest: int) -> list[int]:
         """An undeclared member, and the rest."""
         b, bit = self.builder, self._some_undeclared
+        kinds = [(node, [self._witnessed[i] for i in which]) for node, which in self.witnesses]
+        if self.undeclared is not None:
+            kinds.append((self.undeclared, []))
         ways = []
-        for node, setting in ((self.witness, [bit, self._witnessed]), (self.undeclared, [bit])):
-            if node is None:
-                continue
+        for node, witnessed in kinds:
             guards = self._room()
-            if self.witness is not None:
-                guards.append(b.when_clear((self._witnessed,)))
+            if self.witnesses and not self.distinct:
+                guards.append(b.when_clear(self._witnessed))
             if self._distinct is None:
-                ways.append(b.seq(*guards, node, self._then(rest, setting if self.witness is not None else ())))
+                ways.append(b.seq(*guards, node, self._then(rest, witnessed)))
             else:
+                setting = [bit, *witnessed]
                 ways.append(b.seq(*guards, b.when_clear((bit,)), node, self._then(rest, setting)))
                 ways.append(b.seq(*guards, b.when_set((bit,)), node, self._then(rest, setting, new=False)))
         return ways

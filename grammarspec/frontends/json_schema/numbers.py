@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING
 from grammarspec.errors import LimitExceeded
 from grammarspec.frontends.json_schema.conjunction import FRACTION, INTEGER, NUMBER, Conjunction, Number, type_of
 from grammarspec.frontends.json_schema.intervals import MAX_EXPONENT, Kind
-from grammarspec.frontends.json_schema.json_text import NONZERO
+from grammarspec.frontends.json_schema.json_text import NONZERO, TOLD_APART
 
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.lowering import Lowering
 
-__all__ = ["number_node", "spellings"]
+__all__ = ["constant_spellings", "number_node", "spellings"]
 
 _MAX_PLAIN = 400  # digits of a constant that is spelled without an exponent
 
 
 def number_node(lowering: Lowering, facts: Conjunction) -> int:
     """The numbers that a conjunction allows, ``facts.types`` telling whether whole ones, others or both."""
+    node = _numbers(lowering, facts)
+    return lowering.text.number_terminal(node) if lowering.text.distinct and node != lowering.builder.nothing else node
+
+
+def _numbers(lowering: Lowering, facts: Conjunction) -> int:
     text = lowering.text
     kinds = facts.types & NUMBER
     strict = (text.spelling.plain or lowering.analysis.strict_integers) and kinds == INTEGER
@@ -51,6 +56,12 @@ def _fractional(lowering: Lowering) -> int:
     small = b.seq(b.bytes_in(NONZERO), i.any_fraction, i.exponent_mark, i.minus, i.any_digits)
     # a negative exponent other than 0 brings d.ddd below 1
     return b.seq(b.optional(i.minus), b.alt(plain, b.both(small, b.complement(b.seq(b.anything, i.minus, i.zeros)))))
+
+
+def constant_spellings(lowering: Lowering, value: Number | float, *, strict: bool = False) -> list[str]:
+    """The spellings of a constant; none, if it has none where values must be told apart."""
+    found = spellings(value, strict=strict, plain=lowering.text.spelling.plain)
+    return [text for text in found if TOLD_APART.fullmatch(text)] if lowering.text.distinct else found
 
 
 def spellings(value: Number | float, *, strict: bool, plain: bool) -> list[str]:

@@ -12,13 +12,14 @@ Each is one node made of the next ones, so that the size is linear in the number
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.conjunction import Conjunction
 from grammarspec.frontends.json_schema.constants import check_excluded
 from grammarspec.frontends.json_schema.evaluation import holds, property_schemas
-from grammarspec.frontends.json_schema.keys import undeclared_members
+from grammarspec.frontends.json_schema.keys import has_endless_names, undeclared_members
 from grammarspec.frontends.json_schema.members import Asked, Member, remembered_members
 from grammarspec.frontends.json_schema.prelude import CHAIN
 from grammarspec.frontends.json_schema.strings import pattern_text
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["object_node"]
 
+_MAX_KINDS = 4  # of witnesses, of which one member may be several
 _OPENING = frozenset(("additionalProperties", "patternProperties", "unevaluatedProperties"))
 """Keywords about undeclared members."""
 
@@ -51,26 +53,56 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
         elif name in facts.required:
             return b.nothing
     undeclared = None if _is_closed(lowering, facts) else undeclared_members(lowering, facts, names)
-    witness = _witness(lowering, facts, names) if facts.witnesses else None
-    if witness == b.nothing:
-        return b.nothing
-    if most is not None and undeclared is None and most >= len(members) + (witness is not None):
-        most = None
     if least <= len(facts.required):
         least = 0
-    may_be_empty = least == 0 and not facts.required
-    counted = least > 1 or most is not None or witness is not None
-    if not counted and (len(members) < 2 - (undeclared is not None) or not lowering.any_order):
-        return _chain(lowering, members, undeclared, may_be_empty=may_be_empty)
-    repeating = undeclared is not None or witness is not None
-    if least > len(members) + repeating:
-        if not repeating:
+    endless = undeclared is not None and has_endless_names(lowering, facts)
+    distinct = undeclared is not None and (text.distinct or (least > len(members) + 1 and endless))
+    witnesses: Sequence[tuple[int, tuple[int, ...]]] = ()
+    if facts.witnesses:
+        all_endless = endless and all(has_endless_names(lowering, facts, witness) for witness in facts.witnesses)
+        if distinct and not all_endless:
+            where = lowering.analysis.document.where(next(iter(facts.members.values())))
+            raise UnsupportedFeature("negated patternProperties or the like, of few names, with unique items", where)
+        distinct = distinct or all_endless
+        witnesses = _witnesses(lowering, facts, names, distinct=distinct)
+        if not witnesses:
+            return b.nothing
+    if most is not None and undeclared is None and not witnesses and most >= len(members):
+        most = None
+    if least > len(members) + (undeclared is not None or bool(witnesses)) and not endless:
+        if undeclared is None:
             return b.nothing
         where = lowering.analysis.document.where(next(iter(facts.members.values())), "minProperties")
-        hint = "declare more properties; the names of undeclared members cannot be kept from being equal"
-        raise UnsupportedFeature("minProperties that takes several undeclared properties to reach", where, hint)
-    asked = Asked(undeclared, witness, least, most)
+        hint = "declare more properties, or let the names of the others be any"
+        raise UnsupportedFeature("minProperties that takes several undeclared properties of few names", where, hint)
+    if not (least > 1 or most is not None or witnesses or distinct) and (
+        len(members) < 2 - (undeclared is not None) or not lowering.any_order
+    ):
+        return _chain(lowering, members, undeclared, may_be_empty=least == 0 and not facts.required)
+    asked = Asked(undeclared, witnesses, least, most, distinct)
     return remembered_members(lowering, members, asked, any_order=lowering.any_order)
+
+
+def _witnesses(
+    lowering: Lowering, facts: Conjunction, names: Sequence[str], *, distinct: bool
+) -> list[tuple[int, tuple[int, ...]]]:
+    """Undeclared members of the special kinds that are asked for, by the kinds; one of all, if names repeat."""
+    kinds = range(len(facts.witnesses))
+    sets = [tuple(kinds)]
+    if distinct:
+        sizes = range(len(kinds), 0, -1) if len(kinds) <= _MAX_KINDS else (len(kinds), 1)
+        sets = [which for size in sizes for which in combinations(kinds, size)]
+    found = []
+    for which in sets:
+        node = undeclared_members(lowering, facts, names, [facts.witnesses[i] for i in which])
+        if node is not None:
+            found.append((node, which if distinct else (0,)))
+    if len({i for _, which in found for i in which}) < (len(kinds) if distinct else 1):
+        if len(kinds) > 1 and not distinct:
+            where = lowering.analysis.document.where(next(iter(facts.members.values())))
+            raise UnsupportedFeature("several negated patternProperties or the like, of few names", where)
+        return []
+    return found
 
 
 def _is_closed(lowering: Lowering, facts: Conjunction) -> bool:
@@ -89,15 +121,6 @@ def _declares(lowering: Lowering, schema: Schema) -> bool:
     if properties is None or lowering.analysis.document.origin(schema).get("properties") is not properties:
         return False
     return not properties or any(value is not False for value in properties.values())
-
-
-def _witness(lowering: Lowering, facts: Conjunction, names: Sequence[str]) -> int:
-    """An undeclared member of a special kind (of all the kinds asked for)."""
-    witness = undeclared_members(lowering, facts, names, facts.witnesses)
-    if witness is None and len(facts.witnesses) > 1:
-        where = lowering.analysis.document.where(next(iter(facts.members.values())))
-        raise UnsupportedFeature("several negated additionalProperties or the like at once", where)
-    return lowering.builder.nothing if witness is None else witness
 
 
 def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[int]]:

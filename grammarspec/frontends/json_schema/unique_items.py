@@ -1,0 +1,75 @@
+"""``uniqueItems``: arrays whose items are compared with each other while they are written.
+
+The compiler remembers the items of rules that are marked for it (see :meth:`grammarspec.builder.GrammarBuilder.rule`),
+and sees to it that the one being written can still become another. That there are enough values for all the items that
+must come is seen to here: at each place, more values than there are items before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from grammarspec.builder import ITEMS, OPENS
+from grammarspec.errors import UnsupportedFeature
+from grammarspec.frontends.json_schema.conjunction import Conjunction
+from grammarspec.frontends.json_schema.evaluation import few_values, item_schemas
+
+if TYPE_CHECKING:
+    from grammarspec.frontends.json_schema.document import Schema
+    from grammarspec.frontends.json_schema.lowering import Lowering
+
+__all__ = ["unique_items"]
+
+
+def unique_items(lowering: Lowering, facts: Conjunction) -> int:
+    """The arrays of a conjunction whose items all differ.
+
+    Raises:
+        UnsupportedFeature: the places for items share too few values.
+    """
+    from grammarspec.frontends.json_schema.arrays import plain_array
+
+    b = lowering.builder
+    facts = _bounded(lowering, facts)
+    if facts.max_items is not None and facts.min_items > facts.max_items:
+        return b.nothing
+    array = lowering.telling_apart(lambda: plain_array(lowering, facts.without("unique"), OPENS | ITEMS))
+    if array == b.nothing:
+        return array
+    rule = b.rule("unique", OPENS | ITEMS)
+    b.define(rule, array)
+    return b.call(rule)
+
+
+def _bounded(lowering: Lowering, facts: Conjunction) -> Conjunction:
+    """The same, with at most as many items as there are values."""
+    prefix = max((len(first) for first, _ in facts.arrays), default=0)
+    rest = _how_many(lowering, [rest for _, rest in facts.arrays])
+    if prefix == 0 and rest is not None:
+        facts = facts.without()
+        facts.max_items = rest if facts.max_items is None else min(rest, facts.max_items)
+    else:
+        for place in range(min(prefix, facts.min_items)):
+            values = _how_many(lowering, item_schemas(facts, place))
+            if values is not None and values <= place:
+                raise _too_few(lowering, facts)
+        if prefix and rest is not None and facts.min_items > prefix and rest < facts.min_items:
+            raise _too_few(lowering, facts)
+    for count in facts.counts:
+        if count.least > 0:
+            values = _how_many(lowering, [*item_schemas(facts, prefix), count.schema])
+            if values is not None and (values < count.least or prefix):
+                raise _too_few(lowering, facts)
+    return facts
+
+
+def _how_many(lowering: Lowering, goal: Sequence[Schema]) -> int | None:
+    values = few_values(lowering.analysis, goal)
+    return None if values is None else len(values)
+
+
+def _too_few(lowering: Lowering, facts: Conjunction) -> UnsupportedFeature:
+    where = lowering.analysis.document.where(facts.unique, "uniqueItems")
+    hint = "items that must be there have few values, which others may take: ask for fewer, or for other values"
+    return UnsupportedFeature("uniqueItems with so few values for some items", where=where, hint=hint)
