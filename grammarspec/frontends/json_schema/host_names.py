@@ -93,18 +93,19 @@ class HostNames:
     def _u_label(self) -> int:
         """What RFC 5891, section 4.2, and RFC 5892 ask of a label, but for the direction of its letters."""
         b, c = self.builder, idna.classes()
-        alone = union(_ARABIC_DIGITS, _EXTENDED_DIGITS, _KATAKANA_DOT)  # in some labels: see below
-        first = self._one(union(c.first, alone, _KERAIA))
+        digits_or_dot = union(_ARABIC_DIGITS, _EXTENDED_DIGITS, _KATAKANA_DOT)
+        first = self._one(union(c.first, digits_or_dot, _KERAIA))
         no_hyphens = b.complement(b.alt(b.seq(self._one(ALL), self._one(ALL), b.literal(b"--"), b.anything),
                                         b.seq(b.anything, b.literal(b"-"))))  # fmt: skip
-        pairs = b.alt(*(b.seq(self._one(left), self._one(right)) for left, right in c.composing))
+        apart = [*c.composing, (complement(union(idna.HEBREW, _GERESH)), _GERESH)]
+        pairs = b.alt(*(b.seq(self._one(left), self._one(right)) for left, right in apart))
         one_kind_of_digits = b.alt(self._some(complement(_ARABIC_DIGITS)), self._some(complement(_EXTENDED_DIGITS)))
         katakana_dot = b.alt(
             self._some(complement(_KATAKANA_DOT)), b.seq(b.anything, self._one(idna.JAPANESE), b.anything)
         )
         return b.both(
             b.seq(first, b.anything),
-            b.repeat(self._cluster(union(c.starters, alone)), 1, None),
+            b.repeat(self._cluster(union(c.starters, digits_or_dot, _GERESH)), 1, None),
             no_hyphens,
             b.complement(b.seq(b.anything, pairs, b.anything)),
             one_kind_of_digits,
@@ -125,7 +126,6 @@ class HostNames:
             b.seq(not_joining, self._one(union(idna.JOINS_BOTH, idna.JOINS_RIGHT)), marks),
             b.seq(dotted, b.literal(b"l"), marks),
             b.seq(self._some(_KERAIA, 1), self._one(intersect(idna.GREEK, c.first)), marks),
-            b.seq(self._one(idna.HEBREW), self._some(_GERESH, 1)),
         )
 
     def _of_size(self, foreign: int, characters: int, last: int) -> int:
@@ -144,7 +144,7 @@ class HostNames:
     @cached_property
     def _neutral(self) -> Ranges:
         c = idna.classes()
-        return union(c.neutral, c.nonspacing, _JOINERS, _KATAKANA_DOT, _KERAIA, _MIDDLE_DOT)
+        return union(c.neutral, c.nonspacing, _JOINERS)
 
     @cached_property
     def _from_left(self) -> int:
@@ -152,7 +152,8 @@ class HostNames:
         b, c = self.builder, idna.classes()
         letter = union(c.left_to_right, _ALPHA)
         digits = union(c.numbers, _EXTENDED_DIGITS)
-        within, marks = self._some(union(letter, digits, self._neutral)), self._some(c.nonspacing)
+        dots = union(_KATAKANA_DOT, _KERAIA, _MIDDLE_DOT)  # the letters that they go with are written from the left
+        within, marks = self._some(union(letter, digits, dots, self._neutral)), self._some(c.nonspacing)
         end = b.seq(within, self._one(union(letter, digits)))
         return b.seq(self._one(letter), b.optional(end), marks)
 

@@ -6,7 +6,7 @@ one another, and are spelled so that everything else can be told by an automaton
 * no references to groups; at most one group has a name, so that no name comes twice;
 * no ``\\0``; property escapes of general categories only, in their short names;
 * a repetition ``{n,m}`` has an ``n`` of at most two digits, and no leading zeros;
-* ranges in classes are of characters as they are (if not ASCII, with different first bytes in UTF-8, or below U+0800),
+* ranges in classes are of characters as they are (if not ASCII, with different first bytes in UTF-8, or of Latin-1),
   of ``\\xhh``, or of ``\\uhhhh`` whose first digits differ. A hyphen for itself is escaped, or first or last.
 """
 
@@ -184,13 +184,8 @@ class RegexFormat:
                 if first + step <= LAST:
                     after = b.codepoints(((first + step, LAST),))
                     found.append(b.seq(b.codepoints(((first, first + step - 1),)), hyphen, after))
-        for lead in range(0xC2, 0xE0):
-            byte = b.literal(bytes((lead,)))
-            same = [
-                b.seq(b.literal(bytes((code,))), hyphen, byte, b.bytes_in(((code, 0xBF),)))
-                for code in range(0x80, 0xC0)
-            ]
-            found.append(b.seq(byte, b.alt(*same)))
+        for code in range(0xC0, 0x100):  # letters with the same first byte that many patterns have
+            found.append(b.seq(b.literal(chr(code)), hyphen, b.codepoints(((code, 0xFF),))))
         return b.alt(*found)
 
     @cached_property
