@@ -328,7 +328,7 @@ _URI: Final = Format(lambda formats: formats._names.uri(international=False))
 
 FORMATS: Final[dict[str, Format]] = {
     "date": Format(Formats._date),
-    # between: seconds of 60 at another time than 23:59:60 UTC at the end of June or December
+    # between: seconds of 60 at another time than 23:59:60 UTC, on another day than the last of June or December
     "time": Format(Formats._time, Formats._maybe_time),
     "date-time": Format(Formats._date_time, Formats._maybe_date_time),
     # between: seconds of 60, as the offset is not known

@@ -119,13 +119,15 @@ class HostNames:
         marks = b.seq(*(self._some(group) for group in c.marks))
         nukta, virama = self._some(c.marks[0]), self._some(c.viramas, 1)
         dotted = b.repeat(b.literal("l\u00b7"), 1, None)
-        not_joining = b.repeat(b.seq(self._one(idna.JOINS_BOTH), b.literal("\u200c")), 1, None)
+        joins_both = intersect(idna.JOINS_BOTH, c.starters)
+        joins = union(joins_both, intersect(idna.JOINS_RIGHT, c.starters))
+        not_joining = b.repeat(b.seq(self._one(joins_both), b.literal("\u200c")), 1, None)
         return b.alt(
             b.seq(self._one(starters), marks),
             b.seq(self._one(starters), nukta, virama, self._one(_JOINERS)),
-            b.seq(not_joining, self._one(union(idna.JOINS_BOTH, idna.JOINS_RIGHT)), marks),
+            b.seq(not_joining, self._one(joins), marks),
             b.seq(dotted, b.literal(b"l"), marks),
-            b.seq(self._some(_KERAIA, 1), self._one(intersect(idna.GREEK, c.first)), marks),
+            b.seq(self._some(_KERAIA, 1), self._one(intersect(idna.GREEK, c.starters)), marks),
         )
 
     def _of_size(self, foreign: int, characters: int, last: int) -> int:
