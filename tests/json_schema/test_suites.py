@@ -17,7 +17,7 @@ from referencing.jsonschema import DRAFT202012
 import grammarspec as gs
 
 # The least number of tests that must come out right, by draft and part; they may only rise.
-RIGHT = {("draft7", ""): 835, ("draft7", "optional"): 640, ("draft2020-12", ""): 955, ("draft2020-12", "optional"): 765}
+RIGHT = {("draft7", ""): 835, ("draft7", "optional"): 761, ("draft2020-12", ""): 955, ("draft2020-12", "optional"): 893}
 
 
 def _directory(variable: str) -> Path:
