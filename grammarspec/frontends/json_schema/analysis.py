@@ -15,7 +15,7 @@ from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, 
 from grammarspec.frontends.json_schema import evaluation, negation, unevaluated
 from grammarspec.frontends.json_schema.conjunction import OBJECT, Conjunction
 from grammarspec.frontends.json_schema.document import Document, Schema
-from grammarspec.frontends.json_schema.formats import FORMATS, REFUSED_FORMATS
+from grammarspec.frontends.json_schema.formats import FORMATS, INTEGER_FORMATS
 from grammarspec.frontends.json_schema.keywords import BITS, IN_PLACE, SOME, WITNESS, handlers
 
 __all__ = ["Analysis"]
@@ -228,8 +228,12 @@ class Analysis:
 
     # ------------------------------------------------------------------ formats
     def asserts_format(self, name: str) -> bool:
-        """Whether a format is enforced (or refused); otherwise it is an annotation."""
-        return self.assert_formats and (name in FORMATS or name in REFUSED_FORMATS)
+        """Whether a format of strings is enforced."""
+        return self.assert_formats and name in FORMATS
+
+    def integer_format(self, name: str) -> tuple[int, int] | None:
+        """The least and the greatest number of a format of integers that is enforced."""
+        return INTEGER_FORMATS.get(name) if self.assert_formats else None
 
     # ------------------------------------------------------------------ oneOf
     def exclusive(self, origin: Schema, branches: list[Schema]) -> list[Schema]:

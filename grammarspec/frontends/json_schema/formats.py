@@ -1,31 +1,36 @@
 """The standard formats as regular languages over the exact alphabet.
 
-What is not exactly its specification is a subset of it: leap seconds with an offset need one of whole or half hours,
-host names have no A-labels (``xn--``, whose validity is that of the Unicode name they encode).
+A format is described from both sides: by a language *inside* it, whose texts surely are of the format, and by one
+*around* it, which surely has all of its texts. The first is what a schema asks for, the complement of the second is
+what the negation of a schema asks for; so neither ever allows what the specification does not. For most formats they
+are the same. Where they are not, :data:`FORMATS` has both, and what lies between them is said there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from grammarspec.builder import GrammarBuilder
+from grammarspec.frontends.json_schema.host_names import HostNames
 from grammarspec.frontends.json_schema.json_text import ExactAlphabet
+from grammarspec.frontends.json_schema.regex_format import RegexFormat
 from grammarspec.frontends.json_schema.resource_names import ResourceNames
 
-__all__ = ["EXACT_FORMATS", "FORMATS", "REFUSED_FORMATS", "Formats"]
+__all__ = ["FORMATS", "INTEGER_FORMATS", "Format", "Formats"]
 
 _ALPHA = ((0x41, 0x5A), (0x61, 0x7A))
 _LETTER_OR_DIGIT = ((0x30, 0x39), *_ALPHA)
 _PRINTABLE = tuple((ord(c), ord(c)) for c in "!#$%&'*+-/=?^_`{|}~")
+_FOREIGN = (0x80, 0x10FFFF)
 
-REFUSED_FORMATS: Final = {
-    "regex": "whether a text is a regular expression is not a regular language",
-    "idn-hostname": "it depends on the bidirectional rule of IDNA",
-    "idn-email": "it depends on the bidirectional rule of IDNA",
+INTEGER_FORMATS: Final = {
+    **{f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
 }
-"""Formats of the specification that are not enforced, and why."""
+"""Formats of numbers: the least and the greatest integer (OpenAPI Format Registry)."""
 
 
 class Formats:
@@ -33,13 +38,21 @@ class Formats:
 
     def __init__(self, builder: GrammarBuilder, exact: ExactAlphabet) -> None:
         self.builder, self.exact = builder, exact
-        self._made: dict[str, int] = {}
+        self._made: dict[tuple[str, bool], int] = {}
 
-    def node(self, name: str) -> int:
-        """The texts of a format in :data:`FORMATS`."""
-        node = self._made.get(name)
+    def inside(self, name: str) -> int:
+        """Texts that surely are of a format in :data:`FORMATS`."""
+        return self._make(name, FORMATS[name].inside, True)
+
+    def around(self, name: str) -> int:
+        """Texts among which surely are all of a format in :data:`FORMATS`."""
+        around = FORMATS[name].around
+        return self.inside(name) if around is None else self._make(name, around, False)
+
+    def _make(self, name: str, describe: Callable[[Formats], int], inside: bool) -> int:
+        node = self._made.get((name, inside))
         if node is None:
-            node = self._made[name] = FORMATS[name](self)
+            node = self._made[name, inside] = describe(self)
         return node
 
     # ------------------------------------------------------------------ shared pieces
@@ -64,6 +77,14 @@ class Formats:
     @cached_property
     def _names(self) -> ResourceNames:
         return ResourceNames(self.builder)
+
+    @cached_property
+    def _hosts(self) -> HostNames:
+        return HostNames(self.builder)
+
+    @cached_property
+    def _regex(self) -> RegexFormat:
+        return RegexFormat(self.builder, self.exact)
 
     # ------------------------------------------------------------------ dates and times (RFC 3339)
     def _date(self) -> int:
@@ -94,23 +115,105 @@ class Formats:
         hour = b.alt(b.seq(self._range("0", "1"), self._digit), b.seq(self._text("2"), self._range("0", "3")))
         return b.seq(hour, self._text(":"), self._range("0", "5"), self._digit)
 
+    @cached_property
+    def _fraction(self) -> int:
+        return self.builder.optional(self.builder.seq(self._text("."), self._digits))
+
+    @cached_property
+    def _zulu(self) -> int:
+        return self.builder.bytes_in(((0x5A, 0x5A), (0x7A, 0x7A)))
+
+    @cached_property
+    def _offset(self) -> int:
+        b = self.builder
+        return b.alt(self._zulu, b.seq(b.bytes_in(((0x2B, 0x2B), (0x2D, 0x2D))), self._hour_minute))
+
+    @cached_property
+    def _local_time(self) -> int:
+        """``partial-time`` without leap seconds."""
+        b = self.builder
+        return b.seq(self._hour_minute, self._text(":"), self._range("0", "5"), self._digit, self._fraction)
+
+    @cached_property
+    def _usual_time(self) -> int:
+        """``full-time`` without leap seconds."""
+        return self.builder.seq(self._local_time, self._offset)
+
+    @cached_property
+    def _leap_seconds(self) -> tuple[int, int]:
+        """Times of 23:59:60 UTC, with the offset that makes the local time what it is.
+
+        The first are those where the local date is that of UTC, the second those where it is the day after.
+        """
+        b = self.builder
+        two = b.seq(self._digit, self._digit)
+        begin = b.seq(self._text(":60"), self._fraction)
+        minutes = b.alt(
+            *(
+                b.seq(two, self._text(f":{minute:02d}"), begin, b.alt(
+                    b.seq(self._text("+"), two, self._text(f":{(minute + 1) % 60:02d}")),
+                    b.seq(self._text("-"), two, self._text(f":{59 - minute:02d}")),
+                ))
+                for minute in range(60)
+            )
+        )  # fmt: skip
+        whole = self._text(":00")
+        broken = b.both(b.seq(self._text(":"), two), b.complement(whole))
+        later, same = [], []
+        for hour in range(24):
+            local = b.seq(self._text(f"{hour:02d}:"), two, begin)
+            same.append(b.seq(local, self._text(f"-{23 - hour:02d}:"), two))
+            later.append(b.seq(local, self._text(f"+{hour:02d}"), broken))
+            if hour < 23:
+                later.append(b.seq(local, self._text(f"+{hour + 1:02d}"), whole))
+        utc = b.seq(self._text("23:59"), begin, b.alt(self._zulu, self._text("+00:00")))
+        return b.alt(utc, b.both(minutes, b.alt(*same))), b.both(minutes, b.alt(*later))
+
+    @cached_property
+    def _maybe_leap_time(self) -> int:
+        b = self.builder
+        return b.seq(self._hour_minute, self._text(":60"), self._fraction)
+
     def _time(self) -> int:
         """``full-time``; a leap second is at 23:59:60 UTC."""
-        b = self.builder
-        fraction = b.optional(b.seq(self._text("."), self._digits))
-        zulu = b.bytes_in(((0x5A, 0x5A), (0x7A, 0x7A)))
-        offset = b.alt(zulu, b.seq(b.bytes_in(((0x2B, 0x2B), (0x2D, 0x2D))), self._hour_minute))
-        usual = b.seq(self._hour_minute, self._text(":"), self._range("0", "5"), self._digit, fraction, offset)
-        leaps = [b.seq(self._text("23:59:60"), fraction, zulu)]
-        for hour in range(24):
-            for minute, half, east in ((59, "00", (hour + 1) % 24), (29, "30", hour)):
-                offsets = b.words((f"+{east:02d}:{half}", f"-{23 - hour:02d}:{half}"))
-                leaps.append(b.seq(self._text(f"{hour:02d}:{minute}:60"), fraction, offsets))
-        return b.alt(usual, *leaps)
+        return self.builder.alt(self._usual_time, *self._leap_seconds)
+
+    def _maybe_time(self) -> int:
+        return self.builder.alt(self._usual_time, self.builder.seq(self._maybe_leap_time, self._offset))
+
+    @cached_property
+    def _date_and_separator(self) -> int:
+        return self.builder.seq(self.inside("date"), self._separator)
+
+    @cached_property
+    def _separator(self) -> int:
+        return self.builder.bytes_in(((0x54, 0x54), (0x74, 0x74)))
 
     def _date_time(self) -> int:
-        separator = self.builder.bytes_in(((0x54, 0x54), (0x74, 0x74)))
-        return self.builder.seq(self.node("date"), separator, self.node("time"))
+        """``date-time``; leap seconds are at the ends of June and December."""
+        b = self.builder
+        same, later = self._leap_seconds
+        year = b.repeat(self._digit, 4, 4)
+        leap = b.alt(
+            b.seq(b.words(("-06-30", "-12-31")), self._separator, same),
+            b.seq(b.words(("-07-01", "-01-01")), self._separator, later),
+        )
+        return b.alt(b.seq(self._date_and_separator, self._usual_time), b.seq(year, leap))
+
+    def _maybe_date_time(self) -> int:
+        return self.builder.seq(self._date_and_separator, self.around("time"))
+
+    def _time_local(self) -> int:
+        return self._local_time
+
+    def _maybe_time_local(self) -> int:
+        return self.builder.alt(self._local_time, self._maybe_leap_time)
+
+    def _date_time_local(self) -> int:
+        return self.builder.seq(self._date_and_separator, self._local_time)
+
+    def _maybe_date_time_local(self) -> int:
+        return self.builder.seq(self._date_and_separator, self._maybe_time_local())
 
     def _duration(self) -> int:
         """ISO 8601 durations as in appendix A of RFC 3339: no unit is left out between two others."""
@@ -144,56 +247,121 @@ class Formats:
     def _relative_json_pointer(self) -> int:
         b = self.builder
         up = b.alt(self._text("0"), b.seq(self._range("1", "9"), b.repeat(self._digit, 0, None)))
-        return b.seq(up, b.alt(self._text("#"), self.node("json-pointer")))
+        return b.seq(up, b.alt(self._text("#"), self.inside("json-pointer")))
 
-    # ------------------------------------------------------------------ hosts and mail
-    def _host_name(self, *, a_labels: bool) -> int:
-        """RFC 1123, section 2.1: labels of up to 63 letters, digits and inner hyphens; 253 characters in all."""
+    # ------------------------------------------------------------------ bytes (RFC 4648)
+    def _base64(self) -> int:
+        """Section 4: padded, and the bits that pad are zero (section 3.5)."""
         b = self.builder
-        edge = b.bytes_in(_LETTER_OR_DIGIT)
-        inner = b.bytes_in(((0x2D, 0x2D), *_LETTER_OR_DIGIT))
-        label = b.seq(edge, b.optional(b.seq(b.repeat(inner, 0, 61), edge)))
-        if not a_labels:  # RFC 5890, section 2.3.1: "--" in the third and fourth place is reserved
-            label = b.both(label, b.complement(b.seq(inner, inner, self._text("--"), b.anything)))
-        name = b.seq(label, b.repeat(b.seq(self._text("."), label), 0, None))
-        return b.both(name, b.repeat(b.bytes_in(((0x2D, 0x2E), *_LETTER_OR_DIGIT)), 1, 253))
+        digit = b.bytes_in((*_LETTER_OR_DIGIT, (0x2B, 0x2B), (0x2F, 0x2F)))
+        two_bits = b.bytes_in([(ord(c), ord(c)) for c in "AQgw"])
+        four_bits = b.bytes_in([(ord(c), ord(c)) for c in "AEIMQUYcgkosw048"])
+        ends = b.alt(b.seq(digit, two_bits, self._text("==")), b.seq(digit, digit, four_bits, self._text("=")))
+        return b.seq(b.repeat(b.repeat(digit, 4, 4), 0, None), b.optional(ends))
 
-    def _hostname(self) -> int:
-        return self._host_name(a_labels=False)
+    def _maybe_base64(self) -> int:
+        """With any bits that pad, and line breaks anywhere (section 3.1 leaves them to other specifications)."""
+        digit = self.exact.codepoints(
+            ((0x0A, 0x0A), (0x0D, 0x0D), (0x2B, 0x2B), (0x2F, 0x2F), (0x3D, 0x3D), *_LETTER_OR_DIGIT)
+        )
+        return self.builder.repeat(digit, 0, None)
 
-    def _email(self) -> int:
-        """``Mailbox`` of RFC 5321, section 4.1.2; of the address literals those of IPv4 and IPv6."""
+    # ------------------------------------------------------------------ mail (RFC 5321, RFC 6531)
+    def _local_part(self, *, international: bool) -> int:
+        """``Local-part`` of RFC 5321, section 4.1.2."""
         b, exact = self.builder, self.exact
-        atom = b.repeat(b.bytes_in((*_LETTER_OR_DIGIT, *_PRINTABLE)), 1, None)
+        foreign = (_FOREIGN,) if international else ()
+        atom = b.repeat(b.codepoints((*_LETTER_OR_DIGIT, *_PRINTABLE, *foreign)), 1, None)
         dotted = b.seq(atom, b.repeat(b.seq(self._text("."), atom), 0, None))
-        plain = exact.codepoints(((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7E)))
+        plain = exact.codepoints(((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7E), *foreign))
         escaped = b.seq(exact.text("\\"), exact.codepoints(((0x20, 0x7E),)))
         quoted = b.seq(exact.text('"'), b.repeat(b.alt(plain, escaped), 0, None), exact.text('"'))
-        local = b.both(b.alt(dotted, quoted), b.repeat(exact.codepoints(((0x20, 0x7E),)), 1, 64))
-        address = b.alt(self.node("ipv4"), b.seq(self._text("IPv6:"), self.node("ipv6")))
-        literal = b.seq(self._text("["), address, self._text("]"))
-        return b.seq(local, self._text("@"), b.alt(self._host_name(a_labels=True), literal))
+        return b.alt(dotted, quoted)
+
+    def _mailbox(self, domain: int, *, international: bool) -> int:
+        """Mailboxes with a local part of at most 64 octets (RFC 5321, section 4.5.3.1.1).
+
+        The tag of an address literal must be registered (section 4.1.3), and only that of IPv6 is.
+        """
+        b = self.builder
+        octet = b.alt(self.exact.codepoints(((0x00, 0x7F),)), b.bytes_in(((0x80, 0xFF),)))  # of the text, not of JSON
+        local = b.both(self._local_part(international=international), b.repeat(octet, 1, 64))
+        address = b.alt(self._names.ipv4, b.seq(self._text("IPv6:"), self._names.ipv6_of_mail))
+        return b.seq(local, self._text("@"), b.alt(domain, b.seq(self._text("["), address, self._text("]"))))
+
+    def _maybe_mailbox(self, domain: int, *, international: bool) -> int:
+        b = self.builder
+        content = b.repeat(self.exact.codepoints(((0x21, 0x5A), (0x5E, 0x7E))), 1, None)
+        literal = b.seq(self._text("["), content, self._text("]"))
+        return b.seq(self._local_part(international=international), self._text("@"), b.alt(domain, literal))
+
+    def _email(self) -> int:
+        return self._mailbox(self._hosts.ascii(reserved=True), international=False)
+
+    def _maybe_email(self) -> int:
+        edge, inner = self.builder.bytes_in(_LETTER_OR_DIGIT), self.builder.bytes_in((*_LETTER_OR_DIGIT, (0x2D, 0x2E)))
+        domain = self.builder.seq(edge, self.builder.repeat(inner, 0, None))  # of any length
+        return self._maybe_mailbox(domain, international=False)
+
+    def _idn_email(self) -> int:
+        return self._mailbox(self._hosts.international, international=True)
+
+    def _maybe_idn_email(self) -> int:
+        inner = self.builder.codepoints((*_LETTER_OR_DIGIT, (0x2D, 0x2E), _FOREIGN))
+        return self._maybe_mailbox(self.builder.repeat(inner, 1, None), international=True)
 
 
-FORMATS: Final[dict[str, Callable[[Formats], int]]] = {
-    "date": Formats._date,
-    "time": Formats._time,
-    "date-time": Formats._date_time,
-    "duration": Formats._duration,
-    "uuid": Formats._uuid,
-    "json-pointer": Formats._json_pointer,
-    "relative-json-pointer": Formats._relative_json_pointer,
-    "hostname": Formats._hostname,
-    "email": Formats._email,
-    "ipv4": lambda formats: formats._names.ipv4,
-    "ipv6": lambda formats: formats._names.ipv6,
-    "uri": lambda formats: formats._names.uri(international=False),
-    "uri-reference": lambda formats: formats._names.reference(international=False),
-    "uri-template": lambda formats: formats._names.template(),
-    "iri": lambda formats: formats._names.uri(international=True),
-    "iri-reference": lambda formats: formats._names.reference(international=True),
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format from both sides.
+
+    Attributes:
+        inside: Makes the node of texts that surely are of the format.
+        around: Makes that of texts among which surely are all of the format; ``None``: ``inside`` is exact.
+    """
+
+    inside: Callable[[Formats], int]
+    around: Callable[[Formats], int] | None = None
+
+
+_URI: Final = Format(lambda formats: formats._names.uri(international=False))
+
+FORMATS: Final[dict[str, Format]] = {
+    "date": Format(Formats._date),
+    # between: seconds of 60 at another time than 23:59:60 UTC, on another day than the last of June or December
+    "time": Format(Formats._time, Formats._maybe_time),
+    "date-time": Format(Formats._date_time, Formats._maybe_date_time),
+    # between: seconds of 60, as the offset is not known
+    "time-local": Format(Formats._time_local, Formats._maybe_time_local),
+    "date-time-local": Format(Formats._date_time_local, Formats._maybe_date_time_local),
+    "duration": Format(Formats._duration),
+    "uuid": Format(Formats._uuid),
+    "json-pointer": Format(Formats._json_pointer),
+    "relative-json-pointer": Format(Formats._relative_json_pointer),
+    # between: labels with "--" in the third and fourth place, which A-labels are
+    "hostname": Format(
+        lambda formats: formats._hosts.ascii(reserved=False), lambda formats: formats._hosts.ascii(reserved=True)
+    ),
+    # between: what host_names.py says
+    "idn-hostname": Format(
+        lambda formats: formats._hosts.international, lambda formats: formats._hosts.maybe_international
+    ),
+    # between: long local parts and domains, other address literals, what host_names.py says
+    "email": Format(Formats._email, Formats._maybe_email),
+    "idn-email": Format(Formats._idn_email, Formats._maybe_idn_email),
+    "ipv4": Format(lambda formats: formats._names.ipv4),
+    "ipv6": Format(lambda formats: formats._names.ipv6),
+    "uri": _URI,
+    "url": _URI,
+    "uri-reference": Format(lambda formats: formats._names.reference(international=False)),
+    # between: the operators that RFC 6570, section 2.2, reserves for extensions
+    "uri-template": Format(
+        lambda formats: formats._names.template(reserved=False), lambda formats: formats._names.template(reserved=True)
+    ),
+    "iri": Format(lambda formats: formats._names.uri(international=True)),
+    "iri-reference": Format(lambda formats: formats._names.reference(international=True)),
+    "byte": Format(Formats._base64, Formats._maybe_base64),
+    # between: what regex_format.py says
+    "regex": Format(lambda formats: formats._regex.inside, lambda formats: formats._regex.around),
 }
-"""The formats that are enforced."""
-
-EXACT_FORMATS: Final = frozenset(FORMATS) - {"time", "date-time", "hostname", "email", "uri-template"}
-"""Those whose texts are all of their specification's, so that the complement is right too."""
+"""The formats of strings that are enforced: those of JSON Schema, and some of the OpenAPI Format Registry."""

@@ -14,6 +14,7 @@ from grammarspec.frontends.json_schema.checks import count, name_list, number, s
 from grammarspec.frontends.json_schema.conjunction import (
     ARRAY,
     FALSE,
+    FRACTION,
     NULL,
     OBJECT,
     TRUE,
@@ -173,7 +174,12 @@ def _pattern(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[An
 
 def _format(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
     name = text(analysis, value, schema, "format")
-    if analysis.asserts_format(name):
+    integers = analysis.integer_format(name)
+    if integers is not None:
+        facts.types &= ~FRACTION
+        facts.narrow_low(integers[0], False)
+        facts.narrow_high(integers[1], False)
+    elif analysis.asserts_format(name):
         facts.texts = [*facts.texts, ("format", name, True, schema)]
 
 

@@ -67,16 +67,16 @@ def is_endless(pattern: str) -> bool:
         node = parsed(pattern)
     except GrammarError:
         return False
-    parts = node.parts if isinstance(node, tree.Sequence) else (node,)
-    if any(_looks(part) for part in (parts[1:-1] if len(parts) > 1 else parts)):
+    parts = list(node.parts) if isinstance(node, tree.Sequence) else [node]
+    begins = bool(parts) and isinstance(parts[0], tree.Start)
+    ends = bool(parts) and isinstance(parts[-1], tree.End)
+    inner = parts[begins : len(parts) - ends]
+    if any(_looks(part) for part in inner):
         return False
-    anchored = len(parts) > 1 and isinstance(parts[0], tree.Start) and isinstance(parts[-1], tree.End)
-    if not anchored:
-        return not any(_looks(part) for part in (parts[0], parts[-1]) if not isinstance(part, tree.Start | tree.End))
-    return any(
+    return not (begins and ends) or any(
         isinstance(part, tree.AnyText)
         or (isinstance(part, tree.Repeat) and part.most is None and isinstance(part.body, tree.Chars | tree.Text))
-        for part in parts[1:-1]
+        for part in inner
     )
 
 

@@ -16,6 +16,7 @@ from grammarspec.frontends.json_schema.checks import count, name_list, number, s
 from grammarspec.frontends.json_schema.conjunction import (
     ALL_TYPES,
     ARRAY,
+    FRACTION,
     NUMBER,
     OBJECT,
     STRING,
@@ -154,12 +155,19 @@ def _max_length(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives
     yield {BITS: STRING, "minLength": count(analysis, value, schema, "maxLength") + 1}
 
 
-def _text(keyword: str) -> Callable[[Analysis, Any, Schema], _Alternatives]:
-    def failure(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
-        if isinstance(value, str) and (keyword == "pattern" or analysis.asserts_format(value)):
-            yield {BITS: STRING, NOT_TEXT: (keyword, value, schema)}
+def _pattern(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
+    if isinstance(value, str):
+        yield {BITS: STRING, NOT_TEXT: ("pattern", value, schema)}
 
-    return failure
+
+def _format(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
+    integers = analysis.integer_format(value) if isinstance(value, str) else None
+    if integers is not None:
+        yield {BITS: FRACTION}
+        yield {BITS: NUMBER, HIGH: (integers[0], True)}
+        yield {BITS: NUMBER, LOW: (integers[1], True)}
+    elif isinstance(value, str) and analysis.asserts_format(value):
+        yield {BITS: STRING, NOT_TEXT: ("format", value, schema)}
 
 
 def _not_text(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
@@ -340,8 +348,8 @@ _FAILURES: Final[dict[Any, Callable[[Analysis, Any, Schema], _Alternatives]]] = 
     "multipleOf": _multiple_of,
     "minLength": _min_length,
     "maxLength": _max_length,
-    "pattern": _text("pattern"),
-    "format": _text("format"),
+    "pattern": _pattern,
+    "format": _format,
     "minItems": _min_items,
     "maxItems": _max_items,
     "uniqueItems": _unique_items,

@@ -48,14 +48,22 @@ class ResourceNames:
     @cached_property
     def ipv6(self) -> int:
         """Eight groups, of which one run of zeros may be left out (RFC 3986, ``IPv6address``)."""
+        return self._ipv6(1)
+
+    @cached_property
+    def ipv6_of_mail(self) -> int:
+        """The same where the run is of at least two groups (RFC 5321, ``IPv6-addr``)."""
+        return self._ipv6(2)
+
+    def _ipv6(self, least: int) -> int:
         b = self.builder
         group = b.repeat(self._hexadecimal, 1, 4)
         colon, gap = b.literal(b":"), b.literal(b"::")
         group_colon = b.seq(group, colon)
         last_two = b.alt(b.seq(group, colon, group), self.ipv4)
         parts = [b.seq(b.repeat(group_colon, 6, 6), last_two)]
-        for before in range(8):  # at most that many groups before the gap
-            after = 7 - before
+        for before in range(9 - least):  # at most that many groups before the gap
+            after = 8 - least - before
             left = b.optional(b.seq(b.repeat(group_colon, 0, before - 1), group)) if before else b.empty
             if after >= 2:
                 right = b.seq(b.repeat(group_colon, after - 2, after - 2), last_two)
@@ -136,8 +144,8 @@ class ResourceNames:
         relative = b.seq(self._hierarchy("@", international), self._suffix(international))
         return b.alt(self.uri(international=international), relative)
 
-    def template(self) -> int:
-        """``URI-Template`` up to level 4; without the operators that are reserved for extensions."""
+    def template(self, *, reserved: bool) -> int:
+        """``URI-Template`` up to level 4, with or without the operators that are reserved for extensions."""
         b = self.builder
         # section 2.1, and the apostrophe (erratum 6937)
         literals = ((0x21, 0x21), (0x23, 0x24), (0x26, 0x3B), (0x3D, 0x3D), (0x3F, 0x5B), (0x5D, 0x5D), (0x5F, 0x5F))
@@ -146,7 +154,7 @@ class ResourceNames:
         name = b.seq(character, b.repeat(b.seq(b.optional(b.literal(b".")), character), 0, None))
         prefix = b.seq(b.literal(b":"), b.bytes_in(((0x31, 0x39),)), b.repeat(b.bytes_in(_DIGIT), 0, 3))
         variable = b.seq(name, b.optional(b.alt(prefix, b.literal(b"*"))))
-        operator = b.bytes_in([(ord(c), ord(c)) for c in "+#./;?&"])
+        operator = b.bytes_in([(ord(c), ord(c)) for c in "+#./;?&" + "=,!@|" * reserved])
         variables = b.seq(variable, b.repeat(b.seq(b.literal(b","), variable), 0, None))
         expression = b.seq(b.literal(b"{"), b.optional(operator), variables, b.literal(b"}"))
         return b.repeat(b.alt(literal, self._encoded, expression), 0, None)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from grammarspec.builder import UNBOUNDED
-from grammarspec.errors import GrammarError, LimitExceeded, UnsupportedFeature
+from grammarspec.errors import GrammarError, LimitExceeded
 from grammarspec.frontends.json_schema.conjunction import Conjunction
-from grammarspec.frontends.json_schema.formats import EXACT_FORMATS, REFUSED_FORMATS
 from grammarspec.frontends.json_schema.matching import parsed
 from grammarspec.frontends.regex.lower import lower_search
 
@@ -63,7 +62,7 @@ def text_of(lowering: Lowering, facts: Conjunction, words: Sequence[str] | None 
             node, looks = pattern_text(lowering, argument, schema, "pattern")
             asserting |= looks
         else:
-            node = _format(lowering, argument, wanted, schema)
+            node = lowering.formats.inside(argument) if wanted else lowering.formats.around(argument)
         if not wanted:
             parts = parts or [exact.any_text]
             node = b.complement(node)
@@ -89,14 +88,3 @@ def pattern_text(lowering: Lowering, pattern: str, schema: Schema, *keywords: st
             raise type(error)(f"pattern: {error.message}", where=place, hint=error.hint) from None
         known = lowering.patterns[pattern] = Text(node, b.looks > looks)
     return known
-
-
-def _format(lowering: Lowering, name: str, wanted: bool, schema: Schema) -> int:
-    if name in REFUSED_FORMATS:
-        where = lowering.analysis.document.where(schema, "format")
-        hint = f'{REFUSED_FORMATS[name]}; format="annotation" takes formats as annotations'
-        raise UnsupportedFeature(f"format {name!r}", where=where, hint=hint)
-    if not wanted and name not in EXACT_FORMATS:
-        where = lowering.analysis.document.where(schema, "format")
-        raise UnsupportedFeature(f"format {name!r} inside not", where=where, hint="say which texts are allowed instead")
-    return lowering.formats.node(name)
