@@ -182,7 +182,13 @@ class GrammarBuilder:
         return self._node(_CALL, (rule,))
 
     def call_with(
-        self, rule: int, *, setting: Iterable[int] = (), counting: tuple[int, int] | None = None, fresh: bool = False
+        self,
+        rule: int,
+        *,
+        setting: Iterable[int] = (),
+        counting: tuple[int, int] | None = None,
+        fresh: bool = False,
+        like: int | None = None,
     ) -> int:
         """What this rule describes given a parameter, made from the parameter of the rule around this node.
 
@@ -193,10 +199,12 @@ class GrammarBuilder:
         A rule that depends on its parameter must not be able to call itself before any text; the compiler refuses it.
         Bits are never cleared, so that rules like "each key once" always come nearer to an end. The compiler proves,
         trying alternatives in their order, that each value of a parameter that can be reached allows some ending;
-        alternatives that lead there are best put first.
+        alternatives that lead there are best put first. ``like`` spares it that where it would take long: a rule that
+        can be completed if and only if the callee can, whatever the parameter.
         """
         at, width = counting or (0, 0)
-        return self._node(_CALL_WITH, (rule, int(fresh), at, width, *setting))
+        same = 0 if like is None else like + 1
+        return self._node(_CALL_WITH, (rule, int(fresh), at, width, same, *setting))
 
     def when_clear(self, bits: Iterable[int]) -> int:
         """The empty text, if the parameter of the rule around this node has none of the bits; else nothing."""

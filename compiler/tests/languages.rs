@@ -152,7 +152,7 @@ fn any_order(b: &mut Builder, n: u32, required: u32) -> u32 {
     let mut branches = vec![done];
     for key in 0..n {
         let (unused, text) = (b.when(&[0, key]), b.literal(&format!("k{key};")));
-        let rest = b.call_with(rule, &[0, 0, 0, key]);
+        let rest = b.call_with(rule, &[0, 0, 0, 0, key]);
         branches.push(b.seq(&[unused, text, rest]));
     }
     let body = b.alt(&branches);
@@ -189,7 +189,7 @@ fn counters_bound_what_is_listed() {
     // list: "x" list, counting | "" if 3 to 5 were counted
     let rule = b.rule();
     let enough = b.when(&[2, 0, 3, 3, 5]);
-    let (x, more) = (b.literal("x"), b.call_with(rule, &[0, 0, 3]));
+    let (x, more) = (b.literal("x"), b.call_with(rule, &[0, 0, 3, 0]));
     let longer = b.seq(&[x, more]);
     let body = b.alt(&[enough, longer]);
     b.define(rule, body);
@@ -211,7 +211,7 @@ fn parameters_that_lead_nowhere_are_limited_not_endless() {
     let mut branches = vec![done];
     for key in 0..40 {
         let free = if key < 2 { b.when(&[0, 0, 1]) } else { b.when(&[0, key]) };
-        let (text, rest) = (b.literal(&format!("k{key};")), b.call_with(rule, &[0, 0, 0, key]));
+        let (text, rest) = (b.literal(&format!("k{key};")), b.call_with(rule, &[0, 0, 0, 0, key]));
         branches.push(b.seq(&[free, text, rest]));
     }
     let body = b.alt(&branches);
@@ -224,7 +224,7 @@ fn parameters_that_lead_nowhere_are_limited_not_endless() {
 fn rules_with_parameters_begin_with_text() {
     let mut b = Builder::default();
     let rule = b.rule();
-    let (x, again) = (b.literal("x"), b.call_with(rule, &[0, 0, 0, 1]));
+    let (x, again) = (b.literal("x"), b.call_with(rule, &[0, 0, 0, 0, 1]));
     let left = b.seq(&[again, x]);
     let body = b.alt(&[left, x]);
     b.define(rule, body);

@@ -174,7 +174,11 @@ impl Decoder<'_> {
             op::WHEN => Node::When(Guard::decode(operands)?),
             op::CALL_WITH => match operands {
                 [rule, update @ ..] if (*rule as usize) < self.parts.rules.len() => {
-                    Node::CallWith(*rule, Update::decode(update)?)
+                    let update = Update::decode(update)?;
+                    if update.like.is_some_and(|like| like as usize >= self.parts.rules.len()) {
+                        return Err("a rule's number expected".into());
+                    }
+                    Node::CallWith(*rule, update)
                 }
                 _ => return Err("a rule's number expected".into()),
             },

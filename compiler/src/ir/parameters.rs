@@ -5,6 +5,8 @@
 
 use smallvec::SmallVec;
 
+use super::RuleId;
+
 /// Bits have lower numbers than this.
 pub(super) const MAX_BITS: u32 = 1 << 16;
 
@@ -49,6 +51,8 @@ pub struct Update {
     pub set: Box<[u32]>,
     /// A counter to go up by one.
     pub count: Option<Counter>,
+    /// Whatever the parameter, the callee can be completed if (and only if) this rule can.
+    pub like: Option<RuleId>,
 }
 
 impl Value {
@@ -122,16 +126,16 @@ impl Guard {
 
 impl Update {
     pub(super) fn decode(operands: &[u32]) -> Result<Update, String> {
-        let [fresh @ 0..=1, at, width, bits @ ..] = operands else {
+        let [fresh @ 0..=1, at, width, like, bits @ ..] = operands else {
             return Err("no such change of a parameter".into());
         };
         let count = if *width == 0 { None } else { Some(checked_counter(*at, *width)?) };
-        Ok(Update { fresh: *fresh == 1, set: checked_bits(bits)?, count })
+        Ok(Update { fresh: *fresh == 1, set: checked_bits(bits)?, count, like: like.checked_sub(1) })
     }
 
     pub(super) fn encode(&self) -> Vec<u32> {
         let (at, width) = self.count.map_or((0, 0), |c| (c.at, c.width));
-        [&[self.fresh.into(), at, width], &self.set[..]].concat()
+        [&[self.fresh.into(), at, width, self.like.map_or(0, |rule| rule + 1)], &self.set[..]].concat()
     }
 }
 

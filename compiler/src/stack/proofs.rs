@@ -12,7 +12,7 @@ use super::instances::{ParamId, UNSET};
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Node, NodeId};
+use crate::ir::{Node, NodeId, Update};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Property {
@@ -43,6 +43,8 @@ struct Goal {
     /// Parts not yet proven; of a union, not yet refuted.
     missing: usize,
     parts: Vec<GoalId>,
+    /// Of a union: the parts that were not needed yet, the next one last.
+    rest: Vec<Question>,
     users: Vec<GoalId>,
 }
 
@@ -75,6 +77,7 @@ impl Proofs {
                 any: false,
                 missing: 0,
                 parts: Vec::new(),
+                rest: Vec::new(),
                 users: Vec::new(),
             });
         }
@@ -120,25 +123,48 @@ impl Proofs {
         }
     }
 
-    /// Opens a goal with these parts.
-    fn open(&mut self, id: GoalId, parts: Vec<GoalId>, any: bool) {
+    /// Opens a goal all of whose parts are needed.
+    fn open_all(&mut self, id: GoalId, parts: Vec<GoalId>) {
         let goal = &mut self.goals[id as usize];
-        (goal.state, goal.any, goal.missing) = (State::Open, any, parts.len());
+        (goal.state, goal.any, goal.missing) = (State::Open, false, parts.len());
         if parts.is_empty() {
-            return self.settle(id, !any);
+            return self.settle(id, true);
         }
-        let mut settled = Vec::new();
-        for &part in &parts {
-            if self.settled(part) {
-                let proven = self.goals[part as usize].state == State::Proven;
-                self.tell(id, part, proven, &mut settled);
-            } else {
-                self.goals[part as usize].users.push(id);
+        for part in parts {
+            self.add_part(id, part);
+        }
+    }
+
+    /// Opens a goal one of whose parts is needed; they are added as long as it is not settled.
+    fn open_any(&mut self, id: GoalId, mut questions: Vec<Question>) {
+        questions.reverse();
+        let goal = &mut self.goals[id as usize];
+        (goal.state, goal.any, goal.missing, goal.rest) = (State::Open, true, questions.len(), questions);
+        if self.goals[id as usize].missing == 0 {
+            self.settle(id, false);
+        }
+    }
+
+    /// One of a union's parts is refuted without having become a goal.
+    fn refute_part(&mut self, id: GoalId) {
+        let goal = &mut self.goals[id as usize];
+        goal.missing -= 1;
+        if goal.missing == 0 {
+            self.settle(id, false);
+        }
+    }
+
+    fn add_part(&mut self, id: GoalId, part: GoalId) {
+        self.goals[id as usize].parts.push(part);
+        if self.settled(part) {
+            let proven = self.goals[part as usize].state == State::Proven;
+            let mut settled = Vec::new();
+            self.tell(id, part, proven, &mut settled);
+            if let Some(&(_, proven)) = settled.first() {
+                self.settle(id, proven);
             }
-        }
-        self.goals[id as usize].parts = parts;
-        if let Some(&(_, proven)) = settled.first() {
-            self.settle(id, proven);
+        } else {
+            self.goals[part as usize].users.push(id);
         }
     }
 
@@ -190,38 +216,93 @@ impl Machine {
         let question = self.canonical(question);
         let root = self.proofs.goal(question);
         let mut visited = FxHashSet::default();
-        let mut todo = vec![root];
-        while let Some(id) = todo.pop() {
+        // goals, and whether it is a union's turn to add its next part
+        let mut todo = vec![(root, false)];
+        while let Some((id, resumed)) = todo.pop() {
             if self.proofs.settled(root) {
                 break;
             }
+            if self.proofs.settled(id) {
+                continue;
+            }
             let goal = &self.proofs.goals[id as usize];
-            let needed = id == root || goal.users.iter().any(|&u| !self.proofs.settled(u));
-            if self.proofs.settled(id) || !needed || !visited.insert(id) {
+            if id != root && goal.users.iter().all(|&u| self.proofs.settled(u)) {
+                if resumed {
+                    visited.remove(&id); // it may be needed again
+                }
+                continue;
+            }
+            if !resumed && !visited.insert(id) {
                 continue;
             }
             if goal.state == State::New {
                 budget.spend(GOAL)?;
-                let (questions, any) = match self.parts_of(goal.question) {
-                    Parts::Known(proven) => {
-                        self.proofs.settle(id, proven);
-                        continue;
+                match self.parts_of(goal.question) {
+                    Parts::Known(proven) => self.proofs.settle(id, proven),
+                    Parts::All(questions) => {
+                        budget.spend(questions.len() as u64 * 8)?;
+                        let parts = questions.into_iter().map(|q| self.proofs.goal(self.canonical(q))).collect();
+                        self.proofs.open_all(id, parts);
                     }
-                    Parts::All(questions) => (questions, false),
-                    Parts::Any(questions) => (questions, true),
-                };
-                budget.spend(questions.len() as u64 * 8)?;
-                let parts = questions.into_iter().map(|q| self.proofs.goal(self.canonical(q))).collect();
-                self.proofs.open(id, parts, any);
+                    Parts::Any(questions) => {
+                        budget.spend(questions.len() as u64)?;
+                        self.proofs.open_any(id, questions);
+                    }
+                }
             }
-            if !self.proofs.settled(id) {
-                todo.extend(self.proofs.goals[id as usize].parts.iter().rev());
-            }
+            self.explore(id, resumed, &mut todo, budget)?;
         }
         if !self.proofs.settled(root) {
             self.proofs.refute(root);
         }
         Ok(self.proofs.goals[root as usize].state == State::Proven)
+    }
+
+    /// What has to be looked into for an open goal: its parts, and then the next one of a union.
+    fn explore(
+        &mut self,
+        id: GoalId,
+        resumed: bool,
+        todo: &mut Vec<(GoalId, bool)>,
+        budget: &mut Budget,
+    ) -> Result<()> {
+        if resumed {
+            while !self.proofs.settled(id)
+                && let Some(question) = self.proofs.goals[id as usize].rest.pop()
+            {
+                budget.spend(1)?;
+                if self.is_barred(question.1, question.2) {
+                    self.proofs.refute_part(id);
+                    continue;
+                }
+                budget.spend(8)?;
+                let part = self.proofs.goal(self.canonical(question));
+                self.proofs.add_part(id, part);
+                if !self.proofs.settled(part) {
+                    todo.extend([(id, true), (part, false)]);
+                    break;
+                }
+            }
+        } else if !self.proofs.settled(id) {
+            let goal = &self.proofs.goals[id as usize];
+            if goal.any {
+                todo.push((id, true));
+            }
+            todo.extend(goal.parts.iter().rev().map(|&part| (part, false)));
+        }
+        Ok(())
+    }
+
+    /// Whether a condition at the beginning of the expression plainly does not hold.
+    fn is_barred(&self, node: NodeId, param: ParamId) -> bool {
+        match &self.ir.nodes[node as usize] {
+            Node::When(guard) => !self.instances.holds(param, guard),
+            Node::Seq(os) => os.first().is_some_and(|&first| match &self.ir.nodes[first as usize] {
+                Node::When(guard) => !self.instances.holds(param, guard),
+                _ => false,
+            }),
+            _ => false,
+        }
     }
 
     fn parts_of(&mut self, (property, node, param): Question) -> Parts {
@@ -234,6 +315,9 @@ impl Machine {
         let ir = self.ir.clone();
         match &ir.nodes[node as usize] {
             Node::When(guard) => Parts::Known(self.instances.holds(param, guard)),
+            Node::CallWith(_, Update { like: Some(like), .. }) if property == Property::Productive => {
+                Parts::All(vec![(property, ir.body(*like), UNSET)])
+            }
             Node::CallWith(rule, update) => {
                 Parts::All(vec![(property, ir.body(*rule), self.instances.updated(param, update))])
             }

@@ -73,7 +73,7 @@ impl Builder {
         self.node(14, operands)
     }
 
-    /// `update`: fresh, the counter's bits (at, width), bits to set.
+    /// `update`: fresh, the counter's bits (at, width), one more than the rule it is like or 0, bits to set.
     pub fn call_with(&mut self, rule: u32, update: &[u32]) -> u32 {
         self.node(15, &[&[rule], update].concat())
     }

@@ -89,6 +89,12 @@ class _Members:
             at = after if self._total is None else sum(self._total)
             self._distinct = (at, self.least.bit_length())
         self._bridges: dict[int, int] = {}
+        self._like: int | None = None
+        """A rule that can be completed if the rest can, whatever has been written."""
+        if any_order and not (self.least or asked.witnesses):
+            self._like = self.builder.rule("required")
+            needed = [member.node for member in members if member.required]
+            self.builder.define(self._like, self.builder.seq(*needed) if needed else self.builder.empty)
 
     def object(self) -> int:
         """The whole object."""
@@ -168,7 +174,7 @@ class _Members:
         b = self.builder
         if self._total is None or self._distinct is None or not new:
             counter = self._total or (self._distinct if new else None)
-            return b.call_with(rest, setting=setting, counting=counter)
+            return b.call_with(rest, setting=setting, counting=counter, like=self._like)
         bridge = self._bridges.get(rest)  # a call counts one counter only
         if bridge is None:
             bridge = self._bridges[rest] = b.rule("counted")
