@@ -199,8 +199,8 @@ class GrammarBuilder:
         A rule that depends on its parameter must not be able to call itself before any text; the compiler refuses it.
         Bits are never cleared, so that rules like "each key once" always come nearer to an end. The compiler proves,
         trying alternatives in their order, that each value of a parameter that can be reached allows some ending;
-        alternatives that lead there are best put first. ``like`` spares it that where it would take long: a rule that
-        can be completed if and only if the callee can, whatever the parameter.
+        alternatives that lead there are best put first. ``like`` spares it that where it would take long: a rule that,
+        given the same parameter, can be completed if and only if the callee can.
         """
         at, width = counting or (0, 0)
         same = 0 if like is None else like + 1

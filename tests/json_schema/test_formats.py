@@ -164,7 +164,7 @@ def _is_international_name(name: str) -> bool:
         if any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in name):
             for label in labels:
                 idna.check_bidi(label, check_ltr=True)
-    except idna.IDNAError:
+    except (idna.IDNAError, IndexError):  # of a label that is empty it asks for the first letter
         return False
     plain = [label for label in labels if label.isascii()]
     good = all(re.fullmatch("[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", label) for label in plain)

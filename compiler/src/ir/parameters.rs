@@ -51,7 +51,7 @@ pub struct Update {
     pub set: Box<[u32]>,
     /// A counter to go up by one.
     pub count: Option<Counter>,
-    /// Whatever the parameter, the callee can be completed if (and only if) this rule can.
+    /// A rule that, given the same parameter, can be completed if (and only if) the callee can.
     pub like: Option<RuleId>,
 }
 

@@ -12,7 +12,7 @@ use super::instances::{ParamId, UNSET};
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Node, NodeId, Update};
+use crate::ir::{Node, NodeId};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Property {
@@ -315,10 +315,8 @@ impl Machine {
         let ir = self.ir.clone();
         match &ir.nodes[node as usize] {
             Node::When(guard) => Parts::Known(self.instances.holds(param, guard)),
-            Node::CallWith(_, Update { like: Some(like), .. }) if property == Property::Productive => {
-                Parts::All(vec![(property, ir.body(*like), UNSET)])
-            }
             Node::CallWith(rule, update) => {
+                let rule = if property == Property::Productive { update.like.as_ref().unwrap_or(rule) } else { rule };
                 Parts::All(vec![(property, ir.body(*rule), self.instances.updated(param, update))])
             }
             Node::Call(rule) => Parts::All(vec![(property, ir.body(*rule), UNSET)]),

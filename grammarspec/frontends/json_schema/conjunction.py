@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from grammarspec.errors import GrammarSyntaxError
 from grammarspec.frontends.json_schema.document import Schema
+from grammarspec.frontends.json_schema.presence import Presence
 
 __all__ = [
     "ALL_TYPES", "ARRAY", "BOOLEAN", "FALSE", "FRACTION", "INTEGER", "NULL", "NUMBER", "OBJECT", "STRING", "TRUE",
@@ -105,6 +106,7 @@ class Conjunction:
     witnesses: Sequence[SomeMember] = ()  # each by an undeclared member
 
     choices: Sequence[Sequence[Schema]] = ()  # of each, one alternative must hold
+    presence: Sequence[Presence] = ()  # conditions on which members are there
     leading: int = 0  # how many of the choices declare their properties before the others
     refused: Sequence[tuple[int, str, Schema]] = ()  # keywords that are not enforced, and the types they are about
 

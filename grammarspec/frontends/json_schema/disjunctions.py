@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from grammarspec.errors import LimitExceeded
-from grammarspec.frontends.json_schema.conjunction import Conjunction
+from grammarspec.frontends.json_schema import presence
+from grammarspec.frontends.json_schema.conjunction import OBJECT, Conjunction
 from grammarspec.frontends.json_schema.document import Schema
 
 if TYPE_CHECKING:
@@ -44,7 +45,11 @@ class Disjunctions:
         slots = self._settle(base, facts.choices)
         if slots is None:
             return self.lowering.builder.nothing
-        smallest = min((slot for slot in slots if len(slot) > 1), key=len, default=None)
+        open_slots = [slot for slot in slots if len(slot) > 1]
+        if self.lowering.any_order and facts.types == OBJECT:  # those on presence need not be split
+            others = [slot for slot in open_slots if presence.condition(self.analysis, slot) is None]
+            open_slots = others or open_slots
+        smallest = min(open_slots, key=len, default=None)
         schemas = [slot[0] if len(slot) == 1 else self.analysis.choice(slot) for slot in slots]
         leading = facts.leading
         if smallest is None:
@@ -53,6 +58,18 @@ class Disjunctions:
         if at < leading:
             return self.any_of(schemas[:at], smallest, [*schemas[at + 1 : leading], *base, *schemas[leading:]])
         return self.any_of([*schemas[:leading], *base, *schemas[leading:at]], smallest, schemas[at + 1 :])
+
+    def on_presence(self, facts: Conjunction) -> Conjunction:
+        """The same conjunction of objects, its choices as conditions on members that there are, if they all are."""
+        conditions = []
+        for alternatives in facts.choices:
+            condition = presence.condition(self.analysis, alternatives)
+            if condition is None:
+                return facts
+            conditions.append(condition)
+        facts = facts.without("choices", "leading")
+        facts.presence = conditions
+        return facts
 
     def any_of(self, before: Sequence[Schema], alternatives: Sequence[Schema], after: Sequence[Schema]) -> int:
         """The values that satisfy one of the alternatives and all the other schemas."""

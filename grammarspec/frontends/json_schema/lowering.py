@@ -186,6 +186,8 @@ class Lowering:
                 return self.builder.nothing
             if facts.enum is not None:
                 return enum_node(self, facts)
+            if facts.choices and self.any_order and facts.types == OBJECT and not facts.some:
+                facts = self.disjunctions.on_presence(facts)
             if facts.choices:
                 return self.disjunctions.distribute(facts)
             if facts.some:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from grammarspec.builder import NAMES, OPENS, UNBOUNDED
 from grammarspec.frontends.json_schema.prelude import CHAIN
+from grammarspec.frontends.json_schema.presence import Absent, Both, Presence, Present, allows_none, wanted
 
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.lowering import Lowering
@@ -33,6 +34,7 @@ class Member(NamedTuple):
 
     node: int
     required: bool
+    name: str = ""
 
 
 class Asked(NamedTuple):
@@ -44,6 +46,7 @@ class Asked(NamedTuple):
             of every kind.
         least, most: the number of members.
         distinct: the names of undeclared members differ.
+        presence: conditions on which declared members there are; only where their order is free.
     """
 
     undeclared: int | None
@@ -51,6 +54,7 @@ class Asked(NamedTuple):
     least: int = 0
     most: int | None = None
     distinct: bool = False
+    presence: Sequence[Presence] = ()
 
 
 def remembered_members(lowering: Lowering, members: Sequence[Member], asked: Asked, *, any_order: bool) -> int:
@@ -89,17 +93,18 @@ class _Members:
             at = after if self._total is None else sum(self._total)
             self._distinct = (at, self.least.bit_length())
         self._bridges: dict[int, int] = {}
+        self.presence = asked.presence
+        self._at = {member.name: i for i, member in enumerate(self.members)}
         self._like: int | None = None
-        """A rule that can be completed if the rest can, whatever has been written."""
-        if any_order and not (self.least or asked.witnesses):
-            self._like = self.builder.rule("required")
-            needed = [member.node for member in members if member.required]
-            self.builder.define(self._like, self.builder.seq(*needed) if needed else self.builder.empty)
+        """A rule that can be completed if the rest can."""
+        if any_order and not (self.least or asked.witnesses or (self.most is not None and required)):
+            self._like = self._completion()
 
     def object(self) -> int:
         """The whole object."""
         b, text = self.builder, self.text
         may_be_empty = not (self.least or self.witnesses or any(member.required for member in self.members))
+        may_be_empty = may_be_empty and all(map(allows_none, self.presence))
         if self.most == 0:
             return text.empty_object if may_be_empty else b.nothing
         first = b.rule("members", self.kinds)
@@ -153,6 +158,7 @@ class _Members:
         ways = []
         if optional:
             guards = [b.when_set(self.required)] if self.required else []
+            guards += [self._holds(condition) for condition in self.presence]
             if self.witnesses:
                 guards.append(b.when_set(self._witnessed))
             counter = self._distinct or self._total
@@ -162,6 +168,38 @@ class _Members:
         if following != b.nothing:
             ways.append(b.seq(text.comma, following))
         return b.alt(*ways) if ways else b.nothing
+
+    def _completion(self) -> int:
+        """What is required, and then what conditions want: nothing else can be needed for an ending."""
+        b = self.builder
+        whole = b.rule("required")
+        needed = [self.members[i].node for i in self.required]
+        if self.presence:
+            more = b.rule("wanted")
+            names = {name for condition in self.presence for name in wanted(condition)}
+            ways = [b.seq(*(self._holds(condition) for condition in self.presence))]
+            for i, member in enumerate(self.members):
+                if member.name in names and not member.required:
+                    ways.append(b.seq(b.when_clear((i,)), member.node, b.call_with(more, setting=(i,))))
+            b.define(more, b.alt(*ways))
+            needed.append(b.call_with(more, setting=self.required))
+        b.define(whole, b.seq(*needed) if needed else b.empty)
+        return whole
+
+    def _holds(self, condition: Presence) -> int:
+        """The empty text, if the members that have been written are as the condition says."""
+        b = self.builder
+        if isinstance(condition, Present):
+            if not all(name in self._at for name in condition.names):
+                return b.nothing
+            return b.when_set([self._at[name] for name in condition.names])
+        if isinstance(condition, Absent):
+            bits = [self._at[name] for name in condition.names if name in self._at]
+            return b.when_clear(bits) if bits else b.empty
+        parts = [self._holds(part) for part in condition.parts]
+        if isinstance(condition, Both):
+            return b.seq(*parts) if parts else b.empty
+        return b.alt(*parts) if parts else b.nothing
 
     def _room(self) -> list[int]:
         """The condition that one more member is allowed."""

@@ -22,6 +22,7 @@ from grammarspec.frontends.json_schema.evaluation import holds, property_schemas
 from grammarspec.frontends.json_schema.keys import has_endless_names, undeclared_members
 from grammarspec.frontends.json_schema.members import Asked, Member, remembered_members
 from grammarspec.frontends.json_schema.prelude import CHAIN
+from grammarspec.frontends.json_schema.presence import names_in
 from grammarspec.frontends.json_schema.strings import pattern_text
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
     """The objects that a conjunction allows."""
     b, text = lowering.builder, lowering.text
     least, most = facts.min_properties, facts.max_properties
-    if not (facts.objects or facts.required or facts.names or facts.witnesses or least) and most is None:
+    asked = (facts.objects, facts.required, facts.names, facts.witnesses, facts.presence, least)
+    if not any(asked) and most is None:
         check_excluded(lowering, facts, dict)
         return text.object
     if most is not None and (most < least or most < len(facts.required)):
@@ -49,7 +51,7 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
     members = []
     for name, value in zip(names, values, strict=True):
         if value != b.nothing:
-            members.append(Member(text.member(b.literal(text.quote(name)), value), name in facts.required))
+            members.append(Member(text.member(b.literal(text.quote(name)), value), name in facts.required, name))
         elif name in facts.required:
             return b.nothing
     undeclared = None if _is_closed(lowering, facts) else undeclared_members(lowering, facts, names)
@@ -76,12 +78,12 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
         where = lowering.analysis.document.where(next(iter(facts.members.values())), "minProperties")
         hint = "declare more properties, or let the names of the others be any"
         raise UnsupportedFeature("minProperties that takes several undeclared properties of few names", where, hint)
-    if not (least > 1 or most is not None or witnesses or distinct) and (
+    if not (least > 1 or most is not None or witnesses or distinct or facts.presence) and (
         len(members) < 2 - (undeclared is not None) or not lowering.any_order
     ):
         return _chain(lowering, members, undeclared, may_be_empty=least == 0 and not facts.required)
-    asked = Asked(undeclared, witnesses, least, most, distinct)
-    return remembered_members(lowering, members, asked, any_order=lowering.any_order)
+    together = Asked(undeclared, witnesses, least, most, distinct, facts.presence)
+    return remembered_members(lowering, members, together, any_order=lowering.any_order)
 
 
 def _witnesses(
@@ -130,7 +132,7 @@ def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[i
         properties, _, additional = facts.objects[0]
         names = list(properties)
         values = [lowering.lower((schema,)) for schema in properties.values()]
-        for name in facts.required:
+        for name in _further_names(facts):
             if name not in properties:
                 names.append(name)
                 values.append(lowering.lower((additional,)))
@@ -138,8 +140,15 @@ def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[i
     order: dict[str, None] = {}
     for properties, _, _ in facts.objects:
         order.update(dict.fromkeys(properties))
-    order.update(facts.required)
+    order.update(_further_names(facts))
     return list(order), [_value(lowering, facts, name) for name in order]
+
+
+def _further_names(facts: Conjunction) -> dict[str, None]:
+    """Names that are declared by being required, or by conditions that are about them."""
+    if not facts.presence:
+        return dict(facts.required)
+    return {**facts.required, **dict.fromkeys(sorted(set().union(*map(names_in, facts.presence))))}
 
 
 def _value(lowering: Lowering, facts: Conjunction, name: str) -> int:
@@ -176,9 +185,9 @@ def _chain(
     begun: int | None = None  # K(i), if anything can come
     rest = b.empty if more is None else more  # T(i)
     optional = True  # all from i on are
-    for count, (node, required) in enumerate(reversed(members), 1):
-        here = b.seq(node, rest)
-        if required:
+    for count, member in enumerate(reversed(members), 1):
+        here = b.seq(member.node, rest)
+        if member.required:
             begun, optional = here, False
         else:
             begun = here if begun is None else b.alt(here, begun)
