@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded
 from grammarspec.expressions import Grammar
-from grammarspec.frontends.json_schema.analysis import Analysis
+from grammarspec.frontends.json_schema.analysis import Analysis, TooManyCombinations
 from grammarspec.frontends.json_schema.document import Document, load
 from grammarspec.frontends.json_schema.lowering import Lowering
 from grammarspec.frontends.json_schema.prelude import prelude
@@ -80,18 +80,25 @@ def json_schema(
     spelled = spelling(whitespace, indent, separators, ensure_ascii, escapes, numbers)
     root = load(schema)
 
-    def lowered(document: Document) -> Grammar:
+    def lowered(*, dynamic: bool, narrow: bool) -> Grammar:
+        document = Document(root, dialect, registry, dynamic=dynamic)
         builder, text = prelude(spelled)
-        analysis = Analysis(document, assert_formats=format == "assert")
+        analysis = Analysis(document, assert_formats=format == "assert", narrow=narrow)
         any_order, closed = property_order == "any", not additional_properties
         lowering = Lowering(analysis, builder, text, any_order=any_order, closed=closed)
         return Grammar(builder.build(lowering.start(document.start)))
 
+    dynamic = narrow = False
     try:
-        try:
-            return lowered(Document(root, dialect, registry))
-        except ScopesNeeded:
-            return lowered(Document(root, dialect, registry, dynamic=True))
+        while True:
+            try:
+                return lowered(dynamic=dynamic, narrow=narrow)
+            except ScopesNeeded:
+                dynamic = True
+            except TooManyCombinations as error:
+                if narrow:
+                    raise LimitExceeded(error.message, where=error.where, hint=error.hint) from None
+                narrow = True
     except RecursionError:
         raise LimitExceeded("the nesting depth of the schema") from None
     except UnicodeEncodeError as error:

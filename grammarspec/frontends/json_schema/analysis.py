@@ -18,7 +18,7 @@ from grammarspec.frontends.json_schema.document import Document, Schema
 from grammarspec.frontends.json_schema.formats import FORMATS, INTEGER_FORMATS
 from grammarspec.frontends.json_schema.keywords import BITS, IN_PLACE, SOME, WITNESS, handlers
 
-__all__ = ["Analysis"]
+__all__ = ["Analysis", "TooManyCombinations"]
 
 MAX_CONJUNCTIONS = 30_000
 """Conjunctions of subschemas that one document may ask for: one per subschema, and those of combinations."""
@@ -26,11 +26,15 @@ _MAX_IN_PLACE = 100  # allOf, $ref and the like, one inside the other, at one va
 _MAX_PAIRS = 20_000  # of oneOf branches that are compared with each other
 
 
+class TooManyCombinations(LimitExceeded):
+    """An exact answer takes too many combinations of subschemas; a narrower one may not."""
+
+
 class Analysis:
     """The meaning of one document's schemas."""
 
-    def __init__(self, document: Document, *, assert_formats: bool) -> None:
-        self.document = document
+    def __init__(self, document: Document, *, assert_formats: bool, narrow: bool = False) -> None:
+        self.document, self.narrow = document, narrow
         self.assert_formats = assert_formats
         self.strict_integers = document.main.dialect.year == 4
         self._handlers = handlers(document.main.dialect)
@@ -52,7 +56,7 @@ class Analysis:
         """
         self._gathered += 1
         if self._gathered > MAX_CONJUNCTIONS:
-            raise LimitExceeded(f"schema size: more than {MAX_CONJUNCTIONS} conjunctions of subschemas")
+            raise TooManyCombinations(f"schema size: more than {MAX_CONJUNCTIONS} conjunctions of subschemas")
         facts = Conjunction()
         for schema in goal:
             self.collect(schema, facts)
@@ -270,13 +274,26 @@ class Analysis:
                 out.append(self.document.derived({"allOf": [branch, tagged]}, origin))
                 continue
             try:
-                apart = [self.negate(branches[j], origin) for j in others]
+                apart = [self._unlike(branches[j], branch, origin) for j in others]
             except UnsupportedFeature as error:
                 hint = "use anyOf, or give the branches a required property with a different const in each"
                 message = f"oneOf branches that are not provably disjoint, as one of them uses {error.message}"
                 raise UnsupportedFeature(message, where=self.document.where(origin, "oneOf", i), hint=hint) from None
             out.append(self.document.derived({"allOf": [branch, *apart]}, origin))
         return out
+
+    def _unlike(self, other: Schema, branch: Schema, origin: Schema) -> Schema:
+        """What tells values of ``branch`` from those of another one, that refuses them.
+
+        Where exact answers are too many, if it can be said so: they lack a property that the other one requires.
+        """
+        if self.narrow:
+            theirs, own = self.gather([other]).required, self.gather([branch]).required
+            lacking = [name for name in theirs if name not in own]
+            if lacking:
+                absent = [{"properties": {name: False}} for name in lacking]
+                return self.derive(other, ("lacking", *lacking), lambda: [{"anyOf": absent}])[0]
+        return self.negate(other, origin)
 
     def impossible(self, facts: Conjunction) -> bool:
         """Whether nothing can satisfy a conjunction, as far as a shallow look shows; errors are left for later."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from grammarspec.errors import LimitExceeded
 from grammarspec.frontends.json_schema import presence
+from grammarspec.frontends.json_schema.analysis import TooManyCombinations
 from grammarspec.frontends.json_schema.conjunction import OBJECT, Conjunction
 from grammarspec.frontends.json_schema.document import Schema
 
@@ -115,4 +115,4 @@ class Disjunctions:
         if self._combinations[level] > MAX_COMBINATIONS:
             hint = "write the combinations that are meant as one anyOf"
             message = f"more than {MAX_COMBINATIONS} combinations of anyOf, oneOf and the like"
-            raise LimitExceeded(message, where=self.analysis.document.where(goal[0]), hint=hint)
+            raise TooManyCombinations(message, where=self.analysis.document.where(goal[0]), hint=hint)
