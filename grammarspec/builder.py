@@ -21,12 +21,12 @@ from collections.abc import Iterable, Sequence
 
 from grammarspec import _compiler
 
-__all__ = ["ITEMS", "NAMES", "OPENS", "PART", "UNBOUNDED", "GrammarBuilder"]
+__all__ = ["FEW", "ITEMS", "NAMES", "OPENS", "PART", "UNBOUNDED", "GrammarBuilder"]
 
 UNBOUNDED = 0xFFFF_FFFF
 """``max`` of a repetition without an upper bound."""
 
-OPENS, ITEMS, NAMES, PART = 1, 2, 4, 8
+OPENS, ITEMS, NAMES, PART, FEW = 1, 2, 4, 8, 16
 """What a rule is about that must be remembered, see :meth:`GrammarBuilder.rule`."""
 
 # Op codes, as compiler/src/ir/decode.rs reads them: [op, number of operands, operands...].
@@ -162,6 +162,7 @@ class GrammarBuilder:
         * ``OPENS``: the first byte of the rule is the bracket of an array or object in which that may not be;
         * ``ITEMS``: the commas and the bracket in the rule's own body end items of the array, which must all differ;
         * ``NAMES``: the colons in the rule's own body end names of members, which must all differ;
+        * ``FEW``: beside ``OPENS``, unless every open item and name of it can still become any of endlessly many;
         * ``PART``: none of these, but kept apart from the rules around it, as items must be.
 
         Values are compared as they are spelled, but for whitespace and the order of members, and ``1.0`` is 1: items

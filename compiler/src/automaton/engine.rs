@@ -34,6 +34,8 @@ pub(super) struct Engine {
     /// Masks of single heads that those of others are patches of.
     bases: FxHashMap<Head, Draft>,
     row_bytes: usize,
+    /// Places from which something new can be said, or not, as far as they were asked for by the call that goes on.
+    pub(super) endings: FxHashMap<Place, bool>,
 }
 
 /// Hash keys of this process: structural hashes cannot be collided by who does not know them.
@@ -70,6 +72,7 @@ impl Engine {
             masks: FxHashMap::default(),
             bases: FxHashMap::default(),
             row_bytes: 0,
+            endings: FxHashMap::default(),
         })
     }
 
@@ -112,6 +115,7 @@ impl Engine {
     /// The spot of a state.
     fn spot(&mut self, id: StateId) -> Result<Spot> {
         self.machine.table.refresh();
+        self.endings.clear();
         let state = self.states.get_mut(id)?;
         let epoch = self.machine.table.epoch;
         if let Some((of, spot)) = state.spot
@@ -131,6 +135,7 @@ impl Engine {
         }
         let kernel = self.machine.kernel_of(spot);
         self.machine.table.clear();
+        self.endings.clear();
         self.machine.spot(&kernel, &mut self.budget)
     }
 

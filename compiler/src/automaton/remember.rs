@@ -4,6 +4,8 @@
 //! taken from the kernel; and since it must always be able to end in one that is new, a token is allowed only if some
 //! text after it can. Mask rows are the machine's, less the tokens for which that is not so.
 
+use rustc_hash::FxHashSet;
+
 use super::engine::Engine;
 use super::states::StateId;
 use crate::deep;
@@ -15,7 +17,7 @@ use crate::stack::{DEAD, Spot};
 use crate::vocabulary::get_bit;
 
 /// A place in a text: where the machine is, and what is remembered.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) spot: Spot,
     pub(super) memory: Option<Memory>,
@@ -24,7 +26,7 @@ pub(super) struct Place {
 /// Bytes of a completion, at most.
 const LONGEST: usize = 1 << 20;
 /// Texts that are refused whose beginnings are tried as tokens, at most.
-const DANGERS: usize = 256;
+const DANGERS: usize = 4096;
 
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
@@ -48,10 +50,12 @@ impl Engine {
             }
             memory.push(byte);
         }
-        if structural && matches!(byte, b'[' | b'{') && self.machine.kinds_at(place.spot).has(Kinds::OPENS) {
+        if structural && matches!(byte, b'[' | b'{') {
+            let kinds = self.machine.kinds_at(place.spot);
             match &mut place.memory {
-                Some(memory) => memory.open(),
-                None => place.memory = Some(Memory::new(byte)),
+                _ if !kinds.has(Kinds::OPENS) => {}
+                Some(memory) => memory.open(kinds.has(Kinds::FEW)),
+                None => place.memory = Some(Memory::new(byte, kinds.has(Kinds::FEW))),
             }
         }
         if place.memory.as_ref().is_some_and(Memory::is_over) {
@@ -66,14 +70,23 @@ impl Engine {
         if !memory.binds() {
             return Ok(true);
         }
+        if let Some(&known) = self.endings.get(place) {
+            return Ok(known);
+        }
         self.budget.spend(64)?;
+        let mut found = false;
         for byte in self.ways(place)? {
             let mut next = place.clone();
-            if self.follow(&mut next, byte)? && deep(|| self.can_end(&next))? {
-                return Ok(true);
+            if self.follow(&mut next, byte)? {
+                next.memory.iter_mut().for_each(Memory::narrow);
+                if deep(|| self.can_end(&next))? {
+                    found = true;
+                    break;
+                }
             }
         }
-        Ok(false)
+        self.endings.insert(place.clone(), found);
+        Ok(found)
     }
 
     /// The bytes to try from here: those that close something first, and blanks only where nothing else is allowed.
@@ -104,8 +117,15 @@ impl Engine {
     pub(super) fn without_repetitions(&mut self, place: &Place, row: &Row) -> Result<Option<Row>> {
         let vocab = self.vocab.clone();
         let mut refused = Vec::new();
+        // what may end otherwise than refused, of strings that are open
+        let quick = place.memory.as_ref().filter(|memory| !memory.has_few());
+        let dangers: FxHashSet<Vec<u8>> =
+            quick.map_or_else(Vec::new, |memory| memory.dangers(usize::MAX)).into_iter().collect();
         for token in self.candidates(place, row) {
             let text = vocab.token(token);
+            if quick.is_some_and(|memory| ends_nothing_else(memory, text, &dangers)) {
+                continue;
+            }
             if is_risky(place.memory.as_ref(), text) && !self.follow_text(&mut place.clone(), text)? {
                 refused.push(token);
             }
@@ -125,8 +145,10 @@ impl Engine {
             None => [b'[', b'{'].iter().flat_map(|&b| vocab.holders(b)).copied().collect(),
             Some(memory) if memory.in_string() => {
                 let mut out = vocab.holders(b'"').to_vec();
-                for rest in memory.dangers(DANGERS) {
-                    out.extend(vocab.trie.prefixes(&rest).map(|(_, token)| token));
+                if memory.has_few() {
+                    for rest in memory.dangers(DANGERS) {
+                        out.extend(vocab.trie.prefixes(&rest).map(|(_, token)| token));
+                    }
                 }
                 out
             }
@@ -188,6 +210,36 @@ impl Engine {
             place = next;
         }
         Err(Error::Limit { which: "length of an ending that repeats nothing (bytes)", limit: LONGEST as u64 })
+    }
+}
+
+/// Whether a text, of what is open, ends at most a string, and not as one of the dangers, and ends nothing after it.
+fn ends_nothing_else(memory: &Memory, text: &[u8], dangers: &FxHashSet<Vec<u8>>) -> bool {
+    let mut rest = text;
+    if memory.in_string() {
+        let mut escaped = memory.is_escaped();
+        let end = text.iter().position(|&b| {
+            let ends = b == b'"' && !escaped;
+            escaped = b == b'\\' && !escaped;
+            ends
+        });
+        let Some(end) = end else { return true };
+        if dangers.contains(&text[..=end]) {
+            return false;
+        }
+        rest = &text[end + 1..];
+    } else if memory.in_word() {
+        return text.iter().all(|&b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'+' | b'-'));
+    }
+    // closing brackets, one comma or colon, opening brackets, and the beginning of a string
+    let mut bytes = rest.iter().copied().filter(|&b| !is_blank(b)).peekable();
+    // (what is closed holds the string, so that it is new as well)
+    while memory.in_string() && bytes.next_if(|b| matches!(b, b']' | b'}')).is_some() {}
+    bytes.next_if(|b| matches!(b, b',' | b':'));
+    while bytes.next_if(|b| matches!(b, b'[' | b'{')).is_some() {}
+    match bytes.next() {
+        Some(b'"') => bytes.all(|b| b != b'"'),
+        other => other.is_none(),
     }
 }
 

@@ -28,7 +28,9 @@ impl Kinds {
     pub const NAMES: Kinds = Kinds(4);
     /// Kept apart from what is around it, so that none of it is taken for a part of that.
     pub const PART: Kinds = Kinds(8);
-    pub const ALL: Kinds = Kinds(15);
+    /// An open item or name of it may have few values left to become. In others each can become a new one until it ends.
+    pub const FEW: Kinds = Kinds(16);
+    pub const ALL: Kinds = Kinds(31);
 
     pub fn has(self, other: Kinds) -> bool {
         self.0 & other.0 != 0
@@ -51,6 +53,8 @@ enum Slot {
 /// What the items of an array, or the names in an object, must not be.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Tracked {
+    /// See [`Kinds::FEW`].
+    few: bool,
     seen: Seen,
     /// Those that the open item may still become, once found.
     left: Option<Arc<[Arc<Value>]>>,
@@ -79,20 +83,35 @@ pub struct Memory {
 
 impl Memory {
     /// Right after the bracket of the outermost array or object that is remembered.
-    pub fn new(bracket: u8) -> Memory {
+    pub fn new(bracket: u8, few: bool) -> Memory {
         let mut memory = Memory { frames: SmallVec::new(), slot: Slot::Empty, string: None };
         memory.enter(bracket);
-        memory.open();
+        memory.open(few);
         memory
     }
 
     /// Remembers the array or object whose bracket was the last byte.
-    pub fn open(&mut self) {
-        self.frames.last_mut().expect("a bracket is open").tracked = Some(Tracked::default());
+    pub fn open(&mut self, few: bool) {
+        self.frames.last_mut().expect("a bracket is open").tracked = Some(Tracked { few, ..Tracked::default() });
     }
 
     pub fn in_string(&self) -> bool {
         self.string.is_some()
+    }
+
+    /// Whether the text is in a number or in a name like `null`.
+    pub fn in_word(&self) -> bool {
+        !self.in_string() && matches!(self.slot, Slot::Scalar(_))
+    }
+
+    /// In a string: whether the next byte is escaped.
+    pub fn is_escaped(&self) -> bool {
+        self.string == Some(true)
+    }
+
+    /// Whether an open item or name may have few values left to become.
+    pub fn has_few(&self) -> bool {
+        self.frames.iter().any(|frame| frame.tracked.as_ref().is_some_and(|tracked| tracked.few))
     }
 
     /// Whether no array or object is remembered any more.
@@ -208,6 +227,10 @@ impl Memory {
     /// Whether an item or name that is open can still become one that is refused, as far as the text shows; or has become.
     pub fn binds(&self) -> bool {
         self.tracked().any(|(level, tracked)| match &tracked.left {
+            _ if !tracked.few => match &self.slot {
+                Slot::Whole(said) if level == self.frames.len() => tracked.seen.contains(said),
+                _ => false,
+            },
             Some(left) => left.iter().any(|value| self.fits(value, level, &mut |_| ())),
             None => tracked.seen.iter().any(|value| self.fits(value, level, &mut |_| ())),
         })
@@ -233,9 +256,11 @@ impl Memory {
     pub fn dangers(&self, most: usize) -> Vec<Vec<u8>> {
         let Slot::Scalar(said) = &self.slot else { return Vec::new() };
         let mut out = Vec::new();
+        let mut tell = |text: &[u8]| out.push(text[said.len().min(text.len())..].to_vec());
         for (level, tracked) in self.tracked() {
-            for value in tracked.seen.iter().take(most) {
-                self.fits(value, level, &mut |text| out.push(text[said.len().min(text.len())..].to_vec()));
+            match &tracked.left {
+                Some(left) => left.iter().take(most).for_each(|value| _ = self.fits(value, level, &mut tell)),
+                None => tracked.seen.iter().take(most).for_each(|value| _ = self.fits(value, level, &mut tell)),
             }
         }
         out

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from grammarspec.builder import NAMES, OPENS, UNBOUNDED
+from grammarspec.builder import FEW, NAMES, OPENS, UNBOUNDED
 from grammarspec.frontends.json_schema.prelude import CHAIN
 from grammarspec.frontends.json_schema.presence import Absent, Both, Presence, Present, allows_none, wanted
 
@@ -46,6 +46,7 @@ class Asked(NamedTuple):
             of every kind.
         least, most: the number of members.
         distinct: the names of undeclared members differ.
+        few: there may be few names for them.
         presence: conditions on which declared members there are; only where their order is free.
     """
 
@@ -54,6 +55,7 @@ class Asked(NamedTuple):
     least: int = 0
     most: int | None = None
     distinct: bool = False
+    few: bool = False
     presence: Sequence[Presence] = ()
 
 
@@ -75,6 +77,7 @@ class _Members:
         self.any_order = any_order
         self.undeclared, self.witnesses, self.distinct = asked.undeclared, asked.witnesses, asked.distinct
         self.kinds = NAMES if asked.distinct else 0
+        self.few = asked.few
         required = sum(member.required for member in members) + bool(asked.witnesses)
         self.least = asked.least if asked.least > required else 0
         self.most = asked.most if asked.most is None else min(asked.most, UNBOUNDED - 1)
@@ -117,7 +120,7 @@ class _Members:
         whole = b.seq(text.open_object, b.alt(begun, b.literal(b"}")) if may_be_empty else begun)
         if not self.distinct:
             return whole
-        rule = b.rule("object", OPENS)
+        rule = b.rule("object", OPENS | (FEW if self.few else 0))
         b.define(rule, whole)
         return b.call(rule)
 

@@ -82,7 +82,8 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
         len(members) < 2 - (undeclared is not None) or not lowering.any_order
     ):
         return _chain(lowering, members, undeclared, may_be_empty=least == 0 and not facts.required)
-    together = Asked(undeclared, witnesses, least, most, distinct, facts.presence)
+    few = bool(facts.names or facts.witnesses or any(patterns for _, patterns, _ in facts.objects))
+    together = Asked(undeclared, witnesses, least, most, distinct, few, facts.presence)
     return remembered_members(lowering, members, together, any_order=lowering.any_order)
 
 

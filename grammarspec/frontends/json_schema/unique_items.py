@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from grammarspec.builder import ITEMS, OPENS
+from grammarspec.builder import FEW, ITEMS, OPENS
 from grammarspec.errors import UnsupportedFeature
-from grammarspec.frontends.json_schema.conjunction import Conjunction
+from grammarspec.frontends.json_schema.conjunction import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, Conjunction
 from grammarspec.frontends.json_schema.evaluation import few_values, item_schemas
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def unique_items(lowering: Lowering, facts: Conjunction) -> int:
     array = lowering.telling_apart(lambda: plain_array(lowering, facts.without("unique"), OPENS | ITEMS))
     if array == b.nothing:
         return array
-    rule = b.rule("unique", OPENS | ITEMS)
+    rule = b.rule("unique", OPENS | ITEMS | (0 if _is_endless(lowering, facts) else FEW))
     b.define(rule, array)
     return b.call(rule)
 
@@ -62,6 +62,23 @@ def _bounded(lowering: Lowering, facts: Conjunction) -> Conjunction:
             if values is not None and (values < count.least or prefix):
                 raise _too_few(lowering, facts)
     return facts
+
+
+def _is_endless(lowering: Lowering, facts: Conjunction) -> bool:
+    """Whether every item, as far as it is written, can still become any of endlessly many, for all that is plain."""
+    if facts.counts or any(first for first, _ in facts.arrays):
+        return False
+    item = lowering.analysis.gather([rest for _, rest in facts.arrays])
+    if item.enum is not None or item.choices or item.excluded or item.types & (TRUE | FALSE | NULL | ARRAY):
+        return False
+    if item.types & STRING and (item.texts or item.max_length is not None):
+        return False
+    if item.types & NUMBER and (item.low is not None or item.high is not None or item.multiples):
+        return False
+    if item.types & OBJECT:
+        closed = any(additional is not True or patterns for _, patterns, additional in item.objects)
+        return not (closed or lowering.closed or item.names or item.some or item.max_properties is not None)
+    return True
 
 
 def _how_many(lowering: Lowering, goal: Sequence[Schema]) -> int | None:
