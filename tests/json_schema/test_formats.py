@@ -179,7 +179,7 @@ def test_international_host_names_as_idna() -> None:
 
 # Letters, marks and digits of which each has a rule, or takes part in one.
 _NAMES = st.text(
-    "aAl09-.\u3002·͵αßςאב׳״・ぁ丈بي٠۰\u200c\u200dक\u094d\u093cनष\u0301ü\u0bc6\u0bbe\u05b0\u064e\u0651", max_size=12
+    "aAl09-.\u3002·͵αßςאב׳״・ぁ丈بي٠۰\u200c\u200dक\u094d\u093cनष\u0301ü\u0bc6\u0bbe\u05b0\u064e\u0651", max_size=11
 )
 _international = acceptor({"type": "string", "format": "idn-hostname"})
 _not_international = acceptor({"type": "string", "not": {"format": "idn-hostname"}})
