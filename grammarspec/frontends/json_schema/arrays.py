@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grammarspec.frontends.json_schema.conjunction import Conjunction
-from grammarspec.frontends.json_schema.constants import check_excluded
 from grammarspec.frontends.json_schema.evaluation import item_schemas
 from grammarspec.frontends.json_schema.item_counts import counted_items
 from grammarspec.frontends.json_schema.prelude import CHAIN
@@ -23,7 +22,6 @@ def array_node(lowering: Lowering, facts: Conjunction) -> int:
     least, most = facts.min_items, facts.max_items
     if most is not None and least > most:
         return lowering.builder.nothing
-    check_excluded(lowering, facts, list)
     if facts.unique is not None and (most is None or most > 1):
         return unique_items(lowering, facts)
     return plain_array(lowering, facts)

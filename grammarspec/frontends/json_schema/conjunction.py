@@ -81,7 +81,7 @@ class Conjunction:
 
     types: int = ALL_TYPES
     enum: Sequence[Any] | None = None
-    excluded: Sequence[Any] = ()  # numbers, strings, arrays and objects that it must not be
+    excluded: Sequence[Any] = ()  # numbers and strings that it must not be
 
     low: Bound | None = None
     high: Bound | None = None

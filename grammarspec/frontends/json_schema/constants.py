@@ -25,7 +25,7 @@ from grammarspec.frontends.json_schema.strings import text_of
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.lowering import Lowering
 
-__all__ = ["check_excluded", "constant_node", "enum_node"]
+__all__ = ["constant_node", "enum_node"]
 
 _SMALL = 32  # an enumeration of more words is a lexical unit of its own
 
@@ -135,15 +135,3 @@ def constant_node(lowering: Lowering, constant: Any) -> int:
                 parts += (text.comma, node)
             return b.seq(*parts, text.close_object)
     raise GrammarSyntaxError(f"{constant!r:.60} is no JSON value")
-
-
-def check_excluded(lowering: Lowering, facts: Conjunction, kind: type[list[Any]] | type[dict[str, Any]]) -> None:
-    """Refuse to exclude an array or object constant, unless the other keywords exclude it already."""
-    constants = [constant for constant in facts.excluded if isinstance(constant, kind)]
-    if not constants:
-        return
-    others = facts.without("excluded")
-    for constant in constants:
-        if holds_facts(lowering.analysis, others, constant) is not False:
-            where = lowering.analysis.document.where(next(iter(facts.members.values())))
-            raise UnsupportedFeature(f"not of the constant {constant!r:.60}", where=where)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["negate"]
 
 _Alternatives = Iterator[Schema]
-_MAX_BRANCHES = 8  # of a oneOf whose negation is written out pair by pair
+_MAX_BRANCHES = 8  # of a oneOf in whose negation two may hold, pair by pair
 
 
 def negate(analysis: Analysis, schema: dict[Any, Any]) -> Schema:
@@ -60,13 +60,16 @@ def negate(analysis: Analysis, schema: dict[Any, Any]) -> Schema:
     known = handlers(dialect)
     alternatives: list[Schema] = []
     for keyword, value in schema.items():
-        if keyword in known:
+        if keyword in known and keyword != "uniqueItems":
             failure = _FAILURES.get(keyword)
             if failure is None:
                 hint = "say the values that are allowed instead"
                 where = analysis.document.where(schema, str(keyword))
                 raise UnsupportedFeature(f"{keyword} inside not", where=where, hint=hint)
             alternatives.extend(failure(analysis, value, schema))
+    if not alternatives and schema.get("uniqueItems") is True and "uniqueItems" in known:
+        # Beside others it is a narrowing that this alternative is left out.
+        raise UnsupportedFeature("uniqueItems inside not", where=analysis.document.where(schema, "uniqueItems"))
     for made in [*alternatives, *(part for alternative in alternatives for part in alternative.get("allOf", ()))]:
         if isinstance(made, dict) and (BITS in made or "not" in made or made.keys() == {"allOf"}):
             analysis.document.derived(made, schema)
@@ -94,11 +97,25 @@ def _type(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
 def _enum(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
     if not isinstance(value, list):
         analysis.gather([schema])
-    yield {NOT_ENUM: value}
+    composite = [constant for constant in value if isinstance(constant, list | dict) and constant]
+    if not composite:
+        yield {NOT_ENUM: value}
+        return
+    others = [constant for constant in value if not (isinstance(constant, list | dict) and constant)]
+    yield {"allOf": [{NOT_ENUM: others}, *({"not": _spelled_out(constant)} for constant in composite)]}
+
+
+def _spelled_out(constant: list[Any] | dict[str, Any]) -> Schema:
+    """A schema for an array or object that says what ``const`` would, keyword by keyword."""
+    if isinstance(constant, list):
+        length = {"minItems": len(constant), "maxItems": len(constant)}
+        return {BITS: ARRAY, PREFIX: [{"enum": [item]} for item in constant], **length}
+    members = {name: {"enum": [member]} for name, member in constant.items()}
+    return {BITS: OBJECT, "required": list(members), "properties": members, "additionalProperties": False}
 
 
 def _const(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
-    yield {NOT_ENUM: [value]}
+    yield from _enum(analysis, [value], schema)
 
 
 def _bits(analysis: Analysis, value: int, schema: Schema) -> _Alternatives:
@@ -183,13 +200,6 @@ def _min_items(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
 
 def _max_items(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
     yield {BITS: ARRAY, "minItems": count(analysis, value, schema, "maxItems") + 1}
-
-
-def _unique_items(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
-    if value is not False:
-        where = analysis.document.where(schema, "uniqueItems")
-        raise UnsupportedFeature("uniqueItems inside not", where=where)
-    yield from ()
 
 
 def _first_items(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
@@ -300,10 +310,9 @@ def _all_of(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
 
 def _one_of(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
     branches = schema_list(analysis, value, schema, "oneOf")
-    if len(branches) > _MAX_BRANCHES:
-        where = analysis.document.where(schema, "oneOf")
-        raise UnsupportedFeature(f"oneOf with more than {_MAX_BRANCHES} branches inside not", where=where)
     yield {"allOf": [{"not": part} for part in branches]}
+    if len(branches) > _MAX_BRANCHES:
+        return  # a narrowing
     for i, one in enumerate(branches):
         for other in branches[i + 1 :]:
             yield {"allOf": [one, other]}
@@ -352,7 +361,6 @@ _FAILURES: Final[dict[Any, Callable[[Analysis, Any, Schema], _Alternatives]]] = 
     "format": _format,
     "minItems": _min_items,
     "maxItems": _max_items,
-    "uniqueItems": _unique_items,
     "prefixItems": _first_items,
     "items": _items,
     "contains": _contains,

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.conjunction import Conjunction
-from grammarspec.frontends.json_schema.constants import check_excluded
 from grammarspec.frontends.json_schema.evaluation import holds, property_schemas
 from grammarspec.frontends.json_schema.keys import has_endless_names, undeclared_members
 from grammarspec.frontends.json_schema.members import Asked, Member, remembered_members
@@ -42,11 +41,9 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
     least, most = facts.min_properties, facts.max_properties
     asked = (facts.objects, facts.required, facts.names, facts.witnesses, facts.presence, least)
     if not any(asked) and most is None:
-        check_excluded(lowering, facts, dict)
         return text.object
     if most is not None and (most < least or most < len(facts.required)):
         return b.nothing
-    check_excluded(lowering, facts, dict)
     names, values = _declared(lowering, facts)
     members = []
     for name, value in zip(names, values, strict=True):
