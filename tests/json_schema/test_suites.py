@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from json_schema.texts import BYTES, dumps, orders
@@ -17,7 +17,12 @@ from referencing.jsonschema import DRAFT202012
 import grammarspec as gs
 
 # The least number of tests that must come out right, by draft and part; they may only rise.
-RIGHT = {("draft7", ""): 835, ("draft7", "optional"): 761, ("draft2020-12", ""): 955, ("draft2020-12", "optional"): 893}
+RIGHT = {
+    ("draft7", ""): 926,
+    ("draft7", "optional"): 761,
+    ("draft2020-12", ""): 1298,
+    ("draft2020-12", "optional"): 903,
+}
 
 
 def _directory(variable: str) -> Path:
@@ -98,7 +103,8 @@ def _narrowed(name: str, test: dict[str, Any]) -> bool:
     )
 
 
-def test_maskbench() -> None:
+@pytest.mark.parametrize(("order", "most_refused"), [("declared", 0.05), ("any", 0.003)])
+def test_maskbench(order: Literal["declared", "any"], most_refused: float) -> None:
     """A sample of the schemas: no invalid instance is accepted, and nearly all compile."""
     paths = sorted(_directory("GRAMMARSPEC_MASKBENCH").glob("*.json"))
     paths = sorted(paths, key=lambda path: hashlib.sha256(path.name.encode()).digest())[:500]
@@ -106,7 +112,7 @@ def test_maskbench() -> None:
     for path in paths:
         case = json.loads(path.read_text())
         try:
-            constraint = gs.compile(gs.json_schema(case["schema"]), BYTES)
+            constraint = gs.compile(gs.json_schema(case["schema"], property_order=order), BYTES)
         except gs.GrammarError:
             continue
         compiled += 1
@@ -118,5 +124,5 @@ def test_maskbench() -> None:
             elif accepted:
                 leaks.append((path.name, test["data"]))
     assert leaks == []
-    assert compiled >= 0.97 * len(paths)
-    assert refused <= 0.05 * valid  # instances whose members come in another order than the schema declares
+    assert compiled >= 0.985 * len(paths)
+    assert refused <= most_refused * valid  # in declared order, those whose members come in another one
