@@ -17,6 +17,7 @@ from grammarspec.frontends.json_schema.conjunction import OBJECT, Conjunction
 from grammarspec.frontends.json_schema.document import Document, Schema
 from grammarspec.frontends.json_schema.formats import FORMATS, INTEGER_FORMATS
 from grammarspec.frontends.json_schema.keywords import BITS, IN_PLACE, SOME, WITNESS, handlers
+from grammarspec.frontends.json_schema.matching import few_texts
 
 __all__ = ["Analysis", "TooManyCombinations"]
 
@@ -213,6 +214,8 @@ class Analysis:
         goal = [schema for schema in base if schema is not asked]
         names = dict.fromkeys(name for properties, _, _ in facts.objects for name in properties)
         names.update(facts.required)
+        few = None if some.within is None else few_texts(some.within)
+        names.update(dict.fromkeys(few or ()))
 
         def alternatives() -> list[Schema]:
             made: list[Schema] = []
@@ -224,7 +227,7 @@ class Analysis:
                     )
                 if answer:
                     made.append({BITS: OBJECT, "required": [name], "properties": {name: some.value}})
-            if not any(additional is False and not patterns for _, patterns, additional in facts.objects):
+            if few is None and not any(rest is False and not patterns for _, patterns, rest in facts.objects):
                 made.append({BITS: OBJECT, WITNESS: some})
             return [self.document.derived(schema, asked) for schema in made]
 

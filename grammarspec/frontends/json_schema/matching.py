@@ -12,7 +12,7 @@ from functools import lru_cache
 from grammarspec.errors import GrammarError
 from grammarspec.frontends.regex import tree
 
-__all__ = ["exact_prefix", "is_endless", "parsed", "pattern_found"]
+__all__ = ["exact_prefix", "few_texts", "is_endless", "parsed", "pattern_found"]
 
 _MAX_WORK = 200_000  # steps, after which the answer is "cannot tell"
 
@@ -78,6 +78,44 @@ def is_endless(pattern: str) -> bool:
         or (isinstance(part, tree.Repeat) and part.most is None and isinstance(part.body, tree.Chars | tree.Text))
         for part in inner
     )
+
+
+@lru_cache(maxsize=1024)
+def few_texts(pattern: str) -> tuple[str, ...] | None:
+    """The texts in which the pattern is found, if it is anchored at both ends and they are plainly few."""
+    try:
+        node = parsed(pattern)
+    except GrammarError:
+        return None
+    parts = node.parts if isinstance(node, tree.Sequence) else ()
+    if len(parts) < 2 or not (isinstance(parts[0], tree.Start) and isinstance(parts[-1], tree.End)):
+        return None
+    return _texts(tree.Sequence(parts[1:-1]))
+
+
+_FEW = 32
+
+
+def _texts(node: tree.Node) -> tuple[str, ...] | None:
+    match node:
+        case tree.Text(text):
+            return (text,)
+        case tree.Chars(ranges):
+            codes = [code for low, high in ranges for code in range(low, min(high, low + _FEW) + 1)]
+            return tuple(map(chr, codes)) if len(codes) <= _FEW else None
+        case tree.Sequence(parts):
+            found: tuple[str, ...] | None = ("",)
+            for part in parts:
+                more = _texts(part)
+                if more is None or found is None or len(found) * len(more) > _FEW:
+                    return None
+                found = tuple(before + after for before in found for after in more)
+            return found
+        case tree.Alternation(branches):
+            ways = [_texts(branch) for branch in branches]
+            words = [word for way in ways if way is not None for word in way]
+            return tuple(dict.fromkeys(words)) if None not in ways and len(words) <= _FEW else None
+    return None
 
 
 def _looks(node: tree.Node) -> bool:

@@ -87,7 +87,7 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
 def _witnesses(
     lowering: Lowering, facts: Conjunction, names: Sequence[str], *, distinct: bool
 ) -> list[tuple[int, tuple[int, ...]]]:
-    """Undeclared members of the special kinds that are asked for, by the kinds; one of all, if names repeat."""
+    """Undeclared members of the special kinds that are asked for, with the kinds that each is of."""
     kinds = range(len(facts.witnesses))
     sets = [tuple(kinds)]
     if distinct:
@@ -98,12 +98,10 @@ def _witnesses(
         node = undeclared_members(lowering, facts, names, [facts.witnesses[i] for i in which])
         if node is not None:
             found.append((node, which if distinct else (0,)))
-    if len({i for _, which in found for i in which}) < (len(kinds) if distinct else 1):
-        if len(kinds) > 1 and not distinct:
-            where = lowering.analysis.document.where(next(iter(facts.members.values())))
-            raise UnsupportedFeature("several negated patternProperties or the like, of few names", where)
-        return []
-    return found
+    if not distinct and len(kinds) > 1 and (not found or lowering.builder.is_barren(found[0][0])):
+        where = lowering.analysis.document.where(next(iter(facts.members.values())))
+        raise UnsupportedFeature("several negated patternProperties or the like, of few names", where)
+    return [] if len({i for _, which in found for i in which}) < (len(kinds) if distinct else 1) else found
 
 
 def _is_closed(lowering: Lowering, facts: Conjunction) -> bool:

@@ -6,10 +6,12 @@ them.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from functools import lru_cache
 
-from grammarspec.builder import GrammarBuilder
+from grammarspec.builder import UNBOUNDED, GrammarBuilder
+from grammarspec.errors import GrammarError, Unsatisfiable
 from grammarspec.frontends.json_schema.escaped import escaped
 from grammarspec.frontends.json_schema.json_text import JsonText
 from grammarspec.frontends.json_schema.spelling import Spelling
@@ -51,6 +53,25 @@ class SchemaBuilder(GrammarBuilder):
         rule = self.rule("rest", kinds)
         self.define(rule, node)
         return self.call(rule)
+
+    def is_barren(self, node: int) -> bool:
+        """Whether the compiler finds no text for a node, rules that are not defined yet aside. It is slow."""
+        from grammarspec.constraint import compile
+        from grammarspec.expressions import Grammar
+        from grammarspec.vocabulary import Vocabulary
+
+        part = self.copy()
+        part._rules = array("I", [self.empty if body == UNBOUNDED else body for body in self._rules])
+        try:
+            compile(
+                Grammar(part.build(node)),
+                Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), None], [256]),
+            )
+        except Unsatisfiable:
+            return True
+        except GrammarError:
+            return False
+        return False
 
     def copy(self) -> SchemaBuilder:
         """A builder of its own that continues from here."""
