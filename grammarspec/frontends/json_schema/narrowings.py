@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from grammarspec.builder import UNBOUNDED
 from grammarspec.frontends.json_schema.formats import FORMATS
+from grammarspec.frontends.json_schema.item_counts import MAX_COUNTED
 
 __all__ = ["Choices", "narrowings", "whitespace"]
 
@@ -122,8 +123,10 @@ def narrowings(
             if value > len(schema.get("properties", ())) + 1 and schema.get("additionalProperties") is not False:
                 yield "undeclared members do not repeat names"
         case "maxItems" | "maxLength" | "maxProperties" | "minContains" | "maxContains":
-            if isinstance(value, int) and value >= UNBOUNDED:
+            if value >= UNBOUNDED:
                 yield f"cut to {UNBOUNDED - 1}"
+            if keyword == "maxItems" and value > MAX_COUNTED and "contains" in schema:
+                yield "shared out evenly among the items that contains asks for"
 
 
 def _possible(about: str, types: Any) -> bool:

@@ -1,10 +1,10 @@
 """Would OpenAI's structured outputs take a schema? The rules of their strict mode, as published.
 
-The rules are those of OpenAI's guide, "Structured model outputs", section "Supported schemas"
-(https://developers.openai.com/api/docs/guides/structured-outputs), as of 2026. Where it is silent, what their API says
-to schemas decides: ``default``, ``minLength`` and ``maxLength`` are refused (openai/openai-node, pull request 1988), and
-so are ``propertyNames`` ("is not permitted"), schemas without a type, arrays without ``items``, and keywords beside
-``$ref``, which OpenAI's own libraries take apart before they send a schema.
+The rules are those of OpenAI's guide "Structured model outputs", section "Supported schemas", as of 2026
+(https://developers.openai.com/api/docs/guides/structured-outputs). Where it is silent, what their API says to schemas
+decides: ``default``, ``minLength`` and ``maxLength`` are refused (openai/openai-node, pull request 1988), and so are
+``propertyNames`` ("is not permitted"), schemas without a type, arrays without ``items``, and keywords beside ``$ref``,
+which OpenAI's own libraries take apart before they send a schema.
 """
 
 from __future__ import annotations

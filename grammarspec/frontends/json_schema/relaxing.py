@@ -150,6 +150,10 @@ class _Work:
             how = self._relax(structure, holder, rest, syntax)
             if how:
                 done.append(LeftOut(self._pointer(holder, rest), self._keyword(holder, rest), how, error, cause))
+        if not done and not testers and tail:  # it was not that keyword, or not that alone
+            how = self._relax(structure, place, (), syntax)
+            if how:
+                done.append(LeftOut(self._pointer(place, ()), "", how, error, cause))
         return target, done
 
     def _pointer(self, place: Place, tail: Path) -> str:
