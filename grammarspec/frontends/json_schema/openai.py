@@ -28,6 +28,7 @@ MAX_CHARACTERS: Final = 120_000
 """Of the names of properties and definitions, and of the texts in ``enum`` and ``const``, together."""
 MAX_LARGE_ENUM: Final = 250, 15_000
 """An ``enum`` of more texts than the first has at most so many characters as the second."""
+_MAX_LEVELS: Final = 200  # of subschemas of any kind; what nests more deeply is not looked at
 
 _TYPES: Final = ("string", "number", "boolean", "integer", "object", "array", "null")
 _FORMATS: Final = ("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid")
@@ -88,7 +89,12 @@ def check_openai_strict(schema: Mapping[str, Any] | bool | str | bytes) -> list[
         return [Problem("#", "the root must be an object schema", 'begin with "type": "object"')]
     structure = Structure(Document(root, "draft2020-12", None))
     problems = list(_of_root(root))
-    for place in structure.places.values():
+    levels: dict[int, int] = {}
+    for place in structure.places.values():  # what a subschema stands in comes before it
+        level = levels[id(place.schema)] = 0 if place.parent is None else levels[id(place.parent.schema)] + 1
+        if level > _MAX_LEVELS:
+            problems.append(Problem("#", f"more than {_MAX_LEVELS} levels of subschemas", "nest less deeply"))
+            break
         problems += _of_keywords(place)
         problems += _of_types(place)
         problems += _of_reference(place, structure)

@@ -139,8 +139,10 @@ class _Work:
             place, tail = _guess(structure, place, error)
         cause = self._pointer(place, tail)
         target = LeftOut(cause, self._keyword(place, tail), "", error, cause)
-        testers = [] if syntax else structure.testers(place)
-        # what is renamed last moves no places of others
+        testers = [] if syntax else _outermost(structure, structure.testers(place))
+        if len(testers) > MAX_LEFT_OUT or any(tester.uri for tester, _ in testers):
+            return target, []  # too many, or in another document, which is not ours to change
+        # what is renamed last, and from the inside out, moves no places of others
         testers.sort(key=lambda step: (step[1] == "oneOf", -len(step[0].path)))
         steps: list[tuple[Place, Path]] = [
             (tester, ("maxContains" if k == "contains" else k,)) for tester, k in testers
@@ -154,7 +156,8 @@ class _Work:
             how = self._relax(structure, place, (), syntax)
             if how:
                 done.append(LeftOut(self._pointer(place, ()), "", how, error, cause))
-        return target, done
+        gone = tuple(item.pointer + "/" for item in done if item.how == "left out")
+        return target, [item for item in done if not item.pointer.startswith(gone)]
 
     def _pointer(self, place: Place, tail: Path) -> str:
         return place.uri + pointer(self._original((*place.path, *tail)))
@@ -206,6 +209,17 @@ class _Work:
             return ""
         self.root = _replaced(self.root, path, new)
         return how
+
+
+def _outermost(structure: Structure, testers: list[tuple[Place, str]]) -> list[tuple[Place, str]]:
+    """Without those that stand in what others hold, and are left out with it."""
+    leaving = {(id(place.schema), keyword) for place, keyword in testers if keyword in ("not", "if")}
+    covered: set[int] = set()
+    for key, place in structure.places.items():  # what a subschema stands in comes before it
+        parent = place.parent
+        if parent is not None and (id(parent.schema) in covered or (id(parent.schema), place.tokens[0]) in leaving):
+            covered.add(key)
+    return [step for step in testers if id(step[0].schema) not in covered]
 
 
 def _guess(structure: Structure, place: Place, error: GrammarError) -> tuple[Place, Path]:

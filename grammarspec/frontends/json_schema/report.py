@@ -187,8 +187,8 @@ def _refusals(found: Relaxed, warn: bool) -> dict[str, Entry]:
 
     malformed = [item for item in found.refused if isinstance(item.error, GrammarSyntaxError)]
     for item in malformed if soft else found.refused:
-        place = "" if item.error.where.startswith("#") else f" ({item.error.where.splitlines()[0]})"
-        add(item, "refused", item.error.message + (place if item.error.where else ""))
+        within = "" if item.error.where.startswith("#") else item.error.where.partition("\n")[0]  # in a pattern
+        add(item, "refused", item.error.message + (f" ({within})" if within else ""))
     if soft:
         for item in found.left_out:
             if not isinstance(item.error, GrammarSyntaxError):
