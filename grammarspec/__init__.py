@@ -15,6 +15,7 @@ from grammarspec.errors import (
     GrammarError,
     GrammarSyntaxError,
     LimitExceeded,
+    NotEnforced,
     StateCollected,
     Unsatisfiable,
     UnsupportedFeature,
@@ -25,6 +26,8 @@ from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema import json_schema
+    from grammarspec.frontends.json_schema.openai import Problem, check_openai_strict
+    from grammarspec.frontends.json_schema.report import Report, check
     from grammarspec.frontends.lark import lark, load
     from grammarspec.frontends.regex import regex
 
@@ -38,6 +41,9 @@ __all__ = [
     "LimitExceeded",
     "Limits",
     "Matcher",
+    "NotEnforced",
+    "Problem",
+    "Report",
     "StateCollected",
     "Unsatisfiable",
     "UnsupportedFeature",
@@ -45,6 +51,8 @@ __all__ = [
     "__version__",
     "allocate_bitmask",
     "apply_bitmask",
+    "check",
+    "check_openai_strict",
     "choice",
     "compile",
     "fill_bitmasks",
@@ -57,7 +65,16 @@ __all__ = [
 __version__: str
 
 # Front-ends are imported on first use: each costs more than all the rest, and few programs need them all.
-_FRONT_ENDS = {"json_schema": "json_schema", "lark": "lark", "load": "lark", "regex": "regex"}
+_FRONT_ENDS = {
+    "Problem": "json_schema.openai",
+    "Report": "json_schema.report",
+    "check": "json_schema.report",
+    "check_openai_strict": "json_schema.openai",
+    "json_schema": "json_schema",
+    "lark": "lark",
+    "load": "lark",
+    "regex": "regex",
+}
 
 
 def __getattr__(name: str) -> object:

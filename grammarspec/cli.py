@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grammarspec
+from grammarspec import checking
 
 if TYPE_CHECKING:
     from grammarspec.decoding import Generation
@@ -31,9 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code. ``sys.argv`` is read if no arguments are given."""
     options = _parser().parse_args(arguments)
     try:
-        return _generate(options)
+        run: Callable[[argparse.Namespace], int] = options.run
+        return run(options)
     except (grammarspec.GrammarError, OSError, ImportError, ValueError) as error:
         print(f"grammarspec: error: {_one_line(error)}", file=sys.stderr)
+        for note in getattr(error, "__notes__", ()):
+            print(note, file=sys.stderr)
         return REFUSED
     except KeyboardInterrupt:
         print("\ngrammarspec: interrupted", file=sys.stderr)
@@ -51,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    generate.set_defaults(run=_generate)
     grammar = generate.add_mutually_exclusive_group(required=True)
     grammar.add_argument("--schema", metavar="FILE", type=Path, help="a JSON Schema")
     grammar.add_argument("--regex", metavar="PATTERN", help="a regular expression in Python's syntax")
@@ -100,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     output.add_argument("--output", choices=("text", "json"), default="text", help="(%(default)s)")
     output.add_argument("--stats", action="store_true", help="counts and times, on standard error or in the JSON")
     generate.add_argument("prompt", metavar="PROMPT")
+    checking.add_parser(commands)
     return parser
 
 
@@ -152,13 +158,14 @@ def _generate(options: argparse.Namespace) -> int:
 
 
 def _grammar(options: argparse.Namespace) -> grammarspec.Grammar:
-    try:
-        if options.schema is not None:
-            return grammarspec.json_schema(options.schema.read_text("utf-8"), whitespace=options.whitespace)
-        if options.lark is not None:
+    if options.schema is not None:
+        with checking.schema_text(options.schema) as text:
+            return grammarspec.json_schema(text, whitespace=options.whitespace)
+    if options.lark is not None:
+        try:
             return grammarspec.load(options.lark)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{options.schema or options.lark}: byte {error.start} is not UTF-8") from None
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{options.lark}: byte {error.start} is not UTF-8") from None
     return grammarspec.regex(options.regex)
 
 

@@ -11,6 +11,7 @@ __all__ = [
     "GrammarError",
     "GrammarSyntaxError",
     "LimitExceeded",
+    "NotEnforced",
     "StateCollected",
     "Unsatisfiable",
     "UnsupportedFeature",
@@ -49,6 +50,10 @@ class Unsatisfiable(GrammarError):
 
 class LimitExceeded(GrammarError):
     """A limit on work or memory was hit; the message names which one (see ``grammarspec.Limits``)."""
+
+
+class NotEnforced(UserWarning):
+    """A keyword was left out of a grammar because it cannot be enforced, as ``unsupported="warn"`` asks."""
 
 
 class Cancelled(RuntimeError):

@@ -67,7 +67,89 @@ def test_schema_errors(content: bytes, message: str, tmp_path: Path, capsys: pyt
     assert main(["generate", "--schema", str(path), "a prompt"]) == 2
     output = capsys.readouterr()
     assert output.out == ""
-    assert re.fullmatch(f"grammarspec: error: .*{message}.*\n", output.err)
+    first, *rest = output.err.splitlines()
+    assert re.fullmatch(f"grammarspec: error: .*{message}.*", first)
+    assert rest == [] if content == b"\xff" else re.fullmatch(r"    +\^+", rest[-1])
+
+
+SCHEMA = """{
+  "title": "t",
+  "type": "object",
+  "properties": {
+    "a": {"type": "strin"},
+\t"b~/": {"pattern": "(a)\\\\1"}
+  }
+}
+"""
+
+
+def test_errors_show_the_place_in_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text(SCHEMA)
+    assert main(["generate", "--schema", str(path), "a prompt"]) == 2
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        f"{path}:5:11:",
+        '        "a": {"type": "strin"},',
+        "              ^^^^^^",
+    ]
+    path.write_text('{"a": 1,\n  b}')
+    for command in (["generate", "--schema", str(path), "a prompt"], ["check", str(path)]):
+        assert main(command) == 2
+        assert capsys.readouterr().err.splitlines()[1:] == [f"{path}:2:3:", "      b}", "      ^"]
+
+
+def test_check(person: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", person]) == 0
+    output = capsys.readouterr().out
+    assert re.search(r"^enforced +#/additionalProperties$", output, re.MULTILINE)
+    assert re.search(r"^0 refused", output) is None
+    path = tmp_path / "schema.json"
+    path.write_text(SCHEMA)
+    assert main(["check", str(path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines[:2]] == [
+        ["refused", "#/properties/a/type"],
+        ["refused", "#/properties/b~0~1/pattern"],
+    ]
+    assert lines[-2:] == ['    \t"b~/": {"pattern": "(a)\\\\1"}', "    \t        ^^^^^^^^^"]
+    assert f"{path}:6:10: pattern: the backreference" in lines[-3]
+
+
+def test_check_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text('{"properties": {"b": true, "a": {"format": "date"}}, "pattern": "(a)\\\\1"}')
+    arguments = ["check", str(path), "--output", "json"]
+
+    def verdicts(*options: str) -> dict[str, str]:
+        main([*arguments, *options])
+        report = json.loads(capsys.readouterr().out)
+        assert all(entry["line"] == 1 and entry["column"] > 1 for entry in report["entries"])
+        return {entry["pointer"]: entry["verdict"] for entry in report["entries"]}
+
+    assert verdicts()["#/properties/a/format"] == "narrowed"
+    assert verdicts("--format", "annotation")["#/properties/a/format"] == "annotation"
+    assert verdicts()["#/pattern"] == "refused"
+    assert verdicts("--unsupported", "warn")["#/pattern"] == "not enforced"
+    assert main([*arguments, "--unsupported", "warn"]) == 0
+    assert "in the order of properties" in capsys.readouterr().out
+    assert main([*arguments, "--property-order", "any"]) == 1
+    assert "in the order of properties" not in capsys.readouterr().out
+    assert main(["check", "no/such.json"]) == 2
+    path.write_bytes(b"\xff")
+    assert main(["check", str(path)]) == 2
+    assert "byte 0 is not UTF-8" in capsys.readouterr().err
+
+
+def test_check_openai_strict(person: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(PERSON).replace(', "maxLength": 10', ""))
+    assert main(["check", "--openai-strict", str(path)]) == 0
+    assert capsys.readouterr().out == "OpenAI's structured outputs would take the schema\n"
+    assert main(["check", "--openai-strict", person]) == 1
+    assert f"\n{person}:1:" in capsys.readouterr().out
+    assert main(["check", "--openai-strict", "--output", "json", person]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert [problem["pointer"] for problem in report["problems"]] == ["#/properties/name/maxLength"]
 
 
 def test_usage_errors(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
-from grammarspec.errors import GrammarSyntaxError, LimitExceeded
+from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced
 from grammarspec.expressions import Grammar
 from grammarspec.frontends.json_schema.analysis import Analysis, TooManyCombinations
-from grammarspec.frontends.json_schema.document import Document, load
+from grammarspec.frontends.json_schema.document import Document, Schema, load
 from grammarspec.frontends.json_schema.lowering import Lowering
 from grammarspec.frontends.json_schema.prelude import prelude
+from grammarspec.frontends.json_schema.relaxing import relaxed
 from grammarspec.frontends.json_schema.scopes import ScopesNeeded
 from grammarspec.frontends.json_schema.spelling import Escapes, Numbers, Whitespace, spelling
 
@@ -36,6 +38,7 @@ def json_schema(
     ensure_ascii: bool = False,
     escapes: Escapes = "any",
     numbers: Numbers = "any",
+    unsupported: Literal["error", "warn"] = "error",
 ) -> Grammar:
     """The JSON texts that satisfy a schema.
 
@@ -64,6 +67,9 @@ def json_schema(
             ``json.dumps`` writes, so that every string has one spelling.
         numbers: ``"any"``: all spellings that ``docs/json-schema.md`` lists; ``"plain"``: no exponents, and integers
             without a fraction.
+        unsupported: ``"error"`` refuses what is not enforced; ``"warn"`` leaves it out with a warning
+            (:class:`~grammarspec.errors.NotEnforced`) for each such keyword. Then the grammar has texts that the schema
+            refuses, and still all others. :func:`grammarspec.check` lists both beforehand.
 
     Raises:
         GrammarSyntaxError: the text is not JSON, a keyword's value is malformed, or a reference points to nothing.
@@ -77,10 +83,11 @@ def json_schema(
         raise ValueError(f'property_order must be "declared" or "any", not {property_order!r}')
     if not isinstance(additional_properties, bool):
         raise ValueError(f"additional_properties must be True or False, not {additional_properties!r:.60}")
+    if unsupported not in ("error", "warn"):
+        raise ValueError(f'unsupported must be "error" or "warn", not {unsupported!r}')
     spelled = spelling(whitespace, indent, separators, ensure_ascii, escapes, numbers)
-    root = load(schema)
 
-    def lowered(*, dynamic: bool, narrow: bool) -> Grammar:
+    def lowered(root: Schema, *, dynamic: bool, narrow: bool) -> Grammar:
         document = Document(root, dialect, registry, dynamic=dynamic)
         builder, text = prelude(spelled)
         analysis = Analysis(document, assert_formats=format == "assert", narrow=narrow)
@@ -88,19 +95,30 @@ def json_schema(
         lowering = Lowering(analysis, builder, text, any_order=any_order, closed=closed)
         return Grammar(builder.build(lowering.start(document.start)))
 
-    dynamic = narrow = False
-    try:
-        while True:
-            try:
-                return lowered(dynamic=dynamic, narrow=narrow)
-            except ScopesNeeded:
-                dynamic = True
-            except TooManyCombinations as error:
-                if narrow:
-                    raise LimitExceeded(error.message, where=error.where, hint=error.hint) from None
-                narrow = True
-    except RecursionError:
-        raise LimitExceeded("the nesting depth of the schema") from None
-    except UnicodeEncodeError as error:
-        message = f"a lone surrogate (U+{ord(error.object[error.start]):04X}) cannot be spelled in UTF-8"
-        raise GrammarSyntaxError(message) from None
+    def attempt(root: Schema) -> Grammar:
+        dynamic = narrow = False
+        try:
+            while True:
+                try:
+                    return lowered(root, dynamic=dynamic, narrow=narrow)
+                except ScopesNeeded:
+                    dynamic = True
+                except TooManyCombinations as error:
+                    if narrow:
+                        raise LimitExceeded(error.message, where=error.where, hint=error.hint) from None
+                    narrow = True
+        except RecursionError:
+            raise LimitExceeded("the nesting depth of the schema") from None
+        except UnicodeEncodeError as error:
+            message = f"a lone surrogate (U+{ord(error.object[error.start]):04X}) cannot be spelled in UTF-8"
+            raise GrammarSyntaxError(message) from None
+
+    root = load(schema)
+    if unsupported == "error":
+        return attempt(root)
+    found = relaxed(root, attempt, lambda root: Document(root, dialect, registry), closed=not additional_properties)
+    if found.grammar is None:
+        raise found.refused[-1].error
+    for left_out in found.left_out:
+        warnings.warn(f"{left_out.pointer}: {left_out.summary}", NotEnforced, stacklevel=2)
+    return found.grammar

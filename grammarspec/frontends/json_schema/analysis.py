@@ -19,12 +19,13 @@ from grammarspec.frontends.json_schema.formats import FORMATS, INTEGER_FORMATS
 from grammarspec.frontends.json_schema.keywords import BITS, IN_PLACE, SOME, WITNESS, handlers
 from grammarspec.frontends.json_schema.matching import few_texts
 
-__all__ = ["Analysis", "TooManyCombinations"]
+__all__ = ["MAX_PAIRS", "Analysis", "TooManyCombinations"]
 
 MAX_CONJUNCTIONS = 30_000
 """Conjunctions of subschemas that one document may ask for: one per subschema, and those of combinations."""
 _MAX_IN_PLACE = 100  # allOf, $ref and the like, one inside the other, at one value
-_MAX_PAIRS = 20_000  # of oneOf branches that are compared with each other
+MAX_PAIRS = 20_000
+"""Pairs of ``oneOf`` branches that are compared with each other."""
 
 
 class TooManyCombinations(LimitExceeded):
@@ -259,7 +260,7 @@ class Analysis:
     def _exclusive(self, origin: Schema, branches: list[Schema]) -> list[Schema]:
         self._comparing.add(id(origin))
         try:
-            overlaps = evaluation.overlapping(self, branches, _MAX_PAIRS)
+            overlaps = evaluation.overlapping(self, branches, MAX_PAIRS)
         finally:
             self._comparing.discard(id(origin))
         if overlaps is None:

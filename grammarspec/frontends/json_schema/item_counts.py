@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.document import Schema
     from grammarspec.frontends.json_schema.lowering import Lowering
 
-__all__ = ["counted_items"]
+__all__ = ["MAX_COUNTED", "counted_items"]
 
 _MAX_STATES = 5_000
-_MAX_COUNTED = 1_000
+MAX_COUNTED = 1_000
+"""Items that a ``maxItems`` beside ``contains`` is counted to."""
 
 _Counts = tuple[int, ...]
 
@@ -39,7 +40,7 @@ def counted_items(lowering: Lowering, facts: Conjunction, kinds: int = 0) -> int
     counter = _Counter(lowering, facts, kinds)
     where = lowering.analysis.document.where(next(iter(facts.members.values())))
     if counter.size() > _MAX_STATES:
-        raise LimitExceeded("counting items up to these bounds", where=where)
+        raise LimitExceeded("contains counted up to these bounds", where=where)
     return counter.array()
 
 
@@ -60,7 +61,7 @@ class _Counter:
         self.endless = facts.max_items is None
         if facts.max_items is not None:
             room = facts.max_items - self.steady - sum(self.tops) - 1
-            if room > _MAX_COUNTED:  # too many positions to count: each run gets an equal share
+            if room > MAX_COUNTED:  # too many positions to count: each run gets an equal share
                 self.endless, self.at_a_time = True, min(room // (sum(self.tops) + 1), UNBOUNDED - 1)
             else:
                 self.steady = max(self.steady, facts.max_items)

@@ -112,9 +112,9 @@ class _Members:
             return text.empty_object if may_be_empty else b.nothing
         first = b.rule("members", self.kinds)
         starts = self._rules(first)
+        b.define(first, starts)
         if starts == b.nothing:
             return text.empty_object if may_be_empty else b.nothing
-        b.define(first, starts)
         self.lowering.height += 4 * min(len(self.members), CHAIN)
         begun = b.call_with(first, fresh=True)
         whole = b.seq(text.open_object, b.alt(begun, b.literal(b"}")) if may_be_empty else begun)
