@@ -61,7 +61,7 @@ DEFINED = {"x": {"properties": {"b": {"pattern": BACK}}}}
             "1",
         ),
         (
-            {"oneOf": [{"uniqueItems": True, "type": "array"}, {"items": {"type": "integer"}, "type": "array"}]},
+            {"oneOf": [{"uniqueItems": True}, {"items": {"type": "integer"}}]},
             ["#/oneOf"],
             "[1,1]",
             '["a","a"]',
