@@ -64,7 +64,7 @@ class _Counter:
             if room > MAX_COUNTED:  # too many positions to count: each run gets an equal share
                 self.endless, self.at_a_time = True, min(room // (sum(self.tops) + 1), UNBOUNDED - 1)
             else:
-                self.steady = max(self.steady, facts.max_items)
+                self.steady = facts.max_items
         self._ways_at: dict[int, list[tuple[tuple[bool, ...], int]]] = {}
 
     def size(self) -> int:

@@ -54,9 +54,9 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
     undeclared = None if _is_closed(lowering, facts) else undeclared_members(lowering, facts, names)
     if least <= len(facts.required):
         least = 0
-    many = least > len(members) + 1 or bool(facts.witnesses)  # undeclared members whose names must differ
+    many = least > 1 or bool(facts.witnesses)  # undeclared members count whose names must differ
     endless = many and undeclared is not None and has_endless_names(lowering, facts)
-    distinct = undeclared is not None and (text.distinct or (least > len(members) + 1 and endless))
+    distinct = undeclared is not None and (text.distinct or (least > 1 and endless))
     witnesses: Sequence[tuple[int, tuple[int, ...]]] = ()
     if facts.witnesses:
         all_endless = endless and all(has_endless_names(lowering, facts, witness) for witness in facts.witnesses)

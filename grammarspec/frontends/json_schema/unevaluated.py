@@ -29,6 +29,7 @@ __all__ = ["Outcome", "is_asked", "outcomes", "outcomes_beside"]
 MAX_OUTCOMES = 1_024
 """Combinations of subschemas that may hold together, beside one ``unevaluatedProperties`` or ``unevaluatedItems``."""
 
+_DECLARING = ("properties", "patternProperties", "additionalProperties", "required")
 _KINDS = {"unevaluatedProperties": OBJECT, "unevaluatedItems": ARRAY}
 
 
@@ -120,13 +121,16 @@ class _Expansion:
     def beside(self, schema: Mapping[Any, Any], kinds: int) -> list[Outcome]:
         """The outcomes without the keywords for what is unevaluated."""
         found = [Outcome()]
-        taken = False
+        # the order of members is that of what declares them
+        own = next((keyword for keyword in schema if keyword in _DECLARING), None)
+        if own is None:
+            found = [self._itself(schema)]
         for keyword, value in schema.items():
             more = self._in_place(schema, keyword, value, kinds)
             if more is None:
-                if taken:
+                if keyword != own:
                     continue
-                taken, more = True, [self._itself(schema)]
+                more = [self._itself(schema)]
             found = [one.beside(other) for one in found for other in more]
             if len(found) > MAX_OUTCOMES:
                 where = self.document.where(schema)
@@ -203,10 +207,7 @@ class _Expansion:
             case "anyOf":
                 return self._any_of(schema, schema_list(analysis, value, schema, keyword), kinds)
             case "oneOf":
-                branches = analysis.exclusive(schema, schema_list(analysis, value, schema, keyword))
-                return self._alternatives(
-                    schema, keyword, value, [self.of(branch, kinds) for branch in branches], kinds
-                )
+                return self._one_of(schema, schema_list(analysis, value, schema, keyword), kinds)
             case "if":
                 return self._if(schema, value, kinds)
             case "dependentSchemas":
@@ -225,6 +226,14 @@ class _Expansion:
         if any(outcome.evaluates(kinds) for outcome in found):
             return found
         return [Outcome((self._one(keyword, value, schema),))]
+
+    def _one_of(self, schema: Mapping[Any, Any], branches: list[Schema], kinds: int) -> list[Outcome]:
+        ways = []
+        for branch, alone in zip(branches, self.analysis.exclusive(schema, branches), strict=True):
+            # what tells a branch from the others evaluates nothing
+            rest = [] if alone is branch else [alone]
+            ways.append([outcome.beside(Outcome(tuple(rest))) for outcome in self.of(branch, kinds)])
+        return self._alternatives(schema, "oneOf", branches, ways, kinds)
 
     def _any_of(self, schema: Mapping[Any, Any], branches: list[Schema], kinds: int) -> list[Outcome]:
         ways = [self.of(branch, kinds) for branch in branches]

@@ -50,7 +50,8 @@ def _bounded(lowering: Lowering, facts: Conjunction) -> Conjunction:
         facts = facts.without()
         facts.max_items = rest if facts.max_items is None else min(rest, facts.max_items)
     else:
-        for place in range(min(prefix, facts.min_items)):
+        needed = prefix if any(count.least > 0 for count in facts.counts) else min(prefix, facts.min_items)
+        for place in range(needed):
             values = _how_many(lowering, item_schemas(facts, place))
             if values is not None and values <= place:
                 raise _too_few(lowering, facts)
