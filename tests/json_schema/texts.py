@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,11 +12,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hypothesis import settings
+
 import grammarspec as gs
 
-__all__ = ["BYTES", "Case", "acceptor", "check", "corpus", "dumps", "orders", "walk"]
+__all__ = ["BYTES", "Case", "acceptor", "check", "corpus", "dumps", "examples", "orders", "walk"]
+
+# For a longer search: GRAMMARSPEC_EXAMPLES=20 pytest tests/json_schema
+SCALE = float(os.environ.get("GRAMMARSPEC_EXAMPLES", "1"))
 
 BYTES = gs.Vocabulary.bytes()
+
+
+def examples(count: int) -> settings:
+    """So many examples of a property, or more if the environment says so."""
+    return settings(max_examples=int(count * SCALE))
 
 
 def acceptor(schema: Any, **options: Any) -> Callable[[str], bool]:
