@@ -1,0 +1,37 @@
+"""python-jsonschema as a judge: the validator of each draft, as its specification has it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+
+__all__ = ["is_valid"]
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
+    """``pattern`` as ECMA-262 reads the few patterns of these tests, where Python's ``re`` differs."""
+    if isinstance(instance, str) and not _found(pattern, instance):
+        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _found(pattern: str, text: str) -> bool:
+    python = pattern.replace("$", r"\Z").replace(".", "[^\n\r\u2028\u2029]")
+    return re.search(python, text) is not None
+
+
+_CLASSES = {
+    4: jsonschema.Draft4Validator,
+    6: jsonschema.Draft6Validator,
+    7: jsonschema.Draft7Validator,
+    2019: jsonschema.Draft201909Validator,
+    2020: jsonschema.Draft202012Validator,
+}
+_VALIDATORS = {year: jsonschema.validators.extend(base, {"pattern": _pattern}) for year, base in _CLASSES.items()}
+
+
+def is_valid(schema: Any, value: Any, year: int = 2020) -> bool:
+    """The verdict of python-jsonschema, formats included."""
+    return bool(_VALIDATORS[year](schema, format_checker=_CLASSES[year].FORMAT_CHECKER).is_valid(value))
