@@ -172,7 +172,9 @@ def _crowded(keywords: dict[str, Drawn], least: int = 1) -> Drawn:
     return st.lists(st.sampled_from(sorted(keywords)), min_size=least, max_size=4, unique=True).flatmap(chosen)
 
 
-ITEMS = st.sampled_from([{"type": "integer"}, {"type": "string"}, True, False, {"const": 1}, {"minimum": 2}, {"enum": [1, "a"]}])
+ITEMS = st.sampled_from(
+    [{"type": "integer"}, {"type": "string"}, True, False, {"const": 1}, {"minimum": 2}, {"enum": [1, "a"]}]
+)
 """Subschemas of items and members."""
 
 
@@ -260,6 +262,8 @@ def _unique(inner: Drawn) -> Drawn:
 UNIQUE = st.recursive(ITEMS | st.just({"enum": [1, 1.5, "a", None, [1], {"a": 1, "b": 2}]}), _unique, max_leaves=6)
 """Schemas of arrays of unique items, in each other."""
 
-_ITEM = st.sampled_from([1, 1.0, 2, "1", "a", None, True, False, 0, 1.5, [1], [1.0], {"a": 1, "b": 2}, {"b": 2, "a": 1}])
+_ITEM = st.sampled_from(
+    [1, 1.0, 2, "1", "a", None, True, False, 0, 1.5, [1], [1.0], {"a": 1, "b": 2}, {"b": 2, "a": 1}]
+)
 REPEATING = st.recursive(_ITEM, _near, max_leaves=8)
 """Values whose items are often equal."""
