@@ -6,7 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-__all__ = ["DRAFTS", "NAMES", "SCHEMAS", "VALUES", "dynamic", "schemas"]
+__all__ = [
+    "DRAFTS", "EVALUATED", "NAMES", "REPEATING", "SCHEMAS", "UNIQUE", "VALUES", "dynamic", "evaluating", "schemas",
+]  # fmt: skip
 
 DRAFTS = {4: "draft4", 6: "draft6", 7: "draft7", 2019: "draft2019-09", 2020: "draft2020-12"}
 """The drafts by the numbers that :func:`schemas` takes."""
@@ -33,13 +35,13 @@ REQUIRED = st.lists(NAMES, max_size=2, unique=True)
 Drawn = st.SearchStrategy[Any]
 
 
-def _optional(keywords: dict[str, Drawn]) -> Drawn:
-    """Up to four of the keywords."""
+def _optional(keywords: dict[str, Drawn], least: int = 0) -> Drawn:
+    """Up to four of the keywords, and at least so many."""
 
     def chosen(names: list[str]) -> Drawn:
         return st.fixed_dictionaries({name: keywords[name] for name in names})
 
-    return st.lists(st.sampled_from(sorted(keywords)), max_size=4, unique=True).flatmap(chosen)
+    return st.lists(st.sampled_from(sorted(keywords)), min_size=least, max_size=4, unique=True).flatmap(chosen)
 
 
 def _leaves(year: int) -> Drawn:
@@ -165,13 +167,6 @@ SCHEMAS = schemas(2020)
 
 
 # ---------------------------------------------------------------------- narrower, so that keywords meet
-def _crowded(keywords: dict[str, Drawn], least: int = 1) -> Drawn:
-    def chosen(names: list[str]) -> Drawn:
-        return st.fixed_dictionaries({name: keywords[name] for name in names})
-
-    return st.lists(st.sampled_from(sorted(keywords)), min_size=least, max_size=4, unique=True).flatmap(chosen)
-
-
 ITEMS = st.sampled_from(
     [{"type": "integer"}, {"type": "string"}, True, False, {"const": 1}, {"minimum": 2}, {"enum": [1, "a"]}]
 )
@@ -183,7 +178,7 @@ def evaluating(year: int) -> Drawn:
 
     def deeper(inner: Drawn) -> Drawn:
         several = st.lists(inner, min_size=1, max_size=3)
-        return _crowded(
+        return _optional(
             {
                 "allOf": several,
                 "anyOf": several,
@@ -222,13 +217,13 @@ def evaluating(year: int) -> Drawn:
         keywords |= {"prefixItems": first, "items": ITEMS}
     else:
         keywords |= {"items": first | ITEMS, "additionalItems": ITEMS}
-    part = st.recursive(_crowded(keywords), deeper, max_leaves=5)
+    part = st.recursive(_optional(keywords, 1), deeper, max_leaves=5)
     plain = part.filter(lambda schema: "$ref" not in str(schema))
 
     def joined(root: dict[str, Any], x: Any, y: Any, unevaluated: dict[str, Any]) -> Any:
         return {**root, **unevaluated, "$defs": {"x": x, "y": y}}
 
-    last = _crowded({"unevaluatedProperties": ITEMS, "unevaluatedItems": ITEMS})
+    last = _optional({"unevaluatedProperties": ITEMS, "unevaluatedItems": ITEMS}, 1)
     return st.builds(joined, part, plain, plain, last)
 
 
@@ -241,7 +236,7 @@ EVALUATED = _near(st.sampled_from([1, 2, 5, "a", "b", None]))
 
 
 def _unique(inner: Drawn) -> Drawn:
-    array = _crowded(
+    array = _optional(
         {
             "items": inner,
             "prefixItems": st.lists(inner, min_size=1, max_size=3),
@@ -255,7 +250,7 @@ def _unique(inner: Drawn) -> Drawn:
             "not": inner,
         }
     ).map(lambda schema: {"type": "array", "uniqueItems": True, **schema})
-    members = _crowded({"properties": st.dictionaries(NAMES, inner, min_size=1, max_size=2), "minProperties": SMALL})
+    members = _optional({"properties": st.dictionaries(NAMES, inner, min_size=1, max_size=2), "minProperties": SMALL})
     return array | members
 
 

