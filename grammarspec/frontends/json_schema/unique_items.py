@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 
 from grammarspec.builder import FEW, ITEMS, OPENS
 from grammarspec.errors import UnsupportedFeature
-from grammarspec.frontends.json_schema.conjunction import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, Conjunction
+from grammarspec.frontends.json_schema.conjunction import (
+    ARRAY,
+    FALSE,
+    FRACTION,
+    NULL,
+    NUMBER,
+    OBJECT,
+    STRING,
+    TRUE,
+    Conjunction,
+)
 from grammarspec.frontends.json_schema.evaluation import few_values, item_schemas
 
 if TYPE_CHECKING:
@@ -74,7 +84,12 @@ def _is_endless(lowering: Lowering, facts: Conjunction) -> bool:
         return False
     if item.types & STRING and (item.texts or item.max_length is not None):
         return False
-    if item.types & NUMBER and (item.low is not None or item.high is not None or item.multiples):
+    if item.types & NUMBER and (
+        not item.types & FRACTION  # 1.0 can only end as 1
+        or item.low is not None
+        or item.high is not None
+        or item.multiples
+    ):
         return False
     if item.types & OBJECT:
         closed = any(additional is not True or patterns for _, patterns, additional in item.objects)

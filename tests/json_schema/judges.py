@@ -1,0 +1,56 @@
+"""python-jsonschema as a judge: the validator of each draft, as its specification has it.
+
+Not asked about ``unevaluatedItems`` of 2019-09: there 4.26 has ``contains`` evaluate items, as only 2020-12 does, and
+fails on ``additionalItems`` beside ``"items": true``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+from hypothesis import assume
+
+__all__ = ["is_valid"]
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
+    """``pattern`` as ECMA-262 reads the few patterns of these tests, where Python's ``re`` differs."""
+    if isinstance(instance, str) and not _found(pattern, instance):
+        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _found(pattern: str, text: str) -> bool:
+    python = pattern.replace("$", r"\Z").replace(".", "[^\n\r\u2028\u2029]")
+    return re.search(python, text) is not None
+
+
+_CLASSES = {
+    4: jsonschema.Draft4Validator,
+    6: jsonschema.Draft6Validator,
+    7: jsonschema.Draft7Validator,
+    2019: jsonschema.Draft201909Validator,
+    2020: jsonschema.Draft202012Validator,
+}
+_VALIDATORS = {year: jsonschema.validators.extend(base, {"pattern": _pattern}) for year, base in _CLASSES.items()}
+
+
+# In 2019-09, python-jsonschema (4.26) takes members that a schema in additionalProperties is for as unevaluated,
+# against core, section 9.3.2.3. Its keyword of 2020-12 does not, and says the same otherwise where no $recursiveRef is.
+_VALIDATORS[2019] = jsonschema.validators.extend(
+    _VALIDATORS[2019], {"unevaluatedProperties": _CLASSES[2020].VALIDATORS["unevaluatedProperties"]}
+)
+
+
+def is_valid(schema: Any, value: Any, year: int = 2020) -> bool:
+    """The verdict of python-jsonschema, with the formats of all drafts.
+
+    What it cannot tell is skipped: it follows some references into the same value for ever.
+    """
+    try:
+        return bool(_VALIDATORS[year](schema, format_checker=_CLASSES[2020].FORMAT_CHECKER).is_valid(value))
+    except RecursionError:
+        assume(False)
+        raise
