@@ -30,7 +30,7 @@ from grammarspec.frontends.json_schema.conjunction import (
     type_of,
 )
 from grammarspec.frontends.json_schema.document import Schema
-from grammarspec.frontends.json_schema.matching import pattern_found
+from grammarspec.frontends.json_schema.matching import few_texts, pattern_found
 
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.analysis import Analysis
@@ -211,18 +211,33 @@ def few_values(analysis: Analysis, goal: Sequence[Schema], depth: int = 4) -> se
             found |= values
         return found
     types = facts.types
-    if types & (STRING | FRACTION) or (types & ARRAY and facts.max_items != 0):
+    if types & FRACTION or (types & ARRAY and facts.max_items != 0):
         return None
     if types & OBJECT and facts.max_properties != 0:
         return None
+    words = _few_words(facts) if types & STRING else ()
+    if words is None:
+        return None
     found = {canonical(value) for bit, value in ((NULL, None), (TRUE, True), (FALSE, False)) if types & bit}
     found |= {canonical(value) for bit, value in ((ARRAY, []), (OBJECT, {})) if types & bit}
+    found.update(words)
     if types & INTEGER:
         if facts.low is None or facts.high is None or facts.high[0] - facts.low[0] > _MANY:
             return None
         first, last = math.floor(facts.low[0]), math.ceil(facts.high[0])
         found |= {n for n in range(first, last + 1) if _number_holds(facts, n) is not False}
     return found
+
+
+def _few_words(facts: Conjunction) -> tuple[str, ...] | None:
+    """The strings that satisfy a conjunction, if they are plainly few."""
+    if facts.max_length == 0:
+        return ("",)
+    for keyword, argument, wanted, _ in facts.texts:
+        words = few_texts(argument) if keyword == "pattern" and wanted else None
+        if words is not None:
+            return tuple(word for word in words if text_holds(facts, word) is not False)
+    return None
 
 
 # ---------------------------------------------------------------------- emptiness
