@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 from hypothesis import strategies as st
 
 __all__ = [
-    "DRAFTS", "EVALUATED", "NAMES", "REPEATING", "SCHEMAS", "UNIQUE", "VALUES", "dynamic", "evaluating", "schemas",
+    "DRAFTS", "EVALUATED", "NAMES", "PLAIN", "REPEATING", "SCHEMAS", "UNIQUE", "VALUES", "dynamic", "evaluating",
+    "schemas",
 ]  # fmt: skip
 
 DRAFTS = {4: "draft4", 6: "draft6", 7: "draft7", 2019: "draft2019-09", 2020: "draft2020-12"}
@@ -164,6 +167,9 @@ def dynamic(year: int) -> Drawn:
 
 
 SCHEMAS = schemas(2020)
+_NOT_PLAIN = re.compile('"([$]ref|uniqueItems|minProperties|maxProperties)"')
+PLAIN = SCHEMAS.filter(lambda schema: not _NOT_PLAIN.search(json.dumps(schema)))
+"""Without references, which may come back to themselves, and without what is narrowed in some places."""
 
 
 # ---------------------------------------------------------------------- narrower, so that keywords meet
