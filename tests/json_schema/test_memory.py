@@ -143,7 +143,7 @@ def _valid(schema: Any, text: bytes) -> bool:
         return int(value) if value == value.to_integral_value() else value
 
     exact = json.loads(json.dumps(schema), parse_float=Decimal)
-    return jsonschema.Draft202012Validator(exact).is_valid(json.loads(text, parse_float=number))
+    return jsonschema.Draft202012Validator(exact).is_valid(json.loads(text, parse_int=number, parse_float=number))
 
 
 class Walk:

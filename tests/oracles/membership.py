@@ -187,7 +187,7 @@ def _count(parameter: _Parameter, at: int, width: int) -> int:
 
 
 def _updated(parameter: _Parameter, operands: tuple[int, ...]) -> _Parameter:
-    fresh, at, width, *bits = operands
+    fresh, at, width, _, *bits = operands
     new = (frozenset() if fresh else parameter) | set(bits)
     if width:
         count = min(_count(new, at, width) + 1, (1 << width) - 1)
