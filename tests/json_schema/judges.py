@@ -6,14 +6,29 @@ fails on ``additionalItems`` beside ``"items": true``.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
 import jsonschema
 from hypothesis import assume
 
-__all__ = ["is_valid"]
+__all__ = ["is_valid", "satisfies"]
+
+
+class _Whole(Decimal):
+    """A number written without fraction and exponent, in draft 4 the only integers."""
+
+
+def _is_whole(_: Any, value: Any) -> bool:
+    """Integers from draft 6 on."""
+    return _is_written_whole(_, value) or (isinstance(value, Decimal) and value == value.to_integral_value())
+
+
+def _is_written_whole(_: Any, value: Any) -> bool:
+    return isinstance(value, int | _Whole) and not isinstance(value, bool)
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
@@ -34,8 +49,14 @@ _CLASSES = {
     2019: jsonschema.Draft201909Validator,
     2020: jsonschema.Draft202012Validator,
 }
-_VALIDATORS = {year: jsonschema.validators.extend(base, {"pattern": _pattern}) for year, base in _CLASSES.items()}
-
+_VALIDATORS = {
+    year: jsonschema.validators.extend(
+        base,
+        {"pattern": _pattern},
+        type_checker=base.TYPE_CHECKER.redefine("integer", _is_whole if year > 4 else _is_written_whole),
+    )
+    for year, base in _CLASSES.items()
+}
 
 # In 2019-09, python-jsonschema (4.26) takes members that a schema in additionalProperties is for as unevaluated,
 # against core, section 9.3.2.3. Its keyword of 2020-12 does not, and says the same otherwise where no $recursiveRef is.
@@ -54,3 +75,14 @@ def is_valid(schema: Any, value: Any, year: int = 2020) -> bool:
     except RecursionError:
         assume(False)
         raise
+
+
+def satisfies(schema: Any, text: str | bytes, year: int = 2020) -> bool:
+    """The verdict on the value that a text spells, exactly (exponents beyond those of Decimal are skipped)."""
+    exact = json.loads(json.dumps(schema), parse_float=Decimal)
+    with localcontext(prec=1000):
+        try:
+            return is_valid(exact, json.loads(text, parse_int=_Whole, parse_float=Decimal), year)
+        except InvalidOperation:
+            assume(False)
+            raise

@@ -28,10 +28,10 @@ pub(super) fn fewest_tokens(vocab: &Vocabulary, text: &[u8]) -> Vec<u32> {
     let mut best: Vec<(u32, u32)> = vec![(u32::MAX, 0); text.len() + 1];
     best[text.len()] = (0, 0);
     for from in (0..text.len()).rev() {
-        for (len, token) in vocab.trie.prefixes(&text[from..]) {
+        for (len, tokens) in vocab.trie.prefixes(&text[from..]) {
             let cost = best[from + len].0.saturating_add(1);
             if cost < best[from].0 {
-                best[from] = (cost, token);
+                best[from] = (cost, tokens[0]);
             }
         }
     }
@@ -55,10 +55,10 @@ pub fn spell(vocab: &Vocabulary, text: &[u8], whole: bool) -> Vec<u32> {
         if !whole && vocab.trie.extends(rest) {
             break;
         }
-        let Some((len, token)) = vocab.trie.prefixes(rest).last() else {
+        let Some((len, tokens)) = vocab.trie.prefixes(rest).last() else {
             break;
         };
-        out.push(token);
+        out.push(tokens[0]);
         at += len;
     }
     out

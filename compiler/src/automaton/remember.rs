@@ -25,8 +25,6 @@ pub(super) struct Place {
 
 /// Bytes of a completion, at most.
 const LONGEST: usize = 1 << 20;
-/// Texts that are refused whose beginnings are tried as tokens, at most.
-const DANGERS: usize = 4096;
 
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
@@ -119,8 +117,7 @@ impl Engine {
         let mut refused = Vec::new();
         // what may end otherwise than refused, of strings that are open
         let quick = place.memory.as_ref().filter(|memory| !memory.has_few());
-        let dangers: FxHashSet<Vec<u8>> =
-            quick.map_or_else(Vec::new, |memory| memory.dangers(usize::MAX)).into_iter().collect();
+        let dangers: FxHashSet<Vec<u8>> = quick.map_or_else(Vec::new, Memory::dangers).into_iter().collect();
         for token in self.candidates(place, row) {
             let text = vocab.token(token);
             if quick.is_some_and(|memory| ends_nothing_else(memory, text, &dangers)) {
@@ -146,8 +143,8 @@ impl Engine {
             Some(memory) if memory.in_string() => {
                 let mut out = vocab.holders(b'"').to_vec();
                 if memory.has_few() {
-                    for rest in memory.dangers(DANGERS) {
-                        out.extend(vocab.trie.prefixes(&rest).map(|(_, token)| token));
+                    for rest in memory.dangers() {
+                        out.extend(vocab.trie.prefixes(&rest).flat_map(|(_, tokens)| tokens));
                     }
                 }
                 out

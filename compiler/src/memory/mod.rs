@@ -252,15 +252,15 @@ impl Memory {
         }
     }
 
-    /// What open strings could go on with to become, or become part of, what is refused; at most so many.
-    pub fn dangers(&self, most: usize) -> Vec<Vec<u8>> {
+    /// What open strings could go on with to become, or become part of, what is refused.
+    pub fn dangers(&self) -> Vec<Vec<u8>> {
         let Slot::Scalar(said) = &self.slot else { return Vec::new() };
         let mut out = Vec::new();
         let mut tell = |text: &[u8]| out.push(text[said.len().min(text.len())..].to_vec());
         for (level, tracked) in self.tracked() {
             match &tracked.left {
-                Some(left) => left.iter().take(most).for_each(|value| _ = self.fits(value, level, &mut tell)),
-                None => tracked.seen.iter().take(most).for_each(|value| _ = self.fits(value, level, &mut tell)),
+                Some(left) => left.iter().for_each(|value| _ = self.fits(value, level, &mut tell)),
+                None => tracked.seen.iter().for_each(|value| _ = self.fits(value, level, &mut tell)),
             }
         }
         out

@@ -208,16 +208,16 @@ impl Trie {
         self.children(node, ByteSet::range(byte, byte)).next().map(|(_, child)| child)
     }
 
-    /// The texts that `text` begins with, shortest first: their lengths and one token for each.
-    pub fn prefixes<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = (usize, u32)> + 'a {
+    /// The texts that `text` begins with, shortest first: their lengths and the tokens of each.
+    pub fn prefixes<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = (usize, &'a [u32])> + 'a {
         let mut at = 0;
         text.iter()
             .enumerate()
             .map_while(move |(i, &b)| {
                 at = self.child(at, b)?;
-                Some((i + 1, self.tokens_at(at).first().copied()))
+                Some((i + 1, self.tokens_at(at)))
             })
-            .filter_map(|(len, token)| Some((len, token?)))
+            .filter(|(_, tokens)| !tokens.is_empty())
     }
 
     /// Whether some text is longer than `text` and begins with it.
