@@ -1,7 +1,6 @@
 """python-jsonschema as a judge: the validator of each draft, as its specification has it.
 
-Not asked about ``unevaluatedItems`` of 2019-09: there 4.26 has ``contains`` evaluate items, as only 2020-12 does, and
-fails on ``additionalItems`` beside ``"items": true``.
+Not asked about ``unevaluatedItems`` of 2019-09: there 4.26 has ``contains`` evaluate items, as only 2020-12 does.
 """
 
 from __future__ import annotations
@@ -24,6 +23,8 @@ class _Whole(Decimal):
 
 def _is_whole(_: Any, value: Any) -> bool:
     """Integers from draft 6 on."""
+    if isinstance(value, float):
+        return value.is_integer()
     return _is_written_whole(_, value) or (isinstance(value, Decimal) and value == value.to_integral_value())
 
 
@@ -42,6 +43,12 @@ def _found(pattern: str, text: str) -> bool:
     return re.search(python, text) is not None
 
 
+def _additional_items(validator: Any, further: Any, instance: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
+    """``additionalItems``, on which 4.26 fails beside ``"items": true``."""
+    if isinstance(schema.get("items"), list):
+        yield from _CLASSES[7].VALIDATORS["additionalItems"](validator, further, instance, schema)
+
+
 _CLASSES = {
     4: jsonschema.Draft4Validator,
     6: jsonschema.Draft6Validator,
@@ -52,7 +59,7 @@ _CLASSES = {
 _VALIDATORS = {
     year: jsonschema.validators.extend(
         base,
-        {"pattern": _pattern},
+        {"pattern": _pattern} | ({"additionalItems": _additional_items} if year < 2020 else {}),
         type_checker=base.TYPE_CHECKER.redefine("integer", _is_whole if year > 4 else _is_written_whole),
     )
     for year, base in _CLASSES.items()

@@ -108,7 +108,7 @@ class Analysis:
         if len(made) == 1:
             self.collect(made[0], facts)
         else:
-            facts.add_choice(made, may_lead=True)
+            facts.add_choice(made, last=False)
 
     def base(self, facts: Conjunction) -> list[Schema]:
         """The subschemas of a conjunction without the keywords that were resolved into it or into its choices."""

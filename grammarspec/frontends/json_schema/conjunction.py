@@ -46,6 +46,8 @@ ObjectFacet = tuple[Mapping[str, Schema], Mapping[str, Schema], Schema]
 ArrayFacet = tuple[Sequence[Schema], Schema]
 """The schemas of the first items, and that of all further ones."""
 
+_LAST = 1 << 30
+
 TextFacet = tuple[str, str, bool, Schema]
 """A keyword (``pattern`` or ``format``), its value, whether it is to hold or to fail, and where it stands."""
 
@@ -107,7 +109,7 @@ class Conjunction:
 
     choices: Sequence[Sequence[Schema]] = ()  # of each, one alternative must hold
     presence: Sequence[Presence] = ()  # conditions on which members are there
-    leading: int = 0  # how many of the choices declare their properties before the others
+    places: Sequence[int] = ()  # for each choice, how many of ``objects`` declare their properties before it
     refused: Sequence[tuple[int, str, Schema]] = ()  # keywords that are not enforced, and the types they are about
 
     def __init__(self) -> None:
@@ -136,13 +138,10 @@ class Conjunction:
         copy.__dict__.update((k, v) for k, v in self.__dict__.items() if k not in names and k not in derived)
         return copy
 
-    def add_choice(self, alternatives: Sequence[Schema], *, may_lead: bool = False) -> None:
-        """One of these must hold, too. Those that may lead do so if no properties have been declared before them."""
-        if may_lead and not self.objects:
-            self.choices = [*self.choices[: self.leading], alternatives, *self.choices[self.leading :]]
-            self.leading += 1
-        else:
-            self.choices = [*self.choices, alternatives]
+    def add_choice(self, alternatives: Sequence[Schema], *, last: bool = True) -> None:
+        """One of these must hold, too. The properties that they declare come last, or behind those met up to now."""
+        self.choices = [*self.choices, alternatives]
+        self.places = [*self.places, _LAST if last else len(self.objects)]
 
     def narrow_low(self, value: Number, exclusive: bool) -> None:
         """At least (or more than) ``value``."""

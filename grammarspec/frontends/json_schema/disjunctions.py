@@ -8,12 +8,14 @@ left is made (which may drop others), and only then is the smallest choice split
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from grammarspec.frontends.json_schema import presence
 from grammarspec.frontends.json_schema.analysis import TooManyCombinations
 from grammarspec.frontends.json_schema.conjunction import OBJECT, Conjunction
 from grammarspec.frontends.json_schema.document import Schema
+from grammarspec.frontends.json_schema.keywords import FACET
 
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.lowering import Lowering
@@ -39,9 +41,8 @@ class Disjunctions:
         """
         base = self.analysis.base(facts)
         if len(facts.choices) == 1:
-            # what stands before the properties declares its own before them
-            before, after = ([], base) if facts.leading else (base, [])
-            return self.any_of(before, facts.choices[0], after)
+            at = _before(base, facts.places[0])
+            return self.any_of(base[:at], facts.choices[0], base[at:])
         slots = self._settle(base, facts.choices)
         if slots is None:
             return self.lowering.builder.nothing
@@ -51,13 +52,14 @@ class Disjunctions:
             open_slots = others or open_slots
         smallest = min(open_slots, key=len, default=None)
         schemas = [slot[0] if len(slot) == 1 else self.analysis.choice(slot) for slot in slots]
-        leading = facts.leading
+        goal = list(base)
+        for _, i in sorted(zip(facts.places, range(len(slots)), strict=True), reverse=True):
+            goal.insert(_before(base, facts.places[i]), schemas[i])
         if smallest is None:
-            return self.lowering.lower([*schemas[:leading], *base, *schemas[leading:]])
-        at = next(i for i, slot in enumerate(slots) if slot is smallest)
-        if at < leading:
-            return self.any_of(schemas[:at], smallest, [*schemas[at + 1 : leading], *base, *schemas[leading:]])
-        return self.any_of([*schemas[:leading], *base, *schemas[leading:at]], smallest, schemas[at + 1 :])
+            return self.lowering.lower(goal)
+        chosen = schemas[next(i for i, slot in enumerate(slots) if slot is smallest)]
+        at = next(i for i, schema in enumerate(goal) if schema is chosen)
+        return self.any_of(goal[:at], smallest, goal[at + 1 :])
 
     def on_presence(self, facts: Conjunction) -> Conjunction:
         """The same conjunction of objects, its choices as conditions on members that there are, if they all are."""
@@ -67,7 +69,7 @@ class Disjunctions:
             if condition is None:
                 return facts
             conditions.append(condition)
-        facts = facts.without("choices", "leading")
+        facts = facts.without("choices", "places")
         facts.presence = conditions
         return facts
 
@@ -116,3 +118,9 @@ class Disjunctions:
             hint = "write the combinations that are meant as one anyOf"
             message = f"more than {MAX_COMBINATIONS} combinations of anyOf, oneOf and the like"
             raise TooManyCombinations(message, where=self.analysis.document.where(goal[0]), hint=hint)
+
+
+def _before(base: Sequence[Schema], place: int) -> int:
+    """How many of the schemas stand before a choice: those with the first so many properties or the like."""
+    declaring = (i for i, schema in enumerate(base, 1) if isinstance(schema, dict) and not FACET.isdisjoint(schema))
+    return next(islice(declaring, place - 1, None), len(base)) if place else 0

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.analysis import Analysis
 
 __all__ = [
-    "BITS", "HIGH", "IN_PLACE", "ITEM_COUNT", "LOW", "NOT_ENUM", "NOT_MULTIPLE", "NOT_TEXT", "PREFIX", "SOME",
+    "BITS", "FACET", "HIGH", "IN_PLACE", "ITEM_COUNT", "LOW", "NOT_ENUM", "NOT_MULTIPLE", "NOT_TEXT", "PREFIX", "SOME",
     "WITNESS", "Handler", "contained", "handlers",
 ]  # fmt: skip
 
@@ -256,17 +256,17 @@ def _item_count(analysis: Analysis, facts: Conjunction, value: Any, schema: dict
 
 # ---------------------------------------------------------------------- objects
 def _object_keywords(keyword: str) -> Handler:
-    """``properties``, ``patternProperties`` and ``additionalProperties`` make one facet, at the first of them."""
-    together = ("properties", "patternProperties", "additionalProperties")
+    """The keywords of :data:`FACET` make one facet, at the first of them."""
 
     def handler(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
         for other in schema:
-            if other in together:
+            if other in FACET:
                 if other != keyword:
                     return
                 break
         properties = schema_map(analysis, schema.get("properties", {}), schema, "properties")
         patterns = schema_map(analysis, schema.get("patternProperties", {}), schema, "patternProperties")
+        facts.members[id(schema)] = facts.members.pop(id(schema))  # in the order of what they declare
         facts.objects = [*facts.objects, (properties, patterns, schema.get("additionalProperties", True))]
 
     return handler
@@ -315,7 +315,7 @@ def _any_of(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any
     if len(alternatives) == 1:
         analysis.collect(alternatives[0], facts)
     else:
-        facts.add_choice(alternatives, may_lead=True)
+        facts.add_choice(alternatives, last=False)
 
 
 def _one_of(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
@@ -323,7 +323,7 @@ def _one_of(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any
     if len(branches) == 1:
         analysis.collect(branches[0], facts)
     else:
-        facts.add_choice(analysis.exclusive(schema, branches), may_lead=True)
+        facts.add_choice(analysis.exclusive(schema, branches), last=False)
 
 
 def _not(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
@@ -483,6 +483,9 @@ def handlers(dialect: Dialect) -> dict[Any, Handler]:
         if not isinstance(keyword, str) or not active.isdisjoint(_VOCABULARY_OF.get(keyword, ("validation",)))
     }
 
+
+FACET: Final = frozenset(("properties", "patternProperties", "additionalProperties"))
+"""Keywords on members that look at each other within one subschema."""
 
 IN_PLACE: Final = frozenset(
     ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "dependentRequired",

@@ -133,9 +133,11 @@ def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[i
                 names.append(name)
                 values.append(lowering.lower((additional,)))
         return names, values
+    declared = [properties.keys() for properties, _, _ in facts.objects]
     order: dict[str, None] = {}
-    for properties, _, _ in facts.objects:
-        order.update(dict.fromkeys(properties))
+    for some in declared:
+        if not any(some < more for more in declared):  # the longer list says how they follow each other
+            order.update(dict.fromkeys(some))
     order.update(_further_names(facts))
     return list(order), [_value(lowering, facts, name) for name in order]
 

@@ -48,7 +48,7 @@ class Either:
 
 Presence = Present | Absent | Both | Either
 
-_KNOWN = frozenset(("members", "types", "required", "objects", "choices", "leading"))
+_KNOWN = frozenset(("members", "types", "required", "objects", "choices", "places"))
 _MAX_DEPTH = 4
 
 
