@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,28 +12,61 @@ from json_schema.texts import acceptor
 INTEGER = {"type": "integer"}
 
 
+def _objects(schema: dict[str, Any]) -> Callable[[str], bool]:
+    """Tells of names, single letters, whether an object of them in this order is accepted, each with the value 1."""
+    accepts = acceptor({"type": "object", **schema})
+    return lambda names: accepts(json.dumps(dict.fromkeys(names, 1)))
+
+
+def _properties(names: str, **values: Any) -> dict[str, Any]:
+    return {"properties": {**dict.fromkeys(names, INTEGER), **values}}
+
+
 def test_declared_properties_come_in_order_and_others_anywhere() -> None:
-    schema = {"type": "object", "properties": {"a": INTEGER, "b": INTEGER, "c": INTEGER}, "required": ["d"]}
+    schema = {"type": "object", **_properties("abc"), "required": ["d", "e", "b"], "additionalProperties": INTEGER}
+    for more in ({}, {"maxProperties": 7}, {"minProperties": 4}):
+        accepts = _objects({**schema, **more})
+        assert all(map(accepts, ("abcde", "ebdx", "dabec", "xaydzbe", "debcx")))
+        assert not any(map(accepts, ("bade", "abce", "abcd", "cbde", "xdex")))
     accepts = acceptor(schema)
     for text in (
-        '{"a": 1, "b": 2, "c": 3, "d": 4}',
-        '{"x": 0, "a": 1, "y": 0, "z": 0, "c": 3, "d": 0, "w": 0}',
-        '{"d": 0}',
+        '{"a": 1, "a": 2, "b": 0, "d": 0, "e": 0}',
+        '{"b": 0, "d": 0, "e": 0, "d": 0}',
+        '{"b": 0, "d": "x", "e": 0}',
     ):
-        assert accepts(text)
-    for text in ('{"b": 1, "a": 1, "d": 0}', '{"d": 0, "a": 1}', '{"a": 1, "a": 2, "d": 0}', '{"x": 0}'):
         assert not accepts(text)
 
 
 def test_order_over_several_subschemas() -> None:
-    accepts = acceptor({"allOf": [{"properties": {"b": INTEGER}}], "properties": {"a": INTEGER}, "type": "object"})
-    assert accepts('{"b": 1, "a": 2}')
-    assert not accepts('{"a": 2, "b": 1}')
-    accepts = acceptor({"properties": {"a": INTEGER}, "allOf": [{"properties": {"b": INTEGER}}], "type": "object"})
-    assert accepts('{"a": 2, "b": 1}')
-    choice = {"anyOf": [{"required": ["b"], "properties": {"b": INTEGER}}, {"required": ["c"]}]}
-    assert acceptor({**choice, "properties": {"a": INTEGER}, "type": "object"})('{"b": 2, "a": 1}')
-    assert acceptor({"properties": {"a": INTEGER}, **choice, "type": "object"})('{"a": 1, "b": 2}')
+    accepts = _objects({"allOf": [_properties("b")], **_properties("a")})
+    assert accepts("ba")
+    assert not accepts("ab")
+    assert _objects({**_properties("a"), "allOf": [_properties("b")]})("ab")
+    choice = {"anyOf": [{"required": ["b"], **_properties("b")}, {"required": ["c"]}]}
+    assert _objects({**choice, **_properties("a")})("ba")
+    assert _objects({**_properties("a"), **choice})("ab")
+    # as if each subschema were written out where it is applied, choices too
+    accepts = _objects(
+        {"allOf": [{**_properties("a"), **choice, **_properties("d")}, _properties("e")], **_properties("f")}
+    )
+    assert accepts("dbef")
+    assert not any(map(accepts, ("deb", "fdb", "bdfe")))
+    excluded = {"oneOf": [{"allOf": [_properties("ab")], **_properties("c")}, {**_properties("c"), "required": ["x"]}]}
+    assert _objects(excluded)("abc")
+
+
+def test_of_two_orders_the_longer_one_counts() -> None:
+    accepts = _objects({**_properties("ac"), "anyOf": [_properties("abc"), _properties("adc")]})
+    assert all(map(accepts, ("abc", "adc", "ac")))
+    assert not any(map(accepts, ("cab", "cda", "ca")))
+    accepts = _objects({"anyOf": [_properties("ba"), _properties("a")], **_properties("abc")})
+    assert accepts("abc")
+    assert not accepts("bac")
+    tags = [_properties("a", z={"const": value}) for value in (1, 2)]
+    accepts = _objects({"oneOf": tags, **_properties("abz")})
+    assert accepts("zab")
+    assert not accepts("abz")
+    assert _objects({**_properties("abz"), "oneOf": tags})("abz")
 
 
 @pytest.mark.parametrize("name", ["foo", "\u00e9", 'q"\\/', "\n\x01", "\U0001f600", ""])

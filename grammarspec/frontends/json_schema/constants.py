@@ -128,8 +128,8 @@ def constant_node(lowering: Lowering, constant: Any) -> int:
                 members.append(text.member(b.literal(text.quote(name)), constant_node(lowering, member)))
             lowering.leave()
             if lowering.any_order and len(members) > 1:
-                required = [Member(member, True) for member in members]
-                return remembered_members(lowering, required, Asked(None), any_order=True)
+                required = [Member(member, required=True, free=True) for member in members]
+                return remembered_members(lowering, required, Asked(None))
             parts = [text.open_object, members[0]]
             for node in members[1:]:
                 parts += (text.comma, node)

@@ -1,11 +1,11 @@
-"""Objects that must remember which members they have: for any order, for numbers of members, for witnesses.
+"""Objects that must remember which members they have: for free order, for numbers of members, for witnesses.
 
 The members are rules with a parameter (see :meth:`~grammarspec.builder.GrammarBuilder.call_with`) that holds what has
-been written: a bit for each declared member (if the order is free), one for undeclared members, one for the witness,
-and counters. With ``N(i)``, "a member, and the rest", and ``T(i)``, "the rest, after a member", where declared members
-from the i-th on may come (in any order, from the first on and always)::
+been written: a bit for each member that may come anywhere (a free one), one for undeclared members, one for the
+witness, and counters. With ``N(i)``, "a member, and the rest", and ``T(i)``, "the rest, after a member", where of those
+in order the i-th and later ones may come::
 
-    N(i) = member(i) T(i+1)  |  N(i+1) if i is optional  |  undeclared T(i)
+    N(i) = member(i) T(i+1)  |  N(i+1) if i is optional  |  free T(i), if it is not written  |  undeclared T(i)
     T(i) = end, if enough is written  |  "," N(i)
 
 Undeclared members may repeat a name, and a parsed object then has one of them only. So towards the minimum they count
@@ -30,10 +30,11 @@ __all__ = ["Asked", "Member", "remembered_members"]
 
 
 class Member(NamedTuple):
-    """A declared member: the node of its name, colon and value, and whether it must be present."""
+    """A declared member: the node of its name, colon and value, whether it must be present, and may come anywhere."""
 
     node: int
     required: bool
+    free: bool
     name: str = ""
 
 
@@ -47,7 +48,7 @@ class Asked(NamedTuple):
         least, most: the number of members.
         distinct: the names of undeclared members differ.
         few: there may be few names for them.
-        presence: conditions on which declared members there are; only where their order is free.
+        presence: conditions on which declared members there are; only where all are free.
     """
 
     undeclared: int | None
@@ -59,9 +60,9 @@ class Asked(NamedTuple):
     presence: Sequence[Presence] = ()
 
 
-def remembered_members(lowering: Lowering, members: Sequence[Member], asked: Asked, *, any_order: bool) -> int:
-    """The objects with these members, declared ones in their order or in any."""
-    return _Members(lowering, members, asked, any_order=any_order).object()
+def remembered_members(lowering: Lowering, members: Sequence[Member], asked: Asked) -> int:
+    """The objects with these members."""
+    return _Members(lowering, members, asked).object()
 
 
 _Counter = tuple[int, int]
@@ -70,19 +71,20 @@ _Counter = tuple[int, int]
 class _Members:
     """The rules of one object's members."""
 
-    def __init__(self, lowering: Lowering, members: Sequence[Member], asked: Asked, *, any_order: bool) -> None:
+    def __init__(self, lowering: Lowering, members: Sequence[Member], asked: Asked) -> None:
         self.lowering, self.builder, self.text = lowering, lowering.builder, lowering.text
+        self.members = members
+        self.ordered = [member for member in members if not member.free]
         # What is required comes first where that makes no difference: the compiler then finds an ending sooner.
-        self.members = sorted(members, key=lambda member: not member.required) if any_order else members
-        self.any_order = any_order
+        self.free = sorted((member for member in members if member.free), key=lambda member: not member.required)
         self.undeclared, self.witnesses, self.distinct = asked.undeclared, asked.witnesses, asked.distinct
         self.kinds = NAMES if asked.distinct else 0
         self.few = asked.few
         required = sum(member.required for member in members) + bool(asked.witnesses)
         self.least = asked.least if asked.least > required else 0
         self.most = asked.most if asked.most is None else min(asked.most, UNBOUNDED - 1)
-        self.required = [i for i, member in enumerate(self.members) if member.required] if any_order else []
-        free = len(members) if any_order else 0
+        self.required = [i for i, member in enumerate(self.free) if member.required]
+        free = len(self.free)
         self._some_undeclared = free
         self._witnessed = range(free + 1, free + 2 + max((max(which) for _, which in asked.witnesses), default=-1))
         after = self._witnessed.stop
@@ -97,11 +99,10 @@ class _Members:
             self._distinct = (at, self.least.bit_length())
         self._bridges: dict[int, int] = {}
         self.presence = asked.presence
-        self._at = {member.name: i for i, member in enumerate(self.members)}
-        self._like: int | None = None
-        """A rule that can be completed if the rest can."""
-        if any_order and not (self.least or asked.witnesses or (self.most is not None and required)):
-            self._like = self._completion()
+        self._at = {member.name: i for i, member in enumerate(self.free)}
+        self._like: dict[int, int] = {}
+        """For ``T(i)``, a rule that can be completed if and only if it can."""
+        self._has_like = bool(free) and not (self.least or asked.witnesses or (self.most is not None and required))
 
     def object(self) -> int:
         """The whole object."""
@@ -127,22 +128,14 @@ class _Members:
     def _rules(self, first: int) -> int:
         """Define all ``T``; the body of ``N(0)``, which is the rule ``first``."""
         b = self.builder
-        if self.any_order:
-            rest = b.rule("rest", self.kinds)
-            ways = [
-                b.seq(*self._room(), b.when_clear((i,)), member.node, self._then(rest, (i,)))
-                for i, member in enumerate(self.members)
-            ]
-            ways += self._undeclared(rest)
-            following = b.call_with(first)
-            b.define(rest, self._rest(following, optional=True))
-            return b.alt(*ways) if ways else b.nothing
         rest = b.rule("rest", self.kinds)  # T(n)
+        if self._has_like:
+            self._like[rest] = self._completion()
         begun: int | None = None  # declared members of N(i)
         optional = True
-        ways = self._undeclared(rest)
+        ways = self._anywhere(rest)
         b.define(rest, self._rest(b.alt(*ways) if ways else b.nothing, optional=True))
-        for count, member in enumerate(reversed(self.members), 1):
+        for count, member in enumerate(reversed(self.ordered), 1):
             here = b.seq(*self._room(), member.node, self._then(rest))
             optional = optional and not member.required
             begun = here if member.required or begun is None else b.alt(here, begun)
@@ -150,10 +143,24 @@ class _Members:
                 cut = b.rule("members", self.kinds)
                 b.define(cut, begun)
                 begun = b.call_with(cut)
-            rest = b.rule("rest", self.kinds)
-            ways = [begun, *self._undeclared(rest)]
+            before, rest = rest, b.rule("rest", self.kinds)
+            if self._has_like:
+                self._like[rest] = self._like[before]
+                if member.required:
+                    self._like[rest] = b.rule("required")
+                    b.define(self._like[rest], b.seq(member.node, b.call_with(self._like[before])))
+            ways = [begun, *self._anywhere(rest)]
             b.define(rest, self._rest(b.alt(*ways), optional=optional))
         return b.alt(*ways) if ways else b.nothing
+
+    def _anywhere(self, rest: int) -> list[int]:
+        """A member that may come anywhere, and the rest."""
+        b = self.builder
+        free = [
+            b.seq(*self._room(), b.when_clear((i,)), member.node, self._then(rest, (i,)))
+            for i, member in enumerate(self.free)
+        ]
+        return free + self._undeclared(rest)
 
     def _rest(self, following: int, *, optional: bool) -> int:
         """``T(i)``, given ``N(i)``, and whether all declared members that may still come are optional."""
@@ -173,17 +180,17 @@ class _Members:
         return b.alt(*ways) if ways else b.nothing
 
     def _completion(self) -> int:
-        """What is required, and then what conditions want: nothing else can be needed for an ending."""
+        """Free members that are required, and then what conditions want: nothing else can be needed for an ending."""
         b = self.builder
         whole = b.rule("required")
-        needed = [self.members[i].node for i in self.required]
+        needed = [self.free[i].node for i in self.required]
         if self.presence:
             more = b.rule("wanted")
             names = {name for condition in self.presence for name in wanted(condition)}
             ways = [b.seq(*(self._holds(condition) for condition in self.presence))]
-            for i, member in enumerate(self.members):
-                if member.name in names and not member.required:
-                    ways.append(b.seq(b.when_clear((i,)), member.node, b.call_with(more, setting=(i,))))
+            for i, one in enumerate(self.free):
+                if one.name in names and not one.required:
+                    ways.append(b.seq(b.when_clear((i,)), one.node, b.call_with(more, setting=(i,))))
             b.define(more, b.alt(*ways))
             needed.append(b.call_with(more, setting=self.required))
         b.define(whole, b.seq(*needed) if needed else b.empty)
@@ -215,7 +222,7 @@ class _Members:
         b = self.builder
         if self._total is None or self._distinct is None or not new:
             counter = self._total or (self._distinct if new else None)
-            return b.call_with(rest, setting=setting, counting=counter, like=self._like)
+            return b.call_with(rest, setting=setting, counting=counter, like=self._like.get(rest))
         bridge = self._bridges.get(rest)  # a call counts one counter only
         if bridge is None:
             bridge = self._bridges[rest] = b.rule("counted")

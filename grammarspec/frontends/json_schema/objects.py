@@ -44,11 +44,12 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
         return text.object
     if most is not None and (most < least or most < len(facts.required)):
         return b.nothing
-    names, values = _declared(lowering, facts)
+    names, values, ordered = _declared(lowering, facts)
     members = []
-    for name, value in zip(names, values, strict=True):
+    for i, (name, value) in enumerate(zip(names, values, strict=True)):
         if value != b.nothing:
-            members.append(Member(text.member(b.literal(text.quote(name)), value), name in facts.required, name))
+            node = text.member(b.literal(text.quote(name)), value)
+            members.append(Member(node, name in facts.required, lowering.any_order or i >= ordered, name))
         elif name in facts.required:
             return b.nothing
     undeclared = None if _is_closed(lowering, facts) else undeclared_members(lowering, facts, names)
@@ -75,13 +76,12 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
         where = lowering.analysis.document.where(next(iter(facts.members.values())), "minProperties")
         hint = "declare more properties, or let the names of the others be any"
         raise UnsupportedFeature("minProperties that takes several undeclared properties of few names", where, hint)
-    if not (least > 1 or most is not None or witnesses or distinct or facts.presence) and (
-        len(members) < 2 - (undeclared is not None) or not lowering.any_order
-    ):
+    free = any(member.free for member in members) and len(members) + (undeclared is not None) > 1
+    if not (least > 1 or most is not None or witnesses or distinct or facts.presence or free):
         return _chain(lowering, members, undeclared, may_be_empty=least == 0 and not facts.required)
     few = bool(facts.names or facts.witnesses or any(patterns for _, patterns, _ in facts.objects))
     together = Asked(undeclared, witnesses, least, most, distinct, few, facts.presence)
-    return remembered_members(lowering, members, together, any_order=lowering.any_order)
+    return remembered_members(lowering, members, together)
 
 
 def _witnesses(
@@ -122,8 +122,8 @@ def _declares(lowering: Lowering, schema: Schema) -> bool:
     return not properties or any(value is not False for value in properties.values())
 
 
-def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[int]]:
-    """The declared names in order, and the node of each one's value."""
+def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[int], int]:
+    """The declared names, the node of each one's value, and how many are in order; the others may come anywhere."""
     if len(facts.objects) == 1 and not facts.objects[0][1] and not facts.names:
         properties, _, additional = facts.objects[0]
         names = list(properties)
@@ -132,14 +132,21 @@ def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[i
             if name not in properties:
                 names.append(name)
                 values.append(lowering.lower((additional,)))
-        return names, values
-    declared = [properties.keys() for properties, _, _ in facts.objects]
+        return names, values, len(properties)
     order: dict[str, None] = {}
-    for some in declared:
-        if not any(some < more for more in declared):  # the longer list says how they follow each other
+    for i, (some, _, _) in enumerate(facts.objects):
+        if not any(some.keys() < more.keys() for more, _, _ in facts.objects):  # which says how they follow each other
             order.update(dict.fromkeys(some))
+        elif i == 0:
+            order.update((name, None) for name, schema in some.items() if _is_constant(schema))
+    ordered = len(order)
     order.update(_further_names(facts))
-    return list(order), [_value(lowering, facts, name) for name in order]
+    return list(order), [_value(lowering, facts, name) for name in order], ordered
+
+
+def _is_constant(schema: Schema) -> bool:
+    """Whether a subschema names its one value, as those do that tell the branches of a choice apart."""
+    return isinstance(schema, dict) and ("const" in schema or len(schema.get("enum", ())) == 1)
 
 
 def _further_names(facts: Conjunction) -> dict[str, None]:
