@@ -1,0 +1,61 @@
+"""Values that hypothesis-jsonschema makes of schemas, of any size: the valid ones are accepted, and no others."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis_jsonschema import from_schema
+from json_schema.judges import is_valid
+from json_schema.texts import acceptor, corpus, dumps, examples, orders
+
+SCHEMAS = [case.schema for case in corpus("keywords.txt") if case.accepted]  # with negations it may take for ever
+
+
+def _strategy(schema: Any) -> st.SearchStrategy[Any] | None:
+    """``None``: it fails on the schema (references to where it is, among others)."""
+    strategy = from_schema(deepcopy(schema))
+    return None if "error_raiser" in repr(strategy) else strategy
+
+
+KNOWN = [schema for schema in SCHEMAS if _strategy(json.loads(schema)) is not None]
+
+
+def test_most_schemas_are_known() -> None:
+    assert len(KNOWN) > 0.8 * len(SCHEMAS)
+
+
+@pytest.mark.parametrize("said", KNOWN, ids=lambda said: said[:70])
+def test_instances(said: str) -> None:
+    schema = json.loads(said)
+    declared, any_order = acceptor(schema), acceptor(schema, property_order="any")
+    strategy = _strategy(schema)
+    assert strategy is not None
+
+    @examples(10)
+    @given(strategy)
+    def run(value: Any) -> None:
+        spelled = [[dumps(order), _plain(order)] for order in islice(orders(value), 101)]
+        if is_valid(schema, value):
+            assert any(any_order(text) for texts in spelled for text in texts), value
+            if len(spelled) <= 100:
+                assert any(declared(text) for texts in spelled for text in texts), value
+        else:
+            assert not any(any_order(text) or declared(text) for text in spelled[0]), value
+
+    run()
+
+
+def _plain(value: Any) -> str:
+    """The text of a value with numbers spelled without exponents, as they are where they must be multiples of one."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{dumps(name)}: {_plain(member)}" for name, member in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_plain, value)) + "]"
+    return f"{Decimal(repr(value)):f}" if isinstance(value, float) else dumps(value)
