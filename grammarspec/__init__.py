@@ -15,21 +15,23 @@ from grammarspec.errors import (
     GrammarError,
     GrammarSyntaxError,
     LimitExceeded,
+    NoMatch,
     NotEnforced,
     StateCollected,
     Unsatisfiable,
     UnsupportedFeature,
 )
-from grammarspec.expressions import Grammar, choice
+from grammarspec.expressions import Grammar, choice, literal, text
 from grammarspec.kernels.bitmask import allocate_bitmask, apply_bitmask
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema import json_schema
+    from grammarspec.frontends.json_schema import json_schema, json_value
     from grammarspec.frontends.json_schema.openai import Problem, check_openai_strict
     from grammarspec.frontends.json_schema.report import Report, check
     from grammarspec.frontends.lark import lark, load
     from grammarspec.frontends.regex import regex
+    from grammarspec.reading import Match
 
 __all__ = [
     "CancelToken",
@@ -40,7 +42,9 @@ __all__ = [
     "GrammarSyntaxError",
     "LimitExceeded",
     "Limits",
+    "Match",
     "Matcher",
+    "NoMatch",
     "NotEnforced",
     "Problem",
     "Report",
@@ -57,29 +61,34 @@ __all__ = [
     "compile",
     "fill_bitmasks",
     "json_schema",
+    "json_value",
     "lark",
+    "literal",
     "load",
     "regex",
+    "text",
 ]
 
 __version__: str
 
-# Front-ends are imported on first use: each costs more than all the rest, and few programs need them all.
-_FRONT_ENDS = {
-    "Problem": "json_schema.openai",
-    "Report": "json_schema.report",
-    "check": "json_schema.report",
-    "check_openai_strict": "json_schema.openai",
-    "json_schema": "json_schema",
-    "lark": "lark",
-    "load": "lark",
-    "regex": "regex",
+# These are imported on first use: each costs more than all the rest, and few programs need them all.
+_LATER = {
+    "Match": "reading",
+    "Problem": "frontends.json_schema.openai",
+    "Report": "frontends.json_schema.report",
+    "check": "frontends.json_schema.report",
+    "check_openai_strict": "frontends.json_schema.openai",
+    "json_schema": "frontends.json_schema",
+    "json_value": "frontends.json_schema",
+    "lark": "frontends.lark",
+    "load": "frontends.lark",
+    "regex": "frontends.regex",
 }
 
 
 def __getattr__(name: str) -> object:
-    if name in _FRONT_ENDS:
-        value = getattr(import_module(f"grammarspec.frontends.{_FRONT_ENDS[name]}"), name)
+    if name in _LATER:
+        value = getattr(import_module(f"grammarspec.{_LATER[name]}"), name)
     elif name == "__version__":
         value = import_module("importlib.metadata").version("grammarspec")
     else:

@@ -219,6 +219,18 @@ class GrammarBuilder:
         """The empty text, if that counter of the parameter is in the range (inclusive); else nothing."""
         return self._node(_WHEN, (_WITHIN, *counter, least, UNBOUNDED if most is None else most))
 
+    def embed(self, grammar: _compiler.Grammar) -> int:
+        """The language of a grammar that was built before."""
+        arrays = grammar.arrays(self._size, len(self._rules), len(self._blob))
+        ops, rules, blob, names, kinds, start, size = arrays
+        self._ops.frombytes(ops)
+        self._rules.frombytes(rules)
+        self._blob += blob
+        self._names += names
+        self._kinds += kinds
+        self._size += size
+        return start
+
     def build(self, start: int) -> _compiler.Grammar:
         """Hand everything to the compiler, ``start`` being the node that describes the whole text.
 

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import grammarspec
 from grammarspec import checking
@@ -157,7 +157,7 @@ def _generate(options: argparse.Namespace) -> int:
     return CUT_SHORT
 
 
-def _grammar(options: argparse.Namespace) -> grammarspec.Grammar:
+def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
     if options.schema is not None:
         with checking.schema_text(options.schema) as text:
             return grammarspec.json_schema(text, whitespace=options.whitespace)

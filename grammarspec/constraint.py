@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from grammarspec import _compiler
 from grammarspec._compiler import CancelToken, Constraint, Matcher, fill_bitmasks
@@ -40,7 +41,7 @@ class Limits:
 
 
 def compile(
-    grammar: Grammar,
+    grammar: Grammar[Any],
     vocabulary: Vocabulary,
     *,
     limits: Limits | None = None,

@@ -11,6 +11,7 @@ __all__ = [
     "GrammarError",
     "GrammarSyntaxError",
     "LimitExceeded",
+    "NoMatch",
     "NotEnforced",
     "StateCollected",
     "Unsatisfiable",
@@ -50,6 +51,10 @@ class Unsatisfiable(GrammarError):
 
 class LimitExceeded(GrammarError):
     """A limit on work or memory was hit; the message names which one (see ``grammarspec.Limits``)."""
+
+
+class NoMatch(GrammarError):
+    """A text is not in the language that it was to be read by."""
 
 
 class NotEnforced(UserWarning):

@@ -1,47 +1,390 @@
-"""Grammars as values: what every front-end returns and :func:`grammarspec.compile` takes."""
+"""Grammars as values: languages of text, what a text of one means, and the operators that make new ones.
+
+A :class:`Grammar` is a language together with a reading: ``grammar.parse(text)`` is a value of its type parameter. The
+front-ends make simple ones (:func:`literal`, :func:`choice`, :func:`grammarspec.regex`, ...), operators combine them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import FrozenInstanceError
+from functools import cached_property
+from importlib import import_module
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from grammarspec import _compiler
 from grammarspec.builder import GrammarBuilder
 from grammarspec.errors import GrammarSyntaxError, Unsatisfiable
 
-__all__ = ["Grammar", "choice"]
+if TYPE_CHECKING:
+    from grammarspec.reading import Match
+
+__all__ = ["Grammar", "choice", "literal", "text"]
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
+
+_SUM, _AND, _OR = range(3)  # how tightly the operators bind, as in Python: + before & before |
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Grammar:
-    """A language over UTF-8 text, independent of any vocabulary. Immutable, hashable, picklable.
+class Grammar(Generic[T_co]):
+    """A language over UTF-8 text, independent of any vocabulary, whose texts mean values of type ``T_co``.
 
-    Two grammars are equal when they are built alike, which is finer than describing the same language.
+    Immutable, hashable, picklable (what :meth:`map` was given permitting). Two grammars are equal when they are built
+    alike, which is finer than describing the same language. ``repr`` is an expression that makes the grammar again.
+
+    Operators, in which a ``str`` stands for :func:`literal`: ``a + b`` (one after the other), ``a | b`` (either),
+    ``a & b`` (texts of both, read as ``a`` does) and ``~a`` (all other texts). The last two take regular languages:
+    regular expressions, choices, literals, and what the operators make of these.
 
     Attributes:
         ir: the compiler's hash-consed form.
     """
 
-    ir: _compiler.Grammar
+    _binds = _SUM
+    _read: Callable[[str], Any] | None
+    _call: tuple[str, tuple[Any, ...], dict[str, Any]] | str | None
+
+    def __init__(
+        self,
+        ir: _compiler.Grammar,
+        *,
+        read: Callable[[str], T_co] | None = None,
+        call: tuple[str, tuple[Any, ...], dict[str, Any]] | None = None,
+    ) -> None:
+        """A grammar that is not made of others.
+
+        Args:
+            read: makes a value of a text of the language; by default a text means itself.
+            call: which function of :mod:`grammarspec` made it, of which arguments and options: what ``repr`` says.
+        """
+        self.__dict__.update(ir=ir, _read=read, _call=call)
+
+    # ------------------------------------------------------------------ as a value
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(f"grammars are immutable: cannot assign {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"grammars are immutable: cannot delete {name!r}")
 
     def __repr__(self) -> str:
-        return f"<Grammar {hash(self.ir) & 0xFFFF_FFFF_FFFF_FFFF:016x}>"
+        if isinstance(self._call, str):
+            return self._call
+        if self._call is None:
+            return f"<Grammar {hash(self.ir) & 0xFFFF_FFFF_FFFF_FFFF:016x}>"
+        name, arguments, options = self._call
+        parameters = signature(getattr(import_module("grammarspec"), name)).parameters
+        said = [repr(argument) for argument in arguments]
+        said += [f"{option}={value!r}" for option, value in options.items() if value != parameters[option].default]
+        return f"gs.{name}({', '.join(said)})"
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self._read,)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Grammar):
+            return NotImplemented
+        return type(self) is type(other) and self.ir == other.ir and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self.ir)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name != "_bytes"}
+        if "_call" in state:
+            state["_call"] = repr(self)  # its arguments need not be picklable
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     def to_bytes(self) -> bytes:
-        """The grammar in a portable form that carries its version; :meth:`from_bytes` reads it back."""
+        """The language in a portable form that carries its version; :meth:`from_bytes` reads it back."""
         return self.ir.to_bytes()
 
     @staticmethod
-    def from_bytes(data: bytes) -> Grammar:
-        """Read what :meth:`to_bytes` wrote.
+    def from_bytes(data: bytes) -> Grammar[str]:
+        """Read what :meth:`to_bytes` wrote: the same language, whose texts mean themselves.
 
         Raises:
             GrammarError: ``data`` is damaged, or of a version that this release cannot read.
         """
         return Grammar(_compiler.Grammar.from_bytes(data))
 
+    # ------------------------------------------------------------------ the language
+    @cached_property
+    def ir(self) -> _compiler.Grammar:
+        builder = GrammarBuilder()
+        return builder.build(self._lower(builder))
 
-def choice(texts: Iterable[str]) -> Grammar:
+    def _lower(self, builder: GrammarBuilder) -> int:
+        return builder.embed(self.ir)
+
+    @cached_property
+    def _bytes(self) -> _compiler.Constraint:
+        """The grammar compiled over single bytes."""
+        from grammarspec.constraint import compile
+        from grammarspec.vocabulary import Vocabulary
+
+        return compile(self, Vocabulary.bytes())
+
+    def _operands(self) -> Sequence[Grammar[Any]]:
+        return ()
+
+    # ------------------------------------------------------------------ texts
+    def matches(self, text: str) -> bool:
+        """Whether the text is in the language.
+
+        Raises:
+            GrammarError: the grammar cannot be compiled (see :func:`grammarspec.compile`).
+        """
+        try:
+            data = text.encode()
+            matcher = self._bytes.matcher()
+        except (UnicodeEncodeError, Unsatisfiable):  # a lone surrogate is in no text of any language
+            return False
+        return matcher.accept_tokens(data) == len(data) and matcher.is_accepting
+
+    def parse(self, text: str) -> T_co:
+        """What a text of the language means.
+
+        Where a text can be read in several ways, the parts of a sequence take as much as they can from the left, and of
+        alternatives the first that fits is taken.
+
+        Raises:
+            NoMatch: the text is not in the language; the error shows where it leaves it, and what may stand there.
+        """
+        return self.match(text).value
+
+    def match(self, text: str) -> Match[T_co]:
+        """What a text of the language means, and what its named parts do; raises as :meth:`parse` does."""
+        from grammarspec.reading import match
+
+        return match(self, text)
+
+    def sample(self, seed: int | None = None, *, max_bytes: int = 200) -> str:
+        """Some text of the language, the same for the same seed, for trying things out (by no particular law).
+
+        After ``max_bytes`` bytes it goes on in the shortest way.
+        """
+        from grammarspec.reading import sample
+
+        return sample(self, seed, max_bytes)
+
+    # ------------------------------------------------------------------ operators
+    def __add__(self, other: Grammar[Any] | str) -> Grammar[str]:
+        return Concatenation(self, _grammar(other)) if isinstance(other, Grammar | str) else NotImplemented
+
+    def __radd__(self, other: str) -> Grammar[str]:
+        return Concatenation(literal(other), self) if isinstance(other, str) else NotImplemented
+
+    @overload
+    def __or__(self, other: str) -> Grammar[T_co | str]: ...
+    @overload
+    def __or__(self, other: Grammar[U]) -> Grammar[T_co | U]: ...
+    def __or__(self, other: Grammar[Any] | str) -> Grammar[Any]:
+        return Union(self, _grammar(other)) if isinstance(other, Grammar | str) else NotImplemented
+
+    def __ror__(self, other: str) -> Grammar[str | T_co]:
+        return Union(literal(other), self) if isinstance(other, str) else NotImplemented
+
+    def __and__(self, other: Grammar[Any] | str) -> Grammar[T_co]:
+        return Intersection(self, _grammar(other)) if isinstance(other, Grammar | str) else NotImplemented
+
+    def __rand__(self, other: str) -> Grammar[str]:
+        return Intersection(literal(other), self) if isinstance(other, str) else NotImplemented
+
+    def __invert__(self) -> Grammar[str]:
+        return Complement(self)
+
+    def repeat(self, least: int = 0, most: int | None = None, *, sep: Grammar[Any] | str = "") -> Grammar[list[T_co]]:
+        """``least`` to ``most`` texts (``None``: any number), ``sep`` between them; means the list of their values.
+
+        Raises:
+            ValueError: the numbers are negative, or ``most`` is below ``least``.
+        """
+        if least < 0 or (most is not None and most < least):
+            raise ValueError(f"cannot repeat from {least} to {most} times")
+        return Repetition(self, least, most, _grammar(sep))
+
+    def optional(self) -> Grammar[T_co | None]:
+        """A text of this language or the empty text, which means ``None``."""
+        return Option(self)
+
+    def named(self, name: str) -> Grammar[T_co]:
+        """The same, and :meth:`match` tells its value under this name; within a repetition, a list of them."""
+        return Named(self, name)
+
+    def map(self, function: Callable[[T_co], U]) -> Grammar[U]:
+        """The same language; what its texts mean goes through a function (whose errors :meth:`parse` lets through)."""
+        return Mapped(self, function)
+
+
+def _grammar(value: Grammar[Any] | str) -> Grammar[Any]:
+    return literal(value) if isinstance(value, str) else value
+
+
+class _Combined(Grammar[T_co]):
+    """A grammar made of others."""
+
+    def __init__(self, *operands: Grammar[Any]) -> None:
+        self.__dict__["operands"] = operands
+
+    operands: tuple[Grammar[Any], ...]
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.operands
+
+    def _operands(self) -> Sequence[Grammar[Any]]:
+        return self.operands
+
+    def _joined(self, sign: str) -> str:
+        parts = []
+        for i, operand in enumerate(self.operands):
+            loose = operand._binds > self._binds or (i > 0 and operand._binds == self._binds != _SUM)
+            nested = i > 0 and type(operand) is type(self)
+            parts.append(f"({operand!r})" if loose or nested else repr(operand))
+        return f" {sign} ".join(parts)
+
+
+class Concatenation(_Combined[str]):
+    def __repr__(self) -> str:
+        return self._joined("+")
+
+    def _lower(self, builder: GrammarBuilder) -> int:
+        return builder.seq(*(operand._lower(builder) for operand in self.operands))
+
+
+class Union(_Combined[T_co]):
+    _binds = _OR
+
+    def __repr__(self) -> str:
+        return self._joined("|")
+
+    def _lower(self, builder: GrammarBuilder) -> int:
+        return builder.alt(*(operand._lower(builder) for operand in self.operands))
+
+
+class Intersection(_Combined[T_co]):
+    _binds = _AND
+
+    def __repr__(self) -> str:
+        return self._joined("&")
+
+    def _lower(self, builder: GrammarBuilder) -> int:
+        return builder.both(*(operand._lower(builder) for operand in self.operands))
+
+
+class _Unary(_Combined[T_co]):
+    """Made of one grammar."""
+
+    @property
+    def inner(self) -> Grammar[Any]:
+        return self.operands[0]
+
+    def _called(self) -> str:
+        """The grammar as what a method or ``~`` is called on."""
+        simple = type(self.inner) not in (Concatenation, Union, Intersection, Complement)
+        return repr(self.inner) if simple else f"({self.inner!r})"
+
+
+class Complement(_Unary[str]):
+    def __repr__(self) -> str:
+        return f"~{self._called()}"
+
+    def _lower(self, builder: GrammarBuilder) -> int:
+        return builder.both(_any_text(builder), builder.complement(self.inner._lower(builder)))
+
+
+class Repetition(_Unary[list[Any]]):
+    def __init__(self, inner: Grammar[Any], least: int, most: int | None, separator: Grammar[Any]) -> None:
+        super().__init__(inner, separator)
+        self.__dict__.update(least=least, most=most)
+
+    least: int
+    most: int | None
+
+    @property
+    def separator(self) -> Grammar[Any]:
+        return self.operands[1]
+
+    def __repr__(self) -> str:
+        separated = "" if self.separator == literal("") else f", sep={self.separator!r}"
+        return f"{self._called()}.repeat({self.least}, {self.most}{separated})"
+
+    def _key(self) -> tuple[Any, ...]:
+        return (*self.operands, self.least, self.most)
+
+    def _lower(self, builder: GrammarBuilder) -> int:
+        item = self.inner._lower(builder)
+        if self.separator == literal(""):
+            return builder.repeat(item, self.least, self.most)
+        if self.most == 0:
+            return builder.empty
+        further = builder.seq(self.separator._lower(builder), item)
+        most = None if self.most is None else self.most - 1
+        some = builder.seq(item, builder.repeat(further, max(self.least - 1, 0), most))
+        return some if self.least else builder.optional(some)
+
+
+class Option(_Unary[T_co]):
+    def __repr__(self) -> str:
+        return f"{self._called()}.optional()"
+
+    def _lower(self, builder: GrammarBuilder) -> int:
+        return builder.optional(self.inner._lower(builder))
+
+
+class Named(_Unary[T_co]):
+    def __init__(self, inner: Grammar[T_co], name: str) -> None:
+        super().__init__(inner)
+        self.__dict__["name"] = name
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"{self._called()}.named({self.name!r})"
+
+    def _key(self) -> tuple[Any, ...]:
+        return (*self.operands, self.name)
+
+    def _lower(self, builder: GrammarBuilder) -> int:
+        return self.inner._lower(builder)
+
+
+class Mapped(_Unary[T_co]):
+    def __init__(self, inner: Grammar[Any], function: Callable[[Any], T_co]) -> None:
+        super().__init__(inner)
+        self.__dict__["function"] = function
+
+    function: Callable[[Any], T_co]
+
+    def __repr__(self) -> str:
+        return f"{self._called()}.map({getattr(self.function, '__qualname__', repr(self.function))})"
+
+    def _key(self) -> tuple[Any, ...]:
+        return (*self.operands, self.function)
+
+    def _lower(self, builder: GrammarBuilder) -> int:
+        return self.inner._lower(builder)
+
+
+# ---------------------------------------------------------------------- simple grammars
+def literal(text: str) -> Grammar[str]:
+    """Exactly this text.
+
+    Raises:
+        GrammarSyntaxError: the text holds a lone surrogate, which UTF-8 cannot spell.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"literal() takes a text, not {type(text).__name__}")
+    builder = GrammarBuilder()
+    return Grammar(builder.build(builder.literal(_encoded(text))), call=("literal", (text,), {}))
+
+
+def choice(texts: Iterable[str]) -> Grammar[str]:
     """Exactly one of these texts. Large lists are fine: 100,000 texts share one minimised trie.
 
     Raises:
@@ -51,16 +394,42 @@ def choice(texts: Iterable[str]) -> Grammar:
     """
     if isinstance(texts, str | bytes):
         raise TypeError("choice() takes several texts, not a single one: write choice([text])")
+    texts = list(texts)
     encoded: list[bytes] = []
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"choice() takes texts, but element {number} is of type {type(text).__name__}")
-        try:
-            encoded.append(text.encode())
-        except UnicodeEncodeError as error:
-            message = f"a lone surrogate (U+{ord(text[error.start]):04X}) cannot be spelled in UTF-8"
-            raise GrammarSyntaxError(message, where=f"text {number}, character {error.start}") from None
+        encoded.append(_encoded(text, f"text {number}, "))
     if not encoded:
         raise Unsatisfiable("a choice of no texts has no member", hint="give choice() at least one text")
     builder = GrammarBuilder()
-    return Grammar(builder.build(builder.words(encoded)))
+    return Grammar(builder.build(builder.words(encoded)), call=("choice", (texts,), {}))
+
+
+def text(*, until: str | None = None, max_chars: int | None = None) -> Grammar[str]:
+    """Any text; without ``until`` in it, and of at most ``max_chars`` code points, if these are given.
+
+    Raises:
+        ValueError: ``until`` is empty, or ``max_chars`` is negative.
+    """
+    if until == "" or (max_chars is not None and max_chars < 0):
+        raise ValueError("until must not be empty, nor max_chars negative")
+    builder = GrammarBuilder()
+    node = _any_text(builder, max_chars)
+    if until is not None:
+        within = builder.seq(builder.anything, builder.literal(_encoded(until)), builder.anything)
+        node = builder.both(node, builder.complement(within))
+    options = {"until": until, "max_chars": max_chars}
+    return Grammar(builder.build(builder.terminal(node)), call=("text", (), options))
+
+
+def _any_text(builder: GrammarBuilder, most: int | None = None) -> int:
+    return builder.repeat(builder.codepoints([(0, 0x10FFFF)]), 0, most)
+
+
+def _encoded(text: str, where: str = "") -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        message = f"a lone surrogate (U+{ord(text[error.start]):04X}) cannot be spelled in UTF-8"
+        raise GrammarSyntaxError(message, where=f"{where}character {error.start}") from None

@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::automaton::{self, Anchor, ENDED, Index, StateId, spell};
 use crate::budget::{Cancel, Limits};
 use crate::error::Error;
-use crate::ir::{Ir, Parts};
+use crate::ir::{Base, Ir, Parts};
 use crate::mask::Row;
 use crate::vocabulary::Vocabulary;
 
@@ -50,6 +50,10 @@ fn words(data: &[u8]) -> Vec<u32> {
     data.chunks_exact(4).map(|c| u32::from_ne_bytes(c.try_into().expect("4 bytes"))).collect()
 }
 
+/// What the builder holds: operations, rules, blob, names, kinds, the start; and the number of nodes.
+type Arrays<'py> =
+    (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<String>, Bound<'py, PyBytes>, u32, u32);
+
 #[pyclass(frozen, module = "grammarspec._compiler")]
 struct Grammar(Arc<Ir>);
 
@@ -71,6 +75,22 @@ impl Grammar {
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.to_bytes())
+    }
+
+    /// The builder's arrays, for a builder that has so many nodes, rules and bytes of text already.
+    fn arrays<'py>(&self, py: Python<'py>, nodes: u32, rules: u32, blob: u32) -> Arrays<'py> {
+        let ir = &self.0;
+        let encoded = ir.encode(Base { nodes, rules, blob });
+        let array = |words: &[u32]| PyBytes::new(py, &words.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>());
+        (
+            array(&encoded.ops),
+            array(&encoded.rules),
+            PyBytes::new(py, &encoded.blob),
+            ir.names[..encoded.rules.len()].to_vec(),
+            PyBytes::new(py, &encoded.kinds),
+            encoded.start,
+            ir.nodes.len() as u32,
+        )
     }
 
     #[staticmethod]

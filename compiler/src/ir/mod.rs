@@ -1,6 +1,7 @@
 //! Grammar expressions: hash-consed, immutable, independent of any vocabulary.
 
 mod decode;
+mod encode;
 mod parameters;
 mod portable;
 
@@ -9,6 +10,7 @@ use crate::memory::Kinds;
 use crate::regular::ByteSet;
 
 pub use decode::Parts;
+pub use encode::Base;
 pub use parameters::{Guard, Update, Value};
 
 /// Index of an expression in [`Ir::nodes`]; operands come before the expressions that use them.

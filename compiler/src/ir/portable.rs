@@ -1,7 +1,7 @@
 //! The versioned, portable form of a grammar: little-endian, independent of the machine and of the process.
 
-use super::decode::op;
-use super::{Ir, Node, Parts};
+use super::encode::{Base, Encoded};
+use super::{Ir, Parts};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"GRAMSPEC";
@@ -10,95 +10,18 @@ const VERSION: u32 = 2;
 
 impl Ir {
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut ops: Vec<u32> = Vec::new();
-        let mut blob: Vec<u8> = Vec::new();
-        let mut put = |text: &[u8], out: &mut Vec<u32>| {
-            out.push(blob.len() as u32);
-            out.push(text.len() as u32);
-            blob.extend_from_slice(text);
-        };
-        for node in &self.nodes {
-            let mut args: Vec<u32> = Vec::new();
-            let op = match node {
-                Node::Nothing => op::NOTHING,
-                Node::Literal(text) => {
-                    put(text, &mut args);
-                    op::LITERAL
-                }
-                Node::Bytes(set) => {
-                    args.extend(set.iter().flat_map(|b| [u32::from(b), u32::from(b)]));
-                    op::BYTES
-                }
-                Node::Codepoints(ranges) => {
-                    args.extend(ranges.iter().flat_map(|&(lo, hi)| [lo, hi]));
-                    op::CODEPOINTS
-                }
-                Node::Seq(os) => {
-                    args.extend(os);
-                    op::SEQ
-                }
-                Node::Alt(os) => {
-                    args.extend(os);
-                    op::ALT
-                }
-                Node::Repeat(o, least, most) => {
-                    args.extend([*o, *least, *most]);
-                    op::REPEAT
-                }
-                Node::Both(os) => {
-                    args.extend(os);
-                    op::BOTH
-                }
-                Node::Complement(o) => {
-                    args.push(*o);
-                    op::COMPLEMENT
-                }
-                Node::Ahead(o) => {
-                    args.push(*o);
-                    op::AHEAD
-                }
-                Node::Behind(o) => {
-                    args.push(*o);
-                    op::BEHIND
-                }
-                Node::Terminal(o) => {
-                    args.push(*o);
-                    op::TERMINAL
-                }
-                Node::Call(rule) => {
-                    args.push(*rule);
-                    op::CALL
-                }
-                Node::CallWith(rule, update) => {
-                    args.push(*rule);
-                    args.extend(update.encode());
-                    op::CALL_WITH
-                }
-                Node::When(guard) => {
-                    args.extend(guard.encode());
-                    op::WHEN
-                }
-                Node::Words(texts) => {
-                    texts.iter().for_each(|t| put(t, &mut args));
-                    op::WORDS
-                }
-            };
-            ops.push(op);
-            ops.push(args.len() as u32);
-            ops.extend(args);
-        }
-        let (start, rules) = self.rules.split_last().expect("a grammar has a start");
+        let Encoded { ops, rules, blob, kinds, start } = self.encode(Base::default());
         let mut out = Vec::with_capacity(ops.len() * 4 + blob.len() + 64);
         out.extend_from_slice(MAGIC);
         let number = |n: usize, out: &mut Vec<u8>| out.extend_from_slice(&(n as u32).to_le_bytes());
         number(VERSION as usize, &mut out);
-        number(*start as usize, &mut out);
+        number(start as usize, &mut out);
         number(ops.len(), &mut out);
         ops.iter().for_each(|&n| number(n as usize, &mut out));
         number(rules.len(), &mut out);
         for (i, (rule, name)) in rules.iter().zip(&self.names).enumerate() {
             number(*rule as usize, &mut out);
-            number(self.kinds.get(i).map_or(0, |kinds| kinds.0).into(), &mut out);
+            number(kinds[i].into(), &mut out);
             number(name.len(), &mut out);
             out.extend_from_slice(name.as_bytes());
         }

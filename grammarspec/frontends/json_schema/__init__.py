@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     import referencing
 
-__all__ = ["json_schema"]
+__all__ = ["json_schema", "json_value"]
 
 
 def json_schema(
@@ -39,7 +40,7 @@ def json_schema(
     escapes: Escapes = "any",
     numbers: Numbers = "any",
     unsupported: Literal["error", "warn"] = "error",
-) -> Grammar:
+) -> Grammar[Any]:
     """The JSON texts that satisfy a schema.
 
     Every keyword is enforced exactly or refused with its place; ``docs/json-schema.md`` lists which, and the deliberate
@@ -87,15 +88,23 @@ def json_schema(
         raise ValueError(f'unsupported must be "error" or "warn", not {unsupported!r}')
     spelled = spelling(whitespace, indent, separators, ensure_ascii, escapes, numbers)
 
-    def lowered(root: Schema, *, dynamic: bool, narrow: bool) -> Grammar:
+    options = {
+        "dialect": dialect, "registry": registry, "format": format, "property_order": property_order,
+        "additional_properties": additional_properties, "whitespace": whitespace, "indent": indent,
+        "separators": separators, "ensure_ascii": ensure_ascii, "escapes": escapes, "numbers": numbers,
+        "unsupported": unsupported,
+    }  # fmt: skip
+
+    def lowered(root: Schema, *, dynamic: bool, narrow: bool) -> Grammar[Any]:
         document = Document(root, dialect, registry, dynamic=dynamic)
         builder, text = prelude(spelled)
         analysis = Analysis(document, assert_formats=format == "assert", narrow=narrow)
         any_order, closed = property_order == "any", not additional_properties
         lowering = Lowering(analysis, builder, text, any_order=any_order, closed=closed)
-        return Grammar(builder.build(lowering.start(document.start)))
+        ir = builder.build(lowering.start(document.start))
+        return Grammar(ir, read=json.loads, call=("json_schema", (schema,), options))
 
-    def attempt(root: Schema) -> Grammar:
+    def attempt(root: Schema) -> Grammar[Any]:
         dynamic = narrow = False
         try:
             while True:
@@ -122,3 +131,8 @@ def json_schema(
     for left_out in found.left_out:
         warnings.warn(f"{left_out.pointer}: {left_out.summary}", NotEnforced, stacklevel=2)
     return found.grammar
+
+
+def json_value(**options: Any) -> Grammar[Any]:
+    """Any JSON text; the options are those of :func:`json_schema`."""
+    return json_schema(True, **options)

@@ -72,14 +72,14 @@ class Relaxed:
         left_out: what was left out for them.
     """
 
-    grammar: Grammar | None
+    grammar: Grammar[Any] | None
     refused: tuple[LeftOut, ...]
     left_out: tuple[LeftOut, ...]
 
 
 def relaxed(
     root: Schema,
-    attempt: Callable[[Schema], Grammar],
+    attempt: Callable[[Schema], Grammar[Any]],
     document: Callable[[Schema], Document],
     *,
     closed: bool,

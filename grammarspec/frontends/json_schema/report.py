@@ -196,7 +196,7 @@ def _refusals(found: Relaxed, warn: bool) -> dict[str, Entry]:
     return refusals
 
 
-def _emptiness(grammar: Grammar) -> Entry | None:
+def _emptiness(grammar: Grammar[Any]) -> Entry | None:
     """Whether there is no text at all."""
     try:
         compile(grammar, Vocabulary.bytes())

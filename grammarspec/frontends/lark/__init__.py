@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
+from grammarspec import _compiler
 from grammarspec.builder import GrammarBuilder
 from grammarspec.errors import LimitExceeded, UnsupportedFeature
 from grammarspec.expressions import Grammar
@@ -17,7 +18,7 @@ _PARSERS = ("earley", "lalr", "cyk")
 _LEXERS = ("dynamic_complete", "auto", "basic", "contextual", "dynamic")
 
 
-def lark(text: str, *, start: str = "start", parser: str | None = None, lexer: str | None = None) -> Grammar:
+def lark(text: str, *, start: str = "start", parser: str | None = None, lexer: str | None = None) -> Grammar[str]:
     """The texts that a ``.lark`` grammar accepts.
 
     The grammar means what it means to ``lark.Lark(text, parser="earley", lexer="dynamic_complete")``: without a lexer
@@ -37,21 +38,24 @@ def lark(text: str, *, start: str = "start", parser: str | None = None, lexer: s
         LimitExceeded: nesting, counts or templates go too far.
         ImportError: the package ``lark`` is not installed.
     """
-    return _grammar(text, "<string>", start, parser, lexer)
+    options = {"start": start, "parser": parser, "lexer": lexer}
+    return Grammar(_compiled(text, "<string>", start, parser, lexer), call=("lark", (text,), options))
 
 
 def load(
     path: str | PathLike[str], *, start: str = "start", parser: str | None = None, lexer: str | None = None
-) -> Grammar:
+) -> Grammar[str]:
     """As :func:`lark`, from a UTF-8 file; its relative imports start from its directory.
 
     Raises:
         OSError: the file cannot be read.
     """
-    return _grammar(Path(path).read_text(encoding="utf-8"), str(path), start, parser, lexer)
+    options = {"start": start, "parser": parser, "lexer": lexer}
+    ir = _compiled(Path(path).read_text(encoding="utf-8"), str(path), start, parser, lexer)
+    return Grammar(ir, call=("load", (str(path),), options))
 
 
-def _grammar(text: str, source_name: str, start: str, parser: str | None, lexer: str | None) -> Grammar:
+def _compiled(text: str, source_name: str, start: str, parser: str | None, lexer: str | None) -> _compiler.Grammar:
     for option, value, known in (("parser", parser, _PARSERS), ("lexer", lexer, _LEXERS)):
         if value is not None and value not in known:
             raise ValueError(f"{option} must be one of {', '.join(known)}, or None, not {value!r}")
@@ -66,4 +70,4 @@ def _grammar(text: str, source_name: str, start: str, parser: str | None, lexer:
         node = Rules(source, builder).start(start)
     except RecursionError:
         raise LimitExceeded("the grammar exceeds the limit on nesting depth") from None
-    return Grammar(builder.build(node))
+    return builder.build(node)

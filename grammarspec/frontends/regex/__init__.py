@@ -35,7 +35,7 @@ def parse(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "py
     return EcmaParser(pattern).parse()
 
 
-def regex(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python") -> Grammar:
+def regex(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python") -> Grammar[str]:
     """The texts that match a regular expression as a whole (``re.fullmatch``).
 
     ``dialect="python"`` is the syntax of :mod:`re`, with ``\\p{...}`` (general categories; scripts and binary
@@ -55,7 +55,8 @@ def regex(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "py
         node = lower(parse(pattern, flags=flags, dialect=dialect), builder, PlainText(builder))
     except RecursionError:
         raise nested_too_deeply() from None
-    return Grammar(builder.build(builder.terminal(node)))
+    options = {"flags": flags, "dialect": dialect}
+    return Grammar(builder.build(builder.terminal(node)), call=("regex", (pattern,), options))
 
 
 def nested_too_deeply() -> LimitExceeded:

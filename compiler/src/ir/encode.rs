@@ -1,0 +1,109 @@
+//! From hash-consed expressions back to the builder's flat arrays.
+
+use super::decode::op;
+use super::{Ir, Node, NodeId, RuleId, Update};
+
+/// What the numbers in the arrays are counted from: how much stands before them.
+#[derive(Clone, Copy, Default)]
+pub struct Base {
+    pub nodes: u32,
+    pub rules: u32,
+    pub blob: u32,
+}
+
+/// The builder's arrays, as [`super::Parts`] has them.
+pub struct Encoded {
+    pub ops: Vec<u32>,
+    pub rules: Vec<NodeId>,
+    pub blob: Vec<u8>,
+    pub kinds: Vec<u8>,
+    pub start: NodeId,
+}
+
+impl Ir {
+    /// The arrays that describe this grammar where others stand before them.
+    pub fn encode(&self, base: Base) -> Encoded {
+        let node = |n: &NodeId| n + base.nodes;
+        let rule = |r: RuleId| r + base.rules;
+        let mut ops: Vec<u32> = Vec::new();
+        let mut blob: Vec<u8> = Vec::new();
+        let mut put = |text: &[u8], out: &mut Vec<u32>| {
+            out.push(base.blob + blob.len() as u32);
+            out.push(text.len() as u32);
+            blob.extend_from_slice(text);
+        };
+        for expression in &self.nodes {
+            let mut args: Vec<u32> = Vec::new();
+            let op = match expression {
+                Node::Nothing => op::NOTHING,
+                Node::Literal(text) => {
+                    put(text, &mut args);
+                    op::LITERAL
+                }
+                Node::Bytes(set) => {
+                    args.extend(set.iter().flat_map(|b| [u32::from(b), u32::from(b)]));
+                    op::BYTES
+                }
+                Node::Codepoints(ranges) => {
+                    args.extend(ranges.iter().flat_map(|&(lo, hi)| [lo, hi]));
+                    op::CODEPOINTS
+                }
+                Node::Seq(os) => {
+                    args.extend(os.iter().map(node));
+                    op::SEQ
+                }
+                Node::Alt(os) => {
+                    args.extend(os.iter().map(node));
+                    op::ALT
+                }
+                Node::Repeat(o, least, most) => {
+                    args.extend([node(o), *least, *most]);
+                    op::REPEAT
+                }
+                Node::Both(os) => {
+                    args.extend(os.iter().map(node));
+                    op::BOTH
+                }
+                Node::Complement(o) => {
+                    args.push(node(o));
+                    op::COMPLEMENT
+                }
+                Node::Ahead(o) => {
+                    args.push(node(o));
+                    op::AHEAD
+                }
+                Node::Behind(o) => {
+                    args.push(node(o));
+                    op::BEHIND
+                }
+                Node::Terminal(o) => {
+                    args.push(node(o));
+                    op::TERMINAL
+                }
+                Node::Call(callee) => {
+                    args.push(rule(*callee));
+                    op::CALL
+                }
+                Node::CallWith(callee, update) => {
+                    args.push(rule(*callee));
+                    args.extend(Update { like: update.like.map(rule), ..update.clone() }.encode());
+                    op::CALL_WITH
+                }
+                Node::When(guard) => {
+                    args.extend(guard.encode());
+                    op::WHEN
+                }
+                Node::Words(texts) => {
+                    texts.iter().for_each(|t| put(t, &mut args));
+                    op::WORDS
+                }
+            };
+            ops.push(op);
+            ops.push(args.len() as u32);
+            ops.extend(args);
+        }
+        let (start, rules) = self.rules.split_last().expect("a grammar has a start");
+        let kinds = (0..rules.len()).map(|i| self.kinds.get(i).map_or(0, |kinds| kinds.0)).collect();
+        Encoded { ops, rules: rules.iter().map(node).collect(), blob, kinds, start: node(start) }
+    }
+}

@@ -1,0 +1,40 @@
+"""What type checkers make of the public generics: mypy reads this file, running it only shows that it runs."""
+
+from __future__ import annotations
+
+from typing import Any, assert_type
+
+import grammarspec as gs
+
+
+def test_grammars() -> None:
+    word = gs.regex("[a-z]+")
+    number = gs.regex("[0-9]+").map(int)
+    assert_type(gs.literal("a"), gs.Grammar[str])
+    assert_type(gs.choice(["a", "b"]), gs.Grammar[str])
+    assert_type(gs.text(until="."), gs.Grammar[str])
+    assert_type(gs.json_schema(True), gs.Grammar[Any])
+    assert_type(gs.json_value(), gs.Grammar[Any])
+    assert_type(word, gs.Grammar[str])
+    assert_type(number, gs.Grammar[int])
+    assert_type(number + ",", gs.Grammar[str])
+    assert_type("<" + number, gs.Grammar[str])
+    assert_type(number | word, gs.Grammar[int | str])
+    assert_type(number | "none", gs.Grammar[int | str])
+    assert_type("none" | number, gs.Grammar[str | int])
+    assert_type(number & word, gs.Grammar[int])
+    assert_type(~number, gs.Grammar[str])
+    assert_type(number.repeat(1, sep=","), gs.Grammar[list[int]])
+    assert_type(number.optional(), gs.Grammar[int | None])
+    assert_type(number.named("n"), gs.Grammar[int])
+    assert_type(number.parse("12"), int)
+    assert_type(number.match("12"), gs.Match[int])
+    assert_type(number.match("12").value, int)
+    assert_type(number.sample(1), str)
+
+
+def test_grammars_are_covariant() -> None:
+    def value(grammar: gs.Grammar[int | str], text: str) -> int | str:
+        return grammar.parse(text)
+
+    assert value(gs.regex("[0-9]+").map(int), "12") == 12
