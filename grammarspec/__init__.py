@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.report import Report, check
     from grammarspec.frontends.lark import lark, load
     from grammarspec.frontends.regex import regex
+    from grammarspec.frontends.types import grammar
     from grammarspec.reading import Match
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "choice",
     "compile",
     "fill_bitmasks",
+    "grammar",
     "json_schema",
     "json_value",
     "lark",
@@ -78,6 +80,7 @@ _LATER = {
     "Report": "frontends.json_schema.report",
     "check": "frontends.json_schema.report",
     "check_openai_strict": "frontends.json_schema.openai",
+    "grammar": "frontends.types",
     "json_schema": "frontends.json_schema",
     "json_value": "frontends.json_schema",
     "lark": "frontends.lark",

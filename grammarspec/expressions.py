@@ -52,13 +52,14 @@ class Grammar(Generic[T_co]):
         ir: _compiler.Grammar,
         *,
         read: Callable[[str], T_co] | None = None,
-        call: tuple[str, tuple[Any, ...], dict[str, Any]] | None = None,
+        call: tuple[str, tuple[Any, ...], dict[str, Any]] | str | None = None,
     ) -> None:
         """A grammar that is not made of others.
 
         Args:
             read: makes a value of a text of the language; by default a text means itself.
-            call: which function of :mod:`grammarspec` made it, of which arguments and options: what ``repr`` says.
+            call: which function of :mod:`grammarspec` made it, of which arguments and options, or all that as text:
+                what ``repr`` says.
         """
         self.__dict__.update(ir=ir, _read=read, _call=call)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_type
+from typing import Any, Literal, NamedTuple, assert_type
 
 import grammarspec as gs
 
@@ -31,6 +31,22 @@ def test_grammars() -> None:
     assert_type(number.match("12"), gs.Match[int])
     assert_type(number.match("12").value, int)
     assert_type(number.sample(1), str)
+
+
+class Point(NamedTuple):
+    x: int
+    y: int = 0
+
+
+def test_types() -> None:
+    assert_type(gs.grammar(int), gs.Grammar[int])
+    assert_type(gs.grammar(Point), gs.Grammar[Point])
+    assert_type(gs.grammar(Point).parse("[1, 2]"), Point)
+    assert_type(gs.grammar(list[Point]), gs.Grammar[list[Point]])
+    assert_type(gs.grammar(int | None), gs.Grammar[int | None])
+    assert_type(gs.grammar(Literal["a", "b"]), gs.Grammar[Literal["a", "b"]])
+    assert_type(gs.grammar(Point) | gs.literal("none"), gs.Grammar[Point | str])
+    assert_type(gs.grammar(Point).named("point").repeat().parse("[1, 2]"), list[Point])
 
 
 def test_grammars_are_covariant() -> None:

@@ -1,0 +1,287 @@
+"""Python types: the JSON texts of their values, and back.
+
+Pydantic says what a type looks like in JSON and makes values of it (msgspec does for its own structs and for attrs).
+Their schemas are wider than what they read, in places; here they are made exact, or refused, so that whatever is
+generated becomes a value. Only validators of one's own run after generation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from inspect import isclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from grammarspec.errors import UnsupportedFeature
+from grammarspec.expressions import Grammar, choice, text
+from grammarspec.frontends.json_schema import json_schema
+
+try:
+    from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
+    from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+    from pydantic_core import core_schema
+except ImportError as missing:
+    raise ImportError(f"{missing}; Python types need: pip install 'grammarspec[types]'") from missing
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+__all__ = ["grammar"]
+
+T = TypeVar("T")
+
+
+def grammar(type: TypeForm[T], **options: Any) -> Grammar[T]:
+    """The JSON texts of a type's values; ``parse`` makes them values again.
+
+    At the top level, texts are written without quotes: of ``str``, and of a ``Literal`` or ``Enum`` of texts only.
+    Objects have the declared fields only, unless the type says that it takes others.
+
+    Args:
+        type: whatever Pydantic knows: its models, dataclasses, ``TypedDict``, ``NamedTuple``, enums, ``Literal``,
+            unions, containers, ``Annotated`` with constraints, dates and times, and so on; or a struct of msgspec, or
+            an attrs class.
+        options: those of :func:`grammarspec.json_schema`.
+
+    Raises:
+        UnsupportedFeature: a type that has no JSON, or a constraint that cannot be enforced while generating.
+        ImportError: Pydantic (or msgspec) is not installed.
+    """
+    if isinstance(type, Grammar):
+        return type
+    call = f"gs.grammar({_name(type)})"
+    schema = _adapter(type).schema
+    values = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if schema.keys() <= {"type"} and schema.get("type") == "string":
+        free = text()
+        return Grammar(free.ir, read=_Read(type, quoted=False), call=call)
+    if values is not None and "$defs" not in schema and all(isinstance(value, str) for value in values):
+        return Grammar(choice(values).ir, read=_Read(type, quoted=False), call=call)
+    options = {"additional_properties": False, "numbers": "plain", **options}
+    return Grammar(json_schema(schema, **options).ir, read=_Read(type, quoted=True), call=call)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """From a text to a value of a type."""
+
+    type: Any
+    quoted: bool
+
+    def __call__(self, text: str) -> Any:
+        return _adapter(self.type).read(text if self.quoted else json.dumps(text))
+
+
+@dataclass(frozen=True)
+class _Adapter:
+    """A type's JSON Schema, and what makes a value of a JSON text."""
+
+    schema: dict[str, Any]
+    read: Callable[[str], Any]
+
+
+def _adapter(type: Any) -> _Adapter:
+    try:
+        hash(type)
+    except TypeError:  # constraints in Annotated may be anything
+        return _new_adapter(type)
+    return _known_adapter(type)
+
+
+def _new_adapter(type: Any) -> _Adapter:
+    if hasattr(type, "__struct_fields__") or hasattr(type, "__attrs_attrs__"):
+        return _of_msgspec(type)
+    name = _name(type)
+    try:
+        adapter = TypeAdapter(type)
+        return _Adapter(_mended(adapter.json_schema(schema_generator=_Narrower)), adapter.validate_json)
+    except (PydanticSchemaGenerationError, PydanticUserError) as error:
+        with suppress(ImportError, TypeError):  # it may hold structs
+            return _of_msgspec(type)
+        raise UnsupportedFeature(f"the type has no JSON: {str(error).splitlines()[0]}", f"the type {name}") from None
+    except UnsupportedFeature as error:
+        raise UnsupportedFeature(error.message, where=f"the type {name}", hint=error.hint) from None
+
+
+_known_adapter = cache(_new_adapter)
+
+
+def _name(type: Any) -> str:
+    return str(type.__qualname__) if isclass(type) else repr(type)
+
+
+def _of_msgspec(type: Any) -> _Adapter:
+    try:
+        import msgspec
+    except ImportError as missing:
+        raise ImportError(f"{missing}; this type needs: pip install msgspec") from missing
+    told = msgspec.inspect
+    for part in _parts(told.type_info(type), set()):
+        if isinstance(part, told.DateTimeType | told.TimeType) and not part.tz:
+            hint = "Annotated[datetime, msgspec.Meta(tz=True)] has a time zone"
+            raise UnsupportedFeature("msgspec's times without time zones", f"the type {_name(type)}", hint)
+        if isinstance(part, told.DictType) and not isinstance(part.key_type, told.StrType):
+            raise UnsupportedFeature("msgspec's names of members other than str", f"the type {_name(type)}")
+    return _Adapter(_mended(msgspec.json.schema(type)), lambda text: msgspec.json.decode(text, type=type))
+
+
+def _parts(info: Any, seen: set[int]) -> Iterator[Any]:
+    """A type of msgspec's, as it describes it, and all that it is made of."""
+    if id(info) in seen:
+        return
+    seen.add(id(info))
+    yield info
+    inner = info if isinstance(info, list | tuple) else [getattr(info, name) for name in info.__struct_fields__]
+    for part in inner:
+        if isinstance(part, list | tuple) or hasattr(part, "__struct_fields__"):
+            yield from _parts(part, seen)
+
+
+# ---------------------------------------------------------------------- what Pydantic takes, exactly
+_YEAR = "(?!0000)[0-9]{4}"
+_LEAP = "(?!0000)(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
+_LONG = "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
+_SHORT = "(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
+_FEBRUARY = "02-(?:0[1-9]|1[0-9]|2[0-8])"
+_DATE = f"(?:{_YEAR}-(?:{_LONG}|{_SHORT}|{_FEBRUARY})|{_LEAP}-02-29)"
+_TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
+_ZONE = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+_SPAN = (
+    "-?P(?=[0-9]|T[0-9])(?:[0-9]{1,6}D)?"
+    r"(?:T(?=[0-9])(?:[0-9]{1,6}H)?(?:[0-9]{1,6}M)?(?:[0-9]{1,6}(?:\.[0-9]{1,6})?S)?)?"
+)
+_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_KEYS = {"int": "^-?(?:0|[1-9][0-9]{0,17})$", "float": r"^-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?$"}
+
+
+def _network() -> str:
+    """IPv4 networks: after the bits of the prefix, all are zero."""
+    ways = []
+    for prefix in range(33):
+        whole, bits = divmod(prefix, 8)
+        octets = [_OCTET] * whole
+        if bits:
+            octets.append("(?:" + "|".join(str(value) for value in range(0, 256, 1 << (8 - bits))) + ")")
+        ways.append(r"\.".join([*octets, *["0"] * (4 - len(octets))]) + f"/{prefix}")
+    return "(?:" + "|".join(ways) + ")"
+
+
+class _Narrower(GenerateJsonSchema):
+    """Pydantic's schemas without what it does not validate; keys, dates and numbers as it reads them."""
+
+    def date_schema(self, schema: core_schema.DateSchema) -> JsonSchemaValue:
+        return self._texts(_DATE, schema)
+
+    def time_schema(self, schema: core_schema.TimeSchema) -> JsonSchemaValue:
+        return self._texts(_TIME + self._zone(schema), schema)
+
+    def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
+        return self._texts(f"{_DATE}T{_TIME}{self._zone(schema)}", schema)
+
+    def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
+        return self._texts(_SPAN, schema)
+
+    @staticmethod
+    def _zone(schema: Any) -> str:
+        constraint = schema.get("tz_constraint")
+        return "" if constraint == "naive" else _ZONE if constraint == "aware" else f"{_ZONE}?"
+
+    @staticmethod
+    def _texts(pattern: str, schema: Any) -> JsonSchemaValue:
+        """Texts that match, if there are no bounds, which a pattern does not have."""
+        for name in ("le", "ge", "lt", "gt", "now_op", "multiple_of"):
+            if schema.get(name) is not None:
+                raise UnsupportedFeature(f"the constraint {name} on dates and times")
+        return {"type": "string", "pattern": f"^{pattern}$"}
+
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
+        numbers: JsonSchemaValue = {"type": "number"}
+        for name, keyword in (
+            ("multiple_of", "multipleOf"), ("ge", "minimum"), ("gt", "exclusiveMinimum"),
+            ("le", "maximum"), ("lt", "exclusiveMaximum"),
+        ):  # fmt: skip
+            if schema.get(name) is not None:
+                numbers[keyword] = schema[name]  # type: ignore[literal-required]
+        places, digits = schema.get("decimal_places"), schema.get("max_digits")
+        also: JsonSchemaValue = {}
+        if places is not None:
+            also["multipleOf"] = Decimal(1).scaleb(-places)
+        if digits is not None:
+            if places is None:
+                raise UnsupportedFeature("max_digits of a Decimal", hint="give decimal_places, too")
+            also |= {"exclusiveMinimum": -(10 ** (digits - places)), "exclusiveMaximum": 10 ** (digits - places)}
+        return {"allOf": [numbers, also]} if also else numbers
+
+    def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
+        found: JsonSchemaValue = {"type": "string"}
+        for name, keyword in (("min_length", "minLength"), ("max_length", "maxLength")):
+            if schema.get(name) is not None:
+                found[keyword] = schema[name]  # type: ignore[literal-required]
+                found["pattern"] = "^[\0-\x7f]*$"  # one byte each
+        return found
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        found: JsonSchemaValue = {"type": "object", "additionalProperties": True}
+        if "values_schema" in schema:
+            found["additionalProperties"] = self.generate_inner(schema["values_schema"])
+        for name, keyword in (("min_length", "minProperties"), ("max_length", "maxProperties")):
+            if schema.get(name) is not None:
+                found[keyword] = schema[name]  # type: ignore[literal-required]
+        keys = schema.get("keys_schema", {"type": "any"})
+        kind = keys["type"]
+        if kind in _KEYS and len(keys) == 1:
+            found["propertyNames"] = {"pattern": _KEYS[kind]}
+        elif kind == "bool":
+            found["propertyNames"] = {"enum": ["true", "false"]}
+        elif kind not in ("any", "str", "date", "datetime", "time", "uuid", "literal", "enum"):
+            raise UnsupportedFeature(f"names of members that are of the kind {kind}")
+        elif kind in ("literal", "enum") and not all(isinstance(value, str) for value in self._names(keys)):
+            raise UnsupportedFeature("names of members that are constants and no texts")
+        else:
+            found["propertyNames"] = self.generate_inner(keys)
+        return found
+
+    @staticmethod
+    def _names(keys: Any) -> list[Any]:
+        return keys["expected"] if keys["type"] == "literal" else [member.value for member in keys["members"]]
+
+    def complex_schema(self, schema: core_schema.ComplexSchema) -> JsonSchemaValue:
+        raise UnsupportedFeature("complex numbers, which JSON has not")
+
+
+_FORMATS = {
+    "date": _DATE,
+    "date-time": f"{_DATE}T{_TIME}{_ZONE}",
+    "time": f"{_TIME}{_ZONE}",
+    "duration": _SPAN,
+    "decimal": r"-?[0-9]{1,30}(?:\.[0-9]{1,30})?",
+    "ipv4network": _network(),
+    "ipv4interface": rf"{_OCTET}(?:\.{_OCTET}){{3}}(?:/(?:3[0-2]|[12]?[0-9]))?",
+}
+_BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+_REFUSED = {"ipv6network": "IPv6 networks", "ipv6interface": "IPv6 interfaces", "regex": "regular expressions"}
+
+
+def _mended(schema: Any) -> Any:
+    """The schema with patterns for formats that are the libraries' own, or that they read otherwise."""
+    if isinstance(schema, list):
+        return [_mended(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = dict(schema)
+    for keyword, value in schema.items():
+        if keyword in ("properties", "$defs"):
+            found[keyword] = {name: _mended(member) for name, member in value.items()}
+        elif keyword in ("items", "prefixItems", "additionalProperties", "propertyNames", "anyOf", "oneOf", "allOf"):
+            found[keyword] = _mended(value)
+    if found.get("format") in _REFUSED:
+        raise UnsupportedFeature(_REFUSED[found["format"]])
+    if found.get("format") in _FORMATS:
+        found["pattern"] = f"^{_FORMATS[found.pop('format')]}$"
+    if found.get("contentEncoding") == "base64":
+        found["pattern"] = _BASE64
+    return found
