@@ -18,6 +18,7 @@ from grammarspec.errors import (
     NoMatch,
     NotEnforced,
     StateCollected,
+    Truncated,
     Unsatisfiable,
     UnsupportedFeature,
 )
@@ -26,12 +27,14 @@ from grammarspec.kernels.bitmask import allocate_bitmask, apply_bitmask
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from grammarspec.decoding import Sampling
     from grammarspec.frontends.json_schema import json_schema, json_value
     from grammarspec.frontends.json_schema.openai import Problem, check_openai_strict
     from grammarspec.frontends.json_schema.report import Report, check
     from grammarspec.frontends.lark import lark, load
     from grammarspec.frontends.regex import regex
     from grammarspec.frontends.types import grammar
+    from grammarspec.models import Model, Result, Stream
     from grammarspec.reading import Match
 
 __all__ = [
@@ -45,11 +48,16 @@ __all__ = [
     "Limits",
     "Match",
     "Matcher",
+    "Model",
     "NoMatch",
     "NotEnforced",
     "Problem",
     "Report",
+    "Result",
+    "Sampling",
     "StateCollected",
+    "Stream",
+    "Truncated",
     "Unsatisfiable",
     "UnsupportedFeature",
     "Vocabulary",
@@ -76,8 +84,12 @@ __version__: str
 # These are imported on first use: each costs more than all the rest, and few programs need them all.
 _LATER = {
     "Match": "reading",
+    "Model": "models",
     "Problem": "frontends.json_schema.openai",
     "Report": "frontends.json_schema.report",
+    "Result": "models",
+    "Sampling": "decoding",
+    "Stream": "models",
     "check": "frontends.json_schema.report",
     "check_openai_strict": "frontends.json_schema.openai",
     "grammar": "frontends.types",

@@ -114,7 +114,7 @@ def _generate(options: argparse.Namespace) -> int:
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws bars while it loads, wherever they go
     from grammarspec.decoding import Sampling, generate
-    from grammarspec.models import encode_prompt, load_model, vocabulary_of
+    from grammarspec.loading import encode_prompt, load_model, vocabulary_of
 
     sampling = Sampling(
         temperature=options.temperature,
@@ -171,7 +171,7 @@ def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
 
 def _proposers(sources: str, vocabulary: grammarspec.Vocabulary) -> list[Proposer]:
     from grammarspec.decoding.proposers import DraftModel, Forced, Lookup
-    from grammarspec.models import load_draft
+    from grammarspec.loading import load_draft
 
     proposers: list[Proposer] = []
     for source in sources.split(","):

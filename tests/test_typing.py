@@ -54,3 +54,18 @@ def test_grammars_are_covariant() -> None:
         return grammar.parse(text)
 
     assert value(gs.regex("[0-9]+").map(int), "12") == 12
+
+
+def test_models() -> None:
+    def ask(model: gs.Model) -> None:
+        assert_type(model("a", int), int)
+        assert_type(model("a", list[int]), list[int])
+        assert_type(model("a", int | None), int | None)
+        assert_type(model("a", Literal["a", "b"]), Literal["a", "b"])
+        assert_type(model("a", gs.regex("a").map(len)), int)
+        assert_type(model.run("a", Point), gs.Result[Point])
+        assert_type(model.run("a", Point).output, Point)
+        assert_type(model.batch(["a"], gs.regex("a")), list[gs.Result[str]])
+        assert_type(model.stream("a", str), gs.Stream[str])
+
+    assert callable(ask)
