@@ -28,6 +28,7 @@ from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from grammarspec.decoding import Sampling
+    from grammarspec.decorators import output, use
     from grammarspec.frontends.json_schema import json_schema, json_value
     from grammarspec.frontends.json_schema.openai import Problem, check_openai_strict
     from grammarspec.frontends.json_schema.report import Report, check
@@ -75,8 +76,10 @@ __all__ = [
     "lark",
     "literal",
     "load",
+    "output",
     "regex",
     "text",
+    "use",
 ]
 
 __version__: str
@@ -97,7 +100,9 @@ _LATER = {
     "json_value": "frontends.json_schema",
     "lark": "frontends.lark",
     "load": "frontends.lark",
+    "output": "decorators",
     "regex": "frontends.regex",
+    "use": "decorators",
 }
 
 

@@ -69,3 +69,33 @@ def test_models() -> None:
         assert_type(model.stream("a", str), gs.Stream[str])
 
     assert callable(ask)
+
+
+@gs.output(Point)
+def where(name: str, *, near: bool = False) -> str:
+    return name + "?" * near
+
+
+@gs.output(gs.regex("[0-9]+").map(int))
+async def how_many(what: str) -> str:
+    return what
+
+
+class Map:
+    @gs.output(int | None)
+    def distance(self, to: str) -> list[dict[str, Any]]:
+        return [{"role": "user", "content": to}]
+
+
+def test_decorators() -> None:
+    async def ask(model: gs.Model) -> None:
+        assert_type(where("a", near=True), Point)
+        assert_type(where.using(model).run("a"), gs.Result[Point])
+        assert_type(where.stream("a"), gs.Stream[Point])
+        assert_type(await how_many("a"), int)
+        assert_type(await how_many.using(model).run("a"), gs.Result[int])
+        assert_type(Map().distance("a"), int | None)
+        where(1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        Map().distance()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+    assert callable(ask)
