@@ -9,9 +9,10 @@ demo: .venv/ready
 	$(BIN)/grammarspec generate --schema examples/person.json --stats "Alice is 31 and lives in Paris."
 	$(BIN)/grammarspec generate --regex '(19|20)[0-9]{2}' "In which year did World War II end?"
 
+# A test that hangs says where, and fails the run.
 test: .venv/ready
 	cargo test --manifest-path compiler/Cargo.toml
-	$(BIN)/pytest
+	$(BIN)/pytest -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 
 bench: .venv/ready
 	$(BIN)/pip install --quiet llguidance xgrammar outlines-core matplotlib
