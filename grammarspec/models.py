@@ -206,7 +206,8 @@ class _Stopped(Exception):
 class Stream(Generic[T_co]):
     """The text of an answer while it is generated: an iterator of pieces, sync or async.
 
-    Generation begins with the first piece that is asked for, and stops when the stream is closed.
+    Generation begins with the first piece that is asked for, and stops when the stream is closed. What goes wrong is
+    raised behind the last piece, :class:`~grammarspec.errors.Truncated` among it.
     """
 
     def __init__(self, model: Model, grammar: Grammar[T_co], request: Request) -> None:
@@ -225,10 +226,8 @@ class Stream(Generic[T_co]):
         """
         for _ in self:
             pass
-        if self._found is None:
+        if self._found is None or isinstance(self._found, Exception):
             raise ValueError("the stream was closed before the text was whole")
-        if isinstance(self._found, Exception):
-            raise self._found
         return _result(self._grammar, self._request, self._found)
 
     def __iter__(self) -> Iterator[str]:
@@ -240,6 +239,8 @@ class Stream(Generic[T_co]):
             self._thread.start()
         piece = None if (self._found is not None and self._pieces.empty()) or self._closed else self._pieces.get()
         if piece is None:
+            if isinstance(self._found, Exception) and not self._closed:
+                raise self._found
             raise StopIteration
         return piece
 
@@ -277,9 +278,11 @@ class Stream(Generic[T_co]):
                     gamma=model.gamma,
                     on_text=on_text,
                 )
-            self._found = found
+            self._found = _failure(found) or found
+        except _Stopped:
+            pass
         except Exception as error:
-            self._found = None if isinstance(error, _Stopped) else error
+            self._found = error
         finally:
             self._pieces.put(None)
 
@@ -292,11 +295,14 @@ def _grammar(type: Any) -> Grammar[Any]:
     return grammar(type)
 
 
+def _failure(found: Generation) -> Exception | None:
+    return Truncated(found.text) if found.finish_reason == "length" else found.error
+
+
 def _result(grammar: Grammar[T], request: Request, found: Generation) -> Result[T]:
-    if found.error is not None:
-        raise found.error
-    if found.finish_reason == "length":
-        raise Truncated(found.text)
+    failure = _failure(found)
+    if failure is not None:
+        raise failure
     match = grammar.match(found.text)
     return Result(
         output=match.value,

@@ -102,8 +102,11 @@ def test_budgets(model: gs.Model) -> None:
         model("Who?", Person, sampling=gs.Sampling(max_tokens=5))
     assert len(error.value.partial) == 5
     assert pickle.loads(pickle.dumps(error.value)).partial == error.value.partial
+    stream = model.stream("Who?", Person, sampling=gs.Sampling(max_tokens=5))
     with pytest.raises(gs.Truncated):
-        _ = model.stream("Who?", Person, sampling=gs.Sampling(max_tokens=5)).result
+        list(stream)
+    with pytest.raises(gs.Truncated):
+        _ = stream.result
     refused = 0
     for budget in range(1, 60):
         sampling = gs.Sampling(max_tokens=budget, on_limit="close", temperature=1.0, seed=budget)
