@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import sys
-import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from endings import ends
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles.membership import recogniser
@@ -284,16 +285,10 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_grammars_are_answered_at_once(name: str) -> None:
+def test_hostile_grammars_are_answered(name: str) -> None:
     grammar, error = HOSTILE[name]
-    gs.lark('start: "a"')  # loads lark
-    started = time.perf_counter()
-    if error is None:
+    with ends(), contextlib.nullcontext() if error is None else pytest.raises(gs.LimitExceeded, match=error):
         gs.lark(grammar)
-    else:
-        with pytest.raises(gs.LimitExceeded, match=error):
-            gs.lark(grammar)
-    assert time.perf_counter() - started < 2
 
 
 def test_lark_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:

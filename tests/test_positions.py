@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
+from endings import ends
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,11 +67,10 @@ def test_special_places(text: str, pointer: str, start: int | None) -> None:
 
 def test_deep_and_long_texts() -> None:
     deep = '{"a":' * 50_000 + "[]" + "}" * 50_000
-    started = time.perf_counter()
-    position = locate(deep, "#" + "/a" * 50_000)
-    assert position is not None and position.start == 5 * 49_999 + 1
-    assert len(excerpt(deep, position)) < 300
-    assert time.perf_counter() - started < 5
+    with ends():
+        position = locate(deep, "#" + "/a" * 50_000)
+        assert position is not None and position.start == 5 * 49_999 + 1
+        assert len(excerpt(deep, position)) < 300
 
 
 def test_excerpts() -> None:

@@ -6,12 +6,12 @@ import contextlib
 import itertools
 import re
 import sys
-import time
 import unicodedata
 import warnings
 from collections.abc import Callable
 
 import pytest
+from endings import ends
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from oracles.membership import recogniser
@@ -378,10 +378,9 @@ ANSWERED = {
 
 @pytest.mark.parametrize("name", ANSWERED)
 def test_hostile_patterns_work(name: str) -> None:
-    started = time.perf_counter()
     builder = GrammarBuilder()
-    lower(parse(ANSWERED[name]), builder, PlainText(builder))
-    assert time.perf_counter() - started < 2
+    with ends():
+        lower(parse(ANSWERED[name]), builder, PlainText(builder))
 
 
 @pytest.mark.parametrize(
@@ -397,10 +396,8 @@ def test_hostile_patterns_work(name: str) -> None:
     ],
 )
 def test_hostile_patterns_are_refused(pattern: str, error: type[gs.GrammarError], message: str) -> None:
-    started = time.perf_counter()
-    with pytest.raises(error, match=message.replace(")", r"\)")):
+    with ends(), pytest.raises(error, match=message.replace(")", r"\)")):
         gs.regex(pattern)
-    assert time.perf_counter() - started < 2
 
 
 def test_surrogates_inside_ranges_change_nothing() -> None:

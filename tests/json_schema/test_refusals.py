@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 from typing import Any
 
 import pytest
+from endings import ends
 from json_schema.texts import BYTES, acceptor
 
 import grammarspec as gs
@@ -169,11 +169,9 @@ HOSTILE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_schemas_are_answered_in_time(name: str) -> None:
-    start = time.process_time()
-    with contextlib.suppress(gs.GrammarError):  # a clear error is an answer
+def test_hostile_schemas_are_answered(name: str) -> None:
+    with ends(), contextlib.suppress(gs.GrammarError):  # a clear error is an answer
         gs.compile(gs.json_schema(HOSTILE[name]), BYTES)
-    assert time.process_time() - start < 4  # a second on a machine of its own
 
 
 def test_a_schema_that_contains_itself() -> None:

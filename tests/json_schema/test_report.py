@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 from typing import Any
 
 import pytest
+from endings import ends
 from hypothesis import given, settings
 from json_schema.schemas import SCHEMAS
 from json_schema.texts import BYTES
@@ -233,11 +233,9 @@ def _nested(depth: int, inside: Any) -> Any:
     ids=["not", "deep", "refused", "wide", "name", "surrogate", "number", "no schemas", "cycle", "no schema"],
 )
 def test_inputs_made_to_hurt(schema: Any) -> None:
-    started = time.perf_counter()
     for unsupported in ("error", "warn"):
-        with contextlib.suppress(gs.LimitExceeded):
+        with ends(), contextlib.suppress(gs.LimitExceeded):
             assert str(gs.check(schema, unsupported=unsupported))
-    assert time.perf_counter() - started < 30
 
 
 @settings(max_examples=150)
