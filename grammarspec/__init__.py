@@ -22,7 +22,7 @@ from grammarspec.errors import (
     Unsatisfiable,
     UnsupportedFeature,
 )
-from grammarspec.expressions import Grammar, choice, literal, text
+from grammarspec.expressions import Grammar, choice, literal, special, text
 from grammarspec.kernels.bitmask import allocate_bitmask, apply_bitmask
 from grammarspec.vocabulary import Vocabulary
 
@@ -78,6 +78,7 @@ __all__ = [
     "load",
     "output",
     "regex",
+    "special",
     "text",
     "use",
 ]

@@ -11,6 +11,9 @@ class Grammar:
     ) -> Grammar: ...
     def arrays(self, nodes: int, rules: int, blob: int) -> tuple[bytes, bytes, bytes, list[str], bytes, int, int]:
         """What ``__new__`` takes, for a builder that holds so much already, and how many nodes that is."""
+    def literals_with(self, byte: int) -> list[bytes]:
+        """The literals that hold a byte."""
+
     def to_bytes(self) -> bytes: ...
     @staticmethod
     def from_bytes(data: bytes) -> Grammar: ...
@@ -21,11 +24,18 @@ class Grammar:
 class VocabularyIndex:
     """The index over a vocabulary's tokens that every constraint on it shares.
 
-    ``tokens[i]`` is the text of token ``i`` as bytes, or ``None`` for a token that is no text (special, unused).
-    ``size`` is the number of logits; at least ``len(tokens)``.
+    ``tokens[i]`` is the text of token ``i`` as bytes, or ``None`` for a token that is no text (unused); of those in
+    ``special_token_ids``, the mark (:mod:`grammarspec.marks`). ``size`` is the number of logits; at least
+    ``len(tokens)``.
     """
 
-    def __new__(cls, tokens: Sequence[bytes | None], eos_token_ids: Sequence[int], size: int) -> VocabularyIndex: ...
+    def __new__(
+        cls,
+        tokens: Sequence[bytes | None],
+        eos_token_ids: Sequence[int],
+        special_token_ids: Sequence[int],
+        size: int,
+    ) -> VocabularyIndex: ...
     def without_caches(self) -> VocabularyIndex: ...
     @property
     def size(self) -> int: ...
@@ -92,7 +102,10 @@ class Matcher:
     @property
     def is_terminated(self) -> bool: ...
     def forced_bytes(self, after: bytes = b"") -> bytes:
-        """What every completion goes on with behind ``after``, 64 kB of it at most; nothing if it is not allowed."""
+        """What every completion goes on with behind ``after``, 64 kB of it at most; nothing if it is not allowed.
+
+        Special tokens stand in it as marks (:mod:`grammarspec.marks`).
+        """
 
     def forced_tokens(self) -> list[int]:
         """The forced bytes as tokens, longest first; the last is left out where a longer one may still cover it."""

@@ -7,10 +7,11 @@ from typing import Any
 
 from grammarspec import _compiler
 from grammarspec._compiler import CancelToken, Constraint, Matcher, fill_bitmasks
+from grammarspec.errors import Unsatisfiable, UnsupportedFeature
 from grammarspec.expressions import Grammar
 from grammarspec.vocabulary import Vocabulary
 
-__all__ = ["CancelToken", "Constraint", "Limits", "Matcher", "compile", "fill_bitmasks"]
+__all__ = ["CancelToken", "Constraint", "Limits", "Matcher", "compile", "compile_for", "fill_bitmasks"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +58,26 @@ def compile(
         cancel: ``cancel.cancel()``, from any thread, stops what the constraint is doing and will do.
 
     Raises:
-        Unsatisfiable: no text of the language can be spelled with this vocabulary's tokens.
+        Unsatisfiable: no text of the language can be spelled with this vocabulary's tokens; it lacks a special token.
         LimitExceeded: a limit was hit while compiling. What is built later may hit one in the call that needs it.
         GrammarError: the grammar uses an operator in a way that the compiler refuses.
     """
+    for name in sorted(grammar._special):
+        _check_special(name, vocabulary)
+    return compile_for(grammar.ir, vocabulary.index, limits, cancel)
+
+
+def compile_for(
+    ir: _compiler.Grammar,
+    index: _compiler.VocabularyIndex,
+    limits: Limits | None = None,
+    cancel: CancelToken | None = None,
+) -> Constraint:
+    """Compile for a vocabulary that has the special tokens of the grammar, or all bytes of their marks."""
     bounds = limits or Limits()
     return _compiler.compile(
-        grammar.ir,
-        vocabulary.index,
+        ir,
+        index,
         bounds.max_states,
         bounds.max_memory,
         bounds.max_steps,
@@ -72,3 +85,14 @@ def compile(
         bounds.timeout,
         cancel,
     )
+
+
+def _check_special(name: str, vocabulary: Vocabulary) -> None:
+    token = vocabulary.special_tokens.get(name)
+    if token is None:
+        known = ", ".join(sorted(vocabulary.special_tokens)[:8]) or "none"
+        hint = f"it has these, among others: {known}; gs.literal says the same as text"
+        raise Unsatisfiable(f"the vocabulary has no special token {name!r}", hint=hint)
+    if token in vocabulary.eos_token_ids:
+        hint = "leave it out: this token comes where the grammar's texts end"
+        raise UnsupportedFeature(f"the special token {name!r}, which ends texts, within a text", hint=hint)

@@ -13,14 +13,14 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from grammarspec import _compiler
+from grammarspec import _compiler, marks
 from grammarspec.builder import GrammarBuilder
 from grammarspec.errors import GrammarSyntaxError, Unsatisfiable
 
 if TYPE_CHECKING:
     from grammarspec.reading import Match
 
-__all__ = ["Grammar", "choice", "literal", "text"]
+__all__ = ["Grammar", "choice", "literal", "special", "text"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -93,7 +93,7 @@ class Grammar(Generic[T_co]):
         return hash(self.ir)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in self.__dict__.items() if name != "_bytes"}
+        state = {name: value for name, value in self.__dict__.items() if name not in ("_bytes", "_special")}
         if "_call" in state:
             state["_call"] = repr(self)  # its arguments need not be picklable
         return state
@@ -126,10 +126,15 @@ class Grammar(Generic[T_co]):
     @cached_property
     def _bytes(self) -> _compiler.Constraint:
         """The grammar compiled over single bytes."""
-        from grammarspec.constraint import compile
+        from grammarspec.constraint import compile_for
         from grammarspec.vocabulary import Vocabulary
 
-        return compile(self, Vocabulary.bytes())
+        return compile_for(self.ir, Vocabulary.bytes().index)
+
+    @cached_property
+    def _special(self) -> frozenset[str]:
+        """The names of the special tokens in its texts."""
+        return frozenset(name for data in self.ir.literals_with(marks.BEGIN) for name in marks.marked_names(data))
 
     def _operands(self) -> Sequence[Grammar[Any]]:
         return ()
@@ -142,7 +147,7 @@ class Grammar(Generic[T_co]):
             GrammarError: the grammar cannot be compiled (see :func:`grammarspec.compile`).
         """
         try:
-            data = text.encode()
+            data = marks.with_marks(text, self._special)
             matcher = self._bytes.matcher()
         except (UnicodeEncodeError, Unsatisfiable):  # a lone surrogate is in no text of any language
             return False
@@ -405,6 +410,23 @@ def choice(texts: Iterable[str]) -> Grammar[str]:
         raise Unsatisfiable("a choice of no texts has no member", hint="give choice() at least one text")
     builder = GrammarBuilder()
     return Grammar(builder.build(builder.words(encoded)), call=("choice", (texts,), {}))
+
+
+def special(name: str) -> Grammar[str]:
+    """A special token of the model, such as ``<|eot|>``: that token, and no text that spells its name.
+
+    Which there are, :attr:`grammarspec.Vocabulary.special_tokens` tells. To compile it for a vocabulary without this
+    token is an error. A text is read by its name: what ``parse`` is given can spell it.
+
+    Raises:
+        ValueError: the name is empty.
+    """
+    if not name:
+        raise ValueError("a special token has a name")
+    _encoded(name)
+    builder = GrammarBuilder()
+    node = builder.literal(marks.mark(name))
+    return Grammar(builder.build(node), call=("special", (name,), {}))
 
 
 def text(*, until: str | None = None, max_chars: int | None = None) -> Grammar[str]:

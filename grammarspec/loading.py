@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grammarspec import marks
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.vocabulary import Vocabulary, end_token_ids
 
@@ -74,7 +75,7 @@ def load_draft(path_or_name: str | Path, vocabulary: Vocabulary, **options: Any)
     model, tokenizer = load_model(path_or_name, **options)
     own = vocabulary_of(model, tokenizer)
     for token in range(max(own.size, vocabulary.size)):
-        theirs, ours = (v.token_bytes(token) if token < v.size else None for v in (vocabulary, own))
+        theirs, ours = (marks.named(v.marked([token])) if token < v.size else b"" for v in (vocabulary, own))
         if theirs != ours:
             raise ValueError(f"{path_or_name} cannot draft: its token {token} is {ours!r}, the target's {theirs!r}")
     if own.eos_token_ids != vocabulary.eos_token_ids:

@@ -300,10 +300,12 @@ def _failure(found: Generation) -> Exception | None:
 
 
 def _result(grammar: Grammar[T], request: Request, found: Generation) -> Result[T]:
+    from grammarspec.reading import match_marked
+
     failure = _failure(found)
     if failure is not None:
         raise failure
-    match = grammar.match(found.text)
+    match = match_marked(grammar, found.marked)
     return Result(
         output=match.value,
         text=found.text,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from grammarspec import marks
 from grammarspec.errors import NoMatch, Unsatisfiable
 from grammarspec.expressions import (
     Complement,
@@ -22,7 +23,7 @@ from grammarspec.expressions import (
 )  # fmt: skip
 from grammarspec.positions import Position, excerpt
 
-__all__ = ["Match", "match", "sample"]
+__all__ = ["Match", "match", "match_marked", "sample"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -45,29 +46,42 @@ class Match(Generic[T_co]):
 
 
 def match(grammar: Grammar[T], text: str) -> Match[T]:
-    """Read a whole text.
+    """Read a whole text, in which names of special tokens that the grammar uses stand for these.
 
     Raises:
         NoMatch: the text is not in the language.
     """
-    _check(grammar, text)
-    reader = _Reader(text.encode())
-    captures: dict[str, Any] = {}
-    value = reader.value(grammar, 0, len(reader.data), captures)
-    return Match(text, value, captures)
-
-
-def _check(grammar: Grammar[Any], text: str) -> None:
     surrogate = re.search("[\ud800-\udfff]", text)
-    data = text[: surrogate.start() if surrogate else None].encode()
+    data = marks.with_marks(text[: surrogate.start() if surrogate else None], grammar._special)
+    _check(grammar, data, text, surrogate is not None)
+    return _match(grammar, data)
+
+
+def match_marked(grammar: Grammar[T], data: bytes) -> Match[T]:
+    """Read a whole text in which special tokens are marked; raises as :func:`match` does."""
+    _check(grammar, data, marks.named(data).decode(), False)
+    return _match(grammar, data)
+
+
+def _match(grammar: Grammar[T], data: bytes) -> Match[T]:
+    captures: dict[str, Any] = {}
+    value = _Reader(data).value(grammar, 0, len(data), captures)
+    return Match(marks.named(data).decode(), value, captures)
+
+
+def _check(grammar: Grammar[Any], data: bytes, text: str, broken: bool) -> None:
+    """See that the bytes are in the language. They are those of the text, up to its first surrogate if it is broken."""
     matcher = grammar._bytes.matcher()
     taken = matcher.accept_tokens(data)
-    at = len(data[:taken].decode(errors="ignore"))
+    if marks.BEGIN in data[:taken].rpartition(marks.END)[2]:
+        matcher.rollback(taken - data.rindex(marks.BEGIN, 0, taken))
+        taken = data.rindex(marks.BEGIN, 0, taken)
+    at = len(marks.named(data[:taken]).decode(errors="ignore"))
     following, may_end = matcher.next_bytes()
     if taken < len(data):
         expected = f"{_some(following)} may stand here" if following else "the text may only end here"
         raise _no_match(text, at, f"unexpected {text[at]!r}; {expected}")
-    if surrogate is not None:
+    if broken:
         raise _no_match(text, at, "a lone surrogate is no text")
     if not may_end:
         raise _no_match(text, at, f"the text ends here, where {_some(following)} must follow")
@@ -82,8 +96,10 @@ def _no_match(text: str, at: int, message: str) -> NoMatch:
 def _some(following: bytes) -> str:
     """Bytes that may come next, for people; those of longer characters are not told apart."""
     shown = [repr(chr(byte)) for byte in following if byte < 128]
-    if any(byte >= 128 for byte in following):
+    if any(128 <= byte < marks.BEGIN for byte in following):
         shown.append("a character beyond ASCII")
+    if marks.BEGIN in following:
+        shown.append("a special token")
     listed = shown if len(shown) <= 8 else [*shown[:6], "..."]
     return ", ".join(listed[:-1]) + f" or {listed[-1]}" if len(listed) > 1 else "".join(listed)
 
@@ -118,7 +134,7 @@ class _Reader:
 
     def value(self, grammar: Grammar[Any], start: int, end: int, captures: dict[str, Any]) -> Any:
         """What the text from ``start`` to ``end``, which is in the language, means."""
-        said = self.data[start:end].decode()
+        said = marks.named(self.data[start:end]).decode()
         match grammar:
             case Concatenation():
                 cuts = self._cut([self._part(operand) for operand in grammar.operands], start, end)
@@ -213,4 +229,4 @@ def sample(grammar: Grammar[Any], seed: int | None, max_bytes: int) -> str:
         written.append(byte)
     if not matcher.is_accepting:
         written += bytes(token for token in constraint.shortest_completion(matcher.state) if token < 256)
-    return written.decode()
+    return marks.named(bytes(written)).decode()

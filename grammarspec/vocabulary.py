@@ -2,17 +2,20 @@
 
 A token's text is taken from the tokenizer's own decoder, step by step, and a decoder that cannot be said token by
 token is refused. Special and added tokens are never text, not even those that a tokenizer registers for ordinary
-text (runs of spaces, say): what they spell stays spellable by other tokens.
+text (runs of spaces, say): what they spell stays spellable by other tokens. Grammars say them by name
+(:func:`grammarspec.special`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from grammarspec import marks
 from grammarspec._compiler import VocabularyIndex
 from grammarspec.errors import UnsupportedFeature
 
@@ -29,14 +32,26 @@ class Vocabulary:
     Building the index takes about a second for 128,000 tokens: make one vocabulary per model and keep it.
     Decoding with a prompt before it is assumed: a sentencepiece token such as ``▁Hello`` says ``" Hello"``, also
     where the tokenizer would strip the blank at the very start of a text.
+
+    Attributes:
+        index: what the compiler knows of it.
+        special_tokens: the tokens that are no text, those that end texts among them, by their names (``"<|eot|>"``).
     """
 
-    __slots__ = ("_encode", "index")
+    __slots__ = ("_encode", "_special_ids", "index", "special_tokens")
 
     index: Final[VocabularyIndex]
+    special_tokens: Final[Mapping[str, int]]
 
-    def __init__(self, index: VocabularyIndex, encode: Callable[[str], list[int]] | None = None) -> None:
+    def __init__(
+        self,
+        index: VocabularyIndex,
+        encode: Callable[[str], list[int]] | None = None,
+        special_tokens: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self.index = index
+        self.special_tokens = MappingProxyType(dict(special_tokens))
+        self._special_ids = frozenset(special_tokens.values())
         self._encode = encode
 
     def __repr__(self) -> str:
@@ -57,18 +72,30 @@ class Vocabulary:
 
     def token_bytes(self, token: int) -> _Text | None:
         """What a token says, or ``None`` for one that is no text: special, added, empty, padding."""
-        return self.index.token_bytes(token)
+        return None if token in self._special_ids else self.index.token_bytes(token)
+
+    def marked(self, tokens: Iterable[int]) -> _Text:
+        """What a sequence of tokens is to a grammar: its text, with marks for special tokens (but not for ends)."""
+        return b"".join(self.index.token_bytes(token) or b"" for token in tokens)
 
     def decode(self, tokens: Iterable[int]) -> _Text:
         """The text of a sequence of tokens as bytes; tokens that are no text add nothing."""
-        return b"".join(self.index.token_bytes(token) or b"" for token in tokens)
+        return b"".join(self.token_bytes(token) or b"" for token in tokens)
 
     def spell(self, text: _Text, *, before: _Text = b"") -> list[int]:
-        """A text as tokens.
+        """A text, in which there may be marks, as tokens.
 
         It is split as the tokenizer splits it behind ``before``, if the vocabulary was made of a tokenizer, a token
         ends where the text begins, and the tokens do say the text. Otherwise each token is the longest that fits.
         """
+        tokens: list[int] = []
+        for piece, name in marks.split(text) if marks.BEGIN in text else [(text, None)]:
+            tokens += self._spell(piece, before) if name is None else [self.special_tokens[name]]
+            before = piece
+        return tokens
+
+    def _spell(self, text: _Text, before: _Text) -> list[int]:
+        _, _, before = before.rpartition(marks.END)
         if self._encode is not None:
             try:
                 tokens = self._encode((before + text).decode())
@@ -85,17 +112,24 @@ class Vocabulary:
 
     def without_caches(self) -> Vocabulary:
         """The same index, but sharing no cache between the grammars compiled on it: for measuring cold compiles."""
-        return Vocabulary(self.index.without_caches(), self._encode)
+        return Vocabulary(self.index.without_caches(), self._encode, self.special_tokens)
 
     @classmethod
     def from_tokens(
-        cls, tokens: Sequence[_Text | None], eos_token_ids: Iterable[int], *, size: int | None = None
+        cls,
+        tokens: Sequence[_Text | None],
+        eos_token_ids: Iterable[int],
+        *,
+        special_tokens: Mapping[str, int] | None = None,
+        size: int | None = None,
     ) -> Vocabulary:
         """A vocabulary from plain bytes.
 
         Args:
             tokens: what token ``i`` says; ``None`` or ``b""`` for a token that is no text.
             eos_token_ids: the tokens that end a text; they may lie past the end of ``tokens``.
+            special_tokens: names of tokens that are no text, by which grammars can ask for them. Given any, tokens with
+                bytes above 0xF4, which no text has, are no text either.
             size: the number of logits, where it is not the number of tokens: padding is added, tokens past it dropped.
 
         Raises:
@@ -118,7 +152,14 @@ class Vocabulary:
         for token in ends:
             if token < len(texts):
                 texts[token] = None
-        return cls(VocabularyIndex(texts, ends, width))
+        special = {name: token for name, token in (special_tokens or {}).items() if token < width}
+        if special:
+            texts = [None if text is None or marks.reserved(text) else text for text in texts]
+            texts += [None] * (max(special.values()) + 1 - len(texts))
+        marked = {token: marks.mark(name) for name, token in special.items() if token not in ends}
+        for token, text in marked.items():
+            texts[token] = text
+        return cls(VocabularyIndex(texts, ends, list(marked), width), special_tokens=special)
 
     @classmethod
     def bytes(cls) -> Vocabulary:
@@ -146,8 +187,10 @@ class Vocabulary:
             eos_token_ids = end_token_ids(tokenizer)
         elif isinstance(eos_token_ids, int):
             eos_token_ids = [eos_token_ids]
-        vocabulary = cls.from_tokens(_tokens(tokenizer), eos_token_ids, size=size)
-        return cls(vocabulary.index, _encoder(tokenizer))
+        vocabulary = cls.from_tokens(
+            _tokens(tokenizer), eos_token_ids, special_tokens=_special_tokens(tokenizer), size=size
+        )
+        return cls(vocabulary.index, _encoder(tokenizer), vocabulary.special_tokens)
 
     @classmethod
     def from_pretrained(
@@ -279,6 +322,34 @@ def _tokens(tokenizer: Any) -> list[bytes | None]:
     kind = f"{type(tokenizer).__module__}.{type(tokenizer).__qualname__}"
     hint = "of transformers only the fast tokenizers; for others give the bytes to Vocabulary.from_tokens"
     raise UnsupportedFeature(f"a tokenizer of type {kind}", hint=hint)
+
+
+def _special_tokens(tokenizer: Any) -> dict[str, int]:
+    """The names of the tokens that are no text; of several tokens with one name, the first has it."""
+    named: Iterable[tuple[str, int]]
+    if hasattr(tokenizer, "backend_tokenizer"):
+        special = zip(
+            tokenizer.convert_ids_to_tokens(tokenizer.all_special_ids), tokenizer.all_special_ids, strict=True
+        )
+        named = [*_added(tokenizer.backend_tokenizer), *special]
+    elif hasattr(tokenizer, "get_added_tokens_decoder"):
+        named = _added(tokenizer)
+    elif hasattr(tokenizer, "token_byte_values"):
+        named = ((name, tokenizer.encode_single_token(name)) for name in tokenizer.special_tokens_set)
+    elif hasattr(tokenizer, "id_to_byte_piece"):
+        named = ((tokenizer.id_to_piece(token), token) for token in sorted(tokenizer.special_ids))
+    else:
+        texts = _from_sentencepiece(tokenizer)
+        named = ((tokenizer.id_to_piece(token), token) for token, text in enumerate(texts) if text is None)
+    found: dict[str, int] = {}
+    for name, token in named:
+        if name:
+            found.setdefault(name, token)
+    return found
+
+
+def _added(backend: Any) -> list[tuple[str, int]]:
+    return [(token.content, number) for number, token in backend.get_added_tokens_decoder().items()]
 
 
 def _encoder(tokenizer: Any) -> Callable[[str], list[int]]:

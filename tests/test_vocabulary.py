@@ -52,6 +52,11 @@ def tekken() -> Any:
     return Tekkenizer.from_file(path)
 
 
+def is_no_text(text: bytes) -> bool:
+    """It has a byte that UTF-8 never has, and that marks are made of."""
+    return any(byte > 0xF4 for byte in text)
+
+
 def check_fast(tokenizer: Any, vocabulary: Vocabulary, added: set[int]) -> None:
     """A fast tokenizer decodes what is UTF-8 by itself; for the rest there is transformers' own byte-level alphabet."""
     from transformers.convert_slow_tokenizer import bytes_to_unicode
@@ -61,13 +66,16 @@ def check_fast(tokenizer: Any, vocabulary: Vocabulary, added: set[int]) -> None:
     whole = 0
     for token in range(vocabulary.size):
         text = vocabulary.token_bytes(token)
-        if token in added:
+        bytes_of = bytes(
+            alphabet[character] for character in tokenizer.convert_ids_to_tokens(token) if token not in added
+        )
+        if token in added or is_no_text(bytes_of):
             assert text is None
             continue
         assert text
         own = tokenizer.backend_tokenizer.decode([token], skip_special_tokens=False)
         assert own == text.decode(errors="replace")
-        assert bytes(alphabet[character] for character in tokenizer.convert_ids_to_tokens(token)) == text
+        assert bytes_of == text
         whole += "\ufffd" not in own
     assert whole > 0.95 * vocabulary.size
     tokens = tokenizer.encode(TEXT * 3, add_special_tokens=False, split_special_tokens=True)
@@ -78,6 +86,7 @@ def test_smollm2(smollm2_tokenizer: Any) -> None:
     vocabulary = Vocabulary.from_tokenizer(smollm2_tokenizer)
     assert vocabulary.size == 49_152
     assert vocabulary.eos_token_ids == [2]
+    assert vocabulary.special_tokens["<|im_end|>"] == 2
     check_fast(smollm2_tokenizer, vocabulary, set(range(17)))
 
 
@@ -87,6 +96,7 @@ def test_llama3(llama3_directory: Path) -> None:
     vocabulary = Vocabulary.from_pretrained(llama3_directory)
     assert vocabulary.size == 128_256
     assert vocabulary.eos_token_ids == [128_009]
+    assert vocabulary.special_tokens["<|python_tag|>"] == 128_010
     tokenizer = PreTrainedTokenizerFast.from_pretrained(llama3_directory)
     check_fast(tokenizer, vocabulary, set(range(128_000, 128_256)))
 
@@ -96,18 +106,22 @@ def test_qwen(qwen: Any) -> None:
     assert vocabulary.size == 151_936
     assert vocabulary.eos_token_ids == [151_643, 151_645]
     for token in range(151_643):
-        assert vocabulary.token_bytes(token) == qwen.decode_single_token_bytes(token)
+        text = qwen.decode_single_token_bytes(token)
+        assert vocabulary.token_bytes(token) == (None if is_no_text(text) else text)
     assert all(vocabulary.token_bytes(token) is None for token in range(151_643, 151_936))
     assert vocabulary.decode(qwen.encode_ordinary(TEXT * 3)).decode() == TEXT * 3
     assert end_token_ids(qwen) == [151_643]
+    assert vocabulary.special_tokens["<|im_start|>"] == 151_644
 
 
 def test_tekken(tekken: Any) -> None:
     vocabulary = Vocabulary.from_tokenizer(tekken)
     assert vocabulary.size == 131_072
     assert vocabulary.eos_token_ids == [2]
+    assert vocabulary.special_tokens["[TOOL_CALLS]"] == 9
     for token in range(131_072):
-        assert vocabulary.token_bytes(token) == (None if token < 1000 else tekken.id_to_byte_piece(token))
+        text = b"" if token < 1000 else tekken.id_to_byte_piece(token)
+        assert vocabulary.token_bytes(token) == (None if token < 1000 or is_no_text(text) else text)
     assert vocabulary.decode(tekken.encode(TEXT * 3, bos=True, eos=True)).decode() == TEXT * 3
 
 
@@ -119,7 +133,9 @@ def test_sentencepiece() -> None:
     assert vocabulary.size == 32_000
     assert vocabulary.eos_token_ids == [2]
     assert [vocabulary.token_bytes(token) for token in range(3)] == [None, None, None]
-    assert [vocabulary.token_bytes(3 + value) for value in range(256)] == [bytes([value]) for value in range(256)]
+    assert vocabulary.special_tokens == {"<unk>": 0, "<s>": 1, "</s>": 2}
+    assert [vocabulary.token_bytes(3 + value) for value in range(245)] == [bytes([value]) for value in range(245)]
+    assert all(vocabulary.token_bytes(3 + value) is None for value in range(245, 256))
     # The tokenizer puts a blank before a text, which its own decoder takes away again, and cannot tell U+2581 from one.
     text = TEXT.replace("\u2581", "")
     assert vocabulary.decode(processor.encode(text)).decode() == " " + text
@@ -150,7 +166,8 @@ def test_byte_fallback() -> None:
     backend = byte_fallback_tokenizer()
     vocabulary = Vocabulary.from_tokenizer(backend, eos_token_ids=2)
     assert [vocabulary.token_bytes(token) for token in range(3)] == [None, None, None]
-    assert [vocabulary.token_bytes(3 + value) for value in range(256)] == [bytes([value]) for value in range(256)]
+    assert vocabulary.special_tokens == {"<unk>": 0, "<s>": 1, "</s>": 2, "bb": 265, "  ": 266}
+    assert [vocabulary.token_bytes(3 + value) for value in range(245)] == [bytes([value]) for value in range(245)]
     rest = [vocabulary.token_bytes(token) for token in range(259, vocabulary.size)]
     assert rest == [b" ", b"a", b"b", b" a", "é".encode(), b"<0x0>", None, None]
     a = backend.token_to_id("a")

@@ -71,7 +71,7 @@ fn main() {
     let tokens: Vec<&[u8]> = (0..n).map(|_| input.text()).collect();
     let size = input.number() as usize;
     let eos = input.numbers();
-    let vocabulary = Vocabulary::new(tokens.iter().map(|t| (!t.is_empty()).then_some(*t)), eos, size);
+    let vocabulary = Vocabulary::new(tokens.iter().map(|t| (!t.is_empty()).then_some(*t)), eos, Vec::new(), size);
     let mut row = vec![0u32; vocabulary.words()];
     let index = Index::new(vocabulary);
     let mut cases = Vec::new();

@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::automaton::{self, Anchor, ENDED, Index, StateId, spell};
 use crate::budget::{Cancel, Limits};
 use crate::error::Error;
-use crate::ir::{Base, Ir, Parts};
+use crate::ir::{Base, Ir, Node, Parts};
 use crate::mask::Row;
 use crate::vocabulary::Vocabulary;
 
@@ -93,6 +93,15 @@ impl Grammar {
         )
     }
 
+    /// The literals that hold a byte.
+    fn literals_with<'py>(&self, py: Python<'py>, byte: u8) -> Vec<Bound<'py, PyBytes>> {
+        let literals = self.0.nodes.iter().filter_map(|node| match node {
+            Node::Literal(text) if text.contains(&byte) => Some(PyBytes::new(py, text)),
+            _ => None,
+        });
+        literals.collect()
+    }
+
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
         Ok(Grammar(Arc::new(Ir::from_bytes(data).or_raise(py)?)))
@@ -122,7 +131,13 @@ struct VocabularyIndex(Index);
 #[pymethods]
 impl VocabularyIndex {
     #[new]
-    fn new(py: Python<'_>, tokens: &Bound<'_, PyAny>, eos_token_ids: Vec<u32>, size: usize) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        tokens: &Bound<'_, PyAny>,
+        eos_token_ids: Vec<u32>,
+        special_token_ids: Vec<u32>,
+        size: usize,
+    ) -> PyResult<Self> {
         if size > MOST_TOKENS {
             return Err(PyValueError::new_err(format!(
                 "a vocabulary of {size} tokens; at most {MOST_TOKENS} are possible"
@@ -133,8 +148,10 @@ impl VocabularyIndex {
             let token = token?;
             texts.push(if token.is_none() { None } else { Some(token.downcast::<PyBytes>()?.as_bytes().to_vec()) });
         }
-        let index = py.detach(|| Index::new(Vocabulary::new(texts.iter().map(|t| t.as_deref()), eos_token_ids, size)));
-        Ok(VocabularyIndex(index))
+        Ok(VocabularyIndex(py.detach(|| {
+            let texts = texts.iter().map(|t| t.as_deref());
+            Index::new(Vocabulary::new(texts, eos_token_ids, special_token_ids, size))
+        })))
     }
 
     fn without_caches(&self) -> VocabularyIndex {

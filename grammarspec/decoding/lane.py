@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 import torch
 
+from grammarspec import marks
 from grammarspec._compiler import Matcher
 from grammarspec.decoding.metrics import Statistics
 from grammarspec.decoding.sampling import Sampling
@@ -62,7 +63,9 @@ class Generation:
 
     Attributes:
         tokens: what was generated, with the token that ended it.
-        text: what those tokens say, up to a stop text. Where it was cut short, a character cut in two becomes U+FFFD.
+        text: what those tokens say, up to a stop text; special tokens within it by their names. Where it was cut short,
+            a character cut in two becomes U+FFFD.
+        marked: the same as bytes, in which special tokens cannot be mistaken for text (:mod:`grammarspec.marks`).
         finish_reason: ``"stop"``: the text is whole, or a stop text came up; ``"length"``: the budget of tokens or the
             model's context ran out; ``"closed"``: the text is whole because it was steered to an ending in time;
             ``"error"``: the constraint raised one.
@@ -74,6 +77,7 @@ class Generation:
 
     tokens: list[int]
     text: str
+    marked: bytes
     finish_reason: FinishReason
     statistics: Statistics
     logprobs: list[Logprob] | None = None
@@ -165,7 +169,7 @@ class Lane:
             return False
         self.tokens.append(token)
         self.statistics.tokens += 1
-        self._text += self._vocabulary.token_bytes(token) or b""
+        self._text += self._vocabulary.marked([token])
         if self.is_end(token):
             self.finish_reason = "closed" if self._steered else "stop"
         elif self._stops and (found := self._first_stop()):
@@ -219,12 +223,13 @@ class Lane:
     def result(self) -> Generation:
         """The finished text."""
         assert self.finish_reason is not None
-        text = self._text.decode(errors="replace")
+        marked = bytes(self._text)
+        text = marks.named(marked).decode(errors="replace")
         stop = None if self._stop is None else self._stop.decode()
         self._pad_logprobs(self.length)
         logprobs = self._logprobs if self.sampling.logprobs else None
         tokens = self.tokens[self.prompt_length :]
-        return Generation(tokens, text, self.finish_reason, self.statistics, logprobs, stop, self._error)
+        return Generation(tokens, text, marked, self.finish_reason, self.statistics, logprobs, stop, self._error)
 
     def _pad_logprobs(self, length: int) -> None:
         """Tokens that the model was not asked about have none."""
@@ -238,7 +243,7 @@ class Lane:
     def _first_stop(self) -> tuple[int, bytes] | None:
         """The first stop text in the text, of those not seen before the last token, and where it begins."""
         longest = max(map(len, self._stops))
-        last = len(self._vocabulary.token_bytes(self.tokens[-1]) or b"")
+        last = len(self._vocabulary.marked(self.tokens[-1:]))
         begin = max(len(self._text) - last - longest + 1, 0)
         found = [(at, stop) for stop in self._stops if (at := self._text.find(stop, begin)) >= 0]
         return min(found, default=None)
@@ -253,5 +258,5 @@ class Lane:
                 (n for stop in self._stops for n in range(1, len(stop)) if self._text.endswith(stop[:n])), default=0
             )
         if len(self._text) - held > self._said:
-            self._on_text(bytes(self._text[self._said : len(self._text) - held]))
+            self._on_text(marks.named(bytes(self._text[self._said : len(self._text) - held])))
             self._said = len(self._text) - held

@@ -37,7 +37,7 @@ SHORT = [bytes(t) for n in range(5) for t in itertools.product(LETTERS, repeat=n
 
 def index(tokens: Tokens) -> _compiler.VocabularyIndex:
     texts, eos = tokens
-    return _compiler.VocabularyIndex(texts, eos, len(texts))
+    return _compiler.VocabularyIndex(texts, eos, [], len(texts))
 
 
 LETTER_TOKENS: Tokens = ([bytes([b]) for b in range(256)] + [None], [256])

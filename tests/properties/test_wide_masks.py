@@ -36,7 +36,7 @@ def _tokens() -> list[bytes | None]:
 
 
 TOKENS = _tokens()
-INDEX = _compiler.VocabularyIndex(TOKENS, [len(TOKENS) - 1], len(TOKENS))
+INDEX = _compiler.VocabularyIndex(TOKENS, [len(TOKENS) - 1], [], len(TOKENS))
 CHARACTERS = [(0x20, 0x21), (0x23, 0x5B), (0x5D, 0x10FFFF)]
 
 

@@ -22,12 +22,14 @@ pub struct Vocabulary {
     bytes: Vec<u8>,
     spans: Vec<u32>,
     pub eos: Vec<u32>,
+    /// Tokens that are no text, but have bytes to be called by in grammars, in ascending order.
+    special: Vec<u32>,
     pub trie: Trie,
     /// Bytes that are a token on their own.
     pub alphabet: ByteSet,
     /// Bytes that occur in longer tokens only.
     pub inner: ByteSet,
-    /// Bytes of the longest token.
+    /// Bytes of the longest token that is text.
     pub longest: usize,
     /// Tokens that hold the byte, ascending.
     holders: Vec<Vec<u32>>,
@@ -49,23 +51,34 @@ impl Vocabulary {
         std::ptr::eq(self, other)
             || (self.size == other.size
                 && self.eos == other.eos
+                && self.special == other.special
                 && self.spans == other.spans
                 && self.bytes == other.bytes)
     }
 
     /// `tokens[i]`: the text of token `i`, `None` (or empty) where it is no text. At least `tokens.len()` logits.
-    pub fn new<'a>(tokens: impl Iterator<Item = Option<&'a [u8]>>, eos: Vec<u32>, size: usize) -> Vocabulary {
+    ///
+    /// `special`: tokens whose bytes are no text but a name for them. No other token may hold any of these bytes, and
+    /// grammars must say such names whole, not repeat parts of them.
+    pub fn new<'a>(
+        tokens: impl Iterator<Item = Option<&'a [u8]>>,
+        eos: Vec<u32>,
+        mut special: Vec<u32>,
+        size: usize,
+    ) -> Vocabulary {
         let (mut bytes, mut spans) = (Vec::new(), vec![0u32]);
         for token in tokens.take(size) {
             bytes.extend_from_slice(token.unwrap_or_default());
             spans.push(bytes.len() as u32);
         }
         spans.resize(size + 1, bytes.len() as u32);
+        special.sort_unstable();
         let mut v = Vocabulary {
             size,
             bytes,
             spans,
             eos,
+            special,
             trie: Trie::default(),
             alphabet: ByteSet::NONE,
             inner: ByteSet::NONE,
@@ -94,10 +107,15 @@ impl Vocabulary {
         let mut holders = vec![Vec::new(); 256];
         let mut later_holders = vec![0; 256];
         for &(text, t) in &items {
+            if v.is_special(t) {
+                // a name is one token: that its bytes are none is no matter
+                text.iter().for_each(|&b| alphabet.insert(b));
+            } else {
+                longest = longest.max(text.len());
+            }
             if let [b] = text {
                 alphabet.insert(*b);
             }
-            longest = longest.max(text.len());
             for (i, &b) in text.iter().enumerate() {
                 let list: &mut Vec<u32> = &mut holders[b as usize];
                 if list.last() != Some(&t) {
@@ -106,7 +124,8 @@ impl Vocabulary {
                 later_holders[b as usize] += u32::from(i > 0 && !text[1..i].contains(&b));
             }
         }
-        let mut by_bytes: Vec<u32> = items.iter().filter(|(text, _)| text.len() > 1).map(|i| i.1).collect();
+        let long = |&&(text, t): &&(&[u8], u32)| text.len() > 1 && !v.is_special(t);
+        let mut by_bytes: Vec<u32> = items.iter().filter(long).map(|i| i.1).collect();
         by_bytes.sort_by_key(|&t| std::cmp::Reverse(v.token(t).len()));
         let blanks = blanks::Blanks::new(items.iter().copied(), size);
         let trie = Trie::new(items).named(Name::Tokens);
@@ -144,6 +163,11 @@ impl Vocabulary {
 
     pub fn is_eos(&self, t: u32) -> bool {
         self.eos.contains(&t)
+    }
+
+    /// The token's bytes are no text.
+    pub fn is_special(&self, t: u32) -> bool {
+        self.special.binary_search(&t).is_ok()
     }
 
     /// Tokens that hold the byte, ascending.
@@ -224,6 +248,7 @@ impl Vocabulary {
     fn by_characters(&self) -> &[(u16, u32)] {
         self.by_characters.get_or_init(|| {
             let mut list: Vec<(u16, u32)> = (0..self.size as u32)
+                .filter(|&t| !self.is_special(t))
                 .map(|t| (self.token(t).iter().filter(|b| **b & 0xC0 != 0x80).count() as u16, t))
                 .filter(|&(n, _)| n > 1)
                 .collect();

@@ -101,7 +101,7 @@ pub fn index() -> Index {
     tokens.extend([b"ab".to_vec(), b"((".to_vec(), b"aaaa".to_vec(), b"+a".to_vec(), b" a".to_vec()].map(Some));
     tokens.push(None);
     let size = tokens.len();
-    Index::new(Vocabulary::new(tokens.iter().map(|t| t.as_deref()), vec![EOS], size))
+    Index::new(Vocabulary::new(tokens.iter().map(|t| t.as_deref()), vec![EOS], Vec::new(), size))
 }
 
 pub fn compile(ir: Ir, limits: Limits) -> Result<Constraint, Error> {

@@ -65,7 +65,7 @@ class Forced:
         tokens = self._spell(draft, row, text)
         said = 0
         for token in [*tokens, self._batch.end_token] if ends else tokens:
-            said += len(self._batch.vocabulary.token_bytes(token) or b"")
+            said += len(self._batch.vocabulary.marked([token]))
             if not draft.extend(row, [token], self.name if said <= forced else "preferred"):
                 break
 
@@ -122,7 +122,7 @@ class Forced:
             for token in vocabulary.spell(text, before=before):
                 habit = self._habits.get((_kind(before), token))
                 tokens.append(token if habit is None else habit)
-                said = vocabulary.token_bytes(tokens[-1]) or b""
+                said = vocabulary.marked(tokens[-1:])
                 before, text = before + said, text[len(said) :]
                 if habit is not None:
                     break

@@ -1,0 +1,72 @@
+"""Marks: special tokens among bytes of text.
+
+A special token such as ``<|eot|>`` is not text: text that spells its name is something else. So in the bytes of a
+grammar, and in what tokens say, it stands as a *mark*: bytes that UTF-8 never has (0xF5 to 0xFF), which spell its name.
+Tokens of text never hold such bytes, so that a mark is one token, whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+__all__ = ["BEGIN", "END", "mark", "marked_names", "named", "reserved", "split", "with_marks"]
+
+BEGIN = 0xFF
+"""The first byte of every mark."""
+
+END = b"\xfe"
+"""The last byte of every mark."""
+
+_ZERO = 0xF5  # the lowest of eight octal digits
+_MARK = re.compile(rb"\xff[\xf5-\xfc]+\xfe")
+_RESERVED = frozenset(range(_ZERO, 0x100))
+
+
+@cache
+def mark(name: str) -> bytes:
+    """The mark of the special token with this name: three octal digits for each byte of it."""
+    digits = (byte >> shift & 7 for byte in name.encode() for shift in (6, 3, 0))
+    return bytes([BEGIN, *(_ZERO + digit for digit in digits), *END])
+
+
+def _name(found: re.Match[bytes]) -> bytes:
+    digits = [byte - _ZERO for byte in found[0][1:-1]]
+    return bytes(a << 6 | b << 3 | c for a, b, c in zip(*[iter(digits)] * 3, strict=True))
+
+
+def reserved(text: bytes) -> bool:
+    """The text holds a byte that marks are made of."""
+    return not _RESERVED.isdisjoint(text)
+
+
+def named(data: bytes) -> bytes:
+    """The same with names in place of marks."""
+    return _MARK.sub(_name, data) if BEGIN in data else data
+
+
+def marked_names(data: bytes) -> set[str]:
+    """The special tokens that are marked in it."""
+    return {_name(found).decode() for found in _MARK.finditer(data)}
+
+
+def split(data: bytes) -> Iterator[tuple[bytes, str | None]]:
+    """The texts between marks, and the marks with their names (of a text: ``None``), in order."""
+    at = 0
+    for found in _MARK.finditer(data):
+        if found.start() > at:
+            yield data[at : found.start()], None
+        yield found[0], _name(found).decode()
+        at = found.end()
+    if at < len(data):
+        yield data[at:], None
+
+
+def with_marks(text: str, names: Iterable[str]) -> bytes:
+    """A text as bytes, with marks wherever one of the names stands; of several that fit, the longest."""
+    alternatives = sorted(map(re.escape, names), key=len, reverse=True)
+    if not alternatives:
+        return text.encode()
+    parts = re.split(f"({'|'.join(alternatives)})", text)
+    return b"".join(mark(part) if number % 2 else part.encode() for number, part in enumerate(parts))
