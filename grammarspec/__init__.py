@@ -13,6 +13,7 @@ from grammarspec.constraint import CancelToken, Constraint, Limits, Matcher, com
 from grammarspec.errors import (
     Cancelled,
     GrammarError,
+    GrammarspecError,
     GrammarSyntaxError,
     LimitExceeded,
     NoMatch,
@@ -27,6 +28,7 @@ from grammarspec.kernels.bitmask import allocate_bitmask, apply_bitmask
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from grammarspec import types
     from grammarspec.decoding import Sampling
     from grammarspec.decorators import output, use
     from grammarspec.frontends.json_schema import json_schema, json_value
@@ -35,8 +37,13 @@ if TYPE_CHECKING:
     from grammarspec.frontends.lark import lark, load
     from grammarspec.frontends.regex import regex
     from grammarspec.frontends.types import grammar
-    from grammarspec.models import Model, Result, Stream
+    from grammarspec.models import Model
     from grammarspec.reading import Match
+    from grammarspec.results import Result, ValidationFailed
+    from grammarspec.schemas import schema
+    from grammarspec.streaming import Stream
+    from grammarspec.tools.running import run_tools
+    from grammarspec.tools.tool import Tool, ToolCall, tool
 
 __all__ = [
     "CancelToken",
@@ -45,6 +52,7 @@ __all__ = [
     "Grammar",
     "GrammarError",
     "GrammarSyntaxError",
+    "GrammarspecError",
     "LimitExceeded",
     "Limits",
     "Match",
@@ -58,9 +66,12 @@ __all__ = [
     "Sampling",
     "StateCollected",
     "Stream",
+    "Tool",
+    "ToolCall",
     "Truncated",
     "Unsatisfiable",
     "UnsupportedFeature",
+    "ValidationFailed",
     "Vocabulary",
     "__version__",
     "allocate_bitmask",
@@ -78,8 +89,12 @@ __all__ = [
     "load",
     "output",
     "regex",
+    "run_tools",
+    "schema",
     "special",
     "text",
+    "tool",
+    "types",
     "use",
 ]
 
@@ -91,9 +106,12 @@ _LATER = {
     "Model": "models",
     "Problem": "frontends.json_schema.openai",
     "Report": "frontends.json_schema.report",
-    "Result": "models",
+    "Result": "results",
     "Sampling": "decoding",
-    "Stream": "models",
+    "Stream": "streaming",
+    "ValidationFailed": "results",
+    "Tool": "tools.tool",
+    "ToolCall": "tools.tool",
     "check": "frontends.json_schema.report",
     "check_openai_strict": "frontends.json_schema.openai",
     "grammar": "frontends.types",
@@ -103,6 +121,9 @@ _LATER = {
     "load": "frontends.lark",
     "output": "decorators",
     "regex": "frontends.regex",
+    "run_tools": "tools.running",
+    "tool": "tools.tool",
+    "schema": "schemas",
     "use": "decorators",
 }
 
@@ -110,6 +131,8 @@ _LATER = {
 def __getattr__(name: str) -> object:
     if name in _LATER:
         value = getattr(import_module(f"grammarspec.{_LATER[name]}"), name)
+    elif name == "types":
+        value = import_module("grammarspec.types")
     elif name == "__version__":
         value = import_module("importlib.metadata").version("grammarspec")
     else:

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         run: Callable[[argparse.Namespace], int] = options.run
         return run(options)
-    except (grammarspec.GrammarError, OSError, ImportError, ValueError) as error:
+    except (grammarspec.GrammarspecError, OSError, ImportError, ValueError) as error:
         print(f"grammarspec: error: {_one_line(error)}", file=sys.stderr)
         for note in getattr(error, "__notes__", ()):
             print(note, file=sys.stderr)
@@ -206,12 +206,12 @@ def _writer(write: Callable[[str], object], flush: Callable[[], object]) -> Call
 
 
 def _one_line(error: Exception) -> str:
-    """What is wrong, where, and what to do about it, on one line."""
-    if isinstance(error, grammarspec.GrammarError):
+    """What is wrong, where, what to do about it, and the error's code, on one line."""
+    if isinstance(error, grammarspec.GrammarspecError):
         # The place in a text goes on with the text itself and a caret, indented.
         place = " ".join(line.strip() for line in error.where.splitlines() if not line.startswith("    "))
         hint = f"; hint: {error.hint}" if error.hint else ""
-        return " ".join(error.message.split()) + (f" (at {place})" if place else "") + hint
+        return " ".join(error.message.split()) + (f" (at {place})" if place else "") + f"{hint} [{error.code}]"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror or error}"
     return " ".join(str(error).split())

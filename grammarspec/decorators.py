@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, update_wrapper
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, isfunction
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, overload
 
+from grammarspec.errors import NoModel
 from grammarspec.expressions import Grammar
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-    from grammarspec.models import Model, Options, Prompt, Result, Stream
+    from grammarspec.chat import Prompt
+    from grammarspec.models import Model, Options
+    from grammarspec.results import Result
+    from grammarspec.streaming import Stream
 
 __all__ = ["AsyncOutputFunction", "OutputFunction", "output", "use"]
 
@@ -40,24 +43,43 @@ def use(model: Model) -> Iterator[Model]:
 class _Asking(Generic[P, T]):
     """What the two kinds of functions share: the prompt's function, the answer's type, the model."""
 
-    def __init__(self, function: Callable[..., Any], type: Any, options: Options, model: Model | None = None) -> None:
-        self._function, self._type, self._options, self._own = function, type, options, model
+    def __init__(
+        self, function: Callable[..., Any], type: Any, options: Options, model: Model | None = None, kind: Any = None
+    ) -> None:
+        """A function with its options.
+
+        Args:
+            kind: ``classmethod`` or ``staticmethod``, if it is one.
+        """
+        self._function, self._type, self._options, self._own, self._kind = function, type, options, model, kind
         update_wrapper(self, function)  # type: ignore[arg-type]  # it is called, once it is one of the two kinds
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {getattr(self._function, '__qualname__', self._function)!s}>"
+
+    def __reduce__(self) -> str:
+        # Pickled as functions are: by the name under which it is found.
+        return str(getattr(self._function, "__qualname__", repr(self)))
 
     def _asked(self) -> Model:
         model = self._own or _model.get()
         if model is None:
             name = getattr(self._function, "__name__", "this function")
-            raise LookupError(
-                f"{name} has no model: write {name}.using(model), or call it within `with gs.use(model):`"
+            raise NoModel(
+                f"{name} has no model", hint=f"write {name}.using(model), or call it within `with gs.use(model):`"
             )
         return model
 
-    def _bound(self, instance: Any) -> Any:
-        return self._copy(update_wrapper(partial(self._function, instance), self._function), self._own)
+    def _bound(self, instance: Any, owner: Any) -> Any:
+        to = owner if self._kind is classmethod else instance
+        if self._kind is staticmethod or to is None:
+            return self
+        bound = update_wrapper(partial(self._function, to), self._function)
+        del bound.__wrapped__  # it has a parameter more, and inspect.signature would show that
+        return type(self)(bound, self._type, self._options, self._own)
 
-    def _copy(self, function: Callable[..., Any], model: Model | None) -> Any:
-        return type(self)(function, self._type, self._options, model)
+    def _using(self, model: Model | None, options: Options) -> Any:
+        return type(self)(self._function, self._type, {**self._options, **options}, model or self._own, self._kind)
 
 
 class OutputFunction(_Asking[P, T]):
@@ -67,7 +89,7 @@ class OutputFunction(_Asking[P, T]):
         """Ask the model with the prompt for these arguments; raises as :meth:`grammarspec.Model.batch` does.
 
         Raises:
-            LookupError: there is no model.
+            NoModel: there is no model.
         """
         return self.run(*args, **kwargs).output
 
@@ -86,9 +108,9 @@ class OutputFunction(_Asking[P, T]):
         prompt: Prompt = self._function(*args, **kwargs)
         return prompt
 
-    def using(self, model: Model) -> OutputFunction[P, T]:
-        """The same function, asking this model."""
-        function: OutputFunction[P, T] = self._copy(self._function, model)
+    def using(self, model: Model | None = None, **options: Unpack[Options]) -> OutputFunction[P, T]:
+        """The same function, asking this model, with these options in place of its own."""
+        function: OutputFunction[P, T] = self._using(model, options)
         return function
 
     @overload
@@ -99,7 +121,7 @@ class OutputFunction(_Asking[P, T]):
     ) -> OutputFunction[P2, T]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As a method, with ``self`` given."""
-        return self if instance is None else self._bound(instance)
+        return self._bound(instance, owner)
 
 
 class AsyncOutputFunction(_Asking[P, T]):
@@ -111,8 +133,12 @@ class AsyncOutputFunction(_Asking[P, T]):
 
     async def run(self, *args: P.args, **kwargs: P.kwargs) -> Result[T]:
         """The same, with all that is known about the answer."""
-        prompt, model = await self.prompt(*args, **kwargs), self._asked()
-        found: Result[T] = await asyncio.to_thread(lambda: model.run(prompt, self._type, **self._options))
+        found: Result[T] = await self._asked().arun(await self.prompt(*args, **kwargs), self._type, **self._options)
+        return found
+
+    async def stream(self, *args: P.args, **kwargs: P.kwargs) -> Stream[T]:
+        """The answer's text piece by piece: ``async for piece in await function.stream(...)``."""
+        found: Stream[T] = self._asked().stream(await self.prompt(*args, **kwargs), self._type, **self._options)
         return found
 
     async def prompt(self, *args: P.args, **kwargs: P.kwargs) -> Prompt:
@@ -120,9 +146,9 @@ class AsyncOutputFunction(_Asking[P, T]):
         prompt: Prompt = await self._function(*args, **kwargs)
         return prompt
 
-    def using(self, model: Model) -> AsyncOutputFunction[P, T]:
-        """The same function, asking this model."""
-        function: AsyncOutputFunction[P, T] = self._copy(self._function, model)
+    def using(self, model: Model | None = None, **options: Unpack[Options]) -> AsyncOutputFunction[P, T]:
+        """The same function, asking this model, with these options in place of its own."""
+        function: AsyncOutputFunction[P, T] = self._using(model, options)
         return function
 
     @overload
@@ -133,7 +159,7 @@ class AsyncOutputFunction(_Asking[P, T]):
     ) -> AsyncOutputFunction[P2, T]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As a method, with ``self`` given."""
-        return self if instance is None else self._bound(instance)
+        return self._bound(instance, owner)
 
 
 class _Decorator(Generic[T]):
@@ -146,9 +172,12 @@ class _Decorator(Generic[T]):
     def __call__(self, function: Callable[P, Awaitable[Prompt]]) -> AsyncOutputFunction[P, T]: ...
     @overload
     def __call__(self, function: Callable[P, Prompt]) -> OutputFunction[P, T]: ...
-    def __call__(self, function: Callable[..., Any]) -> Any:
-        kind = AsyncOutputFunction if iscoroutinefunction(function) else OutputFunction
-        return kind(function, self._type, self._options)
+    def __call__(self, function: Any) -> Any:
+        inner = function.__func__ if isinstance(function, classmethod | staticmethod) else function
+        if not callable(inner):
+            raise TypeError(f"gs.output(...) takes a function that returns a prompt, not {type(inner).__name__}")
+        made: Any = AsyncOutputFunction if iscoroutinefunction(inner) else OutputFunction
+        return made(inner, self._type, self._options, None, None if inner is function else type(function))
 
 
 @overload
@@ -158,11 +187,17 @@ def output(type: TypeForm[T], **options: Unpack[Options]) -> _Decorator[T]: ...
 def output(type: Any, **options: Unpack[Options]) -> _Decorator[Any]:
     """A decorator for a function that returns a prompt (a text, or messages): calling it gives the model's answer.
 
-    The function may be ``async``, and a method. Its model is that of ``function.using(model)``, or of the block
+    The function may be ``async``, and a method; of a class method or static method, this decorator stands above
+    ``@classmethod`` or ``@staticmethod``. Its model is that of ``function.using(model)``, or of the block
     ``with gs.use(model):`` around the call.
 
     Args:
         type: of the answer: a grammar, or a type as :func:`grammarspec.grammar` takes it.
         options: see :class:`grammarspec.models.Options`.
+
+    Raises:
+        TypeError: there is no type: the decorator is used without one.
     """
+    if isfunction(type):
+        raise TypeError(f"the decorator needs the type of the answer: write @gs.output(str) before {type.__name__}")
     return _Decorator(type, options)

@@ -1,89 +1,184 @@
 """The errors that grammarspec raises, one hierarchy.
 
 Every error says *where* (a JSON pointer, ``line:column`` with a caret, or the rule's name) and, where there is
-something to do about it, a hint.
+something to do about it, a hint. Each class has a code that does not change, and a section of ``docs/errors.md``. What
+is wrong with an argument alone is a plain ``TypeError`` or ``ValueError``, as everywhere in Python.
 """
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 __all__ = [
+    "BudgetTooSmall",
     "Cancelled",
+    "DraftMismatch",
     "GrammarError",
     "GrammarSyntaxError",
+    "GrammarspecError",
     "LimitExceeded",
+    "MissingPackage",
     "NoMatch",
+    "NoModel",
     "NotEnforced",
+    "PromptError",
     "StateCollected",
     "Truncated",
     "Unsatisfiable",
     "UnsupportedFeature",
+    "UnsupportedModel",
+    "UnsupportedTokenizer",
+    "UnsupportedType",
 ]
 
 
-class GrammarError(ValueError):
-    """A grammar, schema or pattern that cannot be used.
+class GrammarspecError(Exception):
+    """The base of all errors of grammarspec; its subclasses are a ``ValueError``, ``RuntimeError``, ..., too.
 
     Attributes:
+        code: the kind of error, for programs: the same in all releases.
         message: what is wrong, without the place.
         where: the place: a JSON pointer (``"#/properties/a"``), ``"line 3, column 7"``, or ``""``.
         hint: what to do about it, or ``""``.
+        docs: the page of the documentation about this kind of error, in the sources, and the section there.
     """
+
+    code: ClassVar[str] = "error"
 
     def __init__(self, message: str, where: str = "", hint: str = "") -> None:
         self.message, self.where, self.hint = message, where, hint
         text = f"{message}\n  at {where}" if where else message
         super().__init__(f"{text}\n  hint: {hint}" if hint else text)
 
-    def __reduce__(self) -> tuple[type[GrammarError], tuple[str, str, str]]:
+    @property
+    def docs(self) -> str:
+        return f"docs/errors.md#{self.code}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.message, self.where, self.hint)
+
+
+# ---------------------------------------------------------------------- grammars
+class GrammarError(GrammarspecError, ValueError):
+    """A grammar, schema or pattern that cannot be used, or not for this text."""
+
+    code = "grammar"
 
 
 class GrammarSyntaxError(GrammarError):
     """The text of a grammar, schema or pattern is malformed."""
 
+    code = "syntax"
+
 
 class UnsupportedFeature(GrammarError):
     """A feature that grammarspec knows and cannot enforce (yet); nothing is ever ignored silently."""
+
+    code = "unsupported-feature"
+
+
+class UnsupportedType(UnsupportedFeature):
+    """A Python type that has no JSON, or whose constraints cannot be enforced while generating."""
+
+    code = "unsupported-type"
+
+
+class UnsupportedTokenizer(UnsupportedFeature):
+    """A tokenizer whose tokens cannot be said one by one, as bytes."""
+
+    code = "unsupported-tokenizer"
+
+
+class UnsupportedModel(UnsupportedFeature):
+    """A model that the decoding loop cannot drive."""
+
+    code = "unsupported-model"
 
 
 class Unsatisfiable(GrammarError):
     """No text at all (or none that the vocabulary can spell) belongs to the language."""
 
+    code = "unsatisfiable"
+
 
 class LimitExceeded(GrammarError):
     """A limit on work or memory was hit; the message names which one (see ``grammarspec.Limits``)."""
+
+    code = "limit-exceeded"
 
 
 class NoMatch(GrammarError):
     """A text is not in the language that it was to be read by."""
 
+    code = "no-match"
+
 
 class NotEnforced(UserWarning):
     """A keyword was left out of a grammar because it cannot be enforced, as ``unsupported="warn"`` asks."""
 
+    code: ClassVar[str] = "not-enforced"
 
-class Truncated(RuntimeError):
+
+# ---------------------------------------------------------------------- models
+class PromptError(GrammarspecError, ValueError):
+    """A prompt that the model cannot be asked: empty, too long, or refused by the chat template."""
+
+    code = "prompt"
+
+
+class BudgetTooSmall(GrammarspecError, ValueError):
+    """``on_limit="close"``, and no text of the grammar is whole within the budget of tokens."""
+
+    code = "budget-too-small"
+
+
+class Truncated(GrammarspecError, RuntimeError):
     """The budget of tokens, or the model's context, ran out before the text was whole.
 
     Attributes:
         partial: the text so far.
     """
 
+    code = "truncated"
+
     def __init__(self, partial: str) -> None:
         self.partial = partial
         hint = 'raise max_tokens of gs.Sampling, or have texts closed in time: on_limit="close"'
-        super().__init__(f"the text was cut short after {partial[-60:]!r}\n  hint: {hint}")
+        super().__init__(f"the text was cut short after {partial[-60:]!r}", hint=hint)
 
     def __reduce__(self) -> tuple[type[Truncated], tuple[str]]:
         return type(self), (self.partial,)
 
 
-class Cancelled(RuntimeError):
+class NoModel(GrammarspecError, LookupError):
+    """A function of ``gs.output`` was called and has no model to ask."""
+
+    code = "no-model"
+
+
+class DraftMismatch(GrammarspecError, ValueError):
+    """A draft model whose tokens are not those of the model that it is to draft for."""
+
+    code = "draft-mismatch"
+
+
+class MissingPackage(GrammarspecError, ImportError):
+    """A package that only this feature needs is not installed."""
+
+    code = "missing-package"
+
+
+# ---------------------------------------------------------------------- while it runs
+class Cancelled(GrammarspecError, RuntimeError):
     """The work was cancelled by its ``grammarspec.CancelToken``."""
 
+    code = "cancelled"
 
-class StateCollected(RuntimeError):
+
+class StateCollected(GrammarspecError, RuntimeError):
     """A state id was used after its state had been collected; hold ids with ``constraint.pin``."""
+
+    code = "state-collected"
 
 
 GrammarError.SyntaxError = GrammarSyntaxError  # type: ignore[attr-defined]

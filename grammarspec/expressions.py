@@ -11,7 +11,7 @@ from dataclasses import FrozenInstanceError
 from functools import cached_property
 from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NewType, TypeVar, get_origin, overload
 
 from grammarspec import _compiler, marks
 from grammarspec.builder import GrammarBuilder
@@ -35,9 +35,10 @@ class Grammar(Generic[T_co]):
     Immutable, hashable, picklable (what :meth:`map` was given permitting). Two grammars are equal when they are built
     alike, which is finer than describing the same language. ``repr`` is an expression that makes the grammar again.
 
-    Operators, in which a ``str`` stands for :func:`literal`: ``a + b`` (one after the other), ``a | b`` (either),
-    ``a & b`` (texts of both, read as ``a`` does) and ``~a`` (all other texts). The last two take regular languages:
-    regular expressions, choices, literals, and what the operators make of these.
+    Operators: ``a + b`` (one after the other), ``a | b`` (either), ``a & b`` (texts of both, read as ``a`` does) and
+    ``~a`` (all other texts). The last two take regular languages: regular expressions, choices, literals, and what the
+    operators make of these. A ``str`` stands for :func:`literal`, and a class (``int``, ``list[int]``, a model) for
+    :func:`grammarspec.grammar` of it; type checkers want that spelled out for other types, and left of ``|``.
 
     Attributes:
         ir: the compiler's hash-consed form.
@@ -180,32 +181,44 @@ class Grammar(Generic[T_co]):
         return sample(self, seed, max_bytes)
 
     # ------------------------------------------------------------------ operators
-    def __add__(self, other: Grammar[Any] | str) -> Grammar[str]:
-        return Concatenation(self, _grammar(other)) if isinstance(other, Grammar | str) else NotImplemented
+    def __add__(self, other: Grammar[Any] | str | type[Any]) -> Grammar[str]:
+        return Concatenation(self, _grammar(other)) if _is_operand(other) else NotImplemented
 
-    def __radd__(self, other: str) -> Grammar[str]:
-        return Concatenation(literal(other), self) if isinstance(other, str) else NotImplemented
+    def __radd__(self, other: str | type[Any]) -> Grammar[str]:
+        return Concatenation(_grammar(other), self) if _is_operand(other) else NotImplemented
 
     @overload
     def __or__(self, other: str) -> Grammar[T_co | str]: ...
     @overload
     def __or__(self, other: Grammar[U]) -> Grammar[T_co | U]: ...
-    def __or__(self, other: Grammar[Any] | str) -> Grammar[Any]:
-        return Union(self, _grammar(other)) if isinstance(other, Grammar | str) else NotImplemented
+    @overload
+    def __or__(self, other: type[U]) -> Grammar[T_co | U]: ...
+    def __or__(self, other: Any) -> Grammar[Any]:
+        return Union(self, _grammar(other)) if _is_operand(other) else NotImplemented
 
-    def __ror__(self, other: str) -> Grammar[str | T_co]:
-        return Union(literal(other), self) if isinstance(other, str) else NotImplemented
+    @overload
+    def __ror__(self, other: str) -> Grammar[str | T_co]: ...
+    @overload
+    def __ror__(self, other: type[U]) -> Grammar[U | T_co]: ...
+    def __ror__(self, other: Any) -> Grammar[Any]:
+        return Union(_grammar(other), self) if _is_operand(other) else NotImplemented
 
-    def __and__(self, other: Grammar[Any] | str) -> Grammar[T_co]:
-        return Intersection(self, _grammar(other)) if isinstance(other, Grammar | str) else NotImplemented
+    def __and__(self, other: Grammar[Any] | str | type[Any]) -> Grammar[T_co]:
+        return Intersection(self, _grammar(other)) if _is_operand(other) else NotImplemented
 
-    def __rand__(self, other: str) -> Grammar[str]:
-        return Intersection(literal(other), self) if isinstance(other, str) else NotImplemented
+    @overload
+    def __rand__(self, other: str) -> Grammar[str]: ...
+    @overload
+    def __rand__(self, other: type[U]) -> Grammar[U]: ...
+    def __rand__(self, other: Any) -> Grammar[Any]:
+        return Intersection(_grammar(other), self) if _is_operand(other) else NotImplemented
 
     def __invert__(self) -> Grammar[str]:
         return Complement(self)
 
-    def repeat(self, least: int = 0, most: int | None = None, *, sep: Grammar[Any] | str = "") -> Grammar[list[T_co]]:
+    def repeat(
+        self, least: int = 0, most: int | None = None, *, sep: Grammar[Any] | str | type[Any] = ""
+    ) -> Grammar[list[T_co]]:
         """``least`` to ``most`` texts (``None``: any number), ``sep`` between them; means the list of their values.
 
         Raises:
@@ -223,13 +236,32 @@ class Grammar(Generic[T_co]):
         """The same, and :meth:`match` tells its value under this name; within a repetition, a list of them."""
         return Named(self, name)
 
+    def fields(self) -> Grammar[dict[str, Any]]:
+        """The same language; a text means what the named parts in it mean, by their names (which end here)."""
+        return Fields(self)
+
     def map(self, function: Callable[[T_co], U]) -> Grammar[U]:
         """The same language; what its texts mean goes through a function (whose errors :meth:`parse` lets through)."""
         return Mapped(self, function)
 
 
-def _grammar(value: Grammar[Any] | str) -> Grammar[Any]:
-    return literal(value) if isinstance(value, str) else value
+def _is_operand(value: object) -> bool:
+    """A grammar, or what stands for one: a text, or a type."""
+    return isinstance(value, Grammar | str | type | NewType | None) or (
+        get_origin(value) is not None or type(value).__name__ == "TypeAliasType"  # of typing, or its extensions
+    )
+
+
+def _grammar(value: Any) -> Grammar[Any]:
+    if isinstance(value, str):
+        return literal(value)
+    if isinstance(value, Grammar):
+        return value
+    if not _is_operand(value):
+        raise TypeError(f"expected a grammar, a text or a type, not {value!r:.60}")
+    from grammarspec.frontends.types import grammar
+
+    return grammar(value)
 
 
 class _Combined(Grammar[T_co]):
@@ -355,6 +387,14 @@ class Named(_Unary[T_co]):
 
     def _key(self) -> tuple[Any, ...]:
         return (*self.operands, self.name)
+
+    def _lower(self, builder: GrammarBuilder) -> int:
+        return self.inner._lower(builder)
+
+
+class Fields(_Unary[dict[str, Any]]):
+    def __repr__(self) -> str:
+        return f"{self._called()}.fields()"
 
     def _lower(self, builder: GrammarBuilder) -> int:
         return self.inner._lower(builder)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grammarspec import marks
-from grammarspec.errors import UnsupportedFeature
+from grammarspec.chat import Prompt, encode, render
+from grammarspec.errors import DraftMismatch, MissingPackage
 from grammarspec.vocabulary import Vocabulary, end_token_ids
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ def load_model(path_or_name: str | Path, **options: Any) -> tuple[PreTrainedMode
         options: passed on to ``from_pretrained`` of model and tokenizer (``revision``, ``token``, ``cache_dir``, ...).
 
     Raises:
-        ImportError: torch or transformers is missing.
+        MissingPackage: torch or transformers is missing.
         OSError: there is no such model.
     """
     try:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:
-        raise ImportError(f"{error}; running a model needs: pip install 'grammarspec[transformers]'") from error
+        raise MissingPackage(f"running a model: {error}", hint="pip install 'grammarspec[transformers]'") from error
 
     path = smollm2_path() if path_or_name == "smollm2" else Path(path_or_name)
     source = path_or_name
@@ -69,18 +69,18 @@ def load_draft(path_or_name: str | Path, vocabulary: Vocabulary, **options: Any)
         path_or_name, options: as for :func:`load_model`.
 
     Raises:
-        ValueError: a token says something else, or another token ends a text. Padding may differ.
-        ImportError, OSError: as :func:`load_model`.
+        DraftMismatch: a token says something else, or another token ends a text. Padding may differ.
+        MissingPackage, OSError: as :func:`load_model`.
     """
     model, tokenizer = load_model(path_or_name, **options)
     own = vocabulary_of(model, tokenizer)
     for token in range(max(own.size, vocabulary.size)):
         theirs, ours = (marks.named(v.marked([token])) if token < v.size else b"" for v in (vocabulary, own))
         if theirs != ours:
-            raise ValueError(f"{path_or_name} cannot draft: its token {token} is {ours!r}, the target's {theirs!r}")
+            raise DraftMismatch(f"{path_or_name} cannot draft: its token {token} is {ours!r}, the target's {theirs!r}")
     if own.eos_token_ids != vocabulary.eos_token_ids:
         ends = f"{own.eos_token_ids} end its texts, {vocabulary.eos_token_ids} the target's"
-        raise ValueError(f"{path_or_name} cannot draft: the tokens {ends}")
+        raise DraftMismatch(f"{path_or_name} cannot draft: the tokens {ends}")
     return model
 
 
@@ -95,37 +95,9 @@ def vocabulary_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) ->
     )
 
 
-def encode_prompt(
-    tokenizer: PreTrainedTokenizerBase, prompt: str | Sequence[Mapping[str, Any]], system: str | None = None
-) -> list[int]:
+def encode_prompt(tokenizer: PreTrainedTokenizerBase, prompt: Prompt, system: str | None = None) -> list[int]:
     """A prompt's tokens: through the chat template where the tokenizer has one, else as plain text.
 
-    Args:
-        prompt: what the user says, or messages: ``{"role": ..., "content": ...}`` each.
-        system: a message before them. Without a chat template it stands before the prompt, with a blank line between.
-
-    Raises:
-        ValueError: the chat template refuses the messages (some know no system message), or there is none for them.
-        UnsupportedFeature: a message holds something that is no text, an image say.
+    Args and errors: as :func:`grammarspec.chat.render`.
     """
-    if not tokenizer.chat_template:
-        if not isinstance(prompt, str):
-            raise ValueError("the tokenizer has no chat template: the prompt must be a text, not messages")
-        return list(tokenizer.encode(prompt if system is None else f"{system}\n\n{prompt}"))
-    messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(one) for one in prompt]
-    for number, message in enumerate(messages):
-        content = message.get("content")
-        for part in content if isinstance(content, list) else ():
-            if not isinstance(part, Mapping) or part.get("type") != "text":
-                kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
-                raise UnsupportedFeature(f"a message with a part of type {kind!r}: only texts are read", f"#/{number}")
-    if system is not None:
-        messages.insert(0, {"role": "system", "content": system})
-    from jinja2 import TemplateError
-
-    try:
-        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    except TemplateError as error:
-        raise ValueError(f"the model's chat template refuses these messages: {error}") from error
-    # The template writes the special tokens of the beginning itself.
-    return list(tokenizer.encode(str(text), add_special_tokens=False))
+    return encode(tokenizer, render(tokenizer, prompt, system))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-__all__ = ["BEGIN", "END", "mark", "marked_names", "named", "reserved", "split", "with_marks"]
+__all__ = ["BEGIN", "END", "ending", "mark", "marked_names", "named", "reserved", "split", "with_marks"]
 
 BEGIN = 0xFF
 """The first byte of every mark."""
@@ -61,6 +61,18 @@ def split(data: bytes) -> Iterator[tuple[bytes, str | None]]:
         at = found.end()
     if at < len(data):
         yield data[at:], None
+
+
+def ending(data: bytes, text: str) -> bytes:
+    """The end of it that says this text, which it ends with."""
+    before = len(named(data)) - len(text.encode())
+    at = 0
+    for piece, _ in split(data):
+        said = len(named(piece))
+        if said > before:
+            return data[at + before :]
+        at, before = at + len(piece), before - said
+    return b""
 
 
 def with_marks(text: str, names: Iterable[str]) -> bytes:

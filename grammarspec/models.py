@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
-from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
+from grammarspec import marks
+from grammarspec._compiler import Grammar as CompiledGrammar
+from grammarspec.chat import Prompt, encode, messages_of
 from grammarspec.constraint import Constraint, compile
-from grammarspec.decoding import Generation, Logprob, Request, Sampling, Statistics, generate_batch
+from grammarspec.decoding import Generation, Request, Sampling, Statistics, generate_batch
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer
-from grammarspec.errors import Truncated
+from grammarspec.errors import GrammarError, Truncated
 from grammarspec.expressions import Grammar
-from grammarspec.loading import encode_prompt, load_draft, load_model, vocabulary_of
+from grammarspec.loading import load_draft, load_model, vocabulary_of
+from grammarspec.reasoning import Reasoning, Section, Splitter, prepare, split
+from grammarspec.results import Result, Usage, ValidationFailed, rejections
+from grammarspec.streaming import Stopped, Stream
+from grammarspec.tools.tool import as_tools
+from grammarspec.turns import Shown, Turn, choice_of, tool_turn
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
     from typing_extensions import TypeForm
 
-__all__ = ["Model", "Prompt", "Result", "Stream"]
+    from grammarspec.tools.formats import ToolFormat
+    from grammarspec.tools.tool import ToolLike
+
+__all__ = ["Model", "Options", "Prompt"]
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-
-Prompt = str | Sequence[Mapping[str, Any]]
-"""What the user says, or the messages of a chat, as OpenAI has them."""
 
 
 class Options(TypedDict, total=False):
@@ -38,44 +44,61 @@ class Options(TypedDict, total=False):
     Attributes:
         sampling: how tokens are chosen, and when to stop; greedily, and after 512 tokens, if not given.
         system: a system message before the prompt.
+        template: variables for the chat template, such as ``{"reasoning_effort": "low"}``.
+        reasoning: whether the model thinks before it answers, in a section of its own of free text. ``"auto"``, the
+            default, leaves that to the chat template, and to the model where it says nothing; with ``True`` the model
+            has to, with ``False`` it cannot.
+        max_reasoning_chars: code points that the section may have; then it is closed, and the answer begins. The
+            tokens of both count towards ``max_tokens``.
+        retries: where a validator of the type refuses a value, tell the model what is wrong, and have it answer again,
+            up to so many times (:attr:`grammarspec.ValidationFailed.feedback` is what it is told).
+        tool_choice: of tools: ``"auto"``, the default, leaves it to the model whether it calls some; ``"required"`` has
+            it call, ``"none"`` answer; the name of a tool (or what OpenAI has for it) has it call that one.
+        parallel: it may call several tools in one turn; it may if this is not given.
+        tool_format: how it writes calls, a name in :data:`grammarspec.tools.formats.FORMATS`; by default as its chat
+            template does, or in plain JSON.
     """
 
     sampling: Sampling | None
     system: str | None
+    template: Mapping[str, Any] | None
+    reasoning: Reasoning
+    max_reasoning_chars: int | None
+    retries: int
+    tool_choice: str | Mapping[str, Any]
+    parallel: bool
+    tool_format: str | ToolFormat | None
 
 
-_CONSTRAINTS = 64
-"""Compiled constraints that a model keeps; those that were used last."""
+_KEPT = 64
+"""Compiled constraints, and sets of tools, that a model keeps; those that were used last."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result(Generic[T_co]):
-    """An answer.
+@dataclass(slots=True)
+class _Answer:
+    """An answer in the making.
 
     Attributes:
-        output: the value.
-        text: the text that it was read from.
-        captures: the values of the grammar's named parts (see :meth:`grammarspec.Grammar.named`).
-        finish_reason: ``"stop"``, or ``"closed"`` where the text was steered to an ending in time.
-        prompt_tokens, completion_tokens: how many there were.
-        statistics: what it cost; passes and times are those of the whole batch.
-        logprobs: one for each token, if asked for.
+        prompt: what it answers, with the attempts so far and what was wrong with them.
+        tokens, section: the same as tokens, and the reasoning before the answer.
+        statistics, reasoning_tokens, attempts: what the attempts have cost.
+        result: there once a value is.
     """
 
-    output: T_co
-    text: str
-    captures: dict[str, Any]
-    finish_reason: str
-    prompt_tokens: int
-    completion_tokens: int
-    statistics: Statistics
-    logprobs: list[Logprob] | None
+    prompt: Prompt
+    tokens: list[int]
+    section: Section | None
+    statistics: Statistics = field(default_factory=Statistics)
+    reasoning_tokens: int = 0
+    attempts: int = 0
+    result: Result[Any] | None = None
 
 
 class Model:
     """A causal language model of transformers with its tokenizer, asked for values of types. Thread-safe.
 
-    Calls of different threads take turns; constraints are compiled once for each type or grammar.
+    Calls of different threads take turns; constraints are compiled once for each type or grammar. Where a coroutine
+    is cancelled, generation stops.
 
     Attributes:
         vocabulary: its tokens.
@@ -103,7 +126,8 @@ class Model:
             self.proposers: Sequence[Proposer] = usual
         else:
             self.proposers = list(draft) if isinstance(draft, Sequence) else [*usual, DraftModel(draft)]
-        self._constraints: OrderedDict[Grammar[Any], Constraint] = OrderedDict()
+        self._constraints: OrderedDict[tuple[CompiledGrammar, Section | None], Constraint] = OrderedDict()
+        self._tool_turn = lru_cache(maxsize=_KEPT)(partial(tool_turn, tokenizer, self.vocabulary))
         self._turn = threading.Lock()
 
     @classmethod
@@ -117,9 +141,9 @@ class Model:
             options: passed on to ``from_pretrained`` of model and tokenizer.
 
         Raises:
-            ImportError: torch or transformers is missing.
+            MissingPackage: torch or transformers is missing.
             OSError: there is no such model.
-            ValueError: the draft model has other tokens.
+            DraftMismatch: the draft model has other tokens.
         """
         model, tokenizer = load_model(path_or_name, **options)
         small = None if draft is None else load_draft(draft, vocabulary_of(model, tokenizer), **options)
@@ -130,7 +154,9 @@ class Model:
     def __call__(self, prompt: Prompt, type: Grammar[T], **options: Unpack[Options]) -> T: ...
     @overload
     def __call__(self, prompt: Prompt, type: TypeForm[T], **options: Unpack[Options]) -> T: ...
-    def __call__(self, prompt: Prompt, type: Any, **options: Unpack[Options]) -> Any:
+    @overload
+    def __call__(self, prompt: Prompt, **options: Unpack[Options]) -> str: ...
+    def __call__(self, prompt: Prompt, type: Any = str, **options: Unpack[Options]) -> Any:
         """The answer to a prompt, as a value of a type; see :meth:`batch`."""
         return self.run(prompt, type, **options).output
 
@@ -138,9 +164,35 @@ class Model:
     def run(self, prompt: Prompt, type: Grammar[T], **options: Unpack[Options]) -> Result[T]: ...
     @overload
     def run(self, prompt: Prompt, type: TypeForm[T], **options: Unpack[Options]) -> Result[T]: ...
-    def run(self, prompt: Prompt, type: Any, **options: Unpack[Options]) -> Result[Any]:
-        """The answer to a prompt, with all that is known about it; see :meth:`batch`."""
-        return self.batch([prompt], type, **options)[0]
+    @overload
+    def run(
+        self, prompt: Prompt, type: Grammar[T], *, tools: Sequence[ToolLike], **options: Unpack[Options]
+    ) -> Result[T | None]: ...
+    @overload
+    def run(
+        self, prompt: Prompt, type: TypeForm[T], *, tools: Sequence[ToolLike], **options: Unpack[Options]
+    ) -> Result[T | None]: ...
+    @overload
+    def run(self, prompt: Prompt, *, tools: Sequence[ToolLike], **options: Unpack[Options]) -> Result[str | None]: ...
+    @overload
+    def run(self, prompt: Prompt, **options: Unpack[Options]) -> Result[str]: ...
+    def run(
+        self, prompt: Prompt, type: Any = str, *, tools: Sequence[ToolLike] = (), **options: Unpack[Options]
+    ) -> Result[Any]:
+        """The answer to a prompt, with all that is known about it; see :meth:`batch`.
+
+        Args:
+            type: of the answer; free text if not given.
+            tools: that the model may call instead of an answer, as :func:`grammarspec.tools.tool.as_tool` takes them:
+                functions, classes, JSON. What it calls is in ``tool_calls`` of the result, whose output is then
+                ``None``. Nothing is run: for that there is :func:`grammarspec.run_tools`.
+
+        Raises:
+            UnsupportedFeature: a tool's schema cannot be enforced in the model's format of calls.
+            ValueError: ``tool_choice`` is none, or there are no tools.
+            GrammarspecError and others: as :meth:`batch`.
+        """
+        return self._answers([prompt], type, options, tools=tools)[0]
 
     @overload
     def batch(self, prompts: Sequence[Prompt], type: Grammar[T], **options: Unpack[Options]) -> list[Result[T]]: ...
@@ -156,135 +208,282 @@ class Model:
 
         Raises:
             Truncated: a text was cut short; ``Sampling(on_limit="close")`` would have closed it in time.
+            ValidationFailed: a validator of the type refuses the value, in each of ``1 + retries`` attempts.
             GrammarError: the type or grammar cannot be enforced.
-            ValueError: a prompt is empty, too long, or refused by the chat template; no text fits the budget.
+            UnsupportedFeature: a message holds what is no text; the chat template knows no system message.
+            PromptError: a prompt is empty, malformed, too long, or refused by the chat template.
+            BudgetTooSmall: no text fits the budget, which ``on_limit="close"`` would keep.
+            ValueError: an option has no such value.
         """
-        grammar = _grammar(type)
-        requests = [self._request(prompt, grammar, options) for prompt in prompts]
-        with self._turn:
-            found = generate_batch(self.model, requests, self.vocabulary, proposers=self.proposers, gamma=self.gamma)
-        return [_result(grammar, request, one) for request, [one] in zip(requests, found, strict=True)]
+        if isinstance(prompts, str):
+            raise TypeError("batch() takes several prompts, not a single one: write batch([prompt], ...)")
+        return self._answers(prompts, type, options)
+
+    @overload
+    def samples(self, prompt: Prompt, type: Grammar[T], n: int, **options: Unpack[Options]) -> list[Result[T]]: ...
+    @overload
+    def samples(self, prompt: Prompt, type: TypeForm[T], n: int, **options: Unpack[Options]) -> list[Result[T]]: ...
+    def samples(self, prompt: Prompt, type: Any, n: int, **options: Unpack[Options]) -> list[Result[Any]]:
+        """Several answers to one prompt, generated together; the prompt is read once. See :meth:`batch`.
+
+        Args:
+            n: how many; with a seed they differ by their number.
+
+        Raises:
+            ValueError: ``n`` is below 1, or above 1 with temperature 0, which chooses the same answer every time.
+        """
+        return self._answers([prompt], type, options, n=n)
 
     @overload
     def stream(self, prompt: Prompt, type: Grammar[T], **options: Unpack[Options]) -> Stream[T]: ...
     @overload
     def stream(self, prompt: Prompt, type: TypeForm[T], **options: Unpack[Options]) -> Stream[T]: ...
-    def stream(self, prompt: Prompt, type: Any, **options: Unpack[Options]) -> Stream[Any]:
-        """The answer's text piece by piece, and then the :class:`Result`; see :meth:`batch`."""
-        grammar = _grammar(type)
-        return Stream(self, grammar, self._request(prompt, grammar, options))
+    @overload
+    def stream(
+        self, prompt: Prompt, type: Grammar[T], *, tools: Sequence[ToolLike], **options: Unpack[Options]
+    ) -> Stream[T | None]: ...
+    @overload
+    def stream(
+        self, prompt: Prompt, type: TypeForm[T], *, tools: Sequence[ToolLike], **options: Unpack[Options]
+    ) -> Stream[T | None]: ...
+    @overload
+    def stream(
+        self, prompt: Prompt, *, tools: Sequence[ToolLike], **options: Unpack[Options]
+    ) -> Stream[str | None]: ...
+    @overload
+    def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Stream[str]: ...
+    def stream(
+        self, prompt: Prompt, type: Any = str, *, tools: Sequence[ToolLike] = (), **options: Unpack[Options]
+    ) -> Stream[Any]:
+        """The answer's text piece by piece, and then the :class:`Result`; see :meth:`run`.
 
+        Calls of tools are no part of the text; they are in the result.
+
+        Raises:
+            ValueError: ``retries`` are asked for: what was said cannot be taken back.
+        """
+        if options.get("retries"):
+            raise ValueError("a stream cannot retry: what it has said cannot be taken back")
+        turn = self._turn_of(type, tools, options)
+        answer = self._prepared(prompt, turn, options)
+        self._requests([answer], turn, options)  # what cannot be generated is refused here
+        splitter = Splitter(answer.section, turn.gap)
+
+        def generate(on_text: Callable[[bytes], None], stop: threading.Event) -> Result[Any]:
+            return self._finished([answer], turn, type, options, 1, stop, on_text)[0]
+
+        return Stream(generate, Shown(turn, splitter.feed))
+
+    # ------------------------------------------------------------------ awaited
     @overload
     async def arun(self, prompt: Prompt, type: Grammar[T], **options: Unpack[Options]) -> Result[T]: ...
     @overload
     async def arun(self, prompt: Prompt, type: TypeForm[T], **options: Unpack[Options]) -> Result[T]: ...
-    async def arun(self, prompt: Prompt, type: Any, **options: Unpack[Options]) -> Result[Any]:
+    @overload
+    async def arun(
+        self, prompt: Prompt, type: Grammar[T], *, tools: Sequence[ToolLike], **options: Unpack[Options]
+    ) -> Result[T | None]: ...
+    @overload
+    async def arun(
+        self, prompt: Prompt, type: TypeForm[T], *, tools: Sequence[ToolLike], **options: Unpack[Options]
+    ) -> Result[T | None]: ...
+    @overload
+    async def arun(
+        self, prompt: Prompt, *, tools: Sequence[ToolLike], **options: Unpack[Options]
+    ) -> Result[str | None]: ...
+    @overload
+    async def arun(self, prompt: Prompt, **options: Unpack[Options]) -> Result[str]: ...
+    async def arun(
+        self, prompt: Prompt, type: Any = str, *, tools: Sequence[ToolLike] = (), **options: Unpack[Options]
+    ) -> Result[Any]:
         """:meth:`run`, in a thread of its own."""
-        return await asyncio.to_thread(lambda: self.run(prompt, type, **options))
+        return (await self._awaited([prompt], type, options, tools=tools))[0]
+
+    @overload
+    async def abatch(
+        self, prompts: Sequence[Prompt], type: Grammar[T], **options: Unpack[Options]
+    ) -> list[Result[T]]: ...
+    @overload
+    async def abatch(
+        self, prompts: Sequence[Prompt], type: TypeForm[T], **options: Unpack[Options]
+    ) -> list[Result[T]]: ...
+    async def abatch(self, prompts: Sequence[Prompt], type: Any, **options: Unpack[Options]) -> list[Result[Any]]:
+        """:meth:`batch`, in a thread of its own."""
+        return await self._awaited(prompts, type, options)
+
+    @overload
+    async def asamples(
+        self, prompt: Prompt, type: Grammar[T], n: int, **options: Unpack[Options]
+    ) -> list[Result[T]]: ...
+    @overload
+    async def asamples(
+        self, prompt: Prompt, type: TypeForm[T], n: int, **options: Unpack[Options]
+    ) -> list[Result[T]]: ...
+    async def asamples(self, prompt: Prompt, type: Any, n: int, **options: Unpack[Options]) -> list[Result[Any]]:
+        """:meth:`samples`, in a thread of its own."""
+        return await self._awaited([prompt], type, options, n)
+
+    astream = stream  # its pieces are iterated over with `for` or `async for`
 
     # ------------------------------------------------------------------ inside
-    def _request(self, prompt: Prompt, grammar: Grammar[Any], options: Options) -> Request:
-        tokens = encode_prompt(self.tokenizer, prompt, options.get("system"))
-        sampling = options.get("sampling") or Sampling()
-        return Request(prompt=tokens, matcher=self._constraint(grammar).matcher(), sampling=sampling)
+    async def _awaited(
+        self, prompts: Sequence[Prompt], type: Any, options: Options, n: int = 1, tools: Sequence[ToolLike] = ()
+    ) -> list[Result[Any]]:
+        stop = threading.Event()
+        try:
+            return await asyncio.to_thread(lambda: self._answers(prompts, type, options, n, stop, tools))
+        finally:
+            stop.set()  # where this was cancelled, the thread still runs
 
-    def _constraint(self, grammar: Grammar[Any]) -> Constraint:
+    def _answers(
+        self,
+        prompts: Sequence[Prompt],
+        type: Any,
+        options: Options,
+        n: int = 1,
+        stop: threading.Event | None = None,
+        tools: Sequence[ToolLike] = (),
+    ) -> list[Result[Any]]:
+        if n < 1:
+            raise ValueError(f"n must be at least 1, not {n}")
+        if n > 1 and _sampling(options).temperature == 0:
+            raise ValueError("at temperature 0 all answers are the same: give gs.Sampling a temperature")
+        turn = self._turn_of(type, tools, options)
+        first = [self._prepared(prompt, turn, options) for prompt in prompts]
+        return self._finished(first, turn, type, options, n, stop)
+
+    def _turn_of(self, type: Any, tools: Sequence[ToolLike], options: Options) -> Turn:
+        known = tuple(as_tools(tools).values())
+        choice = choice_of(options.get("tool_choice", "auto"))
+        if not known and choice not in ("auto", "none"):
+            raise ValueError(f"tool_choice={choice!r}, but there are no tools")
+        written = options.get("tool_format")
+        return self._tool_turn(_grammar(type), known, choice, options.get("parallel", True), written)
+
+    def _prepared(self, prompt: Prompt, turn: Turn, options: Options) -> _Answer:
+        text, section = prepare(
+            self.tokenizer,
+            self.vocabulary,
+            turn.prompt(prompt, options.get("system")) if self.tokenizer.chat_template else prompt,
+            system=None if self.tokenizer.chat_template else options.get("system"),
+            variables=turn.variables(options.get("template")),
+            reasoning=options.get("reasoning", "auto"),
+            max_chars=options.get("max_reasoning_chars"),
+            apart=not turn.reasons,
+        )
+        return _Answer(prompt, encode(self.tokenizer, text), section)
+
+    def _finished(
+        self,
+        first: Sequence[_Answer],
+        turn: Turn,
+        type: Any,
+        options: Options,
+        n: int = 1,
+        stop: threading.Event | None = None,
+        on_text: Callable[[bytes], None] | None = None,
+    ) -> list[Result[Any]]:
+        """The results of answers that are prepared, ``n`` of each; each is retried on its own."""
+        retries = options.get("retries", 0)
+        if retries < 0 or (retries and not self.tokenizer.chat_template):
+            why = "must be at least 0" if retries < 0 else "needs a tokenizer with a chat template"
+            raise ValueError(f"retries={retries} {why}")
+        answers = [_Answer(one.prompt, one.tokens, one.section) for one in first for _ in range(n)]
+        texts = self._generated(self._requests(first, turn, options, n), stop, on_text)
+        waiting = answers
+        while waiting:
+            refused = []
+            for answer, text in zip(waiting, texts, strict=True):
+                try:
+                    answer.result = self._read(answer, text, turn, type)
+                except ValidationFailed as error:
+                    if answer.attempts > retries:
+                        raise
+                    said = {"role": "assistant", "content": error.text}
+                    told = {"role": "user", "content": error.feedback}
+                    again = self._prepared([*messages_of(answer.prompt), said, told], turn, options)
+                    answer.prompt, answer.tokens, answer.section = again.prompt, again.tokens, again.section
+                    refused.append(answer)
+            waiting = refused
+            texts = self._generated(self._requests(waiting, turn, options), stop)
+        return [answer.result for answer in answers if answer.result is not None]
+
+    def _requests(self, answers: Sequence[_Answer], turn: Turn, options: Options, n: int = 1) -> list[Request]:
+        return [
+            Request(
+                prompt=answer.tokens,
+                matcher=self._constraint(turn, answer.section).matcher(),
+                sampling=_sampling(options),
+                n=n,
+            )
+            for answer in answers
+        ]
+
+    def _constraint(self, turn: Turn, section: Section | None) -> Constraint:
+        key = (turn.grammar.ir, section)
         with self._turn:
-            constraint = self._constraints.pop(grammar, None)
+            constraint = self._constraints.pop(key, None)
             if constraint is None:
-                constraint = compile(grammar, self.vocabulary)
-            self._constraints[grammar] = constraint
-            if len(self._constraints) > _CONSTRAINTS:
+                whole = section.before(turn.grammar, turn.gap, self.vocabulary) if section else turn.grammar
+                constraint = compile(whole, self.vocabulary)
+            self._constraints[key] = constraint
+            if len(self._constraints) > _KEPT:
                 self._constraints.popitem(last=False)
             return constraint
 
+    def _generated(
+        self,
+        requests: Sequence[Request],
+        stop: threading.Event | None = None,
+        on_text: Callable[[bytes], None] | None = None,
+    ) -> list[Generation]:
+        def say(_request: int, _sample: int, data: bytes) -> None:
+            if stop is not None and stop.is_set():
+                raise Stopped
+            if on_text is not None:
+                on_text(data)
 
-class _Stopped(Exception):
-    """Nobody reads the stream any more."""
+        with self._turn:
+            if stop is not None and stop.is_set():
+                raise Stopped
+            found = generate_batch(
+                self.model, requests, self.vocabulary, proposers=self.proposers, gamma=self.gamma, on_text=say
+            )
+        return [text for texts in found for text in texts]
 
-
-class Stream(Generic[T_co]):
-    """The text of an answer while it is generated: an iterator of pieces, sync or async.
-
-    Generation begins with the first piece that is asked for, and stops when the stream is closed. What goes wrong is
-    raised behind the last piece, :class:`~grammarspec.errors.Truncated` among it.
-    """
-
-    def __init__(self, model: Model, grammar: Grammar[T_co], request: Request) -> None:
-        self._model, self._grammar, self._request = model, grammar, request
-        self._pieces: SimpleQueue[str | None] = SimpleQueue()
-        self._found: Generation | Exception | None = None
-        self._closed = False
-        self._thread: threading.Thread | None = None
-
-    @property
-    def result(self) -> Result[T_co]:
-        """The whole answer; what is still to come of the text is waited for.
-
-        Raises:
-            Truncated and others: as :meth:`Model.batch`.
-        """
-        for _ in self:
-            pass
-        if self._found is None or isinstance(self._found, Exception):
-            raise ValueError("the stream was closed before the text was whole")
-        return _result(self._grammar, self._request, self._found)
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        if self._thread is None and not self._closed:
-            self._thread = threading.Thread(target=self._generate, daemon=True)
-            self._thread.start()
-        piece = None if (self._found is not None and self._pieces.empty()) or self._closed else self._pieces.get()
-        if piece is None:
-            if isinstance(self._found, Exception) and not self._closed:
-                raise self._found
-            raise StopIteration
-        return piece
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        while (piece := await asyncio.to_thread(next, self, None)) is not None:
-            yield piece
-
-    def close(self) -> None:
-        """Stop generating."""
-        self._closed = True
-
-    def __enter__(self) -> Stream[T_co]:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _generate(self) -> None:
-        decoder = codecs.getincrementaldecoder("utf-8")()
-
-        def on_text(_request: int, _sample: int, data: bytes) -> None:
-            if self._closed:
-                raise _Stopped
-            if piece := decoder.decode(data):
-                self._pieces.put(piece)
-
-        model = self._model
+    def _read(self, answer: _Answer, found: Generation, turn: Turn, type: Any) -> Result[Any]:
+        answer.attempts += 1
+        answer.statistics.add(found.statistics)
+        if found.error is not None:
+            raise found.error
+        reasoning, text = split(answer.section, turn.gap, found.text)
+        if found.finish_reason == "length" or text is None:
+            raise Truncated(found.text)
+        if answer.section is not None and reasoning is not None:
+            answer.reasoning_tokens += answer.section.count(found.tokens, self.vocabulary)
         try:
-            with model._turn:
-                [[found]] = generate_batch(
-                    model.model,
-                    [self._request],
-                    model.vocabulary,
-                    proposers=model.proposers,
-                    gamma=model.gamma,
-                    on_text=on_text,
-                )
-            self._found = _failure(found) or found
-        except _Stopped:
-            pass
+            said = turn.read(marks.ending(found.marked, text))
+        except GrammarError:
+            raise
         except Exception as error:
-            self._found = error
-        finally:
-            self._pieces.put(None)
+            errors = rejections(error)
+            if errors is None:
+                raise
+            raise ValidationFailed(text, errors, answer.attempts) from error
+        cost = answer.statistics
+        return Result(
+            output=said.output,
+            text=said.text,
+            reasoning=said.reasoning or reasoning,
+            captures=said.captures,
+            tool_calls=said.calls,
+            finish_reason=found.finish_reason,
+            usage=Usage(cost.prompt_tokens, cost.tokens, answer.reasoning_tokens),
+            attempts=answer.attempts,
+            statistics=cost,
+            logprobs=found.logprobs,
+            type=type,
+        )
 
 
 def _grammar(type: Any) -> Grammar[Any]:
@@ -295,24 +494,5 @@ def _grammar(type: Any) -> Grammar[Any]:
     return grammar(type)
 
 
-def _failure(found: Generation) -> Exception | None:
-    return Truncated(found.text) if found.finish_reason == "length" else found.error
-
-
-def _result(grammar: Grammar[T], request: Request, found: Generation) -> Result[T]:
-    from grammarspec.reading import match_marked
-
-    failure = _failure(found)
-    if failure is not None:
-        raise failure
-    match = match_marked(grammar, found.marked)
-    return Result(
-        output=match.value,
-        text=found.text,
-        captures=match.captures,
-        finish_reason=found.finish_reason,
-        prompt_tokens=len(request.prompt),
-        completion_tokens=len(found.tokens),
-        statistics=found.statistics,
-        logprobs=found.logprobs,
-    )
+def _sampling(options: Options) -> Sampling:
+    return options.get("sampling") or Sampling()

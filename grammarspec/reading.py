@@ -13,6 +13,7 @@ from grammarspec.errors import NoMatch, Unsatisfiable
 from grammarspec.expressions import (
     Complement,
     Concatenation,
+    Fields,
     Grammar,
     Intersection,
     Mapped,
@@ -153,6 +154,10 @@ class _Reader:
             case Named():
                 captures[grammar.name] = self.value(grammar.inner, start, end, captures)
                 return captures[grammar.name]
+            case Fields():
+                own: dict[str, Any] = {}
+                self.value(grammar.inner, start, end, own)
+                return own
             case Mapped():
                 return grammar.function(self.value(grammar.inner, start, end, captures))
             case Intersection():
@@ -202,10 +207,12 @@ class _Reader:
         return values
 
 
-def _names(grammar: Grammar[Any]) -> set[str]:
-    """The names of a grammar's parts."""
-    names = {name for operand in grammar._operands() for name in _names(operand)}
-    return names | {grammar.name} if isinstance(grammar, Named) else names
+def _names(grammar: Grammar[Any]) -> list[str]:
+    """The names of a grammar's parts, the inner ones first."""
+    if isinstance(grammar, Fields):
+        return []
+    names = [name for operand in grammar._operands() for name in _names(operand)]
+    return [*names, grammar.name] if isinstance(grammar, Named) else names
 
 
 # ---------------------------------------------------------------------- examples

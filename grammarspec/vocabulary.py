@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from grammarspec import marks
 from grammarspec._compiler import VocabularyIndex
-from grammarspec.errors import UnsupportedFeature
+from grammarspec.errors import UnsupportedTokenizer
 
 __all__ = ["Vocabulary", "end_token_ids"]
 
@@ -128,18 +128,19 @@ class Vocabulary:
         Args:
             tokens: what token ``i`` says; ``None`` or ``b""`` for a token that is no text.
             eos_token_ids: the tokens that end a text; they may lie past the end of ``tokens``.
-            special_tokens: names of tokens that are no text, by which grammars can ask for them. Given any, tokens with
-                bytes above 0xF4, which no text has, are no text either.
+            special_tokens: names of tokens that are no text, by which grammars can ask for them; they may lie
+                past the end, too. Given any, tokens with bytes above 0xF4, which no text has, are no text either.
             size: the number of logits, where it is not the number of tokens: padding is added, tokens past it dropped.
 
         Raises:
             TypeError: a token is neither bytes nor ``None``.
             ValueError: no end-of-text token is left below ``size``, an id is negative, or there are over 2**22 tokens.
         """
-        ends = list(dict.fromkeys(eos_token_ids))
-        if any(token < 0 for token in ends):
-            raise ValueError(f"negative end-of-text token in {ends}")
-        width = max([len(tokens), *(token + 1 for token in ends)]) if size is None else size
+        ends, named = list(dict.fromkeys(eos_token_ids)), dict(special_tokens or {})
+        no_text = [*ends, *named.values()]
+        if any(token < 0 for token in no_text):
+            raise ValueError(f"negative token in {no_text}")
+        width = max([len(tokens), *(token + 1 for token in no_text)]) if size is None else size
         if width > _MAX_SIZE:
             raise ValueError(f"a vocabulary of {width} tokens; at most {_MAX_SIZE} are supported")
         ends = [token for token in ends if token < width]
@@ -152,7 +153,7 @@ class Vocabulary:
         for token in ends:
             if token < len(texts):
                 texts[token] = None
-        special = {name: token for name, token in (special_tokens or {}).items() if token < width}
+        special = {name: token for name, token in named.items() if token < width}
         if special:
             texts = [None if text is None or marks.reserved(text) else text for text in texts]
             texts += [None] * (max(special.values()) + 1 - len(texts))
@@ -179,7 +180,7 @@ class Vocabulary:
             size: the number of logits of the model, where it is not that of the tokenizer.
 
         Raises:
-            UnsupportedFeature: the tokenizer is of another kind, or its decoder cannot be said token by token.
+            UnsupportedTokenizer: the tokenizer is of another kind, or its decoder cannot be said token by token.
             ValueError: no end-of-text token is known and none was given.
         """
         tokenizer = _unwrap(tokenizer)
@@ -213,7 +214,7 @@ class Vocabulary:
 
         Raises:
             OSError: there is no such tokenizer.
-            UnsupportedFeature, ValueError: as :meth:`from_tokenizer`.
+            UnsupportedTokenizer, ValueError: as :meth:`from_tokenizer`.
         """
         path = Path(path_or_name)
         if path.suffix == ".gguf":
@@ -321,7 +322,7 @@ def _tokens(tokenizer: Any) -> list[bytes | None]:
         return _from_sentencepiece(tokenizer)
     kind = f"{type(tokenizer).__module__}.{type(tokenizer).__qualname__}"
     hint = "of transformers only the fast tokenizers; for others give the bytes to Vocabulary.from_tokens"
-    raise UnsupportedFeature(f"a tokenizer of type {kind}", hint=hint)
+    raise UnsupportedTokenizer(f"a tokenizer of type {kind}", hint=hint)
 
 
 def _special_tokens(tokenizer: Any) -> dict[str, int]:
@@ -379,7 +380,7 @@ def _from_tekken(tekken: Any) -> list[bytes | None]:
 
 def _from_sentencepiece(processor: Any) -> list[bytes | None]:
     # The processor cannot tell user-defined symbols (added tokens) from text; its serialised model can.
-    from sentencepiece import sentencepiece_model_pb2
+    from sentencepiece import sentencepiece_model_pb2  # pyright: ignore[reportMissingImports]
 
     model: Any = getattr(sentencepiece_model_pb2, "ModelProto")()  # noqa: B009 (its stub lacks the generated names)
     model.ParseFromString(processor.serialized_model_proto())
@@ -421,7 +422,7 @@ def _speller(decoder: dict[str, Any], pre_tokenizer: dict[str, Any]) -> Callable
     """How a piece of the vocabulary is spelled, by the decoder's steps.
 
     Raises:
-        UnsupportedFeature: a step depends on the neighbours of a piece, or is unknown.
+        UnsupportedTokenizer: a step depends on the neighbours of a piece, or is unknown.
     """
     steps = _steps(decoder, "decoders")
     if not steps and any(step["type"] == "ByteLevel" for step in _steps(pre_tokenizer, "pretokenizers")):
@@ -443,9 +444,9 @@ def _speller(decoder: dict[str, Any], pre_tokenizer: dict[str, Any]) -> Callable
             case {"type": "Strip"} if fused:
                 pass  # It trims the ends of a whole text, where a prompt stands before it.
             case _:
-                raise UnsupportedFeature(f"a tokenizer with the decoder step {json.dumps(step)}", where="decoder")
+                raise UnsupportedTokenizer(f"a tokenizer with the decoder step {json.dumps(step)}", where="decoder")
     if not replacements and not byte_fallback:
-        raise UnsupportedFeature("a tokenizer whose decoder puts blanks between its tokens", where="decoder")
+        raise UnsupportedTokenizer("a tokenizer whose decoder puts blanks between its tokens", where="decoder")
 
     def spell(piece: str) -> bytes:
         if byte_fallback and (value := _fallback_byte(piece)) is not None:

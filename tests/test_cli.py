@@ -38,8 +38,8 @@ def person(tmp_path: Path) -> str:
     [
         (["--schema", "no/such.json"], "no/such.json: No such file or directory"),
         (["--lark", "no/such.lark"], "no/such.lark: No such file or directory"),
-        (["--regex", "a(b"], r"\(at .*\)"),
-        (["--regex", r"(a)\1"], "backreference"),
+        (["--regex", "a(b"], r"\(at .*\) \[syntax\]"),
+        (["--regex", r"(a)\1"], r"backreference.*\[unsupported-feature\]"),
         (["--regex", "a", "--temperature", "-1"], "temperature must be 0 or at least"),
         (["--regex", "a", "--model", "no/such.gguf"], "no such file: no/such.gguf"),
     ],

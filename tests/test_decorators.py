@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -66,6 +69,72 @@ def test_methods(model: gs.Model) -> None:
     assert game.turn.using(model)(3) == Game.turn.using(model)(game, 3)
 
 
+class Board:
+    size = 8
+
+    @gs.output(Digit)
+    @classmethod
+    def whole(cls, what: str) -> str:
+        return f"{what} of {cls.size}"
+
+    @gs.output(Digit)
+    @staticmethod
+    def any(what: str) -> str:
+        return what
+
+
+class Small(Board):
+    size = 4
+
+
+def test_methods_of_classes(model: gs.Model) -> None:
+    whole: Any = Small.whole
+    assert whole.prompt("rows") == Small().whole.prompt("rows") == "rows of 4"  # type: ignore[call-arg,arg-type,misc]
+    assert whole.using(model)("rows") == model("rows of 4", Digit)
+    several: Any = Board.any
+    assert several.prompt("a") == Board().any.prompt("a") == "a"  # type: ignore[call-arg]
+
+
+def test_options(model: gs.Model) -> None:
+    sampling = gs.Sampling(temperature=1.0, seed=1)
+    polite = guess.using(model, system="Be polite.", sampling=sampling)
+    assert polite("it") == model("Guess it!", Digit, system="Be polite.", sampling=sampling)
+    assert polite.using(system=None)("it") == model("Guess it!", Digit, sampling=sampling)
+    with gs.use(model):
+        assert guess.using(sampling=sampling)("it") == polite.using(system=None)("it")
+        assert asyncio.run(answer.using(system="Be long.")("Now?")) in ("yes", "no")
+
+
+def test_functions_are_what_they_were() -> None:
+    def parameters(function: Any) -> list[str]:
+        return list(signature(function).parameters)
+
+    assert parameters(guess) == parameters(guess.using(system="a")) == ["what", "polite"]
+    assert parameters(Game.turn) == ["self", "number"]
+    assert parameters(Game("a").turn) == ["number"]
+    assert parameters(Small.whole) == ["what"]
+    assert repr(guess) == "<OutputFunction guess>"
+    assert repr(answer) == "<AsyncOutputFunction answer>"
+    assert pickle.loads(pickle.dumps(guess)) is guess
+    assert copy.deepcopy(guess) is guess
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(guess.using(system="a"))
+
+
+def test_decorators_that_are_misused(model: gs.Model) -> None:
+    with pytest.raises(TypeError, match=r"write @gs\.output\(str\) before what"):
+
+        @gs.output  # type: ignore[call-overload, untyped-decorator]
+        def what() -> str:
+            return "a"
+
+    with pytest.raises(TypeError, match="takes a function that returns a prompt, not int"):
+        gs.output(int)(3)  # type: ignore[call-overload]
+    nothing: Any = gs.output(int)(lambda: None)  # type: ignore[arg-type, return-value]
+    with pytest.raises(TypeError, match="a prompt must be a text or a sequence of messages, not NoneType"):
+        nothing.using(model).run()
+
+
 def test_coroutines(model: gs.Model) -> None:
     async def both() -> tuple[str, str, str]:
         with gs.use(model):
@@ -75,11 +144,16 @@ def test_coroutines(model: gs.Model) -> None:
     here, there, move = asyncio.run(both())
     assert here == there == model("Now?", Literal["yes", "no"], system="Be short.")
     assert move in ("a", "b")
+
+    async def pieces() -> str:
+        return "".join([piece async for piece in await answer.using(model).stream("Now?")])
+
+    assert asyncio.run(pieces()) == here
     assert asyncio.run(answer.prompt("x")) == [{"role": "user", "content": "x"}]
 
 
 def test_without_a_model() -> None:
-    with pytest.raises(LookupError, match=r"guess has no model: write guess\.using"):
+    with pytest.raises(LookupError, match=r"guess has no model\n  hint: write guess\.using"):
         guess("it")
     with pytest.raises(LookupError, match="turn has no model"):
         Game("a").turn(1)

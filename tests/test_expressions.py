@@ -78,6 +78,7 @@ def test_captures() -> None:
     assert (match.value, match.captures) == ("age=31", {"key": "age", "value": 31})
     match_of_all = pair.repeat(0, 3, sep=";").match("a=1;b=2")
     assert match_of_all.captures == {"key": ["a", "b"], "value": [1, 2]}
+    assert list(match_of_all.captures) == ["key", "value"]
     assert match_of_all.value == ["a=1", "b=2"]
     assert pair.repeat().match("").captures == {"key": [], "value": []}
     assert (pair | NUMBER.named("only")).match("3").captures == {"only": 3}

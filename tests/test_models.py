@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import pickle
 import threading
+from dataclasses import FrozenInstanceError
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +18,7 @@ import grammarspec as gs
 
 pytest.importorskip("transformers")
 
+from grammarspec.decoding import Statistics
 from grammarspec.decoding.proposers import Forced
 
 
@@ -39,8 +42,8 @@ def test_values_of_types(model: gs.Model) -> None:
     assert result.captures == {"n": int(result.output[1:])}
     assert result.text == result.output
     assert result.finish_reason == "stop"
-    assert result.completion_tokens == 4
-    assert result.prompt_tokens == len("Which?") + 1  # the template adds <turn>
+    assert result.usage.completion_tokens == 4
+    assert result.usage.prompt_tokens == len("Which?") + 1  # the template adds <turn>
 
 
 def test_batches_give_the_same_as_single_prompts(model: gs.Model) -> None:
@@ -112,13 +115,13 @@ def test_budgets(model: gs.Model) -> None:
         sampling = gs.Sampling(max_tokens=budget, on_limit="close", temperature=1.0, seed=budget)
         try:
             result = model.run("Who?", Person, sampling=sampling)
-        except ValidationError:
+        except gs.ValidationFailed:
             raise
         except ValueError:
             refused += 1
             continue
         assert isinstance(result.output, Person)
-        assert result.completion_tokens <= budget
+        assert result.usage.completion_tokens <= budget
     assert refused == len('{"name":"","age":0}'), "the end of the text is a token, too"
 
 
@@ -132,8 +135,182 @@ def test_errors(model: gs.Model) -> None:
     def never(value: int) -> int:
         raise ValueError("not this one")
 
-    with pytest.raises(ValidationError, match="not this one"):
+    with pytest.raises(gs.ValidationFailed, match="not this one"):
         model("a", Annotated[int, Ge(0), Le(9), AfterValidator(never)])
+
+
+def even(value: int) -> int:
+    if value % 2:
+        raise ValueError("must be even")
+    return value
+
+
+class Even(BaseModel):
+    a: Annotated[int, Ge(0), Le(9), AfterValidator(even)]
+
+
+def test_results(model: gs.Model) -> None:
+    result = model.run("Who?", Person)
+    assert result.message == {"role": "assistant", "content": result.text}
+    assert (result.reasoning, result.tool_calls, result.attempts) == (None, (), 1)
+    usage, timing = result.usage, result.timing
+    assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
+    assert timing.first_token is not None and 0 < timing.first_token <= timing.total
+    assert 0 < sum(timing.phases.values()) <= timing.total
+    assert "target" in timing.phases
+    with pytest.raises(FrozenInstanceError):
+        result.text = ""  # type: ignore[misc]
+
+
+def test_reports(model: gs.Model) -> None:
+    report = model.run("Who?", Person).report
+    assert report is not None and report.ok
+    assert {"#/properties/name/maxLength", "#/properties/age/maximum"} <= {one.pointer for one in report.entries}
+    assert not any("validated" in note for note in report.notes)
+    other = gs.Result(
+        **{name: getattr(model.run("a", int), name) for name in ("output", "text", "captures", "usage")},
+        finish_reason="stop",
+        statistics=Statistics(),
+        type=Even,
+    )
+    assert other.report is not None and other.report.notes[-1] == "validated when whole: even"
+    schema = model.run("a", gs.json_schema({"type": "integer", "minimum": 0, "maximum": 9})).report
+    assert schema is not None and "#/maximum" in {one.pointer for one in schema.entries}
+    assert model.run("a", gs.regex("a")).report is None
+
+
+def test_what_validators_refuse(model: gs.Model) -> None:
+    def seeded(seed: int) -> gs.Sampling:
+        return gs.Sampling(temperature=1.0, seed=seed)
+
+    refused: dict[int, gs.ValidationFailed] = {}
+    for seed in range(8):
+        try:
+            assert model("a", Even, sampling=seeded(seed)).a % 2 == 0
+        except gs.ValidationFailed as error:
+            refused[seed] = error
+    assert 0 < len(refused) < 8
+    for error in refused.values():
+        assert error.errors == (("#/a", "Value error, must be even"),)
+        assert error.attempts == 1
+        assert "retries=2" in str(error)
+        assert isinstance(error.__cause__, ValidationError)
+        again = pickle.loads(pickle.dumps(error))
+        assert (again.text, again.errors, again.attempts) == (error.text, error.errors, 1)
+    said: list[str] = []
+
+    def second(value: str) -> str:
+        said.append(value)
+        if len(said) == 1:
+            raise ValueError("not yet")
+        return value
+
+    result = model.run("a", gs.regex("[a-e]").map(second), retries=1)
+    assert (result.output, result.attempts, result.timing.first_token) == (said[1], 2, None)
+    assert result.usage.completion_tokens == 4, "all attempts count"
+    with pytest.raises(gs.ValidationFailed, match="after 3 attempts") as failure:
+        model("a", gs.literal("a").map(int), retries=2)
+    assert failure.value.attempts == 3
+
+
+def test_what_models_are_told(model: gs.Model) -> None:
+    """The prompt of a retry is the chat so far, the answer, and what is wrong with it."""
+    asked: list[str] = []
+
+    def never(value: str) -> str:
+        raise ValueError(f"{value} is not nice")
+
+    plain = model.tokenizer.apply_chat_template
+
+    def listen(messages: Any, **options: Any) -> Any:
+        asked.append("|".join(f"{one['role']}: {one['content']}" for one in messages))
+        return plain(messages, **options)
+
+    picky = gs.Model(model.model, model.tokenizer)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(picky.tokenizer, "apply_chat_template", listen)
+        with pytest.raises(gs.ValidationFailed):
+            picky("Say", gs.literal("a").map(never), system="Hi", retries=1)
+    feedback = "Your answer is not valid:\n- a is not nice\nAnswer again with this corrected."
+    assert asked == ["system: Hi|user: Say", f"system: Hi|user: Say|assistant: a|user: {feedback}"]
+
+
+def test_each_prompt_of_a_batch_retries_by_itself(model: gs.Model) -> None:
+    asked: list[str] = []
+
+    def third(value: str) -> str:
+        asked.append(value)
+        if len(asked) == 2:
+            raise ValueError("not this one")
+        return value
+
+    results = model.batch(["x", "y", "z"], gs.regex("[a-e]{3}").map(third), retries=1)
+    assert [one.attempts for one in results] == [1, 2, 1]
+    assert [one.output for one in results] == [asked[0], asked[3], asked[2]]
+    with pytest.raises(ValueError, match="retries=-1 must be at least 0"):
+        model("a", Even, retries=-1)
+    with pytest.raises(ValueError, match="a stream cannot retry"):
+        model.stream("a", Even, retries=1)
+    with pytest.raises(TypeError, match=r"write batch\(\[prompt\]"):
+        model.batch("a", Even)
+
+
+def test_errors_of_msgspec_and_of_functions(model: gs.Model) -> None:
+    import msgspec
+
+    def refuse(text: str) -> Any:
+        raise msgspec.ValidationError(f"{text} is none")
+
+    with pytest.raises(gs.ValidationFailed, match="a is none"):
+        model("a", gs.literal("a").map(refuse))
+    with pytest.raises(ZeroDivisionError):
+        model("a", gs.literal("a").map(lambda _: 1 // 0))
+
+
+def test_samples(model: gs.Model) -> None:
+    sampling = gs.Sampling(temperature=1.0, seed=3)
+    results = model.samples("Who?", Person, 4, sampling=sampling)
+    assert len({one.text for one in results}) > 1
+    assert results[0].output == model("Who?", Person, sampling=sampling)
+    again = asyncio.run(model.asamples("Who?", Person, 4, sampling=sampling))
+    assert [one.output for one in again] == [one.output for one in results]
+    with pytest.raises(ValueError, match="n must be at least 1, not 0"):
+        model.samples("a", Person, 0)
+    with pytest.raises(ValueError, match="all answers are the same"):
+        model.samples("a", Person, 2)
+
+
+def test_cancelled_tasks_stop_generation(model: gs.Model) -> None:
+    long = gs.regex("[ab]{200}")
+    passes = 0
+    forward = model.model.forward
+
+    @wraps(forward)
+    def count(*args: Any, **options: Any) -> Any:
+        nonlocal passes
+        passes += 1
+        return forward(*args, **options)
+
+    async def cancel(work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        while not passes and not task.done():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    plain = gs.Model(model.model, model.tokenizer, draft=[])
+    for begin in (
+        lambda: plain.arun("a", long),
+        lambda: plain.abatch(["a"], long),
+        lambda: plain.stream("a", long).aresult(),
+    ):
+        passes = 0
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(model.model, "forward", count)
+            asyncio.run(cancel(begin()))
+            assert plain("a", Literal["a"]) == "a", "its turn came"
+            assert passes < 200
 
 
 def test_constraints_are_compiled_once(model: gs.Model, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,18 @@ import pytest
 from annotated_types import Ge, Gt, Le, Len, Lt, MultipleOf
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, NaiveDatetime, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AliasPath,
+    AwareDatetime,
+    BaseModel,
+    Field,
+    NaiveDatetime,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
 from typing_extensions import TypeAliasType, TypedDict
 
 import grammarspec as gs
@@ -140,9 +151,44 @@ TYPES: list[tuple[Any, Any]] = [
     (Annotated[decimal.Decimal, Field(max_digits=5, decimal_places=2)], decimal.Decimal),
     (Annotated[decimal.Decimal, Field(gt=0, le=100)], decimal.Decimal), (Annotated[set[int], Len(2, 3)], set),
     (Annotated[bytes, Len(2, 3)], bytes), (Annotated[dict[str, int], Len(1, 2)], dict),
+    (Annotated[datetime.date, Ge(datetime.date(2019, 12, 30)), Lt(datetime.date(2020, 2, 1))], datetime.date),
 ]  # fmt: skip
 # What Pydantic writes otherwise than it is generated: decimals as texts, long spans with years, numbers with exponents.
 REWRITTEN = (datetime.timedelta, dict[float, int], Annotated[float, MultipleOf(0.5)])
+
+# Texts that are near those of a type, and not among them.
+NEVER_WRITTEN: dict[Any, list[str]] = {
+    Annotated[int, Ge(3), Le(9)]: ["2", "10", "3.5", '"5"'],
+    Annotated[float, Gt(0), Lt(1)]: ["0", "1", "0.0"],
+    Annotated[int, MultipleOf(5)]: ["3"],
+    Annotated[list[int], Len(1, 3)]: ["[]", "[1, 2, 3, 4]"],
+    Annotated[decimal.Decimal, Field(max_digits=5, decimal_places=2)]: ["1000", "1.234", "-1000"],
+    Annotated[bytes, Len(2, 3)]: ['"é"', '"a"'],
+    set[int]: ["[1, 1]", "[1, 1.0]"],
+    dict[int, str]: ['{"a": "b"}', '{"1.5": "b"}'],
+    datetime.date: ['"2023-02-29"', '"0000-01-01"', '"2024-13-01"'],
+    Annotated[datetime.date, Ge(datetime.date(2019, 12, 30)), Lt(datetime.date(2020, 2, 1))]: [
+        '"2019-12-29"',
+        '"2020-02-01"',
+        '"2030-01-01"',
+    ],
+    datetime.datetime: ['"2024-01-01T23:59:60Z"', '"2024-01-01 00:00:00"'],
+    AwareDatetime: ['"2024-01-01T00:00:00"'],
+    NaiveDatetime: ['"2024-01-01T00:00:00Z"'],
+    ipaddress.IPv4Network: ['"10.0.0.1/24"', '"10.0.0.0/33"'],
+    Person: ['{"age": 1, "other": 2}', "{}", '{"name": "a"}'],
+    Bounded: ['{"share": 0.5, "code": "ab", "parts": [1]}'],
+    Movie: ['{"title": "a"}', '{"year": 1, "other": 2}'],
+    tuple[int, str]: ["[1]", '[1, "a", 2]'],
+    Color: ["b", '"r"'],
+    Struct: ['{"a": 1, "b": "abcd"}', '{"a": 1, "day": "2023-02-29"}', '{"a": 1, "raw": "abc"}'],
+}
+UNSUPPORTED: list[Any] = [
+    complex, type, Callable[[], int], ipaddress.IPv6Network, dict[tuple[int, int], str],
+    msgspec.defstruct("At", [("at", datetime.datetime)]), msgspec.defstruct("Map", [("map", dict[int, int])]),
+    Annotated[datetime.datetime, Ge(datetime.datetime(2020, 1, 1))],
+    Annotated[decimal.Decimal, Field(max_digits=3)],
+]  # fmt: skip
 
 
 def _written(grammar: gs.Grammar[Any], seed: int) -> str:
@@ -185,31 +231,7 @@ def test_whatever_is_written_is_a_value(type_: Any, class_: Any) -> None:
     run()
 
 
-@pytest.mark.parametrize(
-    ("type_", "refused"),
-    {
-        Annotated[int, Ge(3), Le(9)]: ["2", "10", "3.5", '"5"'],
-        Annotated[float, Gt(0), Lt(1)]: ["0", "1", "0.0"],
-        Annotated[int, MultipleOf(5)]: ["3"],
-        Annotated[list[int], Len(1, 2)]: ["[]", "[1, 2, 3]"],
-        Annotated[decimal.Decimal, Field(max_digits=5, decimal_places=2)]: ["1000", "1.234", "-1000"],
-        Annotated[bytes, Len(2, 3)]: ['"é"', '"a"'],
-        set[int]: ["[1, 1]", "[1, 1.0]"],
-        dict[int, str]: ['{"a": "b"}', '{"1.5": "b"}'],
-        datetime.date: ['"2023-02-29"', '"0000-01-01"', '"2024-13-01"'],
-        datetime.datetime: ['"2024-01-01T23:59:60Z"', '"2024-01-01 00:00:00"'],
-        AwareDatetime: ['"2024-01-01T00:00:00"'],
-        NaiveDatetime: ['"2024-01-01T00:00:00Z"'],
-        ipaddress.IPv4Network: ['"10.0.0.1/24"', '"10.0.0.0/33"'],
-        Person: ['{"age": 1, "other": 2}', "{}", '{"name": "a"}'],
-        Bounded: ['{"share": 0.5, "code": "ab", "parts": [1]}'],
-        Movie: ['{"title": "a"}', '{"year": 1, "other": 2}'],
-        tuple[int, str]: ["[1]", '[1, "a", 2]'],
-        Color: ["b", '"r"'],
-        Struct: ['{"a": 1, "b": "abcd"}', '{"a": 1, "day": "2023-02-29"}', '{"a": 1, "raw": "abc"}'],
-    }.items(),
-    ids=lambda value: repr(value)[:60],
-)
+@pytest.mark.parametrize(("type_", "refused"), NEVER_WRITTEN.items(), ids=lambda value: repr(value)[:60])
 def test_constraints_hold_while_generating(type_: Any, refused: list[str]) -> None:
     grammar = gs.grammar(type_)
     assert [text for text in refused if grammar.matches(text)] == []
@@ -228,19 +250,21 @@ def test_types_that_take_others_do() -> None:
     assert gs.grammar(Person, property_order="any").parse('{"name": "a", "age": 1}') == Person(age=1, name="a")
 
 
-@pytest.mark.parametrize(
-    "type_",
-    [
-        complex, type, Callable[[], int], ipaddress.IPv6Network, dict[tuple[int, int], str],
-        msgspec.defstruct("At", [("at", datetime.datetime)]), msgspec.defstruct("Map", [("map", dict[int, int])]),
-        Annotated[datetime.date, Ge(datetime.date(2020, 1, 1))],
-        Annotated[decimal.Decimal, Field(max_digits=3)],
-    ],
-    ids=lambda value: repr(value)[:60],
-)  # fmt: skip
+@pytest.mark.parametrize("type_", UNSUPPORTED, ids=lambda value: repr(value)[:60])
 def test_what_cannot_be_enforced_is_refused(type_: Any) -> None:
     with pytest.raises(gs.UnsupportedFeature, match="the type"):
         gs.grammar(type_)
+
+
+def test_aliases_are_names() -> None:
+    choices = AliasChoices(AliasPath("b", "c"), "d")
+    model: Any = create_model("Choice", a=(int, Field(validation_alias=choices)))
+    assert gs.grammar(model).parse('{"d": 1}').a == 1
+    for path in (AliasPath("b", "c"), AliasChoices(AliasPath("b", 0))):
+        with pytest.raises(gs.UnsupportedFeature, match="the type Path"):
+            gs.grammar(create_model("Path", a=(int, Field(1, validation_alias=path))))
+    with pytest.raises(gs.UnsupportedFeature, match="the type Keys"):
+        gs.grammar(TypedDict("Keys", {"a": Annotated[int, Field(validation_alias=AliasPath("b", "c"))]}))
 
 
 def test_validators_of_ones_own_run_afterwards() -> None:

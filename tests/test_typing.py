@@ -66,9 +66,25 @@ def test_models() -> None:
         assert_type(model.run("a", Point), gs.Result[Point])
         assert_type(model.run("a", Point).output, Point)
         assert_type(model.batch(["a"], gs.regex("a")), list[gs.Result[str]])
+        assert_type(model.run("a", Point).message, dict[str, Any])
+        assert_type(model.samples("a", Point, 3), list[gs.Result[Point]])
+        assert_type(model.samples("a", gs.regex("a"), 3), list[gs.Result[str]])
         assert_type(model.stream("a", str), gs.Stream[str])
+        assert_type(model.astream("a", Point), gs.Stream[Point])
+        assert_type(model.stream("a", Point).result, gs.Result[Point])
+        assert_type(next(model.stream("a", Point)), str)
+        model("a", int, retries=1, reasoning="auto", template={"a": 1}, max_reasoning_chars=9)
+        model("a", int, retry=1)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 
-    assert callable(ask)
+    async def await_(model: gs.Model) -> None:
+        assert_type(await model.arun("a", Point), gs.Result[Point])
+        assert_type(await model.abatch(["a"], int | None), list[gs.Result[int | None]])
+        assert_type(await model.asamples("a", gs.regex("a"), 2), list[gs.Result[str]])
+        assert_type(await model.stream("a", Point).aresult(), gs.Result[Point])
+        async with model.stream("a", Point) as stream:
+            assert_type([piece async for piece in stream], list[str])
+
+    assert callable(ask) and callable(await_)
 
 
 @gs.output(Point)
@@ -95,6 +111,8 @@ def test_decorators() -> None:
         assert_type(await how_many("a"), int)
         assert_type(await how_many.using(model).run("a"), gs.Result[int])
         assert_type(Map().distance("a"), int | None)
+        assert_type(where.using(model, retries=2)("a"), Point)
+        assert_type(await how_many.stream("a"), gs.Stream[int])
         where(1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         Map().distance()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 

@@ -58,7 +58,7 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
         return -1
 
     def select(self, rows: torch.Tensor) -> None:
-        self.keys, self.values = self.keys[rows], self.values[rows]
+        self.keys, self.values = self.keys[rows], self.values[rows]  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class RaggedCache(Cache):

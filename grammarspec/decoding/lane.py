@@ -13,6 +13,7 @@ from grammarspec import marks
 from grammarspec._compiler import Matcher
 from grammarspec.decoding.metrics import Statistics
 from grammarspec.decoding.sampling import Sampling
+from grammarspec.errors import BudgetTooSmall, PromptError, Truncated
 from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["Generation", "Lane", "Logprob", "Request"]
@@ -38,7 +39,7 @@ class Request:
 
     def __post_init__(self) -> None:
         if not self.prompt:
-            raise ValueError("the prompt must have at least one token")
+            raise PromptError("the prompt must have at least one token")
         if self.n < 1:
             raise ValueError(f"n must be at least 1, not {self.n}")
         if self.sampling.on_limit == "close" and self.matcher is None:
@@ -72,7 +73,7 @@ class Generation:
         statistics: what it cost; passes and times are those of the whole batch.
         logprobs: one for each token, if asked for.
         stop: the stop text that came up.
-        error: what the constraint raised: a limit that was hit, say.
+        error: what the constraint raised: a limit that was hit, say; or ``Truncated`` (``on_limit="raise"``).
     """
 
     tokens: list[int]
@@ -117,7 +118,7 @@ class Lane:
         self._budget = self.sampling.max_tokens
         if context is not None:
             if self.prompt_length >= context:
-                raise ValueError(f"the prompt has {self.prompt_length} tokens, the model's context only {context}")
+                raise PromptError(f"the prompt has {self.prompt_length} tokens, the model's context only {context}")
             # The last token is never read, so that it needs no position.
             self._budget = min(self._budget, context - self.prompt_length + 1)
         self._closes = self.sampling.on_limit == "close"
@@ -134,8 +135,8 @@ class Lane:
         if self.matcher is not None and self.matcher.is_terminated:
             raise ValueError("the matcher is at the end of a text: reset() it, or take a new one")
         if self._closes and self._to_end() > self._budget:
-            shortest = f"the shortest known takes {self._to_end()}; raise max_tokens"
-            raise ValueError(f"no text can be whole within {self._budget} tokens: {shortest}")
+            message = f"no text can be whole within {self._budget} tokens: the shortest known takes {self._to_end()}"
+            raise BudgetTooSmall(message, hint="raise max_tokens")
 
     @property
     def length(self) -> int:
@@ -229,6 +230,8 @@ class Lane:
         self._pad_logprobs(self.length)
         logprobs = self._logprobs if self.sampling.logprobs else None
         tokens = self.tokens[self.prompt_length :]
+        if self.finish_reason == "length" and self.sampling.on_limit == "raise":
+            self._error = Truncated(text)
         return Generation(tokens, text, marked, self.finish_reason, self.statistics, logprobs, stop, self._error)
 
     def _pad_logprobs(self, length: int) -> None:

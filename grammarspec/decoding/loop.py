@@ -6,6 +6,7 @@ Without proposers every round yields the one token that the target chooses: the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal
 
@@ -48,6 +49,7 @@ def generate(
 
     Raises:
         LimitExceeded, Cancelled, StateCollected: the constraint did, while the text was generated.
+        Truncated: the text was cut short (``on_limit="raise"``).
     """
     request = Request(prompt=prompt, matcher=matcher, sampling=sampling or Sampling())
     say = None if on_text is None else lambda _request, _sample, text: on_text(text)
@@ -155,7 +157,7 @@ class Batch:
         context = context_length(model)
 
         def lane(request: int, sample: int) -> Lane:
-            say = None if on_text is None else lambda text: on_text(request, sample, text)
+            say = None if on_text is None else partial(on_text, request, sample)
             return Lane(request, sample, requests[request], vocabulary, context, say)
 
         self.lanes = [lane(number, sample) for number, request in enumerate(requests) for sample in range(request.n)]

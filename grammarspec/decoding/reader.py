@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from grammarspec.decoding.cache import RaggedCache
-from grammarspec.errors import UnsupportedFeature
+from grammarspec.errors import UnsupportedModel
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -46,7 +46,7 @@ class Reader:
             layer that they come out of: 0 the embedding's, -1 the last one's, normalised. The rows end together.
 
     Raises:
-        UnsupportedFeature: the model keeps a state that cannot be set back, or encodes positions or attends in a way
+        UnsupportedModel: the model keeps a state that cannot be set back, or encodes positions or attends in a way
             for which a batch of different lengths is not known to be right.
     """
 
@@ -134,27 +134,27 @@ def _windows(model: PreTrainedModel) -> dict[str, int]:
     """The kinds of attention layers of a model, and how many tokens each sees (0: all).
 
     Raises:
-        UnsupportedFeature: see :class:`Reader`.
+        UnsupportedModel: see :class:`Reader`.
     """
     config = model.config.get_text_config()
     name = type(model).__name__
     if model.config.is_encoder_decoder:
-        raise UnsupportedFeature(f"{name} is an encoder-decoder model", hint="only decoder-only models are supported")
+        raise UnsupportedModel(f"{name} is an encoder-decoder model", hint="only decoder-only models are supported")
     kinds = dict.fromkeys(getattr(config, "layer_types", None) or ())
     unknown = [kind for kind in kinds if kind not in _ATTENTION]
     if unknown or model._is_stateful:
         kind = unknown[0] if unknown else "recurrent"
         hint = "speculation takes tokens back; only attention layers can forget them"
-        raise UnsupportedFeature(f"{name} has layers of the kind {kind!r}, whose state cannot be set back", hint=hint)
+        raise UnsupportedModel(f"{name} has layers of the kind {kind!r}, whose state cannot be set back", hint=hint)
     if "position_ids" not in inspect.signature(model.forward).parameters or getattr(config, "alibi", False):
         hint = "models with rotary or absolute positions, given as position_ids, are supported"
-        raise UnsupportedFeature(f"{name} cannot be told at which positions it reads", hint=hint)
+        raise UnsupportedModel(f"{name} cannot be told at which positions it reads", hint=hint)
     if not model._can_compile_fullgraph:
         hint = "transformers does not run it with a static cache (its class has _can_compile_fullgraph = False)"
-        raise UnsupportedFeature(f"{name} does not read a batch of different lengths", hint=hint)
+        raise UnsupportedModel(f"{name} does not read a batch of different lengths", hint=hint)
     if config._attn_implementation not in ("eager", "sdpa"):
         hint = "load it with attn_implementation='sdpa' (or 'eager')"
-        raise UnsupportedFeature(f"{name} with the attention implementation {config._attn_implementation!r}", hint=hint)
+        raise UnsupportedModel(f"{name} with the attention implementation {config._attn_implementation!r}", hint=hint)
     window = getattr(config, "sliding_window", None)
     if not kinds:
         # Some configurations name a window that the code of their model never looks at.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Literal
 
 __all__ = ["Sampling"]
@@ -11,6 +12,9 @@ __all__ = ["Sampling"]
 COLDEST = 1e-6  # below it a float32 quotient of two logits says no more than an argmax
 LARGEST = 1e30  # what is beyond it, or below its inverse, float32 cannot reckon with
 _SEEDS = 1 << 64
+_INTEGERS = ("top_k", "seed", "max_tokens")
+_NUMBERS = ("temperature", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
+_OPTIONAL = ("top_k", "top_p", "min_p", "seed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +41,10 @@ class Sampling:
             of the batch (but for rounding in the model). Without one, drafts are accepted as often as their law allows
             (Leviathan et al. 2023), by a seed from torch's global generator.
         max_tokens: generate at most so many tokens.
-        on_limit: ``"cut"`` stops there. ``"close"`` chooses, of the tokens that the law gives, only such as leave room
-            for an ending, and where it has to, writes a shortest ending itself: the text is always whole.
+        on_limit: ``"cut"`` stops there. ``"raise"`` does, too, and makes it an error,
+            :class:`~grammarspec.errors.Truncated`. (To :class:`grammarspec.Model` both are one: there is no value.)
+            ``"close"`` chooses, of the tokens that the law gives, only such as leave room for an ending, and where it
+            has to, writes a shortest ending itself: the text is always whole.
         stop: stop where the text holds one of these; the text ends before it.
         logprobs: report the log-probabilities of the chosen tokens.
     """
@@ -53,11 +59,17 @@ class Sampling:
     logit_bias: Mapping[int, float] = field(default_factory=dict)
     seed: int | None = None
     max_tokens: int = 512
-    on_limit: Literal["cut", "close"] = "cut"
+    on_limit: Literal["cut", "close", "raise"] = "cut"
     stop: Sequence[str] = ()
     logprobs: bool = False
 
     def __post_init__(self) -> None:
+        for names, kind, what in ((_INTEGERS, Integral, "a whole number"), (_NUMBERS, Real, "a number")):
+            for name in names:
+                value = getattr(self, name)
+                none = value is None and name in _OPTIONAL
+                if not none and (isinstance(value, bool) or not isinstance(value, kind)):
+                    raise TypeError(f"{name} must be {what}, not {value!r}")
         if self.temperature != 0 and not COLDEST <= self.temperature <= LARGEST:
             raise ValueError(
                 f"temperature must be 0 or at least {COLDEST} and at most {LARGEST}, not {self.temperature}"
@@ -81,9 +93,12 @@ class Sampling:
             raise ValueError(f"seed must be from 0 to 2**64 - 1, not {self.seed}")
         if self.max_tokens < 1:
             raise ValueError(f"max_tokens must be at least 1, not {self.max_tokens}")
-        if self.on_limit not in ("cut", "close"):
-            raise ValueError(f"on_limit must be 'cut' or 'close', not {self.on_limit!r}")
+        if self.on_limit not in ("cut", "close", "raise"):
+            raise ValueError(f"on_limit must be 'cut', 'close' or 'raise', not {self.on_limit!r}")
         if isinstance(self.stop, str):
             raise TypeError("stop takes several texts, not a single one: write stop=[text]")
-        if not all(self.stop):
-            raise ValueError("stop must not hold an empty text")
+        for text in self.stop:
+            if not isinstance(text, str):
+                raise TypeError(f"stop takes texts, not {text!r}")
+            if not text:
+                raise ValueError("stop must not hold an empty text")

@@ -12,25 +12,28 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
+from functools import cache, reduce
 from inspect import isclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from operator import or_
+from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin
 
-from grammarspec.errors import UnsupportedFeature
+from grammarspec.errors import MissingPackage, UnsupportedType
 from grammarspec.expressions import Grammar, choice, text
+from grammarspec.frontends.dates import DATE, TIME, ZONE, dates
 from grammarspec.frontends.json_schema import json_schema
+from grammarspec.schemas import stored_options
 
 try:
     from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
     from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
     from pydantic_core import core_schema
 except ImportError as missing:
-    raise ImportError(f"{missing}; Python types need: pip install 'grammarspec[types]'") from missing
+    raise MissingPackage(f"Python types: {missing}", hint="pip install 'grammarspec[types]'") from missing
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-__all__ = ["grammar"]
+__all__ = ["Adapter", "grammar", "known_adapter", "new_adapter"]
 
 T = TypeVar("T")
 
@@ -45,16 +48,20 @@ def grammar(type: TypeForm[T], **options: Any) -> Grammar[T]:
         type: whatever Pydantic knows: its models, dataclasses, ``TypedDict``, ``NamedTuple``, enums, ``Literal``,
             unions, containers, ``Annotated`` with constraints, dates and times, and so on; or a struct of msgspec, or
             an attrs class.
-        options: those of :func:`grammarspec.json_schema`.
+        options: those of :func:`grammarspec.json_schema`; they go before those of ``@gs.schema``.
 
     Raises:
-        UnsupportedFeature: a type that has no JSON, or a constraint that cannot be enforced while generating.
-        ImportError: Pydantic (or msgspec) is not installed.
+        UnsupportedType: a type that has no JSON, or a constraint that cannot be enforced while generating.
+        MissingPackage: Pydantic (or msgspec) is not installed.
     """
     if isinstance(type, Grammar):
         return type
-    call = f"gs.grammar({_name(type)})"
-    schema = _adapter(type).schema
+    if get_origin(type) is Union and any(isinstance(part, Grammar) for part in get_args(type)):
+        # typing makes one of `Literal["a"] | g`, before the grammar is asked
+        return reduce(or_, [grammar(part, **options) for part in get_args(type)])
+    options = {**stored_options(type), **options}
+    call = f"gs.grammar({', '.join([_name(type), *(f'{name}={value!r}' for name, value in options.items())])})"
+    schema = known_adapter(type).schema
     values = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if schema.keys() <= {"type"} and schema.get("type") == "string":
         free = text()
@@ -73,60 +80,76 @@ class _Read:
     quoted: bool
 
     def __call__(self, text: str) -> Any:
-        return _adapter(self.type).read(text if self.quoted else json.dumps(text))
+        return known_adapter(self.type).read(text if self.quoted else json.dumps(text))
 
 
 @dataclass(frozen=True)
-class _Adapter:
-    """A type's JSON Schema, and what makes a value of a JSON text."""
+class Adapter:
+    """What a type is in JSON.
+
+    Attributes:
+        schema: its exact JSON Schema.
+        read: makes a value of a JSON text.
+        told: makes the JSON Schema that the library itself has for the type, wider in places, and shorter: for readers.
+    """
 
     schema: dict[str, Any]
     read: Callable[[str], Any]
+    told: Callable[[], dict[str, Any]]
 
 
-def _adapter(type: Any) -> _Adapter:
+def known_adapter(type: Any) -> Adapter:
+    """The adapter of a type, which is kept for good."""
     try:
         hash(type)
     except TypeError:  # constraints in Annotated may be anything
-        return _new_adapter(type)
+        return new_adapter(type)
     return _known_adapter(type)
 
 
-def _new_adapter(type: Any) -> _Adapter:
+def new_adapter(type: Any) -> Adapter:
+    """The adapter of a type.
+
+    Raises:
+        UnsupportedFeature: as :func:`grammar`.
+    """
     if hasattr(type, "__struct_fields__") or hasattr(type, "__attrs_attrs__"):
         return _of_msgspec(type)
     name = _name(type)
     try:
         adapter = TypeAdapter(type)
-        return _Adapter(_mended(adapter.json_schema(schema_generator=_Narrower)), adapter.validate_json)
+        schema = _mended(adapter.json_schema(schema_generator=_Narrower))
+        return Adapter(schema, adapter.validate_json, lambda: adapter.json_schema(schema_generator=_Untitled))
     except (PydanticSchemaGenerationError, PydanticUserError) as error:
         with suppress(ImportError, TypeError):  # it may hold structs
             return _of_msgspec(type)
-        raise UnsupportedFeature(f"the type has no JSON: {str(error).splitlines()[0]}", f"the type {name}") from None
-    except UnsupportedFeature as error:
-        raise UnsupportedFeature(error.message, where=f"the type {name}", hint=error.hint) from None
+        reason = str(error).splitlines()[0].partition(". Set `")[0]  # what else Pydantic could do, JSON cannot
+        raise UnsupportedType(f"the type has no JSON: {reason}", f"the type {name}") from None
+    except UnsupportedType as error:
+        raise UnsupportedType(error.message, where=f"the type {name}", hint=error.hint) from None
 
 
-_known_adapter = cache(_new_adapter)
+_known_adapter = cache(new_adapter)
 
 
 def _name(type: Any) -> str:
     return str(type.__qualname__) if isclass(type) else repr(type)
 
 
-def _of_msgspec(type: Any) -> _Adapter:
+def _of_msgspec(type: Any) -> Adapter:
     try:
         import msgspec
     except ImportError as missing:
-        raise ImportError(f"{missing}; this type needs: pip install msgspec") from missing
+        raise MissingPackage(f"the type {_name(type)}: {missing}", hint="pip install msgspec") from missing
     told = msgspec.inspect
     for part in _parts(told.type_info(type), set()):
         if isinstance(part, told.DateTimeType | told.TimeType) and not part.tz:
             hint = "Annotated[datetime, msgspec.Meta(tz=True)] has a time zone"
-            raise UnsupportedFeature("msgspec's times without time zones", f"the type {_name(type)}", hint)
+            raise UnsupportedType("msgspec's times without time zones", f"the type {_name(type)}", hint)
         if isinstance(part, told.DictType) and not isinstance(part.key_type, told.StrType):
-            raise UnsupportedFeature("msgspec's names of members other than str", f"the type {_name(type)}")
-    return _Adapter(_mended(msgspec.json.schema(type)), lambda text: msgspec.json.decode(text, type=type))
+            raise UnsupportedType("msgspec's names of members other than str", f"the type {_name(type)}")
+    read = msgspec.json.Decoder(type).decode
+    return Adapter(_mended(msgspec.json.schema(type)), read, lambda: msgspec.json.schema(type))
 
 
 def _parts(info: Any, seen: set[int]) -> Iterator[Any]:
@@ -142,14 +165,6 @@ def _parts(info: Any, seen: set[int]) -> Iterator[Any]:
 
 
 # ---------------------------------------------------------------------- what Pydantic takes, exactly
-_YEAR = "(?!0000)[0-9]{4}"
-_LEAP = "(?!0000)(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
-_LONG = "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
-_SHORT = "(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
-_FEBRUARY = "02-(?:0[1-9]|1[0-9]|2[0-8])"
-_DATE = f"(?:{_YEAR}-(?:{_LONG}|{_SHORT}|{_FEBRUARY})|{_LEAP}-02-29)"
-_TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
-_ZONE = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 _SPAN = (
     "-?P(?=[0-9]|T[0-9])(?:[0-9]{1,6}D)?"
     r"(?:T(?=[0-9])(?:[0-9]{1,6}H)?(?:[0-9]{1,6}M)?(?:[0-9]{1,6}(?:\.[0-9]{1,6})?S)?)?"
@@ -170,17 +185,25 @@ def _network() -> str:
     return "(?:" + "|".join(ways) + ")"
 
 
+class _Untitled(GenerateJsonSchema):
+    """Pydantic's schemas without titles that only repeat the names of fields."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
 class _Narrower(GenerateJsonSchema):
     """Pydantic's schemas without what it does not validate; keys, dates and numbers as it reads them."""
 
     def date_schema(self, schema: core_schema.DateSchema) -> JsonSchemaValue:
-        return self._texts(_DATE, schema)
+        pattern = dates(ge=schema.get("ge"), gt=schema.get("gt"), le=schema.get("le"), lt=schema.get("lt"))
+        return self._texts(pattern, {"now_op": schema.get("now_op")})
 
     def time_schema(self, schema: core_schema.TimeSchema) -> JsonSchemaValue:
-        return self._texts(_TIME + self._zone(schema), schema)
+        return self._texts(TIME + self._zone(schema), schema)
 
     def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
-        return self._texts(f"{_DATE}T{_TIME}{self._zone(schema)}", schema)
+        return self._texts(f"{DATE}T{TIME}{self._zone(schema)}", schema)
 
     def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
         return self._texts(_SPAN, schema)
@@ -188,14 +211,14 @@ class _Narrower(GenerateJsonSchema):
     @staticmethod
     def _zone(schema: Any) -> str:
         constraint = schema.get("tz_constraint")
-        return "" if constraint == "naive" else _ZONE if constraint == "aware" else f"{_ZONE}?"
+        return "" if constraint == "naive" else ZONE if constraint == "aware" else f"{ZONE}?"
 
     @staticmethod
     def _texts(pattern: str, schema: Any) -> JsonSchemaValue:
         """Texts that match, if there are no bounds, which a pattern does not have."""
         for name in ("le", "ge", "lt", "gt", "now_op", "multiple_of"):
             if schema.get(name) is not None:
-                raise UnsupportedFeature(f"the constraint {name} on dates and times")
+                raise UnsupportedType(f"the constraint {name} on dates and times")
         return {"type": "string", "pattern": f"^{pattern}$"}
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
@@ -212,7 +235,7 @@ class _Narrower(GenerateJsonSchema):
             also["multipleOf"] = Decimal(1).scaleb(-places)
         if digits is not None:
             if places is None:
-                raise UnsupportedFeature("max_digits of a Decimal", hint="give decimal_places, too")
+                raise UnsupportedType("max_digits of a Decimal", hint="give decimal_places, too")
             also |= {"exclusiveMinimum": -(10 ** (digits - places)), "exclusiveMaximum": 10 ** (digits - places)}
         return {"allOf": [numbers, also]} if also else numbers
 
@@ -238,9 +261,9 @@ class _Narrower(GenerateJsonSchema):
         elif kind == "bool":
             found["propertyNames"] = {"enum": ["true", "false"]}
         elif kind not in ("any", "str", "date", "datetime", "time", "uuid", "literal", "enum"):
-            raise UnsupportedFeature(f"names of members that are of the kind {kind}")
+            raise UnsupportedType(f"names of members that are of the kind {kind}")
         elif kind in ("literal", "enum") and not all(isinstance(value, str) for value in self._names(keys)):
-            raise UnsupportedFeature("names of members that are constants and no texts")
+            raise UnsupportedType("names of members that are constants and no texts")
         else:
             found["propertyNames"] = self.generate_inner(keys)
         return found
@@ -249,14 +272,35 @@ class _Narrower(GenerateJsonSchema):
     def _names(keys: Any) -> list[Any]:
         return keys["expected"] if keys["type"] == "literal" else [member.value for member in keys["members"]]
 
+    def model_field_schema(self, schema: core_schema.ModelField) -> JsonSchemaValue:
+        self._check_alias(schema)
+        return super().model_field_schema(schema)
+
+    def dataclass_field_schema(self, schema: core_schema.DataclassField) -> JsonSchemaValue:
+        self._check_alias(schema)
+        return super().dataclass_field_schema(schema)
+
+    def typed_dict_field_schema(self, schema: core_schema.TypedDictField) -> JsonSchemaValue:
+        self._check_alias(schema)
+        return super().typed_dict_field_schema(schema)
+
+    @staticmethod
+    def _check_alias(schema: Any) -> None:
+        """Refuse fields that are only read from within other members: Pydantic's schemas have them by their names."""
+        alias = schema.get("validation_alias", "")
+        paths = [alias] if isinstance(alias, str) or isinstance(alias[0], str) else alias
+        if not any(isinstance(path, str) or len(path) == 1 for path in paths):
+            path = ".".join(map(str, paths[0]))
+            raise UnsupportedType(f"the alias {path}, which is a path", hint="use a model for what is within")
+
     def complex_schema(self, schema: core_schema.ComplexSchema) -> JsonSchemaValue:
-        raise UnsupportedFeature("complex numbers, which JSON has not")
+        raise UnsupportedType("complex numbers, which JSON has not")
 
 
 _FORMATS = {
-    "date": _DATE,
-    "date-time": f"{_DATE}T{_TIME}{_ZONE}",
-    "time": f"{_TIME}{_ZONE}",
+    "date": DATE,
+    "date-time": f"{DATE}T{TIME}{ZONE}",
+    "time": f"{TIME}{ZONE}",
     "duration": _SPAN,
     "decimal": r"-?[0-9]{1,30}(?:\.[0-9]{1,30})?",
     "ipv4network": _network(),
@@ -279,7 +323,7 @@ def _mended(schema: Any) -> Any:
         elif keyword in ("items", "prefixItems", "additionalProperties", "propertyNames", "anyOf", "oneOf", "allOf"):
             found[keyword] = _mended(value)
     if found.get("format") in _REFUSED:
-        raise UnsupportedFeature(_REFUSED[found["format"]])
+        raise UnsupportedType(_REFUSED[found["format"]])
     if found.get("format") in _FORMATS:
         found["pattern"] = f"^{_FORMATS[found.pop('format')]}$"
     if found.get("contentEncoding") == "base64":

@@ -51,7 +51,7 @@ def apply_bitmask(logits: Logits, rows: Rows, indices: Indices | None = None) ->
     """
     torch_module = sys.modules.get("torch")
     if torch_module is not None and isinstance(logits, torch_module.Tensor):
-        _apply_torch(logits, rows, indices)
+        _apply_torch(logits, rows, indices)  # pyright: ignore[reportArgumentType]  # torch is known at run time only
     else:
         _apply_numpy(logits, rows, indices)
 

@@ -41,6 +41,7 @@ class HiddenStateHead(Protocol):
             logits of the tokens behind those, ``[rows, the head's width]``, and the head's hidden state,
             ``[rows, width]``.
         """
+        ...
 
 
 class ResidualHead(nn.Module):
@@ -112,7 +113,7 @@ class HeadProposer:
             logits, hidden = self._head(self._hidden, torch.tensor(tokens, device=self._hidden.device))
             self.passes += 1
             moved = torch.tensor([row in unread for row in range(len(tokens))], device=hidden.device)[:, None]
-            self._hidden = torch.where(moved, hidden, self._hidden)
+            self._hidden = torch.where(moved, hidden, self._hidden)  # pyright: ignore  # it does not see that it is set
             ready = [row for row in unread if self._read[row] == len(draft.text(row))]
             if ready:
                 choose(self.name, logits, draft, ready, self._batch, self._choosing)

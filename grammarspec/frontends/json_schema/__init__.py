@@ -6,6 +6,7 @@ import json
 import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
+from grammarspec import _compiler
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced
 from grammarspec.expressions import Grammar
 from grammarspec.frontends.json_schema.analysis import Analysis, TooManyCombinations
@@ -14,7 +15,7 @@ from grammarspec.frontends.json_schema.lowering import Lowering
 from grammarspec.frontends.json_schema.prelude import prelude
 from grammarspec.frontends.json_schema.relaxing import relaxed
 from grammarspec.frontends.json_schema.scopes import ScopesNeeded
-from grammarspec.frontends.json_schema.spelling import Escapes, Numbers, Whitespace, spelling
+from grammarspec.frontends.json_schema.spelling import Escapes, Numbers, Spelling, Whitespace, spelling
 
 if TYPE_CHECKING:
     import re
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     import referencing
 
-__all__ = ["json_schema", "json_value"]
+__all__ = ["json_schema", "json_value", "language"]
 
 
 def json_schema(
@@ -95,32 +96,17 @@ def json_schema(
         "unsupported": unsupported,
     }  # fmt: skip
 
-    def lowered(root: Schema, *, dynamic: bool, narrow: bool) -> Grammar[Any]:
-        document = Document(root, dialect, registry, dynamic=dynamic)
-        builder, text = prelude(spelled)
-        analysis = Analysis(document, assert_formats=format == "assert", narrow=narrow)
-        any_order, closed = property_order == "any", not additional_properties
-        lowering = Lowering(analysis, builder, text, any_order=any_order, closed=closed)
-        ir = builder.build(lowering.start(document.start))
-        return Grammar(ir, read=json.loads, call=("json_schema", (schema,), options))
-
     def attempt(root: Schema) -> Grammar[Any]:
-        dynamic = narrow = False
-        try:
-            while True:
-                try:
-                    return lowered(root, dynamic=dynamic, narrow=narrow)
-                except ScopesNeeded:
-                    dynamic = True
-                except TooManyCombinations as error:
-                    if narrow:
-                        raise LimitExceeded(error.message, where=error.where, hint=error.hint) from None
-                    narrow = True
-        except RecursionError:
-            raise LimitExceeded("the nesting depth of the schema") from None
-        except UnicodeEncodeError as error:
-            message = f"a lone surrogate (U+{ord(error.object[error.start]):04X}) cannot be spelled in UTF-8"
-            raise GrammarSyntaxError(message) from None
+        ir = language(
+            root,
+            spelled,
+            dialect=dialect,
+            registry=registry,
+            assert_formats=format == "assert",
+            any_order=property_order == "any",
+            closed=not additional_properties,
+        )
+        return Grammar(ir, read=json.loads, call=("json_schema", (schema,), options))
 
     root = load(schema)
     if unsupported == "error":
@@ -131,6 +117,50 @@ def json_schema(
     for left_out in found.left_out:
         warnings.warn(f"{left_out.pointer}: {left_out.summary}", NotEnforced, stacklevel=2)
     return found.grammar
+
+
+def language(
+    root: Schema,
+    spelled: Spelling,
+    *,
+    dialect: str | None = None,
+    registry: referencing.Registry[Any] | None = None,
+    assert_formats: bool = True,
+    any_order: bool = False,
+    closed: bool = False,
+) -> _compiler.Grammar:
+    """The texts of the values that satisfy a schema, spelled in this way; see :func:`json_schema`.
+
+    Args:
+        closed: objects that have ``properties`` have no others, if the schema says nothing.
+
+    Raises:
+        GrammarError: as :func:`json_schema`.
+    """
+
+    def lowered(*, dynamic: bool, narrow: bool) -> _compiler.Grammar:
+        document = Document(root, dialect, registry, dynamic=dynamic)
+        builder, text = prelude(spelled)
+        analysis = Analysis(document, assert_formats=assert_formats, narrow=narrow)
+        lowering = Lowering(analysis, builder, text, any_order=any_order, closed=closed)
+        return builder.build(lowering.start(document.start))
+
+    dynamic = narrow = False
+    try:
+        while True:
+            try:
+                return lowered(dynamic=dynamic, narrow=narrow)
+            except ScopesNeeded:
+                dynamic = True
+            except TooManyCombinations as error:
+                if narrow:
+                    raise LimitExceeded(error.message, where=error.where, hint=error.hint) from None
+                narrow = True
+    except RecursionError:
+        raise LimitExceeded("the nesting depth of the schema") from None
+    except UnicodeEncodeError as error:
+        message = f"a lone surrogate (U+{ord(error.object[error.start]):04X}) cannot be spelled in UTF-8"
+        raise GrammarSyntaxError(message) from None
 
 
 def json_value(**options: Any) -> Grammar[Any]:

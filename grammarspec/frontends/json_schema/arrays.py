@@ -45,6 +45,7 @@ def plain_array(lowering: Lowering, facts: Conjunction, kinds: int = 0) -> int:
             most = index
             break
         items.append(lowering.part(node) if kinds else node)
+    rest = b.nothing
     if most is None or most > len(items):
         rest = lowering.lower([rest for _, rest in facts.arrays])
         if rest == b.nothing:

@@ -18,6 +18,7 @@ from grammarspec.frontends.json_schema.conjunction import (
     type_of,
 )
 from grammarspec.frontends.json_schema.evaluation import holds_facts
+from grammarspec.frontends.json_schema.json_text import SMALL
 from grammarspec.frontends.json_schema.members import Asked, Member, remembered_members
 from grammarspec.frontends.json_schema.numbers import constant_spellings
 from grammarspec.frontends.json_schema.strings import text_of
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.lowering import Lowering
 
 __all__ = ["constant_node", "enum_node"]
-
-_SMALL = 32  # an enumeration of more words is a lexical unit of its own
 
 
 def enum_node(lowering: Lowering, facts: Conjunction) -> int:
@@ -41,16 +40,17 @@ def enum_node(lowering: Lowering, facts: Conjunction) -> int:
     if only_strings and plain and not facts.texts and not facts.excluded and facts.max_length is None:
         if facts.min_length > 0:
             constants = [constant for constant in constants if len(constant) >= facts.min_length]
-        return _words(lowering, [lowering.text.quote(constant) for constant in constants])
+        return lowering.text.strings(constants) if constants else lowering.builder.nothing
     return _mixed(lowering, facts, constants)
 
 
 def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> int:
     others = facts.without("enum")
-    by_automaton = len(constants) > _SMALL and not facts.choices and not facts.refused
+    by_automaton = len(constants) > SMALL and not facts.choices and not facts.refused
     if by_automaton:  # let the compiler match the patterns
         others = others.without("texts")
-    texts: list[str] = []
+    strings: list[str] = []
+    numbers: list[str] = []
     undecided: list[str] = []
     parts: list[int] = []
     plain = lowering.text.spelling.plain
@@ -69,25 +69,19 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
             where = lowering.analysis.document.where(next(iter(facts.members.values())), "enum")
             raise UnsupportedFeature(f"whether {constant!r:.60} satisfies the other keywords beside enum", where=where)
         if bit == STRING:
-            texts.append(lowering.text.quote(constant))
+            strings.append(constant)
         elif bit & NUMBER:
-            texts.extend(constant_spellings(lowering, constant, strict=strict and bit == INTEGER))
+            numbers.extend(constant_spellings(lowering, constant, strict=strict and bit == INTEGER))
         else:
             parts.append(constant_node(lowering, constant))
-    if texts:
-        parts.append(_words(lowering, texts))
+    if strings:
+        parts.append(lowering.text.strings(strings))
+    if numbers:
+        parts.append(lowering.text.words(numbers))
     if undecided:
         text = text_of(lowering, facts, undecided)
         parts.append(lowering.text.exact_string(text.node, asserting=text.asserting))
     return lowering.any_of(parts)
-
-
-def _words(lowering: Lowering, texts: Sequence[str]) -> int:
-    b = lowering.builder
-    if not texts:
-        return b.nothing
-    node = b.literal(texts[0]) if len(texts) == 1 else b.words(texts)
-    return node if len(texts) <= _SMALL else b.terminal(node)
 
 
 def constant_node(lowering: Lowering, constant: Any) -> int:
@@ -103,7 +97,7 @@ def constant_node(lowering: Lowering, constant: Any) -> int:
         case False:
             return text.false
         case str():
-            return b.literal(text.quote(constant))
+            return text.strings([constant])
         case int() | float() | Decimal():
             words = constant_spellings(lowering, constant)
             return b.literal(words[0]) if len(words) == 1 else b.words(words) if words else b.nothing
@@ -125,7 +119,7 @@ def constant_node(lowering: Lowering, constant: Any) -> int:
             for name, member in constant.items():
                 if not isinstance(name, str):
                     raise GrammarSyntaxError(f"{name!r:.60} is no name of a JSON object's member")
-                members.append(text.member(b.literal(text.quote(name)), constant_node(lowering, member)))
+                members.append(text.member(text.name(name), constant_node(lowering, member)))
             lowering.leave()
             if lowering.any_order and len(members) > 1:
                 required = [Member(member, required=True, free=True) for member in members]

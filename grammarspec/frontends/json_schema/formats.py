@@ -15,9 +15,9 @@ from typing import Final
 
 from grammarspec.builder import GrammarBuilder
 from grammarspec.frontends.json_schema.host_names import HostNames
-from grammarspec.frontends.json_schema.json_text import ExactAlphabet
 from grammarspec.frontends.json_schema.regex_format import RegexFormat
 from grammarspec.frontends.json_schema.resource_names import ResourceNames
+from grammarspec.frontends.regex.lower import Alphabet
 
 __all__ = ["FORMATS", "INTEGER_FORMATS", "Format", "Formats"]
 
@@ -36,7 +36,7 @@ INTEGER_FORMATS: Final = {
 class Formats:
     """The formats of one grammar, made when first asked for."""
 
-    def __init__(self, builder: GrammarBuilder, exact: ExactAlphabet) -> None:
+    def __init__(self, builder: GrammarBuilder, exact: Alphabet) -> None:
         self.builder, self.exact = builder, exact
         self._made: dict[tuple[str, bool], int] = {}
 

@@ -1,12 +1,7 @@
 """How JSON values are spelled: the nodes that every part of one grammar shares.
 
-Strings have two alphabets:
-
-* *free*: any spelling that JSON allows, ``\\u`` escapes of surrogates in pairs only (RFC 8259, section 7);
-* *exact*: one spelling per character. Patterns, formats and keys are regular languages over *characters*; with one
-  spelling each, intersection and complement of spellings are intersection and complement of strings. It is what
-  ``json.dumps`` writes: short escapes, ``\\u00xx`` for the other control characters, and all else raw, or
-  (``ensure_ascii=True``) raw as far as it is ASCII.
+Strings have two alphabets: a *free* one, any spelling that JSON allows, with ``\\u`` escapes of surrogates in pairs
+only (RFC 8259, section 7), and an *exact* one (:mod:`.alphabets`).
 
 Free whitespace is part of the punctuation. Lines that are indented depend on how deep a value stands: then there is a
 :class:`JsonText` for each level, and each member and item begins with its line.
@@ -15,88 +10,38 @@ Free whitespace is part of the punctuation. Lines that are indented depend on ho
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from json.encoder import encode_basestring as quote
 
 from grammarspec.builder import NAMES, OPENS, GrammarBuilder
+from grammarspec.errors import UnsupportedFeature
+from grammarspec.frontends.json_schema.alphabets import PLAIN, ExactAlphabet, RawAlphabet
 from grammarspec.frontends.json_schema.escaped import quote_ascii
-from grammarspec.frontends.json_schema.spelling import BLANKS, Spelling
+from grammarspec.frontends.json_schema.spelling import BLANKS, JSON, Spelling
 from grammarspec.frontends.regex import parse
-from grammarspec.frontends.regex.charsets import Ranges
-from grammarspec.frontends.regex.lower import Alphabet, PlainText, lower
+from grammarspec.frontends.regex.charsets import complement, normalise
+from grammarspec.frontends.regex.lower import PlainText, lower
 
-__all__ = ["DIGITS", "LETTER_E", "MAX_LEVELS", "NONZERO", "ExactAlphabet", "JsonText"]
+__all__ = ["DIGITS", "LETTER_E", "MAX_LEVELS", "NONZERO", "SMALL", "JsonText"]
 
 DIGITS = ((0x30, 0x39),)
 NONZERO = ((0x31, 0x39),)
 LETTER_E = ((0x45, 0x45), (0x65, 0x65))
 
-_LAST = 0x10FFFF
-_ESCAPED = (*range(0x20), 0x22, 0x5C)
-_ESCAPES = {code: quote(chr(code))[1:-1] for code in _ESCAPED}
-_RAW = ((0x20, 0x21), (0x23, 0x5B), (0x5D, _LAST))
-
 # Whitespace is bounded so that no model can write it for ever: spaces or tabs on the line, or one line break and the
 # indentation of the next line (the widest that `json.dumps(indent=4)` writes 30 levels deep).
 _SPACES, _INDENT = 8, 120
 
+SMALL = 32
+"""An enumeration of more words is a lexical unit of its own."""
+
+_NOT_BARE = "".join(map(chr, range(0x21))) + "\"'(),:<=>[\\]{|}\x7f"
+BARE_NAME = re.compile(f"[^{re.escape(_NOT_BARE)}]+")
+"""Names that can do without quotation marks: no whitespace, no brackets, nothing that separates or is escaped."""
+
 MAX_LEVELS = 32
 """Objects and arrays inside one another, where lines are indented. Each level has nodes of its own."""
-
-
-class ExactAlphabet(Alphabet):
-    """Text inside a JSON string, one spelling per character (what the regex front-end lowers onto)."""
-
-    def __init__(self, builder: GrammarBuilder, quote: Callable[[str], str]) -> None:
-        self.builder, self.quote = builder, quote
-        self._classes: dict[Ranges, int] = {}
-        self.character = self.codepoints(((0, _LAST),))
-        """Any one character."""
-        self._any_text = builder.repeat(self.character, 0, None)
-
-    @property
-    def any_text(self) -> int:
-        """Any text."""
-        return self._any_text
-
-    def codepoints(self, ranges: Ranges) -> int:
-        """One character whose code point is within the inclusive ranges."""
-        node = self._classes.get(ranges)
-        if node is None:
-            node = self._classes[ranges] = self._spell(ranges)
-        return node
-
-    def over(self, builder: GrammarBuilder) -> ExactAlphabet:
-        """The same nodes in a copy of the builder."""
-        new = ExactAlphabet.__new__(ExactAlphabet)
-        new.builder, new.quote, new._classes = builder, self.quote, self._classes.copy()
-        new.character, new._any_text = self.character, self._any_text
-        return new
-
-    def _spell(self, ranges: Ranges) -> int:
-        builder = self.builder
-        raw = [
-            (max(low, first), min(high, last))
-            for low, high in ranges
-            for first, last in _RAW
-            if low <= last and high >= first
-        ]
-        escaped = [_ESCAPES[code] for code in _ESCAPED if any(low <= code <= high for low, high in ranges)]
-        parts = []
-        if raw:
-            parts.append(builder.codepoints(raw))
-        if escaped:
-            parts.append(builder.words(escaped) if len(escaped) > 1 else builder.literal(escaped[0]))
-        return builder.alt(*parts)
-
-    def text(self, text: str) -> int:
-        """Exactly this text."""
-        return self.builder.literal(self.quote(text)[1:-1])
-
-    def words(self, texts: Sequence[str]) -> int:
-        """Any one of these texts."""
-        return self.builder.words([self.quote(text)[1:-1] for text in texts])
 
 
 TOLD_APART = re.compile(r"-?[1-9][0-9]*(\.[0-9]*[1-9]|\.0)?|-?0\.[0-9]*[1-9]|0(\.0)?")
@@ -116,9 +61,10 @@ class JsonText:
         """Whether values must be told apart: see :attr:`telling_apart`."""
         self.line: int | None = None
         """What a member or an item begins with, if it is anything."""
-        literal = builder.literal
-        self.quotation = literal(b'"')
-        self.null, self.false, self.true = literal(b"null"), literal(b"false"), literal(b"true")
+        literal, notation = builder.literal, spelling.notation
+        quotes = notation.quotes
+        self.quotation = literal(b'"') if quotes is None else builder.embed(quotes.mark.ir)
+        self.null, self.false, self.true = map(literal, (notation.null, notation.false, notation.true))
         if spelling.separators is not None:
             self.comma, self.colon = map(literal, spelling.separators)
             self.open_object, self.close_object = literal(b"{"), literal(b"}")
@@ -175,11 +121,21 @@ class JsonText:
         """
         if self.distinct:
             return self
+        self.check_memory()
         new = JsonText.__new__(JsonText)
         made = ("inner", "_anything", "string", "number", "integer", "strict_integer", "free_character")
         new.__dict__.update((k, v) for k, v in self.__dict__.items() if k not in made)
         new.distinct = True
         return new
+
+    def check_memory(self) -> None:
+        """Values and names that must differ are compared as JSON spells them.
+
+        Raises:
+            UnsupportedFeature: they are not in JSON.
+        """
+        if self.spelling.notation != JSON:
+            raise UnsupportedFeature("items or names that must differ, in a notation that is not JSON")
 
     @property
     def variant(self) -> int:
@@ -231,12 +187,14 @@ class JsonText:
     @cached_property
     def exact(self) -> ExactAlphabet:
         """The alphabet with one spelling per character."""
+        if self.spelling.notation.quotes is not None:
+            return RawAlphabet(self.builder)
         return ExactAlphabet(self.builder, self.quote)
 
     @cached_property
     def free_character(self) -> int:
         """One character of a free string; a pair of surrogate escapes is one character."""
-        if self.spelling.minimal or self.distinct:
+        if self.spelling.minimal or self.distinct or self.spelling.notation.quotes is not None:
             return self.exact.character
         b = self.builder
         hexadecimal = b.bytes_in(((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)))
@@ -252,7 +210,7 @@ class JsonText:
         # b f n r t, the quotation mark, both slashes
         short = b.bytes_in(((0x22, 0x22), (0x2F, 0x2F), (0x5C, 0x5C), *((ord(c), ord(c)) for c in "bfnrt")))
         unicode = b.seq(b.literal(b"u"), b.alt(plain, b.seq(high, b.literal(b"\\u"), low)))
-        return b.alt(b.codepoints(_RAW), b.seq(b.literal(b"\\"), b.alt(short, unicode)))
+        return b.alt(b.codepoints(PLAIN), b.seq(b.literal(b"\\"), b.alt(short, unicode)))
 
     @cached_property
     def string(self) -> int:
@@ -261,8 +219,7 @@ class JsonText:
 
     def free_string(self, least: int, most: int | None) -> int:
         """Any string of ``least`` to ``most`` characters."""
-        b = self.builder
-        return b.terminal(b.seq(self.quotation, b.repeat(self.free_character, least, most), self.quotation))
+        return self.exact_string(self.builder.repeat(self.free_character, least, most))
 
     def exact_string(self, text: int, *, asserting: bool = False) -> int:
         """A string whose text, in the exact alphabet, is of the regular node ``text``.
@@ -271,23 +228,77 @@ class JsonText:
         must stay outside.
         """
         b = self.builder
+        text = self._within_quotes(text)
         if asserting:
             return b.seq(self.quotation, b.terminal(text), self.quotation)
         return b.terminal(b.seq(self.quotation, text, self.quotation))
 
+    def _within_quotes(self, text: int) -> int:
+        """What of a regular node can stand in quotation marks."""
+        quotes = self.spelling.notation.quotes
+        if quotes is None:
+            return text
+        b = self.builder
+        return b.both(text, b.complement(b.seq(b.anything, b.literal(quotes.excluded), b.anything)))
+
+    def strings(self, texts: Sequence[str]) -> int:
+        """Any one of these strings.
+
+        Raises:
+            UnsupportedFeature: quotation marks cannot hold one of them.
+        """
+        quotes = self.spelling.notation.quotes
+        if quotes is None:
+            return self.words([self.quote(text) for text in texts])
+        for text in texts:
+            if quotes.excluded in text:
+                raise UnsupportedFeature(f"the string {text!r:.60} where no string can hold {quotes.excluded!r}")
+        return self.builder.seq(self.quotation, self.words(texts), self.quotation)
+
+    def words(self, texts: Sequence[str]) -> int:
+        """Any one of these texts, which are spelled already."""
+        b = self.builder
+        node = b.literal(texts[0]) if len(texts) == 1 else b.words(texts)
+        return node if len(texts) <= SMALL else b.terminal(node)
+
+    # ------------------------------------------------------------------ names
+    def name(self, name: str) -> int:
+        """A declared key.
+
+        Raises:
+            UnsupportedFeature: it must be bare, and cannot.
+        """
+        if not self.spelling.notation.bare_names:
+            return self.strings([name])
+        if not BARE_NAME.fullmatch(name):
+            raise UnsupportedFeature(f"the name {name!r:.60} without quotation marks")
+        return self.builder.literal(name)
+
+    def exact_key(self, text: int, *, asserting: bool = False) -> int:
+        """A key whose text, in the exact alphabet, is of the regular node ``text``."""
+        if not self.spelling.notation.bare_names:
+            return self.exact_string(text, asserting=asserting)
+        return self.builder.terminal(self.builder.both(text, self._bare_name))
+
+    @cached_property
+    def _bare_name(self) -> int:
+        b = self.builder
+        return b.repeat(b.codepoints(complement(normalise((ord(char), ord(char)) for char in _NOT_BARE))), 1, None)
+
     @cached_property
     def key(self) -> int:
         """Any key."""
-        return self.exact_string(self.exact.any_text)
+        return self.exact_key(self.exact.any_text)
 
-    def key_except(self, names: Iterable[str]) -> int:
+    def key_except(self, names: Sequence[str]) -> int:
         """Any key but these."""
         b = self.builder
-        taken = [self.quote(name) for name in names]
-        if not taken:
+        if not names:
             return self.key
+        if self.spelling.notation != JSON:
+            return self.exact_key(b.both(self.exact.any_text, b.complement(self.exact.words(names))))
         text = b.seq(self.quotation, self.exact.any_text, self.quotation)
-        return b.terminal(b.both(text, b.complement(b.words(taken))))
+        return b.terminal(b.both(text, b.complement(b.words([self.quote(name) for name in names]))))
 
     # ------------------------------------------------------------------ numbers
     @cached_property

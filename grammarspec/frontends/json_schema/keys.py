@@ -37,7 +37,7 @@ def undeclared_members(
         texts = [*matched, *limits]
         node = b.both(*(part.node for part in texts)) if texts else text.exact.any_text
         if b.nothing not in [part.node for part in texts]:
-            key = text.exact_string(node, asserting=any(part.asserting for part in texts))
+            key = text.exact_key(node, asserting=any(part.asserting for part in texts))
             parts.append(text.member(key, value))
     return b.alt(*parts) if parts else None
 

@@ -78,6 +78,8 @@ class _Members:
         # What is required comes first where that makes no difference: the compiler then finds an ending sooner.
         self.free = sorted((member for member in members if member.free), key=lambda member: not member.required)
         self.undeclared, self.witnesses, self.distinct = asked.undeclared, asked.witnesses, asked.distinct
+        if asked.distinct:
+            self.text.check_memory()
         self.kinds = NAMES if asked.distinct else 0
         self.few = asked.few
         required = sum(member.required for member in members) + bool(asked.witnesses)

@@ -48,7 +48,7 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
     members = []
     for i, (name, value) in enumerate(zip(names, values, strict=True)):
         if value != b.nothing:
-            node = text.member(b.literal(text.quote(name)), value)
+            node = text.member(text.name(name), value)
             members.append(Member(node, name in facts.required, lowering.any_order or i >= ordered, name))
         elif name in facts.required:
             return b.nothing

@@ -16,8 +16,8 @@ from functools import cached_property
 from typing import Final
 
 from grammarspec.builder import GrammarBuilder
-from grammarspec.frontends.json_schema.json_text import ExactAlphabet
 from grammarspec.frontends.regex.charsets import ALL, LAST, Ranges, normalise, subtract
+from grammarspec.frontends.regex.lower import Alphabet
 
 __all__ = ["RegexFormat"]
 
@@ -41,7 +41,7 @@ def _set(characters: str) -> Ranges:
 class RegexFormat:
     """The nodes of one grammar, made when first asked for."""
 
-    def __init__(self, builder: GrammarBuilder, exact: ExactAlphabet) -> None:
+    def __init__(self, builder: GrammarBuilder, exact: Alphabet) -> None:
         self.builder, self.exact = builder, exact
 
     @cached_property

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grammarspec.errors import GrammarError, Unsatisfiable
+from grammarspec.expressions import Grammar
 from grammarspec.frontends.regex import regex
 
-__all__ = ["BLANKS", "Escapes", "Numbers", "Spelling", "Whitespace", "spelling"]
+__all__ = ["BLANKS", "JSON", "Escapes", "Notation", "Numbers", "Quotes", "Spelling", "Whitespace", "spelling"]
 
 Whitespace = Literal["flexible", "compact", "pretty"]
 Escapes = Literal["any", "minimal"]
@@ -22,6 +23,39 @@ BLANKS = " \t\n\r"
 """JSON's whitespace (RFC 8259, section 2)."""
 _MAX_INDENT = 32
 _ITEM, _KEY = re.compile(rf"[{BLANKS}]*,[{BLANKS}]*"), re.compile(rf"[{BLANKS}]*:[{BLANKS}]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Quotes:
+    """What strings are written in, if not as JSON has it: their characters as they are, nothing escaped.
+
+    Attributes:
+        mark: what a string begins and ends with.
+        excluded: what no string holds, so that its end is told.
+    """
+
+    mark: Grammar[str]
+    excluded: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How constants, strings and names are written: as in JSON, or in a notation that differs in these only.
+
+    Attributes:
+        null, false, true: the constants.
+        quotes: of strings; ``None``: JSON's strings.
+        bare_names: the names of members are without quotation marks.
+    """
+
+    null: str = "null"
+    false: str = "false"
+    true: str = "true"
+    quotes: Quotes | None = None
+    bare_names: bool = False
+
+
+JSON = Notation()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +70,7 @@ class Spelling:
         ascii: characters beyond ASCII are escaped everywhere.
         minimal: free strings are spelled as all others, one spelling per character.
         plain: no exponents, and no fractions of integers.
+        notation: constants, strings and names.
     """
 
     separators: tuple[str, str] | None = None
@@ -44,6 +79,7 @@ class Spelling:
     ascii: bool = False
     minimal: bool = False
     plain: bool = False
+    notation: Notation = JSON
 
 
 def spelling(

@@ -43,7 +43,7 @@ def parsed(where: str) -> Path | None:
 
 def at(value: Any, token: str) -> Any:
     """The member or item of this name; ``KeyError`` or ``IndexError`` if there is none."""
-    return value[int(token)] if isinstance(value, list) and token.isdecimal() else value[token]
+    return value[int(token)] if isinstance(value, list) and token.isdecimal() else value[token]  # pyright: ignore
 
 
 @dataclass(frozen=True, slots=True, eq=False)

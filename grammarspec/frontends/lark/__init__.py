@@ -36,7 +36,7 @@ def lark(text: str, *, start: str = "start", parser: str | None = None, lexer: s
         UnsupportedFeature: another parser or lexer is asked for; or a terminal is only declared, can be empty, looks
             ahead or behind past its own text, or holds what a regular expression must not (see :func:`regex`).
         LimitExceeded: nesting, counts or templates go too far.
-        ImportError: the package ``lark`` is not installed.
+        MissingPackage: the package ``lark`` is not installed.
     """
     options = {"start": start, "parser": parser, "lexer": lexer}
     return Grammar(_compiled(text, "<string>", start, parser, lexer), call=("lark", (text,), options))

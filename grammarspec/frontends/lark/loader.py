@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from grammarspec.errors import GrammarSyntaxError, LimitExceeded, UnsupportedFeature
+from grammarspec.errors import GrammarSyntaxError, LimitExceeded, MissingPackage, UnsupportedFeature
 from grammarspec.frontends.regex.places import place
 
 __all__ = ["Pattern", "Source", "read"]
@@ -93,12 +93,12 @@ def read(text: str, source_name: str) -> Source:
     Raises:
         GrammarSyntaxError: lark rejects the grammar.
         LimitExceeded: it is nested too deeply for lark.
-        ImportError: lark is not installed.
+        MissingPackage: lark is not installed.
     """
     try:
         from lark.load_grammar import PrepareLiterals, load_grammar, nr_deepcopy_tree
     except ImportError as error:
-        raise ImportError(".lark grammars need the package lark: pip install 'grammarspec[lark]'") from error
+        raise MissingPackage(".lark grammars need the package lark", hint="pip install 'grammarspec[lark]'") from error
 
     surrogate = re.search("[\ud800-\udfff]", text)
     if surrogate:

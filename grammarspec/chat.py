@@ -1,0 +1,143 @@
+"""Prompts: what a user says or the messages of a chat, checked, and rendered by the model's own chat template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from grammarspec.errors import PromptError, UnsupportedFeature
+from grammarspec.tools.messages import to_template_messages
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+__all__ = ["Prompt", "chat_template", "encode", "messages_of", "render"]
+
+Prompt = str | Sequence[Mapping[str, Any]]
+"""What the user says, or the messages of a chat, as OpenAI has them."""
+
+_TEXTS = ("text", "input_text", "output_text")
+_MEDIA = {
+    "image": "images", "image_url": "images", "input_image": "images", "audio": "audio", "audio_url": "audio",
+    "input_audio": "audio", "video": "videos", "video_url": "videos", "file": "files", "input_file": "files",
+}  # fmt: skip
+
+
+def chat_template(tokenizer: PreTrainedTokenizerBase) -> str:
+    """The Jinja template that renders chats; empty if the tokenizer has none."""
+    if not tokenizer.chat_template:
+        return ""
+    return str(tokenizer.get_chat_template())
+
+
+def messages_of(prompt: Prompt, system: str | None = None) -> list[dict[str, Any]]:
+    """A prompt as messages, whose contents are texts.
+
+    Args:
+        prompt: what the user says, or messages: ``{"role": ..., "content": ...}`` each. A content may be a list of
+            parts, ``{"type": "text", "text": ...}``, whose texts are joined. That of an assistant's message with
+            ``tool_calls`` may be missing.
+        system: a message before them.
+
+    Raises:
+        PromptError: there is no message, or one is not like that; the error has a JSON pointer to the place.
+        TypeError: the prompt is neither a text nor a sequence of messages, or the system message is no text.
+        UnsupportedFeature: a message holds an image, or something else that is no text.
+    """
+    if system is not None and not isinstance(system, str):
+        raise TypeError(f"system must be a text, not {type(system).__name__}")
+    if isinstance(prompt, str):
+        if not prompt:
+            raise PromptError("the prompt is empty")
+        messages = [{"role": "user", "content": prompt}]
+    elif isinstance(prompt, Sequence) and not isinstance(prompt, bytes | bytearray):
+        if not prompt:
+            raise PromptError("the prompt has no messages")
+        messages = [_message(message, f"#/{number}") for number, message in enumerate(prompt)]
+    else:
+        raise TypeError(f"a prompt must be a text or a sequence of messages, not {type(prompt).__name__}")
+    return messages if system is None else [{"role": "system", "content": system}, *messages]
+
+
+def _message(message: Any, where: str) -> dict[str, Any]:
+    if not isinstance(message, Mapping):
+        raise _malformed(f"a message must have a role and a content, and is of type {type(message).__name__}", where)
+    role = message.get("role")
+    if not isinstance(role, str) or not role:
+        raise _malformed("a message must have a role, such as 'user'", f"{where}/role")
+    content = message.get("content")
+    if content is None and message.get("tool_calls"):
+        return dict(message)
+    if isinstance(content, Sequence) and not isinstance(content, str | bytes):
+        content = "".join(_text(part, f"{where}/content/{number}") for number, part in enumerate(content))
+    if not isinstance(content, str):
+        said = "none" if content is None else f"one of type {type(content).__name__}"
+        raise _malformed(
+            f"a message must have a content, a text or a list of parts, and has {said}", f"{where}/content"
+        )
+    return {**message, "content": content}
+
+
+def _text(part: Any, where: str) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping):
+        raise _malformed(f"a part of a content must say its type, and is of type {type(part).__name__}", where)
+    kind = part.get("type")
+    if kind not in _TEXTS:
+        what = _MEDIA.get(str(kind), "such parts")
+        raise UnsupportedFeature(f"a message with a part of type {kind!r}", where, f"only texts are read, no {what}")
+    text = part.get("text")
+    if not isinstance(text, str):
+        raise _malformed("a part of type 'text' must have a text", f"{where}/text")
+    return text
+
+
+def _malformed(message: str, where: str) -> PromptError:
+    return PromptError(message, where)
+
+
+def render(
+    tokenizer: PreTrainedTokenizerBase,
+    prompt: Prompt,
+    system: str | None = None,
+    variables: Mapping[str, Any] | None = None,
+) -> str:
+    """The text that a model is to go on from: by the chat template where the tokenizer has one, else the prompt itself.
+
+    Args:
+        prompt, system: as for :func:`messages_of`. Without a chat template the system message stands before the
+            prompt, with a blank line between.
+        variables: what else the chat template is to know (``enable_thinking``, ``reasoning_effort``, ...).
+
+    Raises:
+        PromptError, TypeError: as :func:`messages_of`; the chat template refuses the messages, or there is none.
+        ValueError: there are variables, and no chat template.
+        UnsupportedFeature: as :func:`messages_of`; the chat template leaves a system message out.
+    """
+    messages = to_template_messages(messages_of(prompt, system))
+    if not tokenizer.chat_template:
+        if not isinstance(prompt, str):
+            raise PromptError("the tokenizer has no chat template: the prompt must be a text, not messages")
+        if variables:
+            raise ValueError("the tokenizer has no chat template that variables could be for")
+        return "\n\n".join(message["content"] for message in messages)
+    from jinja2 import TemplateError
+
+    try:
+        options: dict[str, Any] = {"tokenize": False, "add_generation_prompt": True, **(variables or {})}
+        text = str(tokenizer.apply_chat_template(messages, **options))
+    except TemplateError as error:
+        known = any(message["role"] == "system" for message in messages) and "system" in str(error).lower()
+        hint = "put what the system message says before the first message of the user" if known else ""
+        raise PromptError(f"the model's chat template refuses these messages: {error}", hint=hint) from error
+    for message in messages:
+        if message["role"] == "system" and message["content"].strip() not in text:
+            hint = "put what it says before the first message of the user"
+            raise UnsupportedFeature("the model's chat template leaves the system message out", hint=hint)
+    return text
+
+
+def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
+    """The tokens of a rendered prompt; the special tokens of the beginning are added if no chat template wrote them."""
+    return list(tokenizer.encode(text, add_special_tokens=not tokenizer.chat_template))

@@ -1,0 +1,45 @@
+"""Dates and times as ``datetime`` of Python reads them: patterns, and those of dates between bounds.
+
+These are the texts of ISO 8601 that both ``fromisoformat`` and Pydantic take: years from 0001 on, days that the month
+has in that year, no leap seconds, at most six digits of a fraction.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+__all__ = ["DATE", "TIME", "ZONE", "dates"]
+
+_YEAR = "(?!0000)[0-9]{4}"
+_LEAP = "(?!0000)(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
+_LONG = "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
+_SHORT = "(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
+_FEBRUARY = "02-(?:0[1-9]|1[0-9]|2[0-8])"
+DATE = f"(?:{_YEAR}-(?:{_LONG}|{_SHORT}|{_FEBRUARY})|{_LEAP}-02-29)"
+TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
+ZONE = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+
+
+def dates(ge: date | None = None, gt: date | None = None, le: date | None = None, lt: date | None = None) -> str:
+    """The pattern of the dates within bounds.
+
+    All dates are as long as one another, so that their order is that of their texts: the later one has the greater
+    digit where they first differ.
+    """
+    ahead = [
+        f"(?={_beyond(bound, above, itself)})"
+        for bound, above, itself in ((ge, True, True), (gt, True, False), (le, False, True), (lt, False, False))
+        if bound is not None
+    ]
+    return "".join(ahead) + DATE
+
+
+def _beyond(bound: date, above: bool, itself: bool) -> str:
+    """What texts of later (or else earlier) dates begin with."""
+    text = bound.isoformat()
+    ways = [text] if itself else []
+    for place, digit in enumerate(text):
+        if digit not in ("9" if above else "0") + "-":
+            further = f"[{int(digit) + 1}-9]" if above else f"[0-{int(digit) - 1}]"
+            ways.append(text[:place] + further)
+    return f"(?:{'|'.join(ways)})"

@@ -1,0 +1,59 @@
+"""Classes that say how their JSON is written: ``@gs.schema``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, TypeVar, dataclass_transform, overload
+
+__all__ = ["schema", "stored_options"]
+
+C = TypeVar("C", bound=type)
+
+_OPTIONS = "__grammarspec_options__"
+_FIELDS = ("__pydantic_fields__", "__struct_fields__", "__attrs_attrs__", "__total__", "_fields")
+"""What classes have whose fields another library knows: Pydantic, msgspec, attrs, ``TypedDict``, ``NamedTuple``."""
+
+
+@overload
+@dataclass_transform(field_specifiers=(dataclasses.field, dataclasses.Field))
+def schema(cls: C, /) -> C: ...
+@overload
+@dataclass_transform(field_specifiers=(dataclasses.field, dataclasses.Field))
+def schema(**options: Any) -> Callable[[C], C]: ...
+def schema(cls: Any = None, /, **options: Any) -> Any:
+    """A decorator that makes a plain class a dataclass, and keeps options for :func:`grammarspec.grammar`.
+
+    Dataclasses, enums, models of Pydantic, structs of msgspec, attrs classes, ``TypedDict`` and ``NamedTuple`` stay as
+    they are. The options hold where the class itself is asked for, and not where it is part of another type, nor for
+    its subclasses; those that :func:`grammarspec.grammar` is given go before.
+
+    Args:
+        options: those of :func:`grammarspec.json_schema`, such as ``whitespace="compact"``.
+
+    Raises:
+        TypeError: there is no such option, or what is decorated is no class.
+        ValueError: an option has no such value.
+    """
+    if options:
+        from grammarspec.frontends.json_schema import json_schema
+
+        json_schema(True, **options)  # the options are wrong here, and not where the class is used
+
+    def decorate(cls: Any) -> Any:
+        if not isinstance(cls, type):
+            raise TypeError(f"schema() decorates a class, not {cls!r:.60}")
+        own = vars(cls)
+        known = issubclass(cls, Enum) or any(hasattr(cls, name) for name in _FIELDS)
+        decorated = cls if known or "__dataclass_fields__" in own else dataclasses.dataclass(cls)
+        setattr(decorated, _OPTIONS, options)
+        return decorated
+
+    return decorate if cls is None else decorate(cls)
+
+
+def stored_options(type: Any) -> dict[str, Any]:
+    """The options that :func:`schema` has kept for a type; none for anything else."""
+    found: dict[str, Any] = getattr(type, "__dict__", {}).get(_OPTIONS, {})
+    return found

@@ -1,0 +1,31 @@
+"""What docstrings in the styles of Google, NumPy and Sphinx say of parameters."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from typing import Any
+
+__all__ = ["parse"]
+
+
+def parse(docstring: str) -> tuple[str, dict[str, str]]:
+    """The text of a docstring before and between its sections, and the descriptions of parameters (or attributes).
+
+    The style is recognised. Griffe reads it; where that is not installed, the whole docstring is the text, so that
+    nothing of it is lost.
+    """
+    docstring = cleandoc(docstring)
+    try:
+        from griffe import Docstring, DocstringSectionKind, parse_auto
+    except ImportError:
+        return docstring, {}
+    quiet: Any = {"warnings": False}  # types stand in the signature, and not in the docstring
+    found = parse_auto(Docstring(docstring), per_style_options={"google": quiet, "numpy": quiet, "sphinx": quiet})
+    kinds = (
+        DocstringSectionKind.parameters,
+        DocstringSectionKind.other_parameters,
+        DocstringSectionKind.attributes,
+    )  # fmt: skip
+    texts = [section.value for section in found if section.kind is DocstringSectionKind.text]
+    described = {one.name: one.description for section in found if section.kind in kinds for one in section.value}
+    return "\n\n".join(texts), {name: " ".join(text.split()) for name, text in described.items() if text}

@@ -1,0 +1,139 @@
+"""docs/types.md, which is made of the cases of test_types.py. With GRAMMARSPEC_WRITE_DOCS=1 it is written anew."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import test_types as cases
+
+import grammarspec as gs
+from grammarspec.frontends.types import known_adapter
+
+PAGE = Path(__file__).parent.parent / "docs" / "types.md"
+SOURCE = Path(cases.__file__).read_text(encoding="utf-8")
+WIDTH = 160  # characters of a schema that are shown
+
+HEAD = """\
+# Types
+
+`gs.grammar(T)` is the grammar of a Python type: the JSON texts of its values, which `parse` makes values again. Below
+is what becomes of {count} types: their JSON Schema, how many of its keywords are enforced while generating, texts that
+are near and yet never written, and what the texts are read back as. In the tests, random choices among what is allowed
+write texts of each; all of them become values of the type, and the JSON of these values is in the language again.
+
+At the top level, texts have no quotes: of `str`, and of a `Literal` or `Enum` of texts only. Titles, descriptions and
+defaults of schemas are left out here, and what is long is cut short (…).
+
+| Type | JSON Schema | Enforced | Never written | Read back as |
+|---|---|---|---|---|
+"""
+REWRITTEN = """
+\\* Pydantic writes these values in another way than they are generated: as a text, with years, with exponents.
+
+## Refused
+
+Types without JSON, and constraints that could only be checked afterwards, are refused:
+
+| Type | Why |
+|---|---|
+"""
+CLASSES = """
+## The classes
+
+"""
+
+
+def page() -> str:
+    types = [type_ for type_, _ in cases.TYPES]
+    names = [ast.unparse(pair.elts[0]) for pair in listed("TYPES") if isinstance(pair, ast.Tuple)]
+    unsupported = [ast.unparse(element) for element in listed("UNSUPPORTED")]
+    text = HEAD.format(count=len(types))
+    for name, type_ in zip(names, types, strict=True):
+        never = ", ".join(map(code, cases.NEVER_WRITTEN.get(type_, [])))
+        text += row(code(name), code(shown(known_adapter(type_).schema)), enforced(type_), never, read_back(type_))
+    text += REWRITTEN
+    for name, type_ in zip(unsupported, cases.UNSUPPORTED, strict=True):
+        with pytest.raises(gs.UnsupportedFeature) as caught:
+            gs.grammar(type_)
+        text += row(code(name), caught.value.message)
+    return f"{text}{CLASSES}```python classes.py\n{definitions()}\n```\n"
+
+
+def row(*cells: str) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
+
+
+def code(text: str) -> str:
+    return f"`{text}`"
+
+
+# ---------------------------------------------------------------------- what the page says of a type
+def enforced(type_: Any) -> str:
+    """How many keywords of the schema hold while generating; of the rest none says anything about values."""
+    report = gs.check(known_adapter(type_).schema)
+    held = len(report.of("enforced")) + len(report.of("narrowed"))
+    assert held + len(report.of("annotation")) == len(report.entries), report
+    return f"all {held}" if held > 1 else "yes"
+
+
+def read_back(type_: Any) -> str:
+    grammar = gs.grammar(type_)
+    values = [grammar.parse(cases._written(grammar, seed)) for seed in range(20)]
+    names = sorted({type(value).__name__ for value in values})
+    anew = type_ in cases.REWRITTEN or names == ["Decimal"]
+    return " or ".join(map(code, names)) + ("\\*" if anew else "")
+
+
+def shown(schema: Any) -> str:
+    text = json.dumps(short(schema), ensure_ascii=False, default=float)
+    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
+
+
+def short(schema: Any) -> Any:
+    """A schema without what says nothing of values; members of objects may be named so."""
+    if isinstance(schema, dict):
+        notes = ("title", "description", "default")
+        return {name: short(value) for name, value in schema.items() if name not in notes or isinstance(value, dict)}
+    if isinstance(schema, list):
+        return [short(item) for item in schema]
+    return schema[:40] + "…" if isinstance(schema, str) and len(schema) > 41 else schema
+
+
+# ---------------------------------------------------------------------- the source of the cases
+def listed(name: str) -> list[ast.expr]:
+    """The elements of a list in test_types.py."""
+    for node in ast.parse(SOURCE).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
+            assert isinstance(node.value, ast.List)
+            return node.value.elts
+    raise AssertionError(name)
+
+
+def definitions() -> str:
+    """The classes of test_types.py, as they stand there."""
+    return "\n\n\n".join(segments())
+
+
+def segments() -> Iterator[str]:
+    lines = SOURCE.splitlines()
+    for node in ast.parse(SOURCE).body:
+        if isinstance(node, ast.ClassDef):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            yield "\n".join(lines[first - 1 : node.end_lineno])
+        elif isinstance(node, ast.Assign) and ast.unparse(node.value).startswith(("NewType", "TypeAliasType")):
+            yield "\n".join(lines[node.lineno - 1 : node.end_lineno])
+
+
+# ---------------------------------------------------------------------- tests
+def test_the_page_is_that_of_the_cases() -> None:
+    text = page()
+    if os.environ.get("GRAMMARSPEC_WRITE_DOCS"):
+        PAGE.write_text(text, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == text, "GRAMMARSPEC_WRITE_DOCS=1 writes the page anew"
+    assert len(cases.TYPES) >= 60

@@ -1,0 +1,286 @@
+"""Formats of tool calls: what is written reads back, as a text and through chat templates; nothing else is taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from tools.declared import PING, WEATHER, tools
+from tools.rendering import TEMPLATES, message, reply
+
+import grammarspec as gs
+from grammarspec.tools.formats import FORMATS, detect_format, tool_format
+from grammarspec.tools.tool import Tool, ToolCall
+
+NAMES = list(FORMATS)
+
+
+def _said(calls: Any) -> list[tuple[str, Any]]:
+    return [(call.name, call.arguments) for call in calls]
+
+
+# ---------------------------------------------------------------------- random tools, random walks
+@pytest.mark.parametrize("name", NAMES)
+@given(tools=tools(), seed=st.integers(0, 2**32))
+@settings(max_examples=40)
+def test_whatever_is_written_are_valid_calls_that_chat_templates_write_alike(
+    name: str, tools: list[Tool[..., Any]], seed: int
+) -> None:
+    pytest.importorskip("transformers")
+    grammar = FORMATS[name].grammar(tools, choice="required")
+    found = grammar.parse(grammar.sample(seed))
+    schemas = {tool.name: tool.schema for tool in tools}
+    assert found.calls
+    for call in found.calls:
+        Draft202012Validator(schemas[call.name]).validate(call.arguments)
+    again = grammar.parse(reply((TEMPLATES / f"{name}.jinja").read_text(), message(found.calls), tools))
+    assert _said(again.calls) == _said(found.calls)
+
+
+# ---------------------------------------------------------------------- by hand
+_CITY = '{"city": "Paris", "days": 3}'
+CALLS = {
+    "hermes": '<tool_call>\n{"name": "get_weather", "arguments": ARGUMENTS}\n</tool_call>',
+    "llama-json": '{"name": "get_weather", "parameters": ARGUMENTS}',
+    "json": '{"name": "get_weather", "arguments": ARGUMENTS}',
+    "mistral-v2": '[TOOL_CALLS] [{"name": "get_weather", "arguments": ARGUMENTS}]',
+    "mistral-v3": '[TOOL_CALLS] [{"name": "get_weather", "arguments": ARGUMENTS, "id": "abcDEF123"}]',
+    "mistral-v3-tekken": '[TOOL_CALLS][{"name": "get_weather", "arguments": ARGUMENTS, "id": "abcDEF123"}]',
+    "mistral-v11": "[TOOL_CALLS]get_weather[CALL_ID]abcDEF123[ARGS]ARGUMENTS",
+    "mistral-v13": "[TOOL_CALLS]get_weather[ARGS]ARGUMENTS",
+    "deepseek-v3": (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\nARGUMENTS\n```"
+        "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+    ),
+    "deepseek-v3.1": (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>ARGUMENTS<｜tool▁call▁end｜>"
+        "<｜tool▁calls▁end｜>"
+    ),
+    "harmony": "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>ARGUMENTS",
+    "phi-4-mini": '<|tool_call|>[{"name": "get_weather", "arguments": ARGUMENTS}]<|/tool_call|>',
+    "granite-3": '<|tool_call|>[{"name": "get_weather", "arguments": ARGUMENTS}]',
+}
+WRITTEN = {name: call.replace("ARGUMENTS", _CITY) for name, call in CALLS.items()} | {
+    "qwen-xml": (
+        "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n"
+        "<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
+    ),
+    "pythonic": '[get_weather(city="Paris", days=3)]',
+    "gemma-4": '<|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>',
+    "function-gemma": "<start_function_call>call:get_weather{city:<escape>Paris<escape>,days:3}<end_function_call>",
+}
+_ELEMENT = "<parameter=days>\n3\n</parameter>\n"
+WRONG = {
+    "qwen-xml": [(_ELEMENT, ""), (_ELEMENT, _ELEMENT.replace("days", "hours")), ("3\n", "8\n"), ("3\n", "three\n"),
+                 (_ELEMENT, _ELEMENT * 2), ("Paris", "Paris" * 5)],
+    "pythonic": [(", days=3", ""), ("days=3", "days=3, hours=2"), ("days=3", 'days="3"'), ('"Paris"', "Paris"),
+                 ("city=", ""), ("days=3", "days=3,"), (", days", ",days")],
+    "gemma-4": [(",days:3", ""), ("days:3", "days:3,hours:2"), ('days:3', 'days:<|"|>3<|"|>'), ("days:3", '"days":3'),
+                ('<|"|>Paris<|"|>', "Paris"), ("city:", "city: ")],
+    "function-gemma": [(",days:3", ""), ("days:3", "days:3,hours:2"), ("3", "<escape>3<escape>"), ("city:", "town:"),
+                       ("<escape>Paris<escape>", '"Paris"'), ("days:3", "days:9")],
+}  # fmt: skip
+_WRONG_JSON = [
+    (', "days": 3', ""), ('"days": 3', '"days": 3, "hours": 2'), ('"days": 3', '"days": "3"'),
+    ('"days": 3', '"days": 8'), ('"city"', '"town"'), ('"Paris"', "'Paris'"), ('"Paris"', "null"),
+    ('"days": 3', '"days":  3'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_calls_written_by_hand(name: str) -> None:
+    text = WRITTEN[name]
+    for choice in ("auto", "required", "get_weather"):
+        found = tool_format(name).grammar([WEATHER, PING], choice=choice).parse(text)
+        assert _said(found.calls) == [("get_weather", {"city": "Paris", "days": 3})]
+        assert found.calls[0].args == {"city": "Paris", "days": 3} and found.text == ""
+    grammar = tool_format(name).grammar([WEATHER, PING], choice="required")
+    for old, new in [("get_weather", "get_whether"), *WRONG.get(name, _WRONG_JSON)]:
+        assert old in text and not grammar.matches(text.replace(old, new)), (old, new)
+    for near in (text + " ", text + "\nDone.", text[:-1], "Well: " + text, "", "{}"):
+        assert not grammar.matches(near), near
+    assert not tool_format(name).grammar([WEATHER, PING], choice="ping").matches(text)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not FORMATS[name].single])
+def test_several_calls_come_if_they_may(name: str) -> None:
+    pytest.importorskip("transformers")
+    tools = [WEATHER, PING]
+    calls = [ToolCall("abcDEF123", "get_weather", {"city": "Oslo", "days": 1, "unit": "C"}, None), _PINGED]
+    text = reply((TEMPLATES / f"{name}.jinja").read_text(), message(calls), tools)
+    for choice in ("auto", "required"):
+        assert _said(FORMATS[name].grammar(tools, choice=choice).parse(text).calls) == _said(calls)
+        assert not FORMATS[name].grammar(tools, choice=choice, parallel=False).matches(text)
+    assert not FORMATS[name].grammar(tools, choice="ping").matches(text)
+
+
+_PINGED = ToolCall("abcDEF124", "ping", {}, None)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if FORMATS[name].single])
+def test_formats_of_single_calls_take_no_second(name: str) -> None:
+    grammar = FORMATS[name].grammar([WEATHER, PING])
+    assert not grammar.matches(WRITTEN[name] * 2) and not grammar.matches("\n".join([WRITTEN[name]] * 2))
+
+
+# ---------------------------------------------------------------------- text, answers, choices
+@pytest.mark.parametrize("name", [name for name in NAMES if not FORMATS[name].starts and name != "harmony"])
+def test_text_may_come_before_calls(name: str) -> None:
+    grammar = FORMATS[name].grammar([WEATHER])
+    found = grammar.parse("I look it up: {1} [2].\n" + WRITTEN[name])
+    assert found.text == "I look it up: {1} [2]." and len(found.calls) == 1
+    assert grammar.parse("No need. \n").text == "No need. \n"
+    assert not grammar.matches(WRITTEN[name] + "\nDone.")
+    marker = FORMATS[name].markers[0]
+    assert not grammar.matches(f"I write {marker} now.")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if FORMATS[name].starts])
+def test_text_comes_instead_of_calls_that_nothing_marks(name: str) -> None:
+    grammar = FORMATS[name].grammar([WEATHER])
+    assert grammar.parse("No need: {1} [2].").text == "No need: {1} [2]."
+    for start in FORMATS[name].starts:
+        assert not grammar.matches(start) and not grammar.matches(f"\n {start} no call")
+    assert grammar.parse("").text == ""
+
+
+def test_a_call_of_llama_may_come_behind_a_tag() -> None:
+    grammar = tool_format("llama-json").grammar([WEATHER], choice="required")
+    [call] = grammar.parse("<|python_tag|>" + WRITTEN["llama-json"]).calls
+    assert call.arguments == {"city": "Paris", "days": 3}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_answers_have_a_grammar(name: str) -> None:
+    answer = gs.json_schema({"type": "object", "properties": {"sky": {"enum": ["blue", "grey"]}}, "required": ["sky"]})
+    text = '{"sky": "blue"}'
+    if name == "harmony":
+        text = "<|channel|>final<|message|>" + text
+    for choice in ("auto", "none"):
+        grammar = FORMATS[name].grammar([WEATHER], choice=choice, answer=answer)
+        found = grammar.parse(text)
+        assert found.answer == {"sky": "blue"} and found.calls == [] and found.text == ""
+        assert not grammar.matches("It is blue.") and not grammar.matches(text.replace("blue", "green"))
+        assert grammar.matches(WRITTEN[name]) == (choice == "auto")
+    assert not FORMATS[name].grammar([WEATHER], choice="required", answer=answer).matches(text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_calls_there_is_text(name: str) -> None:
+    said = "<|channel|>final<|message|>" if name == "harmony" else ""
+    for grammar in (FORMATS[name].grammar([]), FORMATS[name].grammar([WEATHER], choice="none")):
+        found = grammar.parse(said + "It is blue.")
+        assert found.text == "It is blue." and found.answer is None and found.calls == []
+
+
+def test_choices_that_cannot_be() -> None:
+    hermes = tool_format("hermes")
+    with pytest.raises(ValueError, match=r"get_weather, ping.*'weather'"):
+        hermes.grammar([WEATHER, PING], choice="weather")
+    with pytest.raises(ValueError, match="no tools"):
+        hermes.grammar([], choice="required")
+    with pytest.raises(ValueError, match="same name"):
+        hermes.grammar([PING, PING])
+    with pytest.raises(ValueError, match="hermes"):
+        tool_format("homer")
+
+
+def test_messages_of_harmony() -> None:
+    grammar = tool_format("harmony").grammar([WEATHER, PING])
+    thought = "<|channel|>analysis<|message|>They ask for rain.<|end|><|start|>assistant"
+    remark = "<|channel|>commentary<|message|>I look it up.<|end|><|start|>assistant"
+    found = grammar.parse(thought + remark + WRITTEN["harmony"])
+    assert (found.reasoning, found.text, len(found.calls)) == ("They ask for rain.", "I look it up.", 1)
+    found = grammar.parse(thought + thought + "<|channel|>final<|message|>Rain.")
+    assert (found.reasoning, found.text, found.calls) == ("They ask for rain.\nThey ask for rain.", "Rain.", [])
+    for header in (
+        "<|channel|>commentary to=functions.ping <|constrain|>json",
+        "<|channel|>commentary to=functions.ping<|constrain|>json",
+        " to=functions.ping<|channel|>commentary <|constrain|>json",
+        " to=functions.ping<|channel|>commentary json",
+    ):
+        assert grammar.parse(header + "<|message|>{}").calls[0].name == "ping"
+    assert grammar.parse(WRITTEN["harmony"].replace(": ", ":").replace(", ", ",")).calls[0].args["days"] == 3
+    for wrong in (
+        "<|channel|>analysis<|message|>Hm.",
+        "Rain.",
+        thought,
+        remark,
+        "<|channel|>final<|message|>a<|end|>b",
+    ):
+        assert not grammar.matches(wrong)
+    required = tool_format("harmony").grammar([PING], choice="required")
+    assert required.matches(thought + header + "<|message|>{}")
+    assert not required.matches(thought + "<|channel|>final<|message|>No.")
+    answer = tool_format("harmony").grammar([], answer=gs.json_schema({"type": "integer"}))
+    assert answer.parse("<|channel|>final <|constrain|>json<|message|>7").answer == 7
+
+
+# ---------------------------------------------------------------------- ids and markers
+@pytest.mark.parametrize("name", NAMES)
+def test_calls_have_ids(name: str) -> None:
+    grammar = FORMATS[name].grammar([WEATHER])
+    [one], [other] = grammar.parse(WRITTEN[name]).calls, grammar.parse(WRITTEN[name]).calls
+    if "$id" in FORMATS[name].call:
+        assert one.id == other.id == "abcDEF123"
+        assert not grammar.matches(WRITTEN[name].replace("abcDEF123", "abcDEF12"))
+    else:
+        assert one.id != other.id and one.id.isascii()
+        assert len(one.id) == 9 if name.startswith("mistral") else one.id.startswith("call_")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if FORMATS[name].markers])
+def test_markers_are_what_the_vocabulary_has(name: str) -> None:
+    asked = set()
+
+    def marker(name: str) -> gs.Grammar[str]:
+        asked.add(name)
+        return gs.literal("\ufdd0" + name[1:])
+
+    grammar = FORMATS[name].grammar([WEATHER, PING], choice="required", markers=marker)
+    assert asked <= {*FORMATS[name].markers}
+    text = WRITTEN[name]
+    for one in asked:
+        text = text.replace(one, "\ufdd0" + one[1:])
+    if name != "llama-json":  # its marker is optional
+        assert text != WRITTEN[name] and not grammar.matches(WRITTEN[name])
+    assert grammar.matches(text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_grammars_of_the_same_tools_are_equal(name: str) -> None:
+    form = FORMATS[name]
+    assert form.grammar([WEATHER, PING]) == form.grammar([WEATHER, PING]) != form.grammar([WEATHER])
+
+
+# ---------------------------------------------------------------------- detection
+@pytest.mark.parametrize("name", NAMES)
+def test_chat_templates_tell_their_format(name: str) -> None:
+    found = detect_format((TEMPLATES / f"{name}.jinja").read_text())
+    assert found is (None if name == "json" else FORMATS[name])
+
+
+def test_templates_without_calls_tell_nothing() -> None:
+    chat = "{% for message in messages %}{{ '<|im_start|>' + message.role + message.content }}{% endfor %}"
+    assert detect_format(chat) is None and detect_format(None) is None
+    assert detect_format(chat + "{{ '<tool_call>' + name + '\\n<arg_key>' }}") is None
+
+
+def test_response_templates_tell_it_too() -> None:
+    fields = {
+        "tool_calls": {
+            "open": ["<tool_call>\n<function="],
+            "close": "</tool_call>",
+            "content_args": {"key": "<parameter="},
+        }
+    }
+    assert detect_format("{{ messages }}", {"version": 1, "fields": fields}) is tool_format("qwen-xml")
+
+
+def test_models_without_a_format_are_told_of_one() -> None:
+    told = tool_format("json").instructions([WEATHER, PING])
+    assert '"name": "get_weather"' in told and '"name": "ping"' in told and "$" not in told
+    assert tool_format("hermes").instructions([WEATHER]) == ""
