@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := compiler/Cargo.toml $(wildcard compiler/Cargo.lock) $(shell find compiler/src -name '*.rs')
 
-.PHONY: demo test bench speculation instructions lint
+.PHONY: demo test bench speculation tools instructions lint
 
 demo: .venv/ready
 	$(BIN)/grammarspec generate --schema examples/person.json --stats "Alice is 31 and lives in Paris."
@@ -21,11 +21,14 @@ bench: .venv/ready
 speculation: .venv/ready
 	$(BIN)/python -m benchmarks.speculation
 
+tools: .venv/ready
+	$(BIN)/python -m benchmarks.tools
+
 instructions: .venv/ready
 	$(BIN)/python -m benchmarks.instructions
 
 lint: .venv/ready
-	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy
+	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy && $(BIN)/pyright
 	cargo fmt --manifest-path compiler/Cargo.toml --check
 	cargo clippy --manifest-path compiler/Cargo.toml --all-targets --features python -- -D warnings
 
