@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from grammarspec.decorators import output, use
     from grammarspec.frontends.json_schema import json_schema, json_value
     from grammarspec.frontends.json_schema.openai import Problem, check_openai_strict
-    from grammarspec.frontends.json_schema.report import Report, check
+    from grammarspec.frontends.json_schema.report import Report
     from grammarspec.frontends.lark import lark, load
     from grammarspec.frontends.regex import regex
     from grammarspec.frontends.types import grammar
     from grammarspec.models import Model
     from grammarspec.reading import Match
+    from grammarspec.reports import check
     from grammarspec.results import Result, ValidationFailed
     from grammarspec.schemas import schema
     from grammarspec.streaming import Stream
@@ -112,7 +113,7 @@ _LATER = {
     "ValidationFailed": "results",
     "Tool": "tools.tool",
     "ToolCall": "tools.tool",
-    "check": "frontends.json_schema.report",
+    "check": "reports",
     "check_openai_strict": "frontends.json_schema.openai",
     "grammar": "frontends.types",
     "json_schema": "frontends.json_schema",

@@ -1,35 +1,55 @@
-"""What of a type holds while it is generated, and what is validated afterwards."""
+"""What of a schema or a type holds while it is generated, and what is validated afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from grammarspec.expressions import Grammar
-from grammarspec.frontends.json_schema.report import Report, check
+from grammarspec.frontends.json_schema.report import Options, Report
+from grammarspec.frontends.json_schema.report import check as check_schema
 
-__all__ = ["report"]
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+__all__ = ["check", "report"]
 
 
-def report(type: Any) -> Report | None:
-    """What becomes of the constraints of a type, or of what made a grammar.
+def check(what: Mapping[str, Any] | bool | str | bytes | TypeForm[Any], **options: Unpack[Options]) -> Report:
+    """What becomes of each keyword of a JSON Schema, or of the schema of a Python type.
 
-    Its notes name the functions that validate a value once it is whole.
+    Of a type, the notes name the functions that validate a value once it is whole.
 
-    Returns:
-        ``None`` for a grammar that was made of no JSON Schema.
+    Args:
+        what: as :func:`grammarspec.json_schema` or :func:`grammarspec.grammar` takes it.
+        options: as these take them. With ``unsupported="warn"`` what would be left out is ``"not enforced"``.
+
+    Raises:
+        GrammarSyntaxError: the text is not JSON.
+        UnsupportedType: a type that has no JSON, or a constraint of it that no schema says.
+        LimitExceeded: the schema is too large for a report.
+        ValueError: as :func:`grammarspec.json_schema` does.
     """
-    if isinstance(type, Grammar):
-        match type._call:
-            case ("json_schema", (schema,), options):
-                return check(schema, **options)
-        return None
+    if isinstance(what, Mapping | bool | str | bytes):
+        return check_schema(what, **options)
     from grammarspec.frontends.types import known_adapter
+    from grammarspec.schemas import stored_options
 
-    found = check(known_adapter(type).schema, additional_properties=False, numbers="plain")
-    notes = tuple(f"validated when whole: {name}" for name in dict.fromkeys(_validators(type)))
+    chosen: dict[str, Any] = {"additional_properties": False, "numbers": "plain", **stored_options(what), **options}
+    found = check_schema(known_adapter(what).schema, **chosen)
+    notes = tuple(f"validated when whole: {name}" for name in dict.fromkeys(_validators(what)))
     return replace(found, notes=(*found.notes, *notes))
+
+
+def report(asked: Any) -> Report | None:
+    """The report on a type, or on what made a grammar; ``None`` for a grammar that was made of no JSON Schema."""
+    if not isinstance(asked, Grammar):
+        return check(asked)
+    match asked._call:
+        case ("json_schema", (schema,), options):
+            return check(schema, **options)
+    return None
 
 
 def _validators(type: Any) -> Iterator[str]:

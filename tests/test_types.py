@@ -34,6 +34,7 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
     create_model,
+    field_validator,
 )
 from typing_extensions import TypeAliasType, TypedDict
 
@@ -288,3 +289,20 @@ def test_grammars_of_types_are_values() -> None:
     assert pickle.loads(pickle.dumps(grammar)).parse('{"age": 3}') == Person(age=3)
     people = ("- " + grammar.named("person") + "\n").repeat(1)
     assert people.match('- {"age": 1}\n- {"age": 2}\n').captures["person"] == [Person(age=1), Person(age=2)]
+
+
+def test_checked() -> None:
+    class Even(BaseModel):
+        number: Annotated[int, Ge(0)]
+
+        @field_validator("number")
+        @classmethod
+        def even(cls, number: int) -> int:
+            return number
+
+    report = gs.check(Even)
+    assert report.ok
+    assert {entry.pointer: entry.verdict for entry in report.entries}["#/properties/number/minimum"] == "narrowed"
+    assert report.notes[-1].startswith("validated when whole: ") and report.notes[-1].endswith("Even.even")
+    with pytest.raises(gs.UnsupportedFeature, match="complex numbers"):
+        gs.check(complex)
