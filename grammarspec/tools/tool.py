@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, update_wrapper
+from functools import cached_property, lru_cache, update_wrapper
 from inspect import isclass, iscoroutinefunction
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
@@ -257,17 +257,36 @@ def as_tool(
 
 
 def as_tools(tools: Iterable[ToolLike]) -> dict[str, Tool[..., Any]]:
-    """Tools by name.
+    """Tools by name. What declares one is the same tool each time, so that what was compiled for it is found again.
 
     Raises:
         ValueError: two have the same name.
     """
     found: dict[str, Tool[..., Any]] = {}
-    for one in map(as_tool, tools):
+    for one in map(_kept, tools):
         if one.name in found:
             raise ValueError(f"two tools are named {one.name}")
         found[one.name] = one
     return found
+
+
+def _kept(x: Any) -> Tool[..., Any]:
+    if isinstance(x, Mapping):
+        try:
+            return _tool_of_json(json.dumps(x))
+        except (TypeError, ValueError):  # what is wrong with it is said where it is read
+            return as_tool(x)
+    return _tool_of(x) if isinstance(x, Hashable) else as_tool(x)
+
+
+@lru_cache(maxsize=256)
+def _tool_of(x: Hashable) -> Tool[..., Any]:
+    return as_tool(x)
+
+
+@lru_cache(maxsize=256)
+def _tool_of_json(text: str) -> Tool[..., Any]:
+    return as_tool(json.loads(text))
 
 
 def arguments_schema(schema: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -480,3 +480,16 @@ except ImportError as error:
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.startswith("1\n") and "grammarspec[types]" in found.stdout
+
+
+def test_what_declares_a_tool_is_the_same_tool_each_time() -> None:
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    told = as_tool(add).to_openai()
+    for one in (add, told, gs.tool(add)):
+        assert as_tools([one])["add"] is as_tools([one])["add"]
+    assert as_tools([told])["add"] is as_tools([json.loads(json.dumps(told))])["add"]
+    malformed: Any = {"name": {1, 2}}
+    with pytest.raises(gs.GrammarSyntaxError):
+        as_tools([malformed])
