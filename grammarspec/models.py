@@ -371,6 +371,7 @@ class Model:
             max_chars=options.get("max_reasoning_chars"),
             apart=not turn.reasons,
         )
+        turn.check(text)
         return _Answer(prompt, encode(self.tokenizer, text), section)
 
     def _finished(

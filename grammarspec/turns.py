@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from grammarspec.chat import Prompt, chat_template, messages_of
-from grammarspec.errors import PromptError
+from grammarspec.errors import PromptError, UnsupportedFeature
 from grammarspec.expressions import Grammar, text
 from grammarspec.reading import match_marked
 from grammarspec.reasoning import gap, marker
@@ -76,6 +77,13 @@ class Turn:
         """The messages that the model is to go on from; raises as :func:`grammarspec.chat.messages_of`."""
         return messages_of(prompt, system)
 
+    def check(self, written: str) -> None:
+        """See that a prompt, as the chat template has written it, says all that the model has to know.
+
+        Raises:
+            UnsupportedFeature: tools are left out.
+        """
+
     def variables(self, variables: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """What the chat template is to know."""
         return variables or {}
@@ -129,15 +137,25 @@ class ToolTurn(Turn):
 
     def prompt(self, prompt: Prompt, system: str | None) -> list[dict[str, Any]]:
         messages = messages_of(prompt, system)
-        if self.told or not self.tools:
+        if not self.tools or (self.told and not self.format.tools_member):
             return messages
-        first, *others = _as_text(messages, self.format)
+        if not self.told:
+            messages = _as_text(messages, self.format)
         if self.choice == "none":
-            return [first, *others]
-        instructions = self.format.instructions(self.tools)
-        if first["role"] != "system":
-            return [{"role": "system", "content": instructions}, first, *others]
-        return [{**first, "content": f"{first['content']}\n\n{instructions}"}, *others]
+            return messages
+        instructions = "" if self.told else self.format.instructions(self.tools)
+        said = messages.pop(0) if messages[0]["role"] == "system" else {"role": "system", "content": ""}
+        said["content"] = "\n\n".join(part for part in (said["content"], instructions) if part)
+        if self.told:
+            told = [tool.to_openai()["function"] for tool in self.tools]
+            said[self.format.tools_member] = json.dumps(told, ensure_ascii=False)
+        return [said, *messages]
+
+    def check(self, written: str) -> None:
+        missing = [tool.name for tool in self.tools if tool.name not in written]
+        if missing and self.choice != "none":
+            hint = "the template may know another way to tell of tools; or tell of them yourself, in a system message"
+            raise UnsupportedFeature(f"the chat template leaves out the tools {', '.join(missing)}", hint=hint)
 
     def variables(self, variables: Mapping[str, Any] | None) -> Mapping[str, Any]:
         told = {"tools": [tool.to_openai() for tool in self.tools]} if self.told and self.tools else {}

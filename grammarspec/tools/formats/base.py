@@ -73,6 +73,8 @@ class ToolFormat:
         signs: regular expressions, all of which are found in the chat templates of the family.
         not_signs: regular expressions, none of which is.
         frames: answers are framed, too, with a place for reasoning.
+        tools_member: the member of the system message in which the chat template takes tools, as JSON; empty: it takes
+            them beside the messages, as most do.
         prompt: for models that know no format: what tells them of this one; ``$tools`` stands for the tools.
         source: where the format is published.
     """
@@ -90,6 +92,7 @@ class ToolFormat:
     signs: Sequence[str] = ()
     not_signs: Sequence[str] = ()
     frames: bool = False
+    tools_member: str = ""
     prompt: str = ""
     source: str = ""
 

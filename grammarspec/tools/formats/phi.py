@@ -13,6 +13,7 @@ PHI_4_MINI = ToolFormat(
     separator=", ",
     end="]<|/tool_call|>",
     markers=("<|tool_call|>", "<|/tool_call|>"),
+    tools_member="tools",
     signs=(r"<\|tool\|>", r"<\|/tool\|>"),
     source="https://huggingface.co/microsoft/Phi-4-mini-instruct",
 )
