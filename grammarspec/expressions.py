@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NewType, TypeVar, get_origin, ov
 
 from grammarspec import _compiler, marks
 from grammarspec.builder import GrammarBuilder
-from grammarspec.errors import GrammarSyntaxError, Unsatisfiable
+from grammarspec.errors import GrammarSyntaxError, Unsatisfiable, UnsupportedFeature
 
 if TYPE_CHECKING:
     from grammarspec.reading import Match
@@ -119,7 +119,14 @@ class Grammar(Generic[T_co]):
     @cached_property
     def ir(self) -> _compiler.Grammar:
         builder = GrammarBuilder()
-        return builder.build(self._lower(builder))
+        try:
+            return builder.build(self._lower(builder))
+        except UnsupportedFeature:
+            for operand in self._operands():
+                _ = operand.ir  # what is wrong within it, its own error says
+            if isinstance(self, _Boolean):
+                self._check_regular()
+            raise
 
     def _lower(self, builder: GrammarBuilder) -> int:
         return builder.embed(self.ir)
@@ -221,6 +228,8 @@ class Grammar(Generic[T_co]):
     ) -> Grammar[list[T_co]]:
         """``least`` to ``most`` texts (``None``: any number), ``sep`` between them; means the list of their values.
 
+        What is named within, in ``sep`` too, has a list of values (see :meth:`named`).
+
         Raises:
             ValueError: the numbers are negative, or ``most`` is below ``least``.
         """
@@ -305,8 +314,26 @@ class Union(_Combined[T_co]):
         return builder.alt(*(operand._lower(builder) for operand in self.operands))
 
 
-class Intersection(_Combined[T_co]):
+class _Boolean(_Combined[T_co]):
+    """Takes regular languages only."""
+
+    _sign: str
+
+    def _check_regular(self) -> None:
+        """Refuse an operand that is not regular, naming it."""
+        for operand in self.operands:
+            builder = GrammarBuilder()
+            try:
+                builder.build(builder.complement(operand._lower(builder)))
+            except UnsupportedFeature:
+                why = "which has rules that call themselves or remember what came before"
+                hint = "& and ~ take regular languages: regular expressions, choices, and what operators make of these"
+                raise UnsupportedFeature(f"{self._sign} of {operand!r:.80}, {why}", f"{self!r:.100}", hint) from None
+
+
+class Intersection(_Boolean[T_co]):
     _binds = _AND
+    _sign = "&"
 
     def __repr__(self) -> str:
         return self._joined("&")
@@ -328,7 +355,9 @@ class _Unary(_Combined[T_co]):
         return repr(self.inner) if simple else f"({self.inner!r})"
 
 
-class Complement(_Unary[str]):
+class Complement(_Unary[str], _Boolean[str]):
+    _sign = "~"
+
     def __repr__(self) -> str:
         return f"~{self._called()}"
 

@@ -353,6 +353,8 @@ class Model:
         return self._finished(first, turn, type, options, n, stop)
 
     def _turn_of(self, type: Any, tools: Sequence[ToolLike], options: Options) -> Turn:
+        if unknown := sorted(options.keys() - Options.__optional_keys__):
+            raise TypeError(f"no option {unknown[0]!r} here; there are {', '.join(Options.__annotations__)}")
         known = tuple(as_tools(tools).values())
         choice = choice_of(options.get("tool_choice", "auto"))
         if not known and choice not in ("auto", "none"):

@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 from grammarspec import marks
@@ -184,7 +185,7 @@ class _Reader:
         return cuts
 
     def _items(self, grammar: Repetition, start: int, end: int, captures: dict[str, Any]) -> list[Any]:
-        """The values of a repetition's items."""
+        """The values of a repetition's items; names in these and in separators are captured as lists."""
         item, separator = self._part(grammar.inner), self._part(grammar.separator)
         reached = [{start}]  # after so many items
         parts: list[Callable[[int], list[int]]] = []
@@ -196,15 +197,14 @@ class _Reader:
             parts += more
             reached.append(here)
         cuts = self._cut(parts, start, end)
-        names = _names(grammar.inner)
-        captures.update({name: [] for name in names})
+        captures.update({name: [] for name in _names(grammar)})
         values = []
-        for begin, stop in zip(cuts[::2], cuts[1::2], strict=False):
+        for number, (begin, stop) in enumerate(pairwise(cuts)):
             own: dict[str, Any] = {}
-            values.append(self.value(grammar.inner, begin, stop, own))
+            values.append(self.value(grammar.operands[number % 2], begin, stop, own))
             for name, value in own.items():
                 captures[name].append(value)
-        return values
+        return values[::2]
 
 
 def _names(grammar: Grammar[Any]) -> list[str]:

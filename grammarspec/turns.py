@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from grammarspec import marks
 from grammarspec.chat import Prompt, chat_template, messages_of
 from grammarspec.errors import PromptError, UnsupportedFeature
 from grammarspec.expressions import Grammar, text
@@ -119,9 +120,12 @@ class ToolTurn(Turn):
 
     @cached_property
     def grammar(self) -> Grammar[Reply[str]]:
+        return self._grammar(self.choice)
+
+    def _grammar(self, choice: str) -> Grammar[Reply[str]]:
         return self.format.grammar(
             self.tools,
-            choice=self.choice,
+            choice=choice,
             parallel=self.parallel,
             answer=None if self._free else Grammar(self.answer.ir),  # its text, which is read apart
             markers=partial(marker, self.vocabulary),
@@ -161,8 +165,18 @@ class ToolTurn(Turn):
         told = {"tools": [tool.to_openai() for tool in self.tools]} if self.told and self.tools else {}
         return {**told, **(variables or {})}
 
+    @cached_property
+    def _calls(self) -> Grammar[Any]:
+        return self._grammar("required" if self.choice == "auto" else self.choice)
+
     def visible(self, said: str) -> str:
-        return self.format.visible(said) if self._free or self.format.frames else said
+        if self._free or self.format.frames:
+            return self.format.visible(said)
+        if self.choice == "none":
+            return said
+        data = marks.with_marks(said, self._calls._special)
+        may_be_calls = self._calls._bytes.matcher().accept_tokens(data) == len(data)
+        return "" if may_be_calls else said
 
     def read(self, data: bytes) -> Said:
         reply = match_marked(self.grammar, data).value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -59,6 +60,21 @@ def test_boolean_operators_take_regular_languages_only() -> None:
             gs.compile(build(), gs.Vocabulary.bytes())
 
 
+@pytest.mark.parametrize(
+    "deeper", [lambda grammar: grammar, lambda grammar: ("a" + grammar.optional()).named("x") & "b"]
+)
+def test_what_is_not_regular_is_named(deeper: Callable[[gs.Grammar[Any]], gs.Grammar[Any]]) -> None:
+    nested = gs.lark('start: "(" start? ")"')
+    with pytest.raises(gs.UnsupportedFeature) as caught:
+        deeper(WORD & nested).matches("a")
+    assert caught.value.message.startswith(f"& of {nested!r}, which has rules that call themselves")
+    assert caught.value.where == repr(WORD & nested)
+    assert "regular expressions" in caught.value.hint
+    with pytest.raises(gs.UnsupportedFeature, match=r"^~ of ") as caught:
+        deeper(~nested).matches("a")
+    assert caught.value.where == repr(~nested)
+
+
 def test_what_texts_mean() -> None:
     assert (DIGITS + "px").parse("12px") == "12px"
     assert NUMBER.parse("-12") == -12
@@ -81,6 +97,11 @@ def test_captures() -> None:
     assert list(match_of_all.captures) == ["key", "value"]
     assert match_of_all.value == ["a=1", "b=2"]
     assert pair.repeat().match("").captures == {"key": [], "value": []}
+    signs = NUMBER.named("n").repeat(sep=gs.choice(["<", "<="]).named("sign"))
+    assert signs.match("1<2<=3").captures == {"n": [1, 2, 3], "sign": ["<", "<="]}
+    assert signs.match("1").captures == {"n": [1], "sign": []}
+    assert signs.match("").captures == {"n": [], "sign": []}
+    assert signs.parse("1<2<=3") == [1, 2, 3]
     assert (pair | NUMBER.named("only")).match("3").captures == {"only": 3}
     whole = (NUMBER.named("x") + "," + NUMBER.named("y")).named("point").match("1,2")
     assert whole.captures == {"x": 1, "y": 2, "point": "1,2"}

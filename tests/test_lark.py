@@ -235,7 +235,12 @@ def test_interior_lookarounds_are_fine(grammar: str) -> None:
     ("grammar", "where"),
     [
         ("start: (", "line 1, column"),
-        ("start: b", ""),
+        ("start: b", "line 1, column 8\n    start: b\n           ^"),
+        ("start: /b/ // b\nb: start c", "line 2, column 10"),
+        ('start: a\n//"\na: "B" | B', "line 3, column 10"),
+        ('start: a\na: "x" -> c\nb: c', "line 3, column 4"),
+        ("start: A\nA: B", "line 2, column 4"),
+        ('start: "a"\n%ignore A', "line 2, column 9"),
         ('a: "x"', ""),
         ('start: "a"\n  | %', "line 2, column 5"),
         ('start: "a"~3..2', ""),
@@ -245,6 +250,7 @@ def test_interior_lookarounds_are_fine(grammar: str) -> None:
         ('start: "' + "\\\\" * 100, "line 1, column 8"),
         ('start: "\ud800"', "line 1, column 9"),
         ('start: start{"a"}', ""),
+        ('start: a{"a"}', "line 1, column 8"),
         ("start: t\nt{x}: x", ""),
     ],
 )

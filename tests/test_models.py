@@ -149,6 +149,18 @@ class Even(BaseModel):
     a: Annotated[int, Ge(0), Le(9), AfterValidator(even)]
 
 
+def test_options_that_there_are_not(model: gs.Model) -> None:
+    calls: list[Any] = [
+        lambda: model.run("a", int, samplng=gs.Sampling()),  # type: ignore[call-overload]
+        lambda: model.stream("a", int, samplng=gs.Sampling()),  # type: ignore[call-overload]
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match="no option 'samplng' here; there are sampling, system"):
+            call()
+    with pytest.raises(TypeError, match="no option 'tools' here"):
+        model.batch(["a"], int, tools=[len])  # type: ignore[call-overload]
+
+
 def test_results(model: gs.Model) -> None:
     result = model.run("Who?", Person)
     assert result.message == {"role": "assistant", "content": result.text}

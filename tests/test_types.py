@@ -257,6 +257,23 @@ def test_what_cannot_be_enforced_is_refused(type_: Any) -> None:
         gs.grammar(type_)
 
 
+LATE = Annotated[datetime.datetime, Field(ge=datetime.datetime(2020, 1, 1), description="late")]
+
+
+@pytest.mark.parametrize(
+    ("type_", "name"),
+    [
+        (LATE, "datetime"),
+        (list[LATE], "list[datetime.datetime]"),
+        (Annotated[list["Unknown"], Len(1)], "Annotated[list['Unknown'], Len(min_length=1, max_length=None)]"),  # type: ignore[name-defined] # noqa: F821
+    ],
+)
+def test_refused_types_have_short_names(type_: Any, name: str) -> None:
+    with pytest.raises(gs.UnsupportedFeature) as caught:
+        gs.grammar(type_)
+    assert caught.value.where == f"the type {name}"
+
+
 def test_aliases_are_names() -> None:
     choices = AliasChoices(AliasPath("b", "c"), "d")
     model: Any = create_model("Choice", a=(int, Field(validation_alias=choices)))

@@ -15,7 +15,8 @@ from decimal import Decimal
 from functools import cache, reduce
 from inspect import isclass
 from operator import or_
-from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from grammarspec.errors import MissingPackage, UnsupportedType
 from grammarspec.expressions import Grammar, choice, text
@@ -115,7 +116,6 @@ def new_adapter(type: Any) -> Adapter:
     """
     if hasattr(type, "__struct_fields__") or hasattr(type, "__attrs_attrs__"):
         return _of_msgspec(type)
-    name = _name(type)
     try:
         adapter = TypeAdapter(type)
         schema = _mended(adapter.json_schema(schema_generator=_Narrower))
@@ -124,9 +124,9 @@ def new_adapter(type: Any) -> Adapter:
         with suppress(ImportError, TypeError):  # it may hold structs
             return _of_msgspec(type)
         reason = str(error).splitlines()[0].partition(". Set `")[0]  # what else Pydantic could do, JSON cannot
-        raise UnsupportedType(f"the type has no JSON: {reason}", f"the type {name}") from None
+        raise UnsupportedType(f"the type has no JSON: {reason}", _place(type)) from None
     except UnsupportedType as error:
-        raise UnsupportedType(error.message, where=f"the type {name}", hint=error.hint) from None
+        raise UnsupportedType(error.message, where=_place(type), hint=error.hint) from None
 
 
 _known_adapter = cache(new_adapter)
@@ -136,18 +136,25 @@ def _name(type: Any) -> str:
     return str(type.__qualname__) if isclass(type) else repr(type)
 
 
+def _place(type: Any) -> str:
+    """Which type it is, for errors: without what ``Annotated`` adds, which can be long."""
+    with suppress(Exception):  # a name in quotes may mean nothing here
+        type = get_type_hints(SimpleNamespace(__annotations__={"type": type}))["type"]
+    return f"the type {_name(type).replace('typing.', '')}"
+
+
 def _of_msgspec(type: Any) -> Adapter:
     try:
         import msgspec
     except ImportError as missing:
-        raise MissingPackage(f"the type {_name(type)}: {missing}", hint="pip install msgspec") from missing
+        raise MissingPackage(f"{_place(type)}: {missing}", hint="pip install msgspec") from missing
     told = msgspec.inspect
     for part in _parts(told.type_info(type), set()):
         if isinstance(part, told.DateTimeType | told.TimeType) and not part.tz:
             hint = "Annotated[datetime, msgspec.Meta(tz=True)] has a time zone"
-            raise UnsupportedType("msgspec's times without time zones", f"the type {_name(type)}", hint)
+            raise UnsupportedType("msgspec's times without time zones", _place(type), hint)
         if isinstance(part, told.DictType) and not isinstance(part.key_type, told.StrType):
-            raise UnsupportedType("msgspec's names of members other than str", f"the type {_name(type)}")
+            raise UnsupportedType("msgspec's names of members other than str", _place(type))
     read = msgspec.json.Decoder(type).decode
     return Adapter(_mended(msgspec.json.schema(type)), read, lambda: msgspec.json.schema(type))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -261,6 +263,11 @@ def test_grammars_of_the_same_tools_are_equal(name: str) -> None:
 def test_chat_templates_tell_their_format(name: str) -> None:
     found = detect_format((TEMPLATES / f"{name}.jinja").read_text())
     assert found is (None if name == "json" else FORMATS[name])
+
+
+def test_the_page_has_all_formats_in_their_order() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
+    assert re.findall(r'^\| `"(.+?)"` \|', page, flags=re.MULTILINE) == list(FORMATS)
 
 
 def test_templates_without_calls_tell_nothing() -> None:

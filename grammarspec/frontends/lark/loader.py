@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import Any, Final
 
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded, MissingPackage, UnsupportedFeature
@@ -28,6 +29,12 @@ _TOKENS = re.compile(
     r"""//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?:\\.|[^/\\])+/|(?P<open>["/])|(?P<name>\w+)|(?P<colon>:)|(?P<line>\n)|.""",
     re.DOTALL,
 )
+_UNDEFINED = re.compile(
+    r"'(?P<rule>\w+)' used but not defined \(in rule (?P<user>\w+)"
+    r"|not defined: (?P<terminal>\w+)|Terminals {'(?P<ignored>\w+)"
+)
+"""What lark says of names that mean nothing. It does not say where they stand."""
+
 _BLANK_LINES = re.compile(r"(?:[ \t\r]*\n){100,}")
 
 
@@ -181,6 +188,12 @@ def _pattern(pattern: Any) -> Pattern:
     return Pattern(pattern.to_regexp(), literal, pattern.raw or "")
 
 
+def _use(text: str, name: str, user: str | None) -> str:
+    """The place where a name first stands, in the definition of ``user`` or behind it; ``""`` if it is imported."""
+    names = dropwhile(lambda token: user not in (None, token["name"]), _TOKENS.finditer(text))
+    return next((place(text, token.start()) for token in names if token["name"] == name), "")
+
+
 @contextmanager
 def _lark_errors(text: str) -> Iterator[None]:
     """Lark's errors as ours."""
@@ -200,6 +213,9 @@ def _lark_errors(text: str) -> Iterator[None]:
             lines = text.splitlines(keepends=True)[: int(found[1]) - 1]
             where = place(text, min(len(text), sum(map(len, lines)) + int(found[2]) - 1))
             message = message[: found.start()] + message[found.end() :]
+        elif undefined := _UNDEFINED.search(message):
+            name = undefined["rule"] or undefined["terminal"] or undefined["ignored"]
+            where = _use(text, name, undefined["user"])
         raise GrammarSyntaxError(f"malformed grammar: {message.strip()}", where) from error
     except RecursionError as error:
         raise LimitExceeded("the grammar exceeds the limit on nesting depth") from error

@@ -1,0 +1,44 @@
+"""Turns with tools: what a stream shows of them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+import grammarspec as gs
+from grammarspec.tools.formats import FORMATS
+from grammarspec.turns import Shown, ToolTurn
+
+
+@gs.tool
+def weather(city: Literal["Oslo", "Madrid"]) -> str:
+    return city
+
+
+ANSWER = gs.json_schema({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]})
+CALL = '{"name": "weather", "arguments": {"city": "Oslo"}}'
+
+
+def shown(said: str, answer: gs.Grammar[object], written: str, choice: str = "auto") -> list[str]:
+    """What is shown of a text that comes byte by byte."""
+    turn = ToolTurn(answer, (weather,), FORMATS[written], choice, True, gs.Vocabulary.bytes(), False)
+    assert turn.grammar.matches(said)
+    show = Shown(turn, lambda piece: piece)
+    return [piece for piece in map(show, said) if piece]
+
+
+@pytest.mark.parametrize(
+    ("said", "written"), [(CALL, "json"), (f"{CALL}\n{CALL}", "json"), (f"<tool_call>\n{CALL}\n</tool_call>", "hermes")]
+)
+@pytest.mark.parametrize("answer", [ANSWER, gs.text()])
+def test_calls_are_not_shown(said: str, written: str, answer: gs.Grammar[object]) -> None:
+    for choice in ("auto", "required"):
+        assert shown(said, answer, written, choice) == []
+
+
+def test_answers_are_shown_when_they_can_be_no_calls() -> None:
+    assert shown('{"name": "west"}', ANSWER, "json") == ['{"name": "wes', "t", '"', "}"]
+    assert shown('{"name": "w"}', ANSWER, "hermes") == list('{"name": "w"}')
+    assert shown(CALL[:-1] + "}", ANSWER, "json", "none") == list(CALL)
+    assert shown("west", gs.text(), "json") == list("west")
