@@ -23,11 +23,11 @@ _MEDIA = {
 }  # fmt: skip
 
 
-def chat_template(tokenizer: PreTrainedTokenizerBase) -> str:
-    """The Jinja template that renders chats; empty if the tokenizer has none."""
+def chat_template(tokenizer: PreTrainedTokenizerBase, *, tools: bool = False) -> str:
+    """The Jinja template that renders chats, or those with tools (it may be another); empty if there is none."""
     if not tokenizer.chat_template:
         return ""
-    return str(tokenizer.get_chat_template())
+    return str(tokenizer.get_chat_template(tools=[] if tools else None))
 
 
 def messages_of(prompt: Prompt, system: str | None = None) -> list[dict[str, Any]]:

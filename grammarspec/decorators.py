@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 from grammarspec.errors import NoModel
 from grammarspec.expressions import Grammar
+from grammarspec.options import refuse_unknown
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -79,6 +80,7 @@ class _Asking(Generic[P, T]):
         return type(self)(bound, self._type, self._options, self._own)
 
     def _using(self, model: Model | None, options: Options) -> Any:
+        refuse_unknown(options)
         return type(self)(self._function, self._type, {**self._options, **options}, model or self._own, self._kind)
 
 
@@ -196,8 +198,11 @@ def output(type: Any, **options: Unpack[Options]) -> _Decorator[Any]:
         options: see :class:`grammarspec.models.Options`.
 
     Raises:
-        TypeError: there is no type: the decorator is used without one.
+        TypeError: there is no type: the decorator is used without one; there is no such option. Tools are none: a
+            model that calls some has no value yet. ``gs.run_tools(model, function.prompt(...), tools, type=T)`` goes on
+            until it has.
     """
     if isfunction(type):
         raise TypeError(f"the decorator needs the type of the answer: write @gs.output(str) before {type.__name__}")
+    refuse_unknown(options)
     return _Decorator(type, options)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-__all__ = ["BEGIN", "END", "ending", "mark", "marked_names", "named", "reserved", "split", "with_marks"]
+__all__ = ["BEGIN", "END", "ending", "mark", "marked_names", "named", "reserved", "split", "whole", "with_marks"]
 
 BEGIN = 0xFF
 """The first byte of every mark."""
@@ -73,6 +73,12 @@ def ending(data: bytes, text: str) -> bytes:
             return data[at + before :]
         at, before = at + len(piece), before - said
     return b""
+
+
+def whole(data: bytes) -> bytes:
+    """The same without a mark at its end that is not whole."""
+    begin = data.rfind(BEGIN)
+    return data if begin < 0 or END in data[begin:] else data[:begin]
 
 
 def with_marks(text: str, names: Iterable[str]) -> bytes:

@@ -5,23 +5,24 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from grammarspec import marks
 from grammarspec._compiler import Grammar as CompiledGrammar
-from grammarspec.chat import Prompt, encode, messages_of
+from grammarspec.chat import Prompt, chat_template, encode, messages_of
 from grammarspec.constraint import Constraint, compile
 from grammarspec.decoding import Generation, Request, Sampling, Statistics, generate_batch
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer
-from grammarspec.errors import GrammarError, Truncated
+from grammarspec.errors import Truncated
 from grammarspec.expressions import Grammar
 from grammarspec.loading import load_draft, load_model, vocabulary_of
-from grammarspec.reasoning import Reasoning, Section, Splitter, prepare, split
-from grammarspec.results import Result, Usage, ValidationFailed, rejections
+from grammarspec.options import Options, refuse_unknown
+from grammarspec.reasoning import Section, Splitter, prepare, split
+from grammarspec.results import Result, Usage, ValidationFailed
 from grammarspec.streaming import Stopped, Stream
 from grammarspec.tools.tool import as_tools
 from grammarspec.turns import Shown, Turn, choice_of, tool_turn
@@ -30,44 +31,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
     from typing_extensions import TypeForm
 
-    from grammarspec.tools.formats import ToolFormat
     from grammarspec.tools.tool import ToolLike
 
 __all__ = ["Model", "Options", "Prompt"]
 
 T = TypeVar("T")
-
-
-class Options(TypedDict, total=False):
-    """What may be said with each prompt.
-
-    Attributes:
-        sampling: how tokens are chosen, and when to stop; greedily, and after 512 tokens, if not given.
-        system: a system message before the prompt.
-        template: variables for the chat template, such as ``{"reasoning_effort": "low"}``.
-        reasoning: whether the model thinks before it answers, in a section of its own of free text. ``"auto"``, the
-            default, leaves that to the chat template, and to the model where it says nothing; with ``True`` the model
-            has to, with ``False`` it cannot.
-        max_reasoning_chars: code points that the section may have; then it is closed, and the answer begins. The
-            tokens of both count towards ``max_tokens``.
-        retries: where a validator of the type refuses a value, tell the model what is wrong, and have it answer again,
-            up to so many times (:attr:`grammarspec.ValidationFailed.feedback` is what it is told).
-        tool_choice: of tools: ``"auto"``, the default, leaves it to the model whether it calls some; ``"required"`` has
-            it call, ``"none"`` answer; the name of a tool (or what OpenAI has for it) has it call that one.
-        parallel: it may call several tools in one turn; it may if this is not given.
-        tool_format: how it writes calls, a name in :data:`grammarspec.tools.formats.FORMATS`; by default as its chat
-            template does, or in plain JSON.
-    """
-
-    sampling: Sampling | None
-    system: str | None
-    template: Mapping[str, Any] | None
-    reasoning: Reasoning
-    max_reasoning_chars: int | None
-    retries: int
-    tool_choice: str | Mapping[str, Any]
-    parallel: bool
-    tool_format: str | ToolFormat | None
 
 
 _KEPT = 64
@@ -82,6 +50,7 @@ class _Answer:
         prompt: what it answers, with the attempts so far and what was wrong with them.
         tokens, section: the same as tokens, and the reasoning before the answer.
         statistics, reasoning_tokens, attempts: what the attempts have cost.
+        said: the last of them, behind its reasoning, special tokens marked.
         result: there once a value is.
     """
 
@@ -91,6 +60,7 @@ class _Answer:
     statistics: Statistics = field(default_factory=Statistics)
     reasoning_tokens: int = 0
     attempts: int = 0
+    said: bytes = b""
     result: Result[Any] | None = None
 
 
@@ -158,7 +128,7 @@ class Model:
     def __call__(self, prompt: Prompt, **options: Unpack[Options]) -> str: ...
     def __call__(self, prompt: Prompt, type: Any = str, **options: Unpack[Options]) -> Any:
         """The answer to a prompt, as a value of a type; see :meth:`batch`."""
-        return self.run(prompt, type, **options).output
+        return self._answers([prompt], type, options)[0].output
 
     @overload
     def run(self, prompt: Prompt, type: Grammar[T], **options: Unpack[Options]) -> Result[T]: ...
@@ -189,7 +159,7 @@ class Model:
 
         Raises:
             UnsupportedFeature: a tool's schema cannot be enforced in the model's format of calls.
-            ValueError: ``tool_choice`` is none, or there are no tools.
+            ValueError: ``tool_choice`` or ``tool_format`` is none, or there are no tools; two have one name.
             GrammarspecError and others: as :meth:`batch`.
         """
         return self._answers([prompt], type, options, tools=tools)[0]
@@ -353,14 +323,16 @@ class Model:
         return self._finished(first, turn, type, options, n, stop)
 
     def _turn_of(self, type: Any, tools: Sequence[ToolLike], options: Options) -> Turn:
-        if unknown := sorted(options.keys() - Options.__optional_keys__):
-            raise TypeError(f"no option {unknown[0]!r} here; there are {', '.join(Options.__annotations__)}")
-        known = tuple(as_tools(tools).values())
-        choice = choice_of(options.get("tool_choice", "auto"))
-        if not known and choice not in ("auto", "none"):
-            raise ValueError(f"tool_choice={choice!r}, but there are no tools")
-        written = options.get("tool_format")
-        return self._tool_turn(_grammar(type), known, choice, options.get("parallel", True), written)
+        refuse_unknown(options)
+        known = as_tools(tools)
+        return self._tool_turn(
+            _grammar(type),
+            tuple(known.values()),
+            choice_of(options.get("tool_choice", "auto"), known),
+            options.get("parallel", True),
+            options.get("tool_format"),
+            chat_template(self.tokenizer, tools=bool(known)),
+        )
 
     def _prepared(self, prompt: Prompt, turn: Turn, options: Options) -> _Answer:
         text, section = prepare(
@@ -402,9 +374,8 @@ class Model:
                 except ValidationFailed as error:
                     if answer.attempts > retries:
                         raise
-                    said = {"role": "assistant", "content": error.text}
-                    told = {"role": "user", "content": error.feedback}
-                    again = self._prepared([*messages_of(answer.prompt), said, told], turn, options)
+                    more = turn.again(answer.said, error)
+                    again = self._prepared([*messages_of(answer.prompt), *more], turn, options)
                     answer.prompt, answer.tokens, answer.section = again.prompt, again.tokens, again.section
                     refused.append(answer)
             waiting = refused
@@ -464,15 +435,11 @@ class Model:
             raise Truncated(found.text)
         if answer.section is not None and reasoning is not None:
             answer.reasoning_tokens += answer.section.count(found.tokens, self.vocabulary)
+        answer.said = marks.ending(found.marked, text)
         try:
-            said = turn.read(marks.ending(found.marked, text))
-        except GrammarError:
-            raise
-        except Exception as error:
-            errors = rejections(error)
-            if errors is None:
-                raise
-            raise ValidationFailed(text, errors, answer.attempts) from error
+            said = turn.read(answer.said)
+        except ValidationFailed as error:
+            raise ValidationFailed(error.text, error.errors, answer.attempts) from error.__cause__
         cost = answer.statistics
         return Result(
             output=said.output,

@@ -204,7 +204,8 @@ def prepare(
         apart: the section stands before the answer; if not, what the answer may be has a place for it.
 
     Raises:
-        UnsupportedFeature: ``reasoning`` is ``True``, and it is not known how the model writes it.
+        UnsupportedFeature: ``reasoning`` is ``True``, and it is not known how the model writes it; what the answer may
+            be has a place for it, and an option says more of it than that the model may.
         ValueError, TypeError: as :func:`grammarspec.chat.render`; ``reasoning`` or ``max_chars`` is none of these.
     """
     if reasoning not in ("auto", True, False):
@@ -217,9 +218,10 @@ def prepare(
         variables = {**switches, **(variables or {})}
     written = render(tokenizer, prompt, system, variables)
     if not apart:
-        if reasoning is not True and reasoning != "auto":
+        option = f"{reasoning=}" if reasoning != "auto" else "max_reasoning_chars" if max_chars is not None else ""
+        if option:
             hint = 'it may know other options, such as template={"reasoning_effort": "low"}'
-            raise UnsupportedFeature("reasoning=False in this model's format", hint=hint)
+            raise UnsupportedFeature(f"{option} in this model's format", hint=hint)
         return written, None
     markers = markers_of(tokenizer, vocabulary)
     if markers is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.report import Report
     from grammarspec.tools.tool import ToolCall
 
-__all__ = ["Invalid", "Result", "Timing", "Usage", "ValidationFailed", "rejections"]
+__all__ = ["Invalid", "Result", "Timing", "Usage", "ValidationFailed", "assistant_message", "rejections"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -111,6 +111,14 @@ def _escaped(name: object) -> str:
     return str(name).replace("~", "~0").replace("/", "~1")
 
 
+def assistant_message(text: str, calls: Sequence[ToolCall], reasoning: str | None) -> dict[str, Any]:
+    """What an assistant says, as OpenAI has it."""
+    said: dict[str, Any] = {"role": "assistant", "content": text}
+    if calls:
+        said = {**said, "content": text or None, "tool_calls": [call.to_openai() for call in calls]}
+    return said if reasoning is None else {**said, "reasoning_content": reasoning}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result(Generic[T_co]):
     """An answer.
@@ -151,10 +159,7 @@ class Result(Generic[T_co]):
     @property
     def message(self) -> dict[str, Any]:
         """The answer as the assistant's message of a chat, as OpenAI has it: to be put behind the others."""
-        said: dict[str, Any] = {"role": "assistant", "content": self.text}
-        if self.tool_calls:
-            said = {**said, "content": self.text or None, "tool_calls": [call.to_openai() for call in self.tool_calls]}
-        return said if self.reasoning is None else {**said, "reasoning_content": self.reasoning}
+        return assistant_message(self.text, self.tool_calls, self.reasoning)
 
     @property
     def report(self) -> Report | None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from grammarspec import marks
-from grammarspec.chat import Prompt, chat_template, messages_of
-from grammarspec.errors import PromptError, UnsupportedFeature
+from grammarspec.chat import Prompt, messages_of
+from grammarspec.errors import GrammarError, PromptError, UnsupportedFeature
 from grammarspec.expressions import Grammar, text
 from grammarspec.reading import match_marked
 from grammarspec.reasoning import gap, marker
+from grammarspec.results import Invalid, ValidationFailed, assistant_message, rejections
 from grammarspec.tools.messages import to_template_messages
-from grammarspec.tools.tool import Tool, ToolCall
+from grammarspec.tools.tool import Declaration, Tool, ToolCall
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -94,9 +96,18 @@ class Turn:
         return said
 
     def read(self, data: bytes) -> Said:
-        """What a text, in which special tokens are marked, means."""
-        match = match_marked(self.answer, data)
-        return Said(match.value, match.text, match.captures)
+        """What a text, in which special tokens are marked, means.
+
+        Raises:
+            ValidationFailed: a validator refuses it.
+        """
+        with _validators(marks.named(data).decode(), "#"):
+            match = match_marked(self.answer, data)
+            return Said(match.value, match.text, match.captures)
+
+    def again(self, data: bytes, error: ValidationFailed) -> list[dict[str, Any]]:
+        """The messages that a chat goes on with where that text was refused: it, and what is wrong with it."""
+        return [{"role": "assistant", "content": error.text}, {"role": "user", "content": error.feedback}]
 
 
 @dataclass(frozen=True)
@@ -108,7 +119,8 @@ class ToolTurn(Turn):
         format: how it writes calls.
         choice, parallel: as for :meth:`grammarspec.tools.formats.ToolFormat.grammar`.
         vocabulary: its tokens.
-        told: the chat template tells the model of tools; if not, a system message does.
+        told: the chat template tells the model of tools; if not, a system message does, and calls and results of the
+            chat so far are told as texts.
     """
 
     tools: tuple[Tool[..., Any], ...]
@@ -120,12 +132,9 @@ class ToolTurn(Turn):
 
     @cached_property
     def grammar(self) -> Grammar[Reply[str]]:
-        return self._grammar(self.choice)
-
-    def _grammar(self, choice: str) -> Grammar[Reply[str]]:
         return self.format.grammar(
-            self.tools,
-            choice=choice,
+            map(_unread, self.tools),  # their arguments are read apart, so that there are calls if one is refused
+            choice=self.choice,
             parallel=self.parallel,
             answer=None if self._free else Grammar(self.answer.ir),  # its text, which is read apart
             markers=partial(marker, self.vocabulary),
@@ -165,27 +174,63 @@ class ToolTurn(Turn):
         told = {"tools": [tool.to_openai() for tool in self.tools]} if self.told and self.tools else {}
         return {**told, **(variables or {})}
 
-    @cached_property
-    def _calls(self) -> Grammar[Any]:
-        return self._grammar("required" if self.choice == "auto" else self.choice)
-
     def visible(self, said: str) -> str:
-        if self._free or self.format.frames:
-            return self.format.visible(said)
-        if self.choice == "none":
-            return said
-        data = marks.with_marks(said, self._calls._special)
-        may_be_calls = self._calls._bytes.matcher().accept_tokens(data) == len(data)
-        return "" if may_be_calls else said
+        return self.format.visible(said, self._callable, answered=not self._free)
+
+    @property
+    def _callable(self) -> tuple[Tool[..., Any], ...]:
+        return () if self.choice == "none" else self.tools
 
     def read(self, data: bytes) -> Said:
         reply = match_marked(self.grammar, data).value
         if reply.calls:
-            return Said(None, reply.text, {}, tuple(reply.calls), reply.reasoning)
-        if self._free:
-            return Said(self.answer.parse(reply.text), reply.text, {}, (), reply.reasoning)
-        match = self.answer.match(reply.answer or "")
-        return Said(match.value, match.text, match.captures, (), reply.reasoning)
+            read = {tool.name: tool.read for tool in self.tools}
+            calls = []
+            for number, call in enumerate(reply.calls):
+                with _validators(marks.named(data).decode(), f"#{_CALLS}/{number}/function/arguments"):
+                    calls.append(replace(call, args=read[call.name](call.arguments)))
+            return Said(None, reply.text, {}, tuple(calls), reply.reasoning)
+        text = reply.text if reply.answer is None else reply.answer
+        with _validators(text, "#"):
+            match = self.answer.match(text)
+            return Said(match.value, text, match.captures, (), reply.reasoning)
+
+    def again(self, data: bytes, error: ValidationFailed) -> list[dict[str, Any]]:
+        reply = match_marked(self.grammar, data).value
+        if not reply.calls:
+            return super().again(data, error)
+        told = ["This was not called: another call is not valid."] * len(reply.calls)
+        refused = int(error.errors[0].where.removeprefix(f"#{_CALLS}/").partition("/")[0])
+        told[refused] = error.feedback
+        return [
+            assistant_message(reply.text, reply.calls, reply.reasoning or None),
+            *(
+                {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": content}
+                for call, content in zip(reply.calls, told, strict=True)
+            ),
+        ]
+
+
+def _unread(tool: Tool[..., Any]) -> Tool[..., Any]:
+    """A tool with the same schema, whose arguments stay as they are."""
+    return Tool(tool.name, lambda: Declaration(tool.description, tool.parameters, tool.schema, dict))
+
+
+@contextmanager
+def _validators(text: str, where: str) -> Iterator[None]:
+    """What validators say here of a text is said of this place in the answer."""
+    try:
+        yield
+    except GrammarError:
+        raise
+    except Exception as error:
+        errors = rejections(error)
+        if errors is None:
+            raise
+        raise ValidationFailed(text, tuple(Invalid(where + at[1:], said) for at, said in errors)) from error
+
+
+_CALLS = "/tool_calls"  # where calls stand in an assistant's message
 
 
 class Shown:
@@ -206,17 +251,16 @@ class Shown:
 def _as_text(messages: Sequence[Mapping[str, Any]], written: ToolFormat) -> list[dict[str, Any]]:
     """Messages without calls and results, for chat templates that know none: as what the model wrote, and was told."""
     found: list[dict[str, Any]] = []
-    results = False  # the last message is one of results
-    for message in to_template_messages(messages):
-        if message["role"] == "tool":
-            result = f"{message['name']} returned: {message['content']}"
-            if results:
-                found[-1]["content"] += f"\n{result}"
-            else:
-                found.append({"role": "user", "content": result})
-            results = True
+    results = False  # the last message begins with results
+    for one in to_template_messages(messages):
+        is_result = one["role"] == "tool"
+        message: dict[str, Any] = one
+        if is_result:
+            message = {"role": "user", "content": f"{one['name']} returned: {one['content']}"}
+        if results and message["role"] == "user":  # in many chat templates the roles have to take turns
+            found[-1]["content"] += f"\n{message['content']}"
             continue
-        results = False
+        results = is_result
         if calls := message.pop("tool_calls", []):
             said = [message["content"]] if message["content"] else []
             message["content"] = "\n".join([*said, written.spell(call["function"] for call in calls)])
@@ -232,18 +276,20 @@ def tool_turn(
     choice: str,
     parallel: bool,
     written: str | ToolFormat | None,
+    template: str,
 ) -> Turn:
     """The turn of a model with these tools, of which there may be none.
 
     Args:
         written: the format of calls, or its name; ``None``: that of the chat template, or else plain JSON.
+        template: the chat template; empty if there is none.
 
     Raises:
-        ValueError: there is no such format; two tools have one name.
+        ValueError: there is no such format.
+        PromptError: there are tools, and no chat template.
     """
     from grammarspec.tools.formats import JSON, ToolFormat, detect_format, tool_format
 
-    template = chat_template(tokenizer)
     if not isinstance(written, ToolFormat):
         detected = detect_format(template, getattr(tokenizer, "response_template", None)) or JSON
         written = detected if written is None else tool_format(written)
@@ -251,19 +297,29 @@ def tool_turn(
         return Turn(answer)
     if tools and not template:
         raise PromptError("the tokenizer has no chat template, which could tell of tools", hint="give it one")
-    return ToolTurn(answer, tools, written, choice if tools else "none", parallel, vocabulary, "tools" in template)
+    told = "tools" in template and not written.prompt
+    return ToolTurn(answer, tools, written, choice if tools else "none", parallel, vocabulary, told)
 
 
-def choice_of(choice: str | Mapping[str, Any]) -> str:
+def choice_of(choice: str | Mapping[str, Any], tools: Collection[str]) -> str:
     """A choice of tools as one word: ``"auto"``, ``"required"``, ``"none"`` or a tool's name.
 
+    Args:
+        tools: their names.
+
     Raises:
-        ValueError: it is a mapping, and not as OpenAI has it.
+        ValueError: it is none of these; it is a mapping, and not as OpenAI has it; it asks for calls without tools.
     """
-    if isinstance(choice, str):
+    name: Any = choice
+    if isinstance(choice, Mapping):
+        function = choice.get("function", choice)
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if choice.get("type") != "function" or not isinstance(name, str):
+            known = '{"type": "function", "function": {"name": ...}}'
+            raise ValueError(f"a tool is chosen by its name or {known}, not by {choice!r}")
+    elif choice in ("auto", "none") or (choice == "required" and tools):
         return choice
-    function = choice.get("function", choice)
-    name = function.get("name") if isinstance(function, Mapping) else None
-    if choice.get("type") != "function" or not isinstance(name, str):
-        raise ValueError(f'a tool is chosen by {{"type": "function", "function": {{"name": ...}}}}, not by {choice!r}')
-    return name
+    if name not in tools:
+        there = f"of a tool ({', '.join(tools)})" if tools else "of a tool, of which there are none"
+        raise ValueError(f"tool_choice must be 'auto', 'required', 'none' or the name {there}, not {choice!r}")
+    return str(name)

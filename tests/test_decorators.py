@@ -166,3 +166,15 @@ def test_blocks_nest(model: gs.Model) -> None:
             assert inner is other
             assert guess.run("it").statistics.tokens_per_pass == 1
         assert guess.run("it").output == guess.using(other)("it")
+
+
+def test_options_are_known() -> None:
+    options: dict[str, Any] = {"retry": 1}
+    with pytest.raises(TypeError, match=r"there is no option retry\n  hint: did you mean retries"):
+        gs.output(Digit, **options)
+    with pytest.raises(TypeError, match="there is no option retry"):
+        guess.using(**options)
+    tools: dict[str, Any] = {"tools": [guess]}
+    for decorate in (lambda: gs.output(Digit, **tools), lambda: guess.using(**tools)):
+        with pytest.raises(TypeError, match=r"tools cannot be given here(?s:.*)gs\.run_tools"):
+            decorate()

@@ -155,9 +155,9 @@ def test_options_that_there_are_not(model: gs.Model) -> None:
         lambda: model.stream("a", int, samplng=gs.Sampling()),  # type: ignore[call-overload]
     ]
     for call in calls:
-        with pytest.raises(TypeError, match="no option 'samplng' here; there are sampling, system"):
+        with pytest.raises(TypeError, match=r"there is no option samplng\n  hint: did you mean sampling"):
             call()
-    with pytest.raises(TypeError, match="no option 'tools' here"):
+    with pytest.raises(TypeError, match="tools cannot be given here"):
         model.batch(["a"], int, tools=[len])  # type: ignore[call-overload]
 
 

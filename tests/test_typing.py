@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple, assert_type
 
 import grammarspec as gs
+from grammarspec.tools.running import Conversation, arun_tools
 
 
 def test_grammars() -> None:
@@ -56,6 +57,11 @@ def test_grammars_are_covariant() -> None:
     assert value(gs.regex("[0-9]+").map(int), "12") == 12
 
 
+@gs.tool
+def ping(host: str) -> bool:
+    return bool(host)
+
+
 def test_models() -> None:
     def ask(model: gs.Model) -> None:
         assert_type(model("a", int), int)
@@ -74,10 +80,27 @@ def test_models() -> None:
         assert_type(model.stream("a", Point).result, gs.Result[Point])
         assert_type(next(model.stream("a", Point)), str)
         model("a", int, retries=1, reasoning="auto", template={"a": 1}, max_reasoning_chars=9)
+        assert_type(model("a"), str)
+        assert_type(model.run("a"), gs.Result[str])
+        assert_type(model.stream("a"), gs.Stream[str])
+        assert_type(model.run("a", tools=[ping]), gs.Result[str | None])
+        assert_type(model.run("a", Point, tools=[ping], tool_choice="required"), gs.Result[Point | None])
+        assert_type(model.run("a", gs.regex("a").map(len), tools=[ping]), gs.Result[int | None])
+        assert_type(model.stream("a", tools=[ping, Point, {"name": "f"}]), gs.Stream[str | None])
+        assert_type(model.stream("a", Point, tools=[ping]).result.output, Point | None)
+        assert_type(model.run("a", tools=[ping]).tool_calls, tuple[gs.ToolCall, ...])
+        assert_type(gs.run_tools(model, "a", [ping], type=Point), Conversation[Point])
+        assert_type(gs.run_tools(model, where.prompt("a"), [ping]).output, str)
+        model("a", int, tools=[ping])  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+        model.batch(["a"], int, tools=[ping])  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
         model("a", int, retry=1)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 
     async def await_(model: gs.Model) -> None:
         assert_type(await model.arun("a", Point), gs.Result[Point])
+        assert_type(await model.arun("a"), gs.Result[str])
+        assert_type(await model.arun("a", tools=[ping]), gs.Result[str | None])
+        assert_type(await model.arun("a", int | None, tools=[ping]), gs.Result[int | None])
+        assert_type(await arun_tools(model, "a", [ping], type=Point), Conversation[Point])
         assert_type(await model.abatch(["a"], int | None), list[gs.Result[int | None]])
         assert_type(await model.asamples("a", gs.regex("a"), 2), list[gs.Result[str]])
         assert_type(await model.stream("a", Point).aresult(), gs.Result[Point])

@@ -15,7 +15,8 @@ def to_template_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str
     """Messages of OpenAI's chat completions as the chat templates of transformers read them.
 
     The arguments of calls become mappings (templates write them as JSON, or in their own way), the empty text stands
-    for content that is ``None``, and messages of results have the name of their tool. Other members stay as they are.
+    for content that is ``None``, messages of results have the name of their tool, and what the model thought has both
+    names that templates know, ``reasoning_content`` and ``thinking``. Other members stay as they are.
 
     Raises:
         PromptError: a message is malformed, or a result without its call; with the place as a JSON pointer.
@@ -45,6 +46,9 @@ def _message(message: Any, where: str, names: dict[str, str]) -> dict[str, Any]:
         found["content"] = ""
     if role == "tool":
         _name_result(found, where, names)
+    thought = found.get("reasoning_content")
+    if thought and not (calls and found["content"]):  # gpt-oss's template takes a text before calls as such, too
+        found.setdefault("thinking", thought)
     return found
 
 

@@ -261,7 +261,10 @@ def as_tools(tools: Iterable[ToolLike]) -> dict[str, Tool[..., Any]]:
 
     Raises:
         ValueError: two have the same name.
+        TypeError: this is a single tool, or one of them is none.
     """
+    if isinstance(tools, str | Mapping | Tool) or not isinstance(tools, Iterable):
+        raise TypeError("tools takes several tools, not a single one: write [tool]")
     found: dict[str, Tool[..., Any]] = {}
     for one in map(_kept, tools):
         if one.name in found:

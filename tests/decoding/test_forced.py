@@ -17,6 +17,7 @@ from oracles.drafting import BYTES, END, batch_of, draft_for, lane, matcher_of  
 from test_whitespace import STYLES  # noqa: E402
 
 import grammarspec as gs  # noqa: E402
+from grammarspec import marks  # noqa: E402
 from grammarspec.decoding.lane import Lane  # noqa: E402
 from grammarspec.decoding.proposers import Forced  # noqa: E402
 from grammarspec.decoding.whitespace import WHITESPACE  # noqa: E402
@@ -104,6 +105,17 @@ def test_nothing_is_forced_without_a_constraint() -> None:
     proposer.start(batch_of(lanes))
     proposer.propose(draft, [0, 1])
     assert draft.tokens == [[], [*b"bc", END]]
+
+
+def test_a_name_that_is_not_forced_whole_is_not_drafted() -> None:
+    """The marks of ``<aa>`` and ``<ab>`` begin alike, and no token says their beginning."""
+    tokens = [bytes([value]) for value in range(256)]
+    names = {"<aa>": 257, "<ab>": 258}
+    vocabulary = gs.Vocabulary.from_tokens(tokens, [END], special_tokens=names, size=259)
+    matcher = gs.compile("x" + (gs.special("<aa>") | gs.special("<ab>")), vocabulary).matcher()
+    assert marks.whole(matcher.forced_bytes()) == b"x" != matcher.forced_bytes()
+    assert matcher.forced_tokens() == [ord("x")]
+    assert marks.whole(marks.mark("<aa>") + b"y") == marks.mark("<aa>") + b"y"
 
 
 def test_forced_goes_on_behind_what_others_drafted() -> None:

@@ -41,6 +41,7 @@ def test_a_conversation() -> None:
             "role": "assistant",
             "content": "",
             "reasoning_content": "Hm.",
+            "thinking": "Hm.",
             "tool_calls": [call({"a": [1, "b"]}), call({}, id="2")],
         },
         {"role": "tool", "tool_call_id": "2", "name": "f", "content": "two"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from grammarspec import marks
 from grammarspec.decoding.whitespace import WHITESPACE, Spelling
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Forced:
         lane = draft.lanes[row]
         matcher = lane.matcher
         assert matcher is not None
-        text = matcher.forced_bytes()
+        text = marks.whole(matcher.forced_bytes())  # names of two tokens may begin alike
         forced = len(text)
         following, ends = matcher.next_bytes(text)
         if not self._preferred or not set(following) & set(WHITESPACE):
@@ -106,7 +107,7 @@ class Forced:
                 # What stands behind the whitespace is open.
                 text += more
                 break
-            more += matcher.forced_bytes(text + more)
+            more += marks.whole(matcher.forced_bytes(text + more))
             text += more
             spelling.read(more)
             following, ends = matcher.next_bytes(text)
@@ -119,7 +120,10 @@ class Forced:
         tokens: list[int] = []
         while text:
             # Up to the first token that the target splits; what follows it is then split anew.
-            for token in vocabulary.spell(text, before=before):
+            spelled = vocabulary.spell(text, before=before)
+            if not spelled:
+                break
+            for token in spelled:
                 habit = self._habits.get((_kind(before), token))
                 tokens.append(token if habit is None else habit)
                 said = vocabulary.marked(tokens[-1:])

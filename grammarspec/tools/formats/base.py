@@ -18,7 +18,17 @@ from grammarspec.frontends.regex import regex
 from grammarspec.tools.formats.arguments import json_arguments
 from grammarspec.tools.tool import Tool, ToolCall
 
-__all__ = ["AnyTool", "Arguments", "Markers", "NewCall", "Reply", "ToolFormat", "free_text", "only_calls"]
+__all__ = [
+    "AnyTool",
+    "Arguments",
+    "Markers",
+    "NewCall",
+    "Reply",
+    "ToolFormat",
+    "free_text",
+    "only_calls",
+    "without_end",
+]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -84,13 +94,13 @@ class ToolFormat:
     begin: str = ""
     separator: str = ""
     end: str = ""
-    markers: Sequence[str] = ()
-    starts: Sequence[str] = ()
+    markers: tuple[str, ...] = ()
+    starts: tuple[str, ...] = ()
     single: bool = False
     arguments: Arguments = json_arguments
     id_length: int = 0
-    signs: Sequence[str] = ()
-    not_signs: Sequence[str] = ()
+    signs: tuple[str, ...] = ()
+    not_signs: tuple[str, ...] = ()
     frames: bool = False
     tools_member: str = ""
     prompt: str = ""
@@ -168,16 +178,25 @@ class ToolFormat:
         )
         return self.begin + self.separator.join(said) + self.end
 
-    def visible(self, said: str) -> str:
-        """Of what a model has said so far, the free text before calls, as far as it surely belongs to it."""
-        if self.starts:
-            begin = said.lstrip()
-            maybe = not begin or any(begin.startswith(start) or start.startswith(begin) for start in self.starts)
-            return "" if maybe else said
+    def visible(self, said: str, tools: Iterable[AnyTool], *, answered: bool) -> str:
+        """Of what a model has said so far, what is surely said to the user: the text before calls, or the answer.
+
+        Args:
+            tools: those that may be called.
+            answered: a grammar of the answer was given.
+        """
+        if answered or self.starts:
+            begin = said if answered else said.lstrip()
+            starts = self.openings(tools) if answered else self.starts
+            return "" if any(begin.startswith(start) or start.startswith(begin) for start in starts) else said
         first = self.markers[0]
         text, found, _ = said.partition(first)
-        held = 0 if found else max(n for n in range(len(first)) if text.endswith(first[:n]))
-        return text[: len(text) - held]
+        return (text if found else without_end(text, first)).rstrip()  # whitespace before calls is no text
+
+    def openings(self, tools: Iterable[AnyTool]) -> list[str]:
+        """What calls of these tools may begin with, up to the first part that is not always the same."""
+        call = self.begin + self.call
+        return [re.split(r"\$(?:arguments|id)", call.replace("$name", tool.name), maxsplit=1)[0] for tool in tools]
 
     # ------------------------------------------------------------------ parts
     def reply(
@@ -264,6 +283,11 @@ class NewCall:
     def _fresh(self) -> str:
         letters = "".join(secrets.choice(_LETTERS) for _ in range(self.id_length or 24))
         return letters if self.id_length else f"call_{letters}"
+
+
+def without_end(text: str, end: str) -> str:
+    """A text without what may be the beginning of its end."""
+    return text[: len(text) - max(n for n in range(len(end)) if text.endswith(end[:n]))]
 
 
 def only_calls(found: dict[str, Any]) -> list[ToolCall]:

@@ -6,7 +6,8 @@ vocabulary has as its ends, and no part of the text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 
 from grammarspec.expressions import Grammar
 from grammarspec.tools.formats.arguments import TOJSON, schema_grammar
-from grammarspec.tools.formats.base import AnyTool, Markers, NewCall, Reply, ToolFormat, free_text
+from grammarspec.tools.formats.base import AnyTool, Markers, NewCall, Reply, ToolFormat, free_text, without_end
 from grammarspec.tools.tool import Tool, ToolCall
 
 __all__ = ["HARMONY"]
@@ -32,6 +33,13 @@ _HEADERS = (
 )
 
 
+_NEXT = "<|end|><|start|>assistant"
+_BEFORE = re.compile(
+    rf"<\|channel\|>(?P<channel>analysis|commentary)<\|message\|>(?P<text>.*?)(?P<end>{re.escape(_NEXT)}|\Z)", re.DOTALL
+)
+_FINAL = re.compile(r"<\|channel\|>final(?: <\|constrain\|>json)?<\|message\|>(?P<text>.*)", re.DOTALL)
+
+
 def _arguments(tool: Tool[..., Any], _markers: object) -> Grammar[dict[str, Any]]:
     """As JSON without spaces, as the model is trained, or with those of the chat template."""
     return schema_grammar(tool.schema, replace(TOJSON, separators=(",", ":"))) | schema_grammar(tool.schema)
@@ -45,7 +53,7 @@ class Harmony(ToolFormat):
     ) -> Grammar[Reply[T]]:
         thought = self.spelled("<|channel|>analysis<|message|>", markers) + _TEXT.named("thoughts")
         remark = self.spelled("<|channel|>commentary<|message|>", markers) + _TEXT.named("remarks")
-        before = (thought | remark) + self.spelled("<|end|><|start|>assistant", markers)
+        before = (thought | remark) + self.spelled(_NEXT, markers)
         final = self.spelled("<|channel|>final", markers)
         said: Grammar[Any] = self.spelled("<|message|>", markers) + _TEXT.named("text")
         if answer is not None:
@@ -56,9 +64,15 @@ class Harmony(ToolFormat):
             last = calls if required else calls | last
         return (before.repeat() + last).fields().map(_reply)
 
-    def visible(self, said: str) -> str:
-        _, found, text = said.rpartition("<|channel|>final<|message|>")
-        return text if found else ""
+    def visible(self, said: str, tools: Iterable[AnyTool], *, answered: bool) -> str:
+        parts, at = [], 0
+        while before := _BEFORE.match(said, at):
+            at = before.end()
+            if before["channel"] == "commentary" and not answered:
+                parts.append(before["text"] if before["end"] else without_end(before["text"], _NEXT))
+        if final := _FINAL.match(said, at):
+            parts.append(final["text"])
+        return "\n".join(parts)
 
     def one_call(self, tool: AnyTool, markers: Markers) -> Grammar[ToolCall]:
         headers = (self.spelled(header.replace("$name", tool.name), markers) for header in _HEADERS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from grammarspec.builder import GrammarBuilder
@@ -26,6 +26,9 @@ class _LlamaJson(ToolFormat):
         tag = self.spelled(_PYTHON_TAG, markers).optional()
         call = super().calls(tools, parallel=parallel, markers=markers)
         return (tag + call.named("calls")).fields().map(only_calls)
+
+    def openings(self, tools: Iterable[AnyTool]) -> list[str]:
+        return [*super().openings(tools), _PYTHON_TAG]
 
 
 _PYTHON_TAG = "<|python_tag|>"
