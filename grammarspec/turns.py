@@ -62,7 +62,7 @@ class Turn:
         """All that may be said behind the reasoning."""
         return self.answer
 
-    @property
+    @cached_property
     def _free(self) -> bool:
         return self.answer.ir == text().ir
 
@@ -157,6 +157,8 @@ class ToolTurn(Turn):
         if self.choice == "none":
             return messages
         instructions = "" if self.told else self.format.instructions(self.tools)
+        if not self.told and not instructions:
+            return messages
         said = messages.pop(0) if messages[0]["role"] == "system" else {"role": "system", "content": ""}
         said["content"] = "\n\n".join(part for part in (said["content"], instructions) if part)
         if self.told:

@@ -42,3 +42,10 @@ def test_answers_are_shown_when_they_can_be_no_calls() -> None:
     assert shown('{"name": "w"}', ANSWER, "hermes") == list('{"name": "w"}')
     assert shown(CALL[:-1] + "}", ANSWER, "json", "none") == list(CALL)
     assert shown("west", gs.text(), "json") == list("west")
+
+
+def test_prompts_get_no_empty_system_message() -> None:
+    untold = ToolTurn(ANSWER, (weather,), FORMATS["hermes"], "auto", True, gs.Vocabulary.bytes(), False)
+    assert untold.prompt("Who?", None) == [{"role": "user", "content": "Who?"}]
+    told = ToolTurn(ANSWER, (weather,), FORMATS["json"], "auto", True, gs.Vocabulary.bytes(), False)
+    assert [message["role"] for message in told.prompt("Who?", None)] == ["system", "user"]
