@@ -188,3 +188,23 @@ def test_items_as_an_array() -> None:
     assert not acceptor(schema)('["a"]')  # no dialect is named: read as it was always written
     with pytest.raises(gs.GrammarSyntaxError, match="items"):
         gs.json_schema(schema, dialect="draft2020-12")
+
+
+@pytest.mark.parametrize("registry", [None, Registry()], ids=["none", "empty"])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://json-schema.org/draft-04/schema#",
+        "http://json-schema.org/draft-07/schema",
+        "https://json-schema.org/draft/2020-12/schema",
+    ],
+)
+def test_standard_meta_schemas_are_known(uri: str, registry: Any) -> None:
+    accepts = acceptor({"properties": {"a": {"$ref": uri}}, "required": ["a"], "type": "object"}, registry=registry)
+    assert accepts('{"a": {"type": "string"}}')
+    assert not accepts('{"a": {"type": 5}}')
+
+
+def test_no_other_document_of_the_same_site_is() -> None:
+    with pytest.raises(gs.UnsupportedFeature, match="nothing"):
+        gs.json_schema({"$ref": "https://json-schema.org/nothing"})

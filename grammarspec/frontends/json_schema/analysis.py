@@ -16,7 +16,7 @@ from grammarspec.frontends.json_schema import evaluation, negation, unevaluated
 from grammarspec.frontends.json_schema.conjunction import OBJECT, Conjunction
 from grammarspec.frontends.json_schema.document import Document, Schema
 from grammarspec.frontends.json_schema.formats import FORMATS, INTEGER_FORMATS
-from grammarspec.frontends.json_schema.keywords import BITS, IN_PLACE, SOME, WITNESS, handlers
+from grammarspec.frontends.json_schema.keywords import BITS, IN_PLACE, SOME, WITNESS, Handler, handlers
 from grammarspec.frontends.json_schema.matching import few_texts
 
 __all__ = ["MAX_PAIRS", "Analysis", "TooManyCombinations"]
@@ -64,6 +64,12 @@ class Analysis:
             self.collect(schema, facts)
         return facts
 
+    def known(self, schema: Schema) -> Mapping[Any, Handler]:
+        """The keywords that the dialect of a subschema knows, but for annotations."""
+        if not self.document.resource_of:
+            return self._handlers
+        return handlers(self.document.resource(schema).dialect)
+
     def collect(self, schema: Schema, facts: Conjunction) -> None:
         """Add what one subschema asks, in the order in which its keywords stand."""
         if schema is True:
@@ -81,9 +87,7 @@ class Analysis:
             raise LimitExceeded(message, where=self.document.where(schema))
         self._depth += 1
         try:
-            known = self._handlers
-            if self.document.resource_of:
-                known = handlers(self.document.resource(schema).dialect)
+            known = self.known(schema)
             if "$ref" in schema and self.document.resource(schema).dialect.ref_stands_alone:
                 known["$ref"](self, facts, schema["$ref"], schema)
                 return
@@ -100,11 +104,7 @@ class Analysis:
     def _collect_outcomes(self, schema: dict[Any, Any], facts: Conjunction) -> None:
         """What a schema with ``unevaluatedProperties`` or ``unevaluatedItems`` asks."""
 
-        def alternatives() -> list[Schema]:
-            found = unevaluated.outcomes(self, schema)
-            return [self.document.derived({"allOf": list(outcome.parts) or [True]}, schema) for outcome in found]
-
-        made = self.derive(schema, ("outcomes",), alternatives)
+        made = self.derive(schema, ("outcomes",), lambda: unevaluated.alternatives(self, schema))
         if len(made) == 1:
             self.collect(made[0], facts)
         else:
@@ -116,7 +116,7 @@ class Analysis:
         return [schema for schema in stripped if schema is not None]
 
     def _strip(self, schema: dict[Any, Any]) -> Schema | None:
-        known = handlers(self.document.resource(schema).dialect)
+        known = self.known(schema)
         return None if unevaluated.is_asked(schema, known) else self.without_in_place(schema)
 
     def without_in_place(self, schema: Mapping[Any, Any]) -> Schema | None:

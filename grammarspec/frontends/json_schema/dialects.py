@@ -11,7 +11,7 @@ from grammarspec.errors import GrammarSyntaxError, UnsupportedFeature
 if TYPE_CHECKING:
     import referencing
 
-__all__ = ["DIALECTS", "LATEST", "Dialect", "dialect_of", "lookup", "standard"]
+__all__ = ["DIALECTS", "LATEST", "Dialect", "dialect_of", "is_standard", "lookup", "standard"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,30 @@ def standard(uri: str) -> Dialect | None:
 
 
 def lookup(registry: referencing.Registry[Any] | None, uri: str) -> Any:
-    """The document of this URI, or ``None``."""
-    if registry is None:
-        return None
-    from referencing.exceptions import Unresolvable
+    """The document of this URI, or ``None``. The standard meta-schemas need not be in the registry."""
+    for known in (registry, _standard_registry() if is_standard(uri) else None):
+        if known is not None:
+            from referencing.exceptions import Unresolvable
 
+            try:
+                return known.resolver().lookup(uri).contents
+            except Unresolvable:
+                continue
+    return None
+
+
+def is_standard(uri: str) -> bool:
+    """Whether a document is one of JSON Schema's own, which the package ``jsonschema-specifications`` has."""
+    return uri.partition("://")[2].startswith("json-schema.org/")
+
+
+def _standard_registry() -> referencing.Registry[Any] | None:
     try:
-        return registry.resolver().lookup(uri).contents
-    except Unresolvable:
+        from jsonschema_specifications import REGISTRY
+    except ImportError:
         return None
+    registry: referencing.Registry[Any] = REGISTRY
+    return registry
 
 
 def dialect_of(schema: Any, registry: referencing.Registry[Any] | None, where: str) -> Dialect | None:

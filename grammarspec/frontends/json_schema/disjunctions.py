@@ -2,7 +2,8 @@
 
 ``anyOf``, ``oneOf``, ``if`` and their like leave a conjunction with *choices*, of each of which one alternative must
 hold. As in a satisfiability search, alternatives that contradict the rest are dropped, a choice with one alternative
-left is made (which may drop others), and only then is the smallest choice split.
+left is made (which may drop others), and only then a choice is split: the smallest, or the value of a property that
+many of them look at.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from grammarspec.frontends.json_schema.analysis import TooManyCombinations
 from grammarspec.frontends.json_schema.conjunction import OBJECT, Conjunction
 from grammarspec.frontends.json_schema.document import Schema
 from grammarspec.frontends.json_schema.keywords import FACET
+from grammarspec.frontends.json_schema.tags import Slots, Tags
 
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.lowering import Lowering
@@ -31,6 +33,7 @@ class Disjunctions:
 
     def __init__(self, lowering: Lowering) -> None:
         self.lowering, self.analysis = lowering, lowering.analysis
+        self._tags = Tags(lowering.analysis)
         self._combinations: dict[int, int] = {}  # by level, as the same ones come again on each
 
     def distribute(self, facts: Conjunction) -> int:
@@ -51,15 +54,21 @@ class Disjunctions:
             others = [slot for slot in open_slots if presence.condition(self.analysis, slot) is None]
             open_slots = others or open_slots
         smallest = min(open_slots, key=len, default=None)
-        schemas = [slot[0] if len(slot) == 1 else self.analysis.choice(slot) for slot in slots]
-        goal = list(base)
-        for _, i in sorted(zip(facts.places, range(len(slots)), strict=True), reverse=True):
-            goal.insert(_before(base, facts.places[i]), schemas[i])
         if smallest is None:
-            return self.lowering.lower(goal)
-        chosen = schemas[next(i for i, slot in enumerate(slots) if slot is smallest)]
-        at = next(i for i, schema in enumerate(goal) if schema is chosen)
-        return self.any_of(goal[:at], smallest, goal[at + 1 :])
+            return self.lowering.lower(self._goal(base, facts, slots))
+        if facts.types & OBJECT and (cases := self._tags.cases(facts, slots)):
+            return self._one_of([[*self._goal(base, facts, left), case] for case, left in cases if all(left)])
+        split = next(i for i, slot in enumerate(slots) if slot is smallest)
+        return self._one_of(
+            [self._goal(base, facts, [*slots[:split], [alternative], *slots[split + 1 :]]) for alternative in smallest]
+        )
+
+    def _goal(self, base: Sequence[Schema], facts: Conjunction, slots: Slots) -> list[Schema]:
+        """The base and one schema for each choice, where it stands."""
+        goal = list(base)
+        for place, i in sorted(zip(facts.places, range(len(slots)), strict=True), reverse=True):
+            goal.insert(_before(base, place), slots[i][0] if len(slots[i]) == 1 else self.analysis.choice(slots[i]))
+        return goal
 
     def on_presence(self, facts: Conjunction) -> Conjunction:
         """The same conjunction of objects, its choices as conditions on members that there are, if they all are."""
@@ -78,9 +87,12 @@ class Disjunctions:
         lowering = self.lowering
         if not before and not after:
             return lowering.any_of([lowering.lower((alternative,)) for alternative in alternatives])
-        parts = []
-        for alternative in alternatives:
-            goal = [*before, alternative, *after]
+        return self._one_of([[*before, alternative, *after] for alternative in alternatives])
+
+    def _one_of(self, goals: Sequence[Sequence[Schema]]) -> int:
+        """The values that satisfy all schemas of one of the goals."""
+        lowering, parts = self.lowering, []
+        for goal in goals:
             facts = self.analysis.gather(goal)
             if not self.analysis.impossible(facts):
                 self._count(goal)

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote, urldefrag, urljoin
 
 from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
-from grammarspec.frontends.json_schema.dialects import DIALECTS, LATEST, Dialect, dialect_of, lookup, standard
+from grammarspec.frontends.json_schema.dialects import (
+    DIALECTS,
+    LATEST,
+    Dialect,
+    dialect_of,
+    is_standard,
+    lookup,
+    standard,
+)
 from grammarspec.frontends.json_schema.scopes import RECURSIVE, Scopes, ScopesNeeded
 from grammarspec.frontends.json_schema.subschemas import subschemas
 
@@ -91,7 +99,8 @@ class Document:
         self.resource_of: dict[int, Resource] = {}
         """By ``id()`` of the subschema, for all that are not plainly part of the main resource."""
         self._targets: dict[tuple[int, str], Schema] = {}
-        self._origins: dict[int, Schema] = {}
+        self._origins: dict[int, tuple[Schema, Schema]] = {}
+        """For each derived schema, itself (so that its ``id()`` is never another's) and the document's own."""
         self._places: dict[int, _Parents] = {}
         self._indexed = False
         self._scopes = Scopes(self.resource, self.derived) if dynamic else None
@@ -155,6 +164,8 @@ class Document:
         target = self.resources.get(uri) or self._retrieve(uri)
         if target is None:
             hint = "give the document in a referencing.Registry: json_schema(..., registry=...)"
+            if is_standard(uri):
+                hint = "pip install jsonschema-specifications, which has the standard meta-schemas"
             raise UnsupportedFeature(f"{keyword} to {reference!r}", where=self.where(schema, keyword), hint=hint)
         return self._fragment(schema, target, fragment, keyword)
 
@@ -252,7 +263,7 @@ class Document:
     # ------------------------------------------------------------------ places
     def derived(self, schema: Schema, origin: Schema) -> Schema:
         """Note that ``schema`` was made from ``origin``: same place, same resource."""
-        self._origins[id(schema)] = self._origins.get(id(origin), origin)
+        self._origins[id(schema)] = schema, self.origin(origin)
         if self.resource_of:
             resource = self.resource_of.get(id(origin))
             if resource is not None:
@@ -263,7 +274,8 @@ class Document:
 
     def origin(self, schema: Schema) -> Schema:
         """The subschema that one was made from; itself, if it is the document's own."""
-        return self._origins.get(id(schema), schema)
+        made = self._origins.get(id(schema))
+        return schema if made is None else made[1]
 
     def where(self, schema: Schema, *keywords: str | int) -> str:
         """The JSON pointer of a keyword in a subschema, after the URI of its document if that is another one."""

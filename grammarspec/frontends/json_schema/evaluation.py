@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.analysis import Analysis
 
 __all__ = [
-    "divides", "few_values", "holds", "holds_facts", "item_schemas", "may_be", "optional_tag", "overlapping",
-    "property_schemas", "surely_empty", "surely_no_value", "text_holds",
+    "constants_of", "divides", "few_values", "holds", "holds_facts", "item_schemas", "may_be", "optional_tag",
+    "overlapping", "property_schemas", "surely_empty", "surely_no_value", "text_holds",
 ]  # fmt: skip
 
 
@@ -193,6 +193,22 @@ def may_be(analysis: Analysis, some: SomeMember, name: str) -> bool | None:
 
 
 # ---------------------------------------------------------------------- few values
+def constants_of(analysis: Analysis, branches: Sequence[Schema], *, differ: bool) -> list[Any] | None:
+    """The values of branches that are some constants each (no two the same one), with a description at most."""
+    found: list[Any] = []
+    for branch in branches:
+        if not isinstance(branch, dict) or not ("const" in branch or "enum" in branch):
+            return None
+        known = analysis.known(branch)
+        if any(keyword in known for keyword in branch if keyword not in ("type", "const", "enum")):
+            return None
+        facts = analysis.gather([branch])
+        if facts.enum is None:
+            return None
+        found += [constant for constant in facts.enum if facts.types & type_of(constant)]
+    return None if differ and len(set(map(canonical, found))) < len(found) else found
+
+
 def few_values(analysis: Analysis, goal: Sequence[Schema], depth: int = 4) -> set[Any] | None:
     """The values that satisfy all the subschemas, in canonical form, if they are plainly few; else ``None``."""
     facts = analysis.gather(goal)

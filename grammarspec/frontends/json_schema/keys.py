@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.conjunction import STRING, Conjunction, SomeMember
 from grammarspec.frontends.json_schema.evaluation import holds_facts
-from grammarspec.frontends.json_schema.matching import exact_prefix, is_endless
+from grammarspec.frontends.json_schema.matching import exact_prefix, few_texts, is_endless
 from grammarspec.frontends.json_schema.strings import Text, pattern_text, text_of
 
 if TYPE_CHECKING:
@@ -44,9 +44,15 @@ def undeclared_members(
 
 def has_endless_names(lowering: Lowering, facts: Conjunction, witness: SomeMember | None = None) -> bool:
     """Whether there are surely endlessly many names for undeclared members (that are this witness)."""
-    if facts.names or (witness is not None and witness.name is not True):
+    if witness is not None and witness.name is not True:
         return False
     patterns = {pattern for _, own, _ in facts.objects for pattern in own}
+    if facts.names:
+        asked = lowering.analysis.gather(facts.names)
+        if not _is_open(asked):
+            return False
+        if any(wanted for _, _, wanted, _ in asked.texts):  # names outside that pattern do not count
+            return not patterns and witness is None and not any(rest is False for _, _, rest in facts.objects)
     if witness is not None:
         patterns.update(witness.patterns)
         patterns.update([] if witness.within is None else [witness.within])
@@ -62,6 +68,17 @@ def has_endless_names(lowering: Lowering, facts: Conjunction, witness: SomeMembe
     if is_endless(pattern):
         return inside and not any(own.get(pattern) is False for _, own, _ in facts.objects)
     return outside
+
+
+def _is_open(facts: Conjunction) -> bool:
+    """Whether strings of a conjunction are all that match its one pattern, if it has any, but for finitely many."""
+    if facts.enum is not None or facts.choices or facts.refused or facts.max_length is not None:
+        return False
+    patterns = [argument for keyword, argument, wanted, _ in facts.texts if wanted and keyword == "pattern"]
+    refused = [argument for keyword, argument, wanted, _ in facts.texts if not wanted and keyword == "pattern"]
+    if len(patterns) + len(refused) < len(facts.texts) or len(patterns) > 1 or not facts.types & STRING:
+        return False
+    return all(is_endless(pattern) for pattern in patterns) and all(few_texts(one) is not None for one in refused)
 
 
 def _limits(

@@ -26,6 +26,7 @@ from grammarspec.frontends.json_schema.conjunction import (
 )
 from grammarspec.frontends.json_schema.dialects import DIALECTS, Dialect
 from grammarspec.frontends.json_schema.document import Schema
+from grammarspec.frontends.json_schema.evaluation import constants_of
 
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.analysis import Analysis
@@ -311,19 +312,26 @@ def _all_of(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any
 
 
 def _any_of(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
-    alternatives = schema_list(analysis, value, schema, "anyOf")
-    if len(alternatives) == 1:
-        analysis.collect(alternatives[0], facts)
-    else:
-        facts.add_choice(alternatives, last=False)
+    _choice(analysis, facts, value, schema, "anyOf")
 
 
 def _one_of(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
-    branches = schema_list(analysis, value, schema, "oneOf")
+    _choice(analysis, facts, value, schema, "oneOf")
+
+
+def _choice(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any], keyword: str) -> None:
+    branches = schema_list(analysis, value, schema, keyword)
+
+    def enum() -> list[Schema]:
+        constants = constants_of(analysis, branches, differ=keyword == "oneOf")
+        return [] if constants is None else [analysis.document.derived({"enum": constants}, schema)]
+
     if len(branches) == 1:
         analysis.collect(branches[0], facts)
+    elif made := analysis.derive(schema, ("constants", keyword), enum):  # which need not be split
+        analysis.collect(made[0], facts)
     else:
-        facts.add_choice(analysis.exclusive(schema, branches), last=False)
+        facts.add_choice(branches if keyword == "anyOf" else analysis.exclusive(schema, branches), last=False)
 
 
 def _not(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from grammarspec.errors import LimitExceeded
 from grammarspec.frontends.json_schema.checks import schema_list, schema_map
 from grammarspec.frontends.json_schema.conjunction import ARRAY, OBJECT
+from grammarspec.frontends.json_schema.evaluators import conditions
 
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.analysis import Analysis
     from grammarspec.frontends.json_schema.document import Schema
 
-__all__ = ["Outcome", "is_asked", "outcomes", "outcomes_beside"]
+__all__ = ["Outcome", "alternatives", "is_asked", "outcomes_beside"]
 
 MAX_OUTCOMES = 1_024
 """Combinations of subschemas that may hold together, beside one ``unevaluatedProperties`` or ``unevaluatedItems``."""
@@ -77,13 +78,20 @@ def is_asked(schema: Mapping[Any, Any], known: Mapping[Any, Any]) -> bool:
     return any(keyword in schema and keyword in known and not _is_anything(schema[keyword]) for keyword in _KINDS)
 
 
-def outcomes(analysis: Analysis, schema: Schema) -> list[Outcome]:
-    """Outcomes of which at least one holds for each value that satisfies the schema, and none for others.
+def alternatives(analysis: Analysis, schema: dict[Any, Any]) -> list[Schema]:
+    """Schemas without the keywords: at least one holds for each value that satisfies the schema, none for others.
 
     Raises:
         LimitExceeded: they are too many.
     """
-    return _Expansion(analysis, exact=False).of(schema, 0)
+    try:
+        found = [list(outcome.parts) or [True] for outcome in _Expansion(analysis, exact=False).of(schema, 0)]
+    except LimitExceeded:
+        parts = conditions(analysis, schema)
+        if parts is None:
+            raise
+        found = [parts]
+    return [analysis.document.derived({"allOf": parts}, schema) for parts in found]
 
 
 def outcomes_beside(analysis: Analysis, schema: Mapping[Any, Any]) -> list[Outcome]:
@@ -131,14 +139,15 @@ class _Expansion:
                 if keyword != own:
                     continue
                 more = [self._itself(schema)]
-            found = [one.beside(other) for one in found for other in more]
-            if len(found) > MAX_OUTCOMES:
-                where = self.document.where(schema)
-                message = (
-                    f"more than {MAX_OUTCOMES} combinations of subschemas beside unevaluatedProperties or the like"
-                )
-                raise LimitExceeded(message, where=where)
+            found = self._both(found, more, schema)
         return found
+
+    def _both(self, some: Sequence[Outcome], others: Sequence[Outcome], schema: Mapping[Any, Any]) -> list[Outcome]:
+        """What holds if one of each holds."""
+        if len(some) * len(others) > MAX_OUTCOMES:
+            message = f"more than {MAX_OUTCOMES} combinations of subschemas beside unevaluatedProperties or the like"
+            raise LimitExceeded(message, where=self.document.where(schema))
+        return [one.beside(other) for one in some for other in others]
 
     # ------------------------------------------------------------------ the schema's own keywords
     def _itself(self, schema: Mapping[Any, Any]) -> Outcome:
@@ -202,7 +211,7 @@ class _Expansion:
             case "allOf":
                 found = [Outcome()]
                 for part in schema_list(analysis, value, schema, keyword):
-                    found = [one.beside(other) for one in found for other in self.of(part, kinds)]
+                    found = self._both(found, self.of(part, kinds), schema)
                 return found
             case "anyOf":
                 return self._any_of(schema, schema_list(analysis, value, schema, keyword), kinds)
@@ -252,7 +261,7 @@ class _Expansion:
                 rest = [i for i in telling if i not in chosen]
                 holding = [Outcome(tuple(self._failing(schema, branches, rest)))]
                 for i in chosen:
-                    holding = [one.beside(other) for one in holding for other in ways[i]]
+                    holding = self._both(holding, ways[i], schema)
                 found += holding
         return found
 
@@ -263,7 +272,7 @@ class _Expansion:
 
     def _if(self, schema: Mapping[Any, Any], condition: Schema, kinds: int) -> list[Outcome]:
         then, otherwise = schema.get("then", True), schema.get("else", True)
-        holds = [one.beside(other) for one in self.of(condition, kinds) for other in self.of(then, kinds)]
+        holds = self._both(self.of(condition, kinds), self.of(then, kinds), schema)
         if not self.exact and _is_anything(then) and _is_anything(otherwise):
             fails = [Outcome()]
         else:
@@ -281,5 +290,5 @@ class _Expansion:
             present = [with_it.beside(other) for other in self.of(dependent, kinds)]
             absent = [Outcome((self._one("properties", {name: False}, schema),))]
             ways = self._alternatives(schema, "dependentSchemas", {name: dependent}, [absent, present], kinds)
-            found = [one.beside(other) for one in found for other in ways]
+            found = self._both(found, ways, schema)
         return found

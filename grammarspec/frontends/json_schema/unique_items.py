@@ -70,8 +70,11 @@ def _bounded(lowering: Lowering, facts: Conjunction) -> Conjunction:
     for count in facts.counts:
         if count.least > 0:
             values = _how_many(lowering, [*item_schemas(facts, prefix), count.schema])
-            if values is not None and (values < count.least or prefix):
+            if values is not None and prefix:
                 raise _too_few(lowering, facts)
+            if values is not None and values < count.least:
+                facts = facts.without()
+                facts.max_items, facts.min_items = 0, 1  # there are not so many that differ
     return facts
 
 
