@@ -139,5 +139,14 @@ def render(
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
-    """The tokens of a rendered prompt; the special tokens of the beginning are added if no chat template wrote them."""
+    """The tokens of a rendered prompt; the special tokens of the beginning are added if no chat template wrote them.
+
+    Raises:
+        PromptError: the prompt holds half of a surrogate pair, which no text has.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        lone = f"U+{ord(text[error.start]):04X}"
+        raise PromptError(f"the prompt holds a lone surrogate ({lone}), which cannot be spelled in UTF-8") from None
     return list(tokenizer.encode(text, add_special_tokens=not tokenizer.chat_template))

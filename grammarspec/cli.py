@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-COMPLETE, CUT_SHORT, REFUSED, INTERRUPTED = 0, 1, 2, 130
+COMPLETE, CUT_SHORT, REFUSED, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 _EXIT_CODES = """exit codes:
   0    the output is a whole text of the grammar
   1    --max-tokens or the model's context ran out first: the output is a beginning of one
   2    the grammar, a file or an option cannot be used; nothing was generated
-  130  interrupted"""
+  130  interrupted
+  141  nobody reads the output any more"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         run: Callable[[argparse.Namespace], int] = options.run
-        return run(options)
+        code = run(options)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # What is still to be written must not be tried again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNREAD
     except (grammarspec.GrammarspecError, OSError, ImportError, ValueError) as error:
         print(f"grammarspec: error: {_one_line(error)}", file=sys.stderr)
         for note in getattr(error, "__notes__", ()):
@@ -174,9 +181,9 @@ def _proposers(sources: str, vocabulary: grammarspec.Vocabulary) -> list[Propose
     from grammarspec.loading import load_draft
 
     proposers: list[Proposer] = []
-    for source in sources.split(","):
+    for source in map(str.strip, sources.split(",")):
         match source:
-            case "none" if sources == source:
+            case "none" if sources.strip() == source:
                 pass
             case "forced":
                 proposers.append(Forced())

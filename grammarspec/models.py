@@ -89,6 +89,12 @@ class Model:
                 the proposers to use instead of all these (none: no drafts). Drafts change no text's probability.
             gamma: tokens of a draft at most.
         """
+        if gamma < 0:
+            raise ValueError(f"gamma must be at least 0, not {gamma}")
+        if isinstance(draft, str | Path):
+            raise TypeError(
+                f"draft takes a model that is loaded, not {draft!r}: Model.from_pretrained loads one by name"
+            )
         self.model, self.tokenizer, self.gamma = model, tokenizer, gamma
         self.vocabulary = vocabulary_of(model, tokenizer)
         usual: list[Proposer] = [Forced(), Lookup()]
@@ -465,4 +471,7 @@ def _grammar(type: Any) -> Grammar[Any]:
 
 
 def _sampling(options: Options) -> Sampling:
-    return options.get("sampling") or Sampling()
+    sampling = options.get("sampling")
+    if not isinstance(sampling, Sampling | None):
+        raise TypeError(f"sampling must be a gs.Sampling, not {sampling!r}")
+    return sampling or Sampling()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -244,7 +245,7 @@ def test_drafts(tiny_model_directory: Path, person: str, capsys: pytest.CaptureF
     model = str(tiny_model_directory)
     arguments = ["generate", "--schema", person, "--model", model, "--output", "json", "--stats", "a prompt"]
     reports = {}
-    for draft in ("none", "forced", "lookup", model, f"forced,lookup,{model}"):
+    for draft in ("none", "forced", "lookup", model, f"forced, lookup, {model}"):
         assert main([*arguments, "--draft", draft, "--gamma", "4"]) == 0
         reports[draft] = json.loads(capsys.readouterr().out)
     assert len({report["text"] for report in reports.values()}) == 1
@@ -252,7 +253,7 @@ def test_drafts(tiny_model_directory: Path, person: str, capsys: pytest.CaptureF
     assert statistics["none"]["tokens_per_pass"] == 1
     assert statistics["forced"]["accepted"].keys() <= {"forced", "preferred"}
     assert statistics[model]["tokens_per_pass"] > 4  # it drafts for itself
-    assert set(statistics[f"forced,lookup,{model}"]["proposed"]) >= {"forced", "model"}
+    assert set(statistics[f"forced, lookup, {model}"]["proposed"]) >= {"forced", "model"}
     assert main([*arguments, "--draft", "none,forced"]) == 2
     assert "'none' cannot stand beside others" in capsys.readouterr().err
     assert main([*arguments, "--draft", "no/such.gguf"]) == 2
@@ -328,6 +329,17 @@ def test_prompts(tiny_model_directory: Path) -> None:
         encode_prompt(tokenizer, "ask")
     tokenizer.chat_template = None
     assert tokenizer.decode(encode_prompt(tokenizer, "ask", "be brief")) == "be brief\n\nask"
+
+
+def test_a_closed_pipe(tiny_model_directory: Path) -> None:
+    """As where ``head`` has seen enough: no message, and an exit code that is not that of an error."""
+    command = [sys.executable, "-m", "grammarspec", "generate", "--model", str(tiny_model_directory), "--regex", "a"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = subprocess.run([*command, "b"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False, timeout=300)
+    os.close(writer)
+    assert run.returncode == 141
+    assert "grammarspec" not in run.stderr and "BrokenPipe" not in run.stderr
 
 
 def test_as_a_program(smollm2_gguf: Path, person: str) -> None:

@@ -149,6 +149,17 @@ class Even(BaseModel):
     a: Annotated[int, Ge(0), Le(9), AfterValidator(even)]
 
 
+def test_wrong_arguments(model: gs.Model) -> None:
+    with pytest.raises(TypeError, match=r"draft takes a model that is loaded, not 'lookup'"):
+        gs.Model(model.model, model.tokenizer, draft="lookup")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="gamma must be at least 0, not -1"):
+        gs.Model(model.model, model.tokenizer, gamma=-1)
+    with pytest.raises(TypeError, match=r"sampling must be a gs.Sampling, not {'temperature': 1}"):
+        model("Who?", Person, sampling={"temperature": 1})  # type: ignore[typeddict-item]
+    with pytest.raises(gs.errors.PromptError, match=r"lone surrogate \(U\+DCFF\)"):
+        model("Who is \udcff?", Person)
+
+
 def test_options_that_there_are_not(model: gs.Model) -> None:
     calls: list[Any] = [
         lambda: model.run("a", int, samplng=gs.Sampling()),  # type: ignore[call-overload]

@@ -189,13 +189,15 @@ class Lane:
         self._say()
 
     def close(self) -> int:
-        """Write a shortest ending; how many tokens it has."""
+        """Write a shortest ending, as far as no stop text comes up in it; how many tokens were written."""
         assert self.matcher is not None
         rest = [*self.matcher.constraint.shortest_completion(self.matcher.state), self._vocabulary.eos_token_ids[0]]
         self._closes, self._steered = False, True  # its room was checked
-        for token in rest:
-            self.commit(token)
-        return len(rest)
+        written = 0
+        while self.finish_reason is None:
+            self.commit(rest[written])
+            written += 1
+        return written
 
     def report(self, begin: int, tokens: Sequence[int], logits: torch.Tensor, scores: torch.Tensor) -> None:
         """Note the log-probabilities of tokens that a round gave.

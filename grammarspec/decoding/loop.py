@@ -19,7 +19,7 @@ from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers.protocol import Proposer, propose
 from grammarspec.decoding.reader import Reader, context_length
 from grammarspec.decoding.sampling import Sampling
-from grammarspec.errors import FAILURES
+from grammarspec.errors import FAILURES, PromptError
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -91,13 +91,16 @@ def generate_batch(
         others go on.
 
     Raises:
-        ValueError: a prompt is empty or fills the model's context, a constraint is for another vocabulary, the
-            vocabulary is larger than the model's, a matcher is at the end of a text, or no text can be whole within
-            a budget (``on_limit="close"``).
+        ValueError: a prompt is empty, fills the model's context or has a token that the model does not, a constraint
+            is for another vocabulary, the vocabulary is larger than the model's, a matcher is at the end of a text or
+            has two texts to follow, no text can be whole within a budget (``on_limit="close"``), or an argument has
+            no such value.
         UnsupportedFeature: the model keeps a state that cannot be set back, or cannot read a ragged batch.
     """
     if gamma < 0:
         raise ValueError(f"gamma must be at least 0, not {gamma}")
+    if forced not in ("sample", "feed"):
+        raise ValueError(f"forced must be 'sample' or 'feed', not {forced!r}")
     if not requests:
         return []
     with torch.inference_mode():
@@ -148,6 +151,13 @@ class Batch:
                 f"the vocabulary has {vocabulary.size} tokens, the model {self.width}: "
                 "build it with the size of the model's logits (size=...)"
             )
+        for request in requests:
+            unknown = next((token for token in request.prompt if not 0 <= token < self.width), None)
+            if unknown is not None:
+                raise PromptError(f"the prompt has the token {unknown}, the model only {self.width}")
+        alone = [id(request.matcher) for request in requests if request.matcher is not None and request.n == 1]
+        if len(set(alone)) < len(alone):
+            raise ValueError("two requests have the same matcher, which follows one text: give each its own (fork())")
         self.vocabulary = vocabulary
         self.end_token = _end_token(model, vocabulary)
         self._proposers = proposers

@@ -86,6 +86,8 @@ class Sampling:
             if not -LARGEST <= getattr(self, name) <= LARGEST:
                 raise ValueError(f"{name} must be from {-LARGEST} to {LARGEST}, not {getattr(self, name)}")
         for token, bias in self.logit_bias.items():
+            if not isinstance(token, Integral) or not isinstance(bias, Real):
+                raise TypeError(f"logit_bias gives tokens numbers, not {token!r} the value {bias!r}")
             if token < 0 or not -LARGEST <= bias <= LARGEST:
                 bounds = f"from {-LARGEST} to {LARGEST}"
                 raise ValueError(f"logit_bias must give tokens values {bounds}, not token {token} the value {bias}")
@@ -97,6 +99,7 @@ class Sampling:
             raise ValueError(f"on_limit must be 'cut', 'close' or 'raise', not {self.on_limit!r}")
         if isinstance(self.stop, str):
             raise TypeError("stop takes several texts, not a single one: write stop=[text]")
+        object.__setattr__(self, "stop", tuple(self.stop))  # an iterator could be read only once
         for text in self.stop:
             if not isinstance(text, str):
                 raise TypeError(f"stop takes texts, not {text!r}")

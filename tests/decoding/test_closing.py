@@ -18,7 +18,7 @@ from oracles.tables import PROMPT, TableModel, tables  # noqa: E402
 from oracles.tables import VOCABULARY as SMALL  # noqa: E402
 from test_lockstep import GRAMMARS, VOCABULARY, WIDTH, Wild  # noqa: E402
 
-from grammarspec.decoding import Request, Sampling, generate, generate_batch  # noqa: E402
+from grammarspec.decoding import Generation, Request, Sampling, generate, generate_batch  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer  # noqa: E402
 
 BUDGETS = int(os.environ.get("GRAMMARSPEC_BUDGETS", "300"))
@@ -125,6 +125,29 @@ def test_greedy_and_seeded_texts_do_not_depend_on_drafts() -> None:
                     tokens = [text.tokens for text in texts]
                     expected = expected or tokens
                     assert tokens == expected
+
+
+def test_a_stop_text_in_an_ending_ends_it() -> None:
+    constraint = gs.compile(gs.regex(r"[^;]{0,60};the end, really"), VOCABULARY)
+    model = NoiseModel(WIDTH)
+
+    def said(*stop: str) -> Generation:
+        torch.manual_seed(6)  # the model's noise
+        sampling = Sampling(max_tokens=30, on_limit="close", stop=stop, logprobs=True)
+        pieces: list[bytes] = []
+        result = generate(model, [1], constraint.matcher(), VOCABULARY, sampling=sampling, on_text=pieces.append)
+        statistics = result.statistics
+        assert b"".join(pieces).decode(errors="replace") == result.text
+        assert statistics.closing_tokens + statistics.chosen_tokens == statistics.tokens == len(result.tokens)
+        assert result.logprobs is not None and len(result.logprobs) == len(result.tokens)
+        return result
+
+    whole = said()
+    assert whole.finish_reason == "closed" and whole.text.endswith(";the end, really")
+    for stop in (";", "the e", "end, ", "really"):
+        result = said(stop)
+        assert (result.text, result.stop, result.finish_reason) == (whole.text.partition(stop)[0], stop, "stop")
+        assert whole.tokens[: len(result.tokens)] == result.tokens
 
 
 def test_needs_a_constraint() -> None:

@@ -209,6 +209,22 @@ def test_draft_model_that_knows_no_token_of_the_text(
         assert draft.tokens[1]
 
 
+def test_draft_models_of_fewer_tokens(target: Any) -> None:
+    narrow = transformers.LlamaForCausalLM(transformers.LlamaConfig(**{**target.config.to_dict(), "vocab_size": 257}))
+    text = Request(prompt=b"a prompt", matcher=matcher_of("[a-z]{9}"), sampling=Sampling())
+    padding = Request(prompt=[97, 260], matcher=matcher_of("[a-z]{9}"), sampling=Sampling())
+    batch = batch_with(target, DraftModel(narrow), 4, [text, padding])
+    draft = batch.round()
+    assert draft.tokens[0] and not draft.tokens[1]
+    # A draft model that cannot read a token that the target may say.
+    for size, token in ((256, "256 is b''"), (100, "100 is b'd'")):
+        other = transformers.LlamaForCausalLM(
+            transformers.LlamaConfig(**{**target.config.to_dict(), "vocab_size": size, "eos_token_id": None})
+        )
+        with pytest.raises(gs.errors.DraftMismatch, match=f"token {token}, and it knows {size} tokens only"):
+            batch_with(target, DraftModel(other), 4, [text])
+
+
 @pytest.mark.parametrize("confidence", [0.3, 0.6, 1.0])
 def test_confidence_ends_a_draft(target: Any, small: Any, confidence: float) -> None:
     """Behind the token that was not sure; the token stays."""

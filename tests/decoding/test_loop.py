@@ -218,7 +218,14 @@ def test_refuses(model: Any) -> None:
         run(model, "a", gamma=-1)
     with pytest.raises(ValueError, match="n must be at least 1"):
         Request(prompt=PROMPT, n=0)
+    with pytest.raises(ValueError, match="forced must be 'sample' or 'feed', not 'yes'"):
+        run(model, "a", forced="yes")
+    for token in (-1, 264):
+        with pytest.raises(ValueError, match=f"the prompt has the token {token}, the model only 264"):
+            generate(model, [*PROMPT, token], None, VOCABULARY)
     matcher = gs.compile(gs.choice(["a"]), VOCABULARY).matcher()
+    with pytest.raises(ValueError, match="two requests have the same matcher"):
+        generate_batch(model, [Request(prompt=PROMPT, matcher=matcher)] * 2, VOCABULARY)
     generate(model, PROMPT, matcher, VOCABULARY)
     with pytest.raises(ValueError, match="at the end of a text"):
         generate(model, PROMPT, matcher, VOCABULARY)

@@ -25,11 +25,17 @@ from grammarspec.decoding import Sampling, generate
         ({"max_tokens": None}, "max_tokens must be a whole number, not None"),
         ({"seed": True}, "seed must be a whole number, not True"),
         ({"stop": [1]}, "stop takes texts, not 1"),
+        ({"logit_bias": {"5": 1.0}}, "logit_bias gives tokens numbers, not '5' the value 1.0"),
+        ({"logit_bias": {5: None}}, "logit_bias gives tokens numbers, not 5 the value None"),
     ],
 )
 def test_wrong_types(options: dict[str, Any], said: str) -> None:
     with pytest.raises(TypeError, match=said):
         Sampling(**options)
+
+
+def test_stop_texts_may_come_from_an_iterator() -> None:
+    assert Sampling(stop=(text for text in ("a", "b"))) == Sampling(stop=["a", "b"])  # type: ignore[arg-type]
 
 
 def test_texts_that_are_cut_short() -> None:

@@ -364,6 +364,8 @@ class Stop(transformers.StoppingCriteria):
         ({"dola_layers": "high"}, "dola_layers"),
         ({"force_words_ids": [[5]], "num_beams": 2}, "force_words_ids"),
         ({"use_mtp": True}, "use_mtp"),
+        ({"assistant_ensemble_weight": 0.5}, "assistant_ensemble_weight"),
+        ({"speculation_type": "dflash"}, "speculation_type"),
         ({"cache_implementation": "static"}, "cache_implementation"),
         ({"return_dict_in_generate": True}, "return_dict_in_generate"),
         ({"return_dict_in_generate": True, "output_scores": True}, "output_scores"),
@@ -408,6 +410,13 @@ class Stop(transformers.StoppingCriteria):
         ),
         (
             {"logits_processor": [transformers.RepetitionPenaltyLogitsProcessor(1.5, 3)]},
+            "the logits processor RepetitionPenaltyLogitsProcessor",
+        ),
+        (
+            {
+                "repetition_penalty": 1.5,
+                "logits_processor": [transformers.RepetitionPenaltyLogitsProcessor(1.5, prompt_ignore_length=3)],
+            },
             "the logits processor RepetitionPenaltyLogitsProcessor",
         ),
         ({"past_key_values": transformers.DynamicCache()}, "past_key_values"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from grammarspec import marks
 from grammarspec.decoding.proposers.choosing import Choosing, choose
 from grammarspec.decoding.reader import Reader, context_length
+from grammarspec.errors import DraftMismatch
 
 if TYPE_CHECKING:
     import torch
@@ -22,6 +24,7 @@ class DraftModel:
     """A causal language model with the target's tokens, one token of each row's draft per pass.
 
     What it has not read when it is asked (text that others drafted, the target's own token) it reads in the same pass.
+    Behind padding of the target's vocabulary that is beyond its own it drafts nothing.
 
     Args:
         model: a decoder-only model of transformers.
@@ -30,6 +33,9 @@ class DraftModel:
         confidence: end a draft behind a token that the draft's scores, at temperature 1, give a lower probability than
             this; the token itself stays.
         draft_to_target: ``int64[the draft's logits]``, the target's token for each of the draft's, if they differ.
+
+    Raises:
+        DraftMismatch: (when a batch begins) the target has more tokens than the model can read.
     """
 
     name = "model"
@@ -44,6 +50,7 @@ class DraftModel:
         draft_to_target: torch.Tensor | None = None,
     ) -> None:
         self.model = model
+        self._known: int = model.config.get_text_config().vocab_size
         self._choosing = Choosing(masked, confidence, draft_to_target)
         self._batch: Batch
         self._reader: Reader
@@ -54,6 +61,12 @@ class DraftModel:
         return self._reader.passes
 
     def start(self, batch: Batch) -> None:
+        vocabulary = batch.vocabulary
+        for token in range(self._known, vocabulary.size):
+            if (said := vocabulary.marked([token])) or token in vocabulary.eos_token_ids:
+                name = type(self.model).__name__
+                what = f"the target's token {token} is {marks.named(said)!r}, and it knows {self._known} tokens only"
+                raise DraftMismatch(f"{name} cannot draft: {what}")
         self._batch = batch
         self._reader = self.reader(batch)
 
@@ -69,11 +82,14 @@ class DraftModel:
         context = context_length(self.model)
         if context is not None:
             rows = [row for row in rows if len(draft.text(row)) <= context]
-        if not rows:
-            return
         unread: list[list[int]] = [[] for _ in draft.lanes]
         for row in rows:
             unread[row] = draft.text(row)[reader.lengths[row] :]
+            if max(unread[row], default=0) >= self._known:
+                unread[row] = []
+        rows = [row for row in rows if unread[row]]
+        if not rows:
+            return
         logits = reader.read(unread, 1)[:, -1].to(self._batch.device)
         choose(self.name, logits, draft, rows, self._batch, self._choosing)
 

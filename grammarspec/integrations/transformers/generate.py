@@ -84,7 +84,7 @@ def speculative_generate(
     mask = torch.ones_like(input_ids, dtype=torch.bool) if mask is None else mask != 0
     stops = [stop_strings] if isinstance(stop_strings, str) else list(stop_strings)
     refused = [name for name, unused in _UNSUPPORTED.items() if getattr(generation_config, name, None) not in unused]
-    law = _law(generation_config, logits_processor, refused)
+    law = _law(generation_config, logits_processor, mask, refused)
     max_length, ends = _limits(stopping_criteria, stops, refused)
     _check_inputs(model_kwargs, mask, refused)
     if refused:
@@ -134,6 +134,8 @@ _UNSUPPORTED: Final[dict[str, tuple[object, ...]]] = {
     "penalty_alpha": (None, 0),
     "dola_layers": (None,),
     "use_mtp": (None, False),
+    "assistant_ensemble_weight": (None,),
+    "speculation_type": (None,),
     "cache_implementation": (None, "dynamic"),
     "return_dict_in_generate": (None, False),
     "output_scores": (None, False),
@@ -181,15 +183,20 @@ _SETTINGS: Final = {
 _PREPARED: Final = frozenset({"past_key_values", "position_ids", "cache_position", "logits_to_keep", "use_cache"})
 
 
-def _law(config: GenerationConfig, processors: LogitsProcessorList, refused: list[str]) -> dict[str, Any]:
+def _law(
+    config: GenerationConfig, processors: LogitsProcessorList, mask: torch.Tensor, refused: list[str]
+) -> dict[str, Any]:
     """What the processors say of the law, for Sampling; those that it cannot say are added to ``refused``."""
     law: dict[str, Any] = {"temperature": 1.0}
     seen = set()
     for processor in processors:
         kind = type(processor)
         setting, attribute = _SUPPORTED.get(kind, ("", ""))
-        # One that has another value than the setting is a user's own.
-        if setting and kind not in seen and getattr(processor, attribute) == getattr(config, setting):
+        # One that has another value than the setting is a user's own, as is one that spares more than padding.
+        own = setting and getattr(processor, attribute) != getattr(config, setting)
+        spared = getattr(processor, "prompt_ignore_length", None)
+        own = own or (spared is not None and not torch.equal(torch.as_tensor(spared).cpu(), mask.int().argmax(1).cpu()))
+        if setting and kind not in seen and not own:
             law[setting] = getattr(processor, attribute)
         elif kind is not logits_process.LogitNormalization:  # that changes no law
             refused.append(_SETTINGS.get(kind.__name__, f"the logits processor {kind.__name__}"))
