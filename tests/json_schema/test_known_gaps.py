@@ -24,6 +24,55 @@ def test_no_dead_end_in_any_order_below_a_maximum(schema: Any) -> None:
     assert constraint.matcher().validate_tokens(list(b'{"c":1')) < 5
 
 
+@pytest.mark.parametrize(
+    ("conditions", "begun"),
+    [
+        ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, '{"c":1,"d":2'),
+        ({"anyOf": [{"required": ["a"]}, {"required": ["b", "c"]}]}, '{"d":1,"b":2'),
+        ({"dependentRequired": {"a": ["b"]}}, '{"c":1,"a":2'),
+        ({"if": {"required": ["a"]}, "then": {"required": ["b"]}}, '{"c":1,"a":2'),
+    ],
+    ids=str,
+)
+def test_no_dead_end_in_any_order_where_conditions_need_room(conditions: Any, begun: str) -> None:
+    schema = {"type": "object", "maxProperties": 2, **conditions}
+    constraint = gs.compile(gs.json_schema(schema, property_order="any"), BYTES)
+    assert constraint.matcher().validate_tokens(list(begun.encode())) < len(begun)
+    accepts = acceptor(schema, property_order="any")
+    assert accepts('{"b": 1, "a": 2}') == ("oneOf" not in conditions)
+    assert accepts('{"c": 1, "b": 2}')
+
+
+@pytest.mark.parametrize(
+    ("strings", "text", "wrong"),
+    [
+        ({"not": {"pattern": "a"}}, "b", "ba"),
+        ({"not": {"pattern": "^a"}}, "ba", "ab"),
+        ({"pattern": "a", "allOf": [{"pattern": "b"}]}, "ba", "bc"),
+    ],
+    ids=str,
+)
+def test_patterns_beside_a_large_maximum(strings: Any, text: str, wrong: str) -> None:
+    accepts = acceptor({"type": "string", "maxLength": 50_000, **strings})
+    assert accepts(f'"{text}"')
+    assert not accepts(f'"{wrong}"')
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"items": {"type": "integer"}, "enum": [[1]]}, "[1]"),
+        ({"properties": {"a": {"type": "integer"}}, "enum": [{"a": 1.0}]}, '{"a": 1}'),
+        ({"enum": [1.0, None], "oneOf": [{"type": "integer"}, {"type": "string"}]}, "1"),
+    ],
+    ids=str,
+)
+def test_integers_of_draft_4_in_constants(schema: Any, text: str) -> None:
+    accepts = acceptor(schema, dialect="draft4")
+    assert accepts(text)
+    assert not accepts(text.replace("1", "1.0"))
+
+
 def test_exclusive_branches_evaluate_only_what_they_say() -> None:
     one, other = ({"properties": {name: {"const": 1}}, "required": [name]} for name in "ab")
     accepts = acceptor({"oneOf": [one, other], "unevaluatedProperties": False, "type": "object"})

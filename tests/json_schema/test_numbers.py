@@ -171,6 +171,12 @@ def test_exclusive_bounds_of_draft_4() -> None:
     assert acceptor({"not": {"minimum": 1, "exclusiveMinimum": True}}, dialect="draft4")("1")
 
 
+def test_constants_with_an_exponent_as_written() -> None:
+    accepts = acceptor('{"enum": [1e2, 2.50e30]}')
+    assert all(map(accepts, ["1e2", "1e+2", "100", "100.0", "2.50e30", "2.5e+30"]))
+    assert not accepts("1e3")
+
+
 @pytest.mark.parametrize("value", ["1", "1.0", "1.5", "1e16", "-2.5e-7", "123456789012345678901234567890", "1e400"])
 def test_constants_are_taken_as_json_writes_them(value: str) -> None:
     exact = json.loads(value, parse_float=Decimal)

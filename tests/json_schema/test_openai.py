@@ -62,6 +62,7 @@ def test_what_is_taken() -> None:
         (["properties", "when"], {"type": "array"}, "#/properties/when", "must have items"),
         (["properties", "when"], {}, "#/properties/when", "must have a type"),
         (["properties", "when"], True, "#/properties/when", "must be an object with a type"),
+        (["properties", "a/b"], True, "#/properties/a~1b", "must be an object with a type"),
         (["properties", "when"], {"$ref": "http://x/y"}, "#/properties/when/$ref", "into the schema itself"),
         (["properties", "when"], {"$ref": "#/$defs/no"}, "#/properties/when/$ref", "points to nothing"),
         (["properties", "when"], {"$ref": "#", "title": ""}, "#/properties/when/$ref", "no other keywords: title"),

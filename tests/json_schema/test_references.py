@@ -36,6 +36,19 @@ def test_pointers(reference: str) -> None:
     assert not accepts('{"v": "x"}')
 
 
+def test_anchors_in_fragments_are_decoded() -> None:
+    accepts = acceptor({"$ref": "#a%2Eb", "$defs": {"a": {"$anchor": "a.b", "type": "string"}}})
+    assert accepts('"a"')
+    assert not accepts("1")
+
+
+@pytest.mark.parametrize("index", ["01", "-1", "2", "\u0661", "9" * 5000])
+def test_indices_in_pointers(index: str) -> None:
+    schema = {"properties": {"a": {"$ref": f"#/anyOf/{index}"}}, "anyOf": [True, {"type": "string"}]}
+    with pytest.raises(gs.GrammarSyntaxError, match="points to nothing"):
+        gs.json_schema(schema)
+
+
 def test_recursion() -> None:
     tree = {
         "type": "object",

@@ -88,6 +88,13 @@ def test_verdicts_depend_on_the_dialect() -> None:
         ({"maxItems": 10**10}, "#/maxItems", {}, "cut to 4294967294"),
         ({"maxItems": 10**5, "contains": {"type": "null"}}, "#/maxItems", {}, "shared out evenly"),
         ({"minProperties": 3}, "#/minProperties", {}, "do not repeat names"),
+        ({"minProperties": 2, "properties": {"a": True, "b": True}}, "#/minProperties", {}, "do not repeat names"),
+        (
+            {"minProperties": 2, "properties": {"a": True}, "patternProperties": {"^x": False}},
+            "#/minProperties",
+            {},
+            "count as one",
+        ),
         ({"oneOf": [{"properties": {"t": {"const": i}}} for i in range(3)]}, "#/oneOf", {}, "'t' is required"),
     ],
     ids=str,
@@ -148,6 +155,31 @@ def test_all_refusals_are_listed() -> None:
     assert "line 1, column 4" in by_pointer["#/properties/a/pattern"].detail
     assert str(report).splitlines()[0].startswith("refused ")
     assert str(report).splitlines()[-1].startswith("9 refused, ")
+
+
+def test_all_malformed_subschemas_are_listed() -> None:
+    schema = {"properties": {"a": None, "b": {"allOf": [{}, 1]}, "c": {"type": "strin"}, "d": {"not": 2}}}
+    refused = {entry.pointer for entry in gs.check(schema).of("refused")}
+    assert refused == {"#/properties/a", "#/properties/b/allOf/1", "#/properties/c/type", "#/properties/d/not"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "refused"),
+    [
+        ({"anyOf": [{"anyOf": []}, {"items": {"items": 3}}]}, ["#/anyOf/0/anyOf", "#/anyOf/1/items/items"]),
+        (
+            {"oneOf": [{"oneOf": [{"required": ["a"]}, {"$ref": "http://x/y", "maxProperties": 1}]}, {"minimum": 1}]},
+            ["#/oneOf/0/oneOf/1/$ref"],
+        ),
+        ({"const": {"a": 1}, "propertyNames": {"pattern": BACK}}, ["#/const", "#/propertyNames/pattern"]),
+    ],
+    ids=str,
+)
+def test_each_keyword_is_listed_once(schema: Any, refused: list[str]) -> None:
+    report = gs.check(schema)
+    pointers = [entry.pointer for entry in report.entries]
+    assert len(set(pointers)) == len(pointers)
+    assert sorted(entry.pointer for entry in report.of("refused")) == refused
 
 
 def test_what_would_be_left_out() -> None:

@@ -78,7 +78,8 @@ class Analysis:
             facts.types = 0
             return
         if not isinstance(schema, dict):
-            raise GrammarSyntaxError(f"a schema must be an object or a boolean, not {schema!r:.40}")
+            message = f"a schema must be an object or a boolean, not {schema!r:.40}"
+            raise GrammarSyntaxError(message, where=self.document.where_malformed(schema))
         if id(schema) in facts.members:
             return
         facts.members[id(schema)] = schema
@@ -109,6 +110,15 @@ class Analysis:
             self.collect(made[0], facts)
         else:
             facts.add_choice(made, last=False)
+
+    def place(self, facts: Conjunction, *keywords: str) -> str:
+        """The JSON pointer of the first of these keywords in a conjunction; without any, that of a subschema in it."""
+        document = self.document
+        for schema in facts.members.values():
+            for keyword in keywords:
+                if keyword in document.origin(schema):
+                    return document.where(schema, keyword)
+        return document.where(next(iter(facts.members.values())))
 
     def base(self, facts: Conjunction) -> list[Schema]:
         """The subschemas of a conjunction without the keywords that were resolved into it or into its choices."""
@@ -155,7 +165,8 @@ class Analysis:
         if isinstance(schema, bool):
             return not schema
         if not isinstance(schema, dict):
-            raise GrammarSyntaxError("not must be a schema", where=self.document.where(origin, "not"))
+            where = self.document.where_malformed(schema) or self.document.where(origin, "not")
+            raise GrammarSyntaxError("not must be a schema", where=where)
         return self.derive(schema, ("not",), lambda: [negation.negate(self, schema)])[0]
 
     def target(self, schema: Schema, reference: Any, keyword: str = "$ref") -> Schema:

@@ -13,7 +13,7 @@ from grammarspec.frontends.json_schema.document import Schema
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.analysis import Analysis
 
-__all__ = ["count", "name_list", "number", "schema_list", "schema_map", "text", "wrong"]
+__all__ = ["count", "divisor", "name_list", "number", "schema_list", "schema_map", "text", "wrong"]
 
 
 def wrong(analysis: Analysis, schema: Schema, keyword: str, expected: str) -> GrammarSyntaxError:
@@ -28,6 +28,14 @@ def number(analysis: Analysis, value: Any, schema: Schema, keyword: str) -> Numb
     if isinstance(value, float | Decimal) and is_finite(value):
         return Decimal(repr(value)) if isinstance(value, float) else value
     raise wrong(analysis, schema, keyword, "a number")
+
+
+def divisor(analysis: Analysis, value: Any, schema: Schema) -> Number:
+    """The value of ``multipleOf``: a number above 0."""
+    found = number(analysis, value, schema, "multipleOf")
+    if found <= 0:
+        raise wrong(analysis, schema, "multipleOf", "greater than 0")
+    return found
 
 
 def count(analysis: Analysis, value: Any, schema: Schema, keyword: str) -> int:

@@ -54,7 +54,9 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
     undecided: list[str] = []
     parts: list[int] = []
     plain = lowering.text.spelling.plain
-    strict = (plain or lowering.analysis.strict_integers) and not facts.types & FRACTION
+    strict = plain and not facts.types & FRACTION
+    if lowering.analysis.strict_integers:  # whether a number must be an integer may be asked further in, too
+        strict = not facts.types & FRACTION or bool(facts.choices or facts.arrays or facts.objects or facts.counts)
     for constant in constants:
         bit = type_of(constant)
         answer = holds_facts(lowering.analysis, others, constant)
@@ -66,14 +68,14 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
             if bit == STRING and not facts.choices and not facts.refused:
                 undecided.append(constant)
                 continue
-            where = lowering.analysis.document.where(next(iter(facts.members.values())), "enum")
+            where = lowering.analysis.place(facts, "enum", "const")
             raise UnsupportedFeature(f"whether {constant!r:.60} satisfies the other keywords beside enum", where=where)
         if bit == STRING:
             strings.append(constant)
         elif bit & NUMBER:
             numbers.extend(constant_spellings(lowering, constant, strict=strict and bit == INTEGER))
         else:
-            parts.append(constant_node(lowering, constant))
+            parts.append(constant_node(lowering, constant, strict=strict and not plain))
     if strings:
         parts.append(lowering.text.strings(strings))
     if numbers:
@@ -84,10 +86,13 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
     return lowering.any_of(parts)
 
 
-def constant_node(lowering: Lowering, constant: Any) -> int:
-    """One JSON value: members in the order given (or any), whitespace as everywhere, numbers in a few spellings."""
+def constant_node(lowering: Lowering, constant: Any, *, strict: bool = False) -> int:
+    """One JSON value: members in the order given (or any), whitespace as everywhere, numbers in a few spellings.
+
+    ``strict``: whole numbers in digits only.
+    """
     if lowering.container:
-        return lowering.inside(lambda: constant_node(lowering, constant))
+        return lowering.inside(lambda: constant_node(lowering, constant, strict=strict))
     b, text = lowering.builder, lowering.text
     match constant:
         case None:
@@ -99,7 +104,7 @@ def constant_node(lowering: Lowering, constant: Any) -> int:
         case str():
             return text.strings([constant])
         case int() | float() | Decimal():
-            words = constant_spellings(lowering, constant)
+            words = constant_spellings(lowering, constant, strict=strict and type_of(constant) == INTEGER)
             return b.literal(words[0]) if len(words) == 1 else b.words(words) if words else b.nothing
         case []:
             return text.empty_array
@@ -107,7 +112,7 @@ def constant_node(lowering: Lowering, constant: Any) -> int:
             return text.empty_object
         case list():
             lowering.enter(ARRAY)
-            items = [constant_node(lowering, item) for item in constant]
+            items = [constant_node(lowering, item, strict=strict) for item in constant]
             lowering.leave()
             parts = [text.open_array, items[0]]
             for item in items[1:]:
@@ -119,7 +124,8 @@ def constant_node(lowering: Lowering, constant: Any) -> int:
             for name, member in constant.items():
                 if not isinstance(name, str):
                     raise GrammarSyntaxError(f"{name!r:.60} is no name of a JSON object's member")
-                members.append(text.member(text.name(name), constant_node(lowering, member)))
+                node = constant_node(lowering, member, strict=strict)
+                members.append(text.member(text.name(name), node))
             lowering.leave()
             if lowering.any_order and len(members) > 1:
                 required = [Member(member, required=True, free=True) for member in members]

@@ -7,6 +7,7 @@ JSON pointer of a place is searched for when an error needs it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal, DecimalException
@@ -24,7 +25,7 @@ from grammarspec.frontends.json_schema.dialects import (
     standard,
 )
 from grammarspec.frontends.json_schema.scopes import RECURSIVE, Scopes, ScopesNeeded
-from grammarspec.frontends.json_schema.subschemas import subschemas
+from grammarspec.frontends.json_schema.subschemas import children, subschemas
 
 if TYPE_CHECKING:
     import referencing
@@ -35,6 +36,7 @@ Schema = Any  # a dict (keyword -> value), True or False; anything else is malfo
 
 
 _ANCHORS = ("$anchor", "$dynamicAnchor")
+_INDEX = re.compile("0|[1-9][0-9]{0,17}")  # of an item in a JSON pointer
 
 
 @dataclass(slots=True, eq=False)
@@ -184,22 +186,26 @@ class Document:
     def _fragment(self, schema: Schema, resource: Resource, fragment: str, keyword: str) -> Schema:
         if fragment == "":
             return resource.root
+        fragment = unquote(fragment)
         if not fragment.startswith("/"):
             if fragment in resource.anchors:
                 return resource.anchors[fragment]
             message = f"{keyword} to the unknown anchor {schema[keyword]!r}"
             raise GrammarSyntaxError(message, where=self.where(schema, keyword))
         target = resource.root
-        for token in unquote(fragment[1:]).split("/"):
+        for token in fragment[1:].split("/"):
             resource = self.resource_of.get(id(target), resource)
             name = token.replace("~1", "/").replace("~0", "~") if "~" in token else token
             if isinstance(target, dict) and name in target:
                 target = target[name]
-            elif isinstance(target, list) and name.isdecimal() and int(name) < len(target):
+            elif isinstance(target, list) and _INDEX.fullmatch(name) and int(name) < len(target):
                 target = target[int(name)]
             else:
                 message = f"{keyword} {schema[keyword]!r} points to nothing"
                 raise GrammarSyntaxError(message, where=self.where(schema, keyword))
+        if not isinstance(target, dict | bool):
+            message = f"{keyword} {schema[keyword]!r} points to what is no schema"
+            raise GrammarSyntaxError(message, where=self.where(schema, keyword))
         if resource is not self.main and isinstance(target, dict) and id(target) not in self.resource_of:
             self._spread(resource, target)  # under a keyword that holds no schemas by itself
         return target
@@ -281,15 +287,31 @@ class Document:
         """The JSON pointer of a keyword in a subschema, after the URI of its document if that is another one."""
         schema = self.origin(schema)
         tail = "".join("/" + _token(keyword) for keyword in keywords)
-        roots = [("", self.main.root)]
-        roots += [(r.base, r.root) for r in self.resources.values() if r is not self.main]
-        for base, root in roots:
+        for base, root in self._roots():
             parents = self._places.get(id(root))
             if parents is None:
                 parents = self._places[id(root)] = _parents(root)
             if id(schema) in parents and not isinstance(schema, bool):
                 return f"{base}#{_path(parents, schema)}{tail}"
         return f"#{tail}"
+
+    def where_malformed(self, value: Any) -> str:
+        """The JSON pointer of what stands in the place of a subschema and is none; empty if it stands in no such."""
+        for base, root in self._roots():
+            pending: list[tuple[Any, tuple[str, ...]]] = [(root, ())]
+            seen: set[int] = set()
+            while pending:
+                schema, path = pending.pop()
+                if schema is value:
+                    return f"{base}#" + "".join("/" + _token(token) for token in path)
+                if isinstance(schema, dict) and id(schema) not in seen:
+                    seen.add(id(schema))
+                    pending += reversed([(part, (*path, *tokens)) for _, tokens, part in children(schema)])
+        return ""
+
+    def _roots(self) -> list[tuple[str, Schema]]:
+        others = [resource for resource in self.resources.values() if resource is not self.main]
+        return [("", self.main.root), *((resource.base, resource.root) for resource in others)]
 
 
 def _split(reference: str, base: str = "") -> tuple[str, str]:

@@ -144,7 +144,7 @@ def _classes(lowering: Lowering, facts: Conjunction) -> Iterator[tuple[list[Text
             patterns[pattern] = pattern_text(lowering, pattern, owner, "patternProperties", pattern)
     sets = _compatible_sets(list(patterns))
     if sets is None:
-        where = lowering.analysis.document.where(next(iter(facts.members.values())), "patternProperties")
+        where = lowering.analysis.place(facts, "patternProperties")
         hint = "begin the patterns with ^ and different literal texts"
         raise UnsupportedFeature(f"{len(patterns)} patterns that may overlap in patternProperties", where, hint)
     for matched in sets:

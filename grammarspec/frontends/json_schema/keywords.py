@@ -10,7 +10,16 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from grammarspec.frontends.json_schema.checks import count, name_list, number, schema_list, schema_map, text, wrong
+from grammarspec.frontends.json_schema.checks import (
+    count,
+    divisor,
+    name_list,
+    number,
+    schema_list,
+    schema_map,
+    text,
+    wrong,
+)
 from grammarspec.frontends.json_schema.conjunction import (
     ARRAY,
     FALSE,
@@ -149,10 +158,7 @@ def _high(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, 
 
 
 def _multiple_of(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
-    divisor = number(analysis, value, schema, "multipleOf")
-    if divisor <= 0:
-        raise wrong(analysis, schema, "multipleOf", "greater than 0")
-    facts.multiples = [*facts.multiples, (divisor, True)]
+    facts.multiples = [*facts.multiples, (divisor(analysis, value, schema), True)]
 
 
 def _not_multiple(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:

@@ -55,7 +55,7 @@ class Lowering:
         self.intervals = Intervals(builder, text)
         self.multiples = Multiples(builder, self.intervals)
         self.disjunctions = Disjunctions(self)
-        self.patterns: dict[str, Text] = {}
+        self.patterns: dict[tuple[str, bool], Text] = {}
         self._nodes: dict[_Key, int] = {}
         self._open: dict[_Key, int | None] = {}
         """Goals that are being lowered, with their rule once something inside refers to them."""

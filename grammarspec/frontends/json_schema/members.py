@@ -192,7 +192,8 @@ class _Members:
             ways = [b.seq(*(self._holds(condition) for condition in self.presence))]
             for i, one in enumerate(self.free):
                 if one.name in names and not one.required:
-                    ways.append(b.seq(b.when_clear((i,)), one.node, b.call_with(more, setting=(i,))))
+                    then = b.call_with(more, setting=(i,), counting=self._total)
+                    ways.append(b.seq(*self._room(), b.when_clear((i,)), one.node, then))
             b.define(more, b.alt(*ways))
             needed.append(b.call_with(more, setting=self.required))
         b.define(whole, b.seq(*needed) if needed else b.empty)

@@ -120,8 +120,9 @@ def narrowings(
             if negated:
                 yield _DISTINCT
         case "minProperties":
-            if value > len(schema.get("properties", ())) + 1 and schema.get("additionalProperties") is not False:
-                yield "undeclared members do not repeat names"
+            closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
+            if value > max(1, len(schema.get("required", ()))) and not closed:
+                yield "undeclared members do not repeat names, or count as one where names may be few"
         case "maxItems" | "maxLength" | "maxProperties" | "minContains" | "maxContains":
             if value >= UNBOUNDED:
                 yield f"cut to {UNBOUNDED - 1}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema import unevaluated
-from grammarspec.frontends.json_schema.checks import count, name_list, number, schema_list, schema_map
+from grammarspec.frontends.json_schema.checks import count, divisor, name_list, number, schema_list, schema_map
 from grammarspec.frontends.json_schema.conjunction import (
     ALL_TYPES,
     ARRAY,
@@ -154,7 +154,7 @@ def _high(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
 
 
 def _multiple_of(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:
-    yield {BITS: NUMBER, NOT_MULTIPLE: number(analysis, value, schema, "multipleOf")}
+    yield {BITS: NUMBER, NOT_MULTIPLE: divisor(analysis, value, schema)}
 
 
 def _not_multiple(analysis: Analysis, value: Any, schema: Schema) -> _Alternatives:

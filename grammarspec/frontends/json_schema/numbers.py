@@ -88,7 +88,8 @@ def spellings(value: Number | float, *, strict: bool, plain: bool) -> list[str]:
         if "." not in shortest:
             found[shortest + ".0"] = None
     if not strict:
-        found[str(exact).replace("E", "e")] = None  # with the zeros that the schema writes
+        written = str(exact).replace("E", "e")  # with the zeros that the schema writes
+        found.update({written: None, written.replace("e+", "e"): None})
         if abs(exact.adjusted()) <= MAX_EXPONENT:
             as_float = float(exact)
             if Decimal(repr(as_float)) == exact:

@@ -73,7 +73,7 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
     if least > len(members) + (undeclared is not None or bool(witnesses)) and not endless:
         if undeclared is None:
             return b.nothing
-        where = lowering.analysis.document.where(next(iter(facts.members.values())), "minProperties")
+        where = lowering.analysis.place(facts, "minProperties", "maxProperties")
         hint = "declare more properties, or let the names of the others be any"
         raise UnsupportedFeature("minProperties that takes several undeclared properties of few names", where, hint)
     free = any(member.free for member in members) and len(members) + (undeclared is not None) > 1

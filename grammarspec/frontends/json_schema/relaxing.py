@@ -22,6 +22,7 @@ from grammarspec.expressions import Grammar
 from grammarspec.frontends.json_schema.document import Document, Schema
 from grammarspec.frontends.json_schema.keywords import IN_PLACE, handlers
 from grammarspec.frontends.json_schema.structure import DEFINITIONS, Path, Place, Structure, at, parsed, pointer
+from grammarspec.frontends.json_schema.subschemas import children
 
 __all__ = ["LeftOut", "Relaxed", "relaxed"]
 
@@ -114,7 +115,7 @@ class _Work:
     def __init__(self, root: Schema, document: Callable[[Schema], Document], closed: bool) -> None:
         self.root, self._document, self._closed = root, document, closed
         self._renamed: set[Path] = set()
-        """Places of ``anyOf`` keywords that were ``oneOf``."""
+        """Places, in the schema as it was, of ``oneOf`` keywords that are ``anyOf`` now."""
 
     def leave_out(self, error: GrammarError, *, malformed: bool) -> tuple[LeftOut, list[LeftOut]]:
         """What an error is about, and what was left out for it: nothing if nothing could be."""
@@ -165,14 +166,14 @@ class _Work:
     def _keyword(self, place: Place, tail: Path) -> str:
         if not tail:
             return ""
-        return "oneOf" if tail[0] == "anyOf" and (*place.path, "anyOf") in self._renamed else tail[0]
+        return self._original((*place.path, tail[0]))[-1]
 
     def _original(self, path: Path) -> Path:
         """The path in the schema as it was."""
-        tokens = list(path)
-        for renamed in self._renamed:
-            if path[: len(renamed)] == renamed:
-                tokens[len(renamed) - 1] = "oneOf"
+        tokens: list[str] = []
+        for token in path:
+            was = token == "anyOf" and (*tokens, "oneOf") in self._renamed
+            tokens.append("oneOf" if was else token)
         return tuple(tokens)
 
     def _relax(self, structure: Structure, place: Place, tail: Path, syntax: bool) -> str:
@@ -188,6 +189,9 @@ class _Work:
             return ""  # within what was left out just now
         if not isinstance(schema, dict):
             return ""
+        if syntax and len(tail) == 2 and _is_malformed(schema, tail):
+            self.root = _replaced(self.root, (*path, *tail), True)
+            return "left out"
         new = dict(schema)
         alone = structure.dialect(place).ref_stands_alone
         how = "left out"
@@ -198,7 +202,7 @@ class _Work:
         else:
             how = _neutralise(new, keyword, tail)
         if how == "anyOf remains of it":
-            self._renamed.add((*path, "anyOf"))
+            self._renamed.add((*self._original(path), "oneOf"))
         elif keyword in _EVALUATING or not keyword:
             if any(name in other.schema for other in structure.places.values()
                    for name in ("unevaluatedProperties", "unevaluatedItems")):  # fmt: skip
@@ -209,6 +213,11 @@ class _Work:
             return ""
         self.root = _replaced(self.root, path, new)
         return how
+
+
+def _is_malformed(schema: dict[Any, Any], path: Path) -> bool:
+    """Whether something that is no schema stands there in the place of one."""
+    return any(tokens == path and not isinstance(part, dict | bool) for _, tokens, part in children(schema))
 
 
 def _outermost(structure: Structure, testers: list[tuple[Place, str]]) -> list[tuple[Place, str]]:

@@ -21,7 +21,7 @@ from grammarspec.frontends.json_schema.narrowings import Choices, narrowings, wh
 from grammarspec.frontends.json_schema.relaxing import LeftOut, Relaxed, relaxed
 from grammarspec.frontends.json_schema.scopes import ScopesNeeded
 from grammarspec.frontends.json_schema.spelling import Escapes, Numbers, Whitespace
-from grammarspec.frontends.json_schema.structure import Place, Structure
+from grammarspec.frontends.json_schema.structure import Place, Structure, parsed
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -241,14 +241,16 @@ class _Listing:
                 name = str(keyword).replace("~", "~0").replace("/", "~1")
                 pointer = f"{base}/{name}"
                 inside = [other for other in self.refusals if other == pointer or other.startswith(pointer + "/")]
-                yield from (self.refusals.pop(other) for other in inside if self._own(other, pointer))
+                yield from (self.refusals.pop(other) for other in inside if self._own(other, place, pointer))
                 if pointer not in inside:
                     verdict, detail = self._verdict(place, keyword, value)
                     yield Entry(pointer, str(keyword), verdict, detail)
 
-    def _own(self, refused: str, pointer: str) -> bool:
-        """Whether a refusal within a keyword is about the keyword and not about a subschema in it."""
-        return refused == pointer or self.refusals[refused].keyword == pointer.rpartition("/")[2]
+    def _own(self, refused: str, place: Place, pointer: str) -> bool:
+        """Whether a refusal within a keyword of a subschema is about the keyword and not about a subschema in it."""
+        within = parsed(refused)
+        found = None if within is None else self.structure.split(within)
+        return refused == pointer or (found is not None and found[0].schema is place.schema)
 
     def _verdict(self, place: Place, keyword: str, value: Any) -> tuple[Verdict, str]:
         schema, dialect = place.schema, self.structure.dialect(place)

@@ -57,34 +57,35 @@ def text_of(lowering: Lowering, facts: Conjunction, words: Sequence[str] | None 
         parts.append(exact.words(words))
     elif facts.min_length > 0 or facts.max_length is not None:
         parts.append(b.repeat(exact.character, *clamp(facts.min_length, facts.max_length)))
+    excluded = [constant for constant in facts.excluded if isinstance(constant, str)]
+    if not parts and (excluded or len(facts.texts) > 1 or not all(wanted for _, _, wanted, _ in facts.texts)):
+        parts.append(exact.any_text)
     for keyword, argument, wanted, schema in facts.texts:
         if keyword == "pattern":
-            node, looks = pattern_text(lowering, argument, schema, "pattern")
+            node, looks = pattern_text(lowering, argument, schema, "pattern", assured=bool(parts))
             asserting |= looks
         else:
             node = lowering.formats.inside(argument) if wanted else lowering.formats.around(argument)
-        if not wanted:
-            parts = parts or [exact.any_text]
-            node = b.complement(node)
-        parts.append(node)
-    excluded = [constant for constant in facts.excluded if isinstance(constant, str)]
+        parts.append(node if wanted else b.complement(node))
     if excluded:
-        parts = parts or [exact.any_text]
         parts.append(b.complement(exact.words(excluded)))
     return Text(b.both(*parts) if parts else exact.any_text, asserting)
 
 
-def pattern_text(lowering: Lowering, pattern: str, schema: Schema, *keywords: str) -> Text:
-    """The texts in which an ECMA-262 pattern is found, in the exact alphabet."""
-    known = lowering.patterns.get(pattern)
+def pattern_text(lowering: Lowering, pattern: str, schema: Schema, *keywords: str, assured: bool = False) -> Text:
+    """The texts in which an ECMA-262 pattern is found, in the exact alphabet.
+
+    ``assured``: something beside it sees to it that they are texts.
+    """
+    known = lowering.patterns.get((pattern, assured))
     if known is None:
         b = lowering.builder
         looks = b.looks
         try:
-            node = lower_search(parsed(pattern), b, lowering.text.exact)
+            node = lower_search(parsed(pattern), b, lowering.text.exact, assured=assured)
         except GrammarError as error:
             where = lowering.analysis.document.where(schema, *keywords)
             place = f"{error.where}\n  at {where}" if error.where else where
             raise type(error)(f"pattern: {error.message}", where=place, hint=error.hint) from None
-        known = lowering.patterns[pattern] = Text(node, b.looks > looks)
+        known = lowering.patterns[pattern, assured] = Text(node, b.looks > looks)
     return known

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 from grammarspec.errors import GrammarError
 from grammarspec.frontends.json_schema.dialects import Dialect
 from grammarspec.frontends.json_schema.document import Document
-from grammarspec.frontends.json_schema.subschemas import LISTS, MAPS, SINGLE
+from grammarspec.frontends.json_schema.subschemas import DEFINITIONS, children
 
 __all__ = ["DEFINITIONS", "REFERENCES", "Edge", "Path", "Place", "Structure", "at", "parsed", "pointer"]
 
 Path = tuple[str, ...]
 """The unescaped tokens of a JSON pointer."""
 
-DEFINITIONS = ("$defs", "definitions")
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _ANCHORS = ("$anchor", "$dynamicAnchor", "$recursiveAnchor")
 
@@ -124,9 +123,10 @@ class Structure:
             self.places[id(place.schema)] = place
             edges = self.edges[id(place.schema)] = []
             made.append(edges)
-            for keyword, tokens, schema in _children(place.schema):
-                child = Place(schema, place, tokens, place.uri)
-                edges.append(Edge(place, keyword, child, keyword not in DEFINITIONS))
+            for keyword, tokens, schema in children(place.schema):
+                if isinstance(schema, dict):
+                    child = Place(schema, place, tokens, place.uri)
+                    edges.append(Edge(place, keyword, child, keyword not in DEFINITIONS))
             pending.extend(edge.target for edge in reversed(edges))
         for edges in made:  # a Python object that stands in several places has one
             edges[:] = [edge._replace(target=self.places[id(edge.target.schema)]) for edge in edges]
@@ -244,21 +244,6 @@ class Structure:
                     seen.add(key)
                     pending.append(key)
         return [(edge.source, edge.keyword) for edge in found.values()]
-
-
-def _children(schema: dict[Any, Any]) -> Iterator[tuple[str, Path, dict[Any, Any]]]:
-    """The subschemas that are objects, with keyword and path, as they stand."""
-    for keyword, value in schema.items():
-        if keyword in SINGLE and isinstance(value, dict):
-            yield keyword, (keyword,), value
-        elif keyword in LISTS and isinstance(value, list):
-            for i, part in enumerate(value):
-                if isinstance(part, dict):
-                    yield keyword, (keyword, str(i)), part
-        elif keyword in (*DEFINITIONS, *MAPS) and isinstance(value, dict):
-            for name, part in value.items():
-                if isinstance(part, dict):
-                    yield keyword, (keyword, str(name)), part
 
 
 def _testing(schema: dict[Any, Any]) -> set[str]:

@@ -13,6 +13,8 @@ from grammarspec.frontends.regex.charsets import ALL, Ranges, single, union
 from grammarspec.frontends.regex.facts import BORDER, FactTable
 from grammarspec.frontends.regex.simplify import pad_left, pad_right, simplify
 from grammarspec.frontends.regex.tree import (
+    ANY_SUFFIX,
+    ANY_TEXT,
     Alternation,
     AnyText,
     Assured,
@@ -101,9 +103,13 @@ def lower(node: Node, builder: GrammarBuilder, alphabet: Alphabet) -> int:
     return _Lowering(builder, alphabet, table).node(simplify(node, BORDER, BORDER, table), True, True)
 
 
-def lower_search(node: Node, builder: GrammarBuilder, alphabet: Alphabet) -> int:
-    """The texts in which the pattern is found somewhere (``re.search``), as a regular node; see :func:`lower`."""
-    return lower(pad_left(pad_right(node)), builder, alphabet)
+def lower_search(node: Node, builder: GrammarBuilder, alphabet: Alphabet, *, assured: bool = False) -> int:
+    """The texts in which the pattern is found somewhere (``re.search``), as a regular node; see :func:`lower`.
+
+    ``assured``: something else sees to it that the text is valid, so that the node need not, once it is found. Then
+    nothing is left to ask, in an intersection or in its complement.
+    """
+    return lower(pad_left(pad_right(node, ANY_SUFFIX if assured else ANY_TEXT)), builder, alphabet)
 
 
 class _Lowering:
