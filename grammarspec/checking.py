@@ -8,12 +8,16 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
 import grammarspec
 from grammarspec.positions import Position, excerpt, locate
 
-__all__ = ["add_parser", "schema_text"]
+if TYPE_CHECKING:
+    import referencing
+
+__all__ = ["add_parser", "add_references", "registry", "schema_text"]
 
 TAKEN, REFUSED = 0, 1
 _EXIT_CODES = """exit codes:
@@ -40,6 +44,7 @@ def add_parser(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         "--openai-strict", action="store_true", help="say instead whether OpenAI's structured outputs would take it"
     )
     options = check.add_argument_group("options", "Those of json_schema in Python.")
+    add_references(options)
     dialects = ("draft2020-12", "draft2019-09", "draft7", "draft6", "draft4")
     options.add_argument("--dialect", choices=dialects, help="what $schema says, or the latest")
     options.add_argument("--format", choices=("assert", "annotation"), default="assert", help="(%(default)s)")
@@ -58,6 +63,56 @@ def add_parser(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     )
 
 
+def add_references(options: argparse._ActionsContainer) -> None:
+    """Add the option that :func:`registry` reads."""
+    options.add_argument(
+        "--refs",
+        metavar="PATH",
+        type=Path,
+        action="append",
+        help="a file that $ref may name by its $id or as one beside the schema, or a folder of such; may be repeated",
+    )
+
+
+def registry(paths: list[Path] | None, schema: str) -> referencing.Registry[Any] | None:
+    """The JSON documents of these files and folders, by their ``$id`` and by their names beside the schema.
+
+    Raises:
+        OSError: one cannot be read.
+        ValueError: one is not JSON.
+        ImportError: the package ``referencing`` is missing.
+    """
+    if not paths:
+        return None
+    import referencing
+    from referencing.jsonschema import DRAFT202012
+
+    base = _identifier(schema)
+    found = referencing.Registry[Any]()
+    for path in paths:
+        for file in sorted(path.rglob("*.json")) if path.is_dir() else [path]:
+            try:
+                contents = json.loads(file.read_bytes())
+            except ValueError as error:
+                raise ValueError(f"{file}: {error}") from None
+            document = referencing.Resource.from_contents(contents, default_specification=DRAFT202012)
+            name = file.relative_to(path if path.is_dir() else path.parent).as_posix()
+            for uri in (name, urljoin(base, name), document.id()):
+                if uri is not None:
+                    found = found.with_resource(uri, document)
+    return found
+
+
+def _identifier(schema: str) -> str:
+    """What the names of other documents are relative to."""
+    try:
+        contents = json.loads(schema)
+    except ValueError:  # said with its place where the schema is read
+        return ""
+    own = contents.get("$id", contents.get("id", "")) if isinstance(contents, dict) else ""
+    return own if isinstance(own, str) else ""
+
+
 def _check(options: argparse.Namespace) -> int:
     with schema_text(options.schema) as text:
         if options.openai_strict:
@@ -65,6 +120,7 @@ def _check(options: argparse.Namespace) -> int:
         report = grammarspec.check(
             text,
             dialect=options.dialect,
+            registry=registry(options.refs, text),
             format=options.format,
             property_order=options.property_order,
             additional_properties=not options.no_additional_properties,

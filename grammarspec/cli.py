@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     grammar.add_argument("--schema", metavar="FILE", type=Path, help="a JSON Schema")
     grammar.add_argument("--regex", metavar="PATTERN", help="a regular expression in Python's syntax")
     grammar.add_argument("--lark", metavar="FILE", type=Path, help="a grammar in lark's syntax")
+    checking.add_references(generate)
     generate.add_argument(
         "--whitespace",
         choices=("flexible", "compact", "pretty"),
@@ -167,7 +168,9 @@ def _generate(options: argparse.Namespace) -> int:
 def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
     if options.schema is not None:
         with checking.schema_text(options.schema) as text:
-            return grammarspec.json_schema(text, whitespace=options.whitespace)
+            return grammarspec.json_schema(
+                text, whitespace=options.whitespace, registry=checking.registry(options.refs, text)
+            )
     if options.lark is not None:
         try:
             return grammarspec.load(options.lark)

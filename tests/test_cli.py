@@ -141,6 +141,25 @@ def test_check_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "byte 0 is not UTF-8" in capsys.readouterr().err
 
 
+def test_references_to_other_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schema = {"$ref": "parts/item.json", "properties": {"b": {"$ref": "https://example.com/null"}}}
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "main.json").write_text(json.dumps(schema))
+    (tmp_path / "parts" / "item.json").write_text(
+        '{"properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"minimum": 3}}}'
+    )
+    (tmp_path / "other.json").write_text('{"$id": "https://example.com/null", "type": "null"}')
+    assert main(["check", str(tmp_path / "main.json")]) == 1
+    assert "--refs" in capsys.readouterr().out
+    assert main(["check", str(tmp_path / "main.json"), "--refs", str(tmp_path)]) == 0
+    assert "parts/item.json#/$defs/n/minimum" in capsys.readouterr().out
+    (tmp_path / "main.json").write_text(json.dumps({"$id": "https://example.com/a/main", **schema}))
+    assert main(["check", str(tmp_path / "main.json"), "--refs", str(tmp_path)]) == 0
+    (tmp_path / "broken.json").write_text("{")
+    assert main(["check", str(tmp_path / "main.json"), "--refs", str(tmp_path)]) == 2
+    assert "broken.json" in capsys.readouterr().err
+
+
 def test_check_openai_strict(person: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "schema.json"
     path.write_text(json.dumps(PERSON).replace(', "maxLength": 10', ""))

@@ -64,8 +64,10 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
             continue
         if by_automaton and facts.texts and bit == STRING:
             answer = None
+        if answer is None and facts.choices:
+            return lowering.disjunctions.distribute(facts)  # and ask again, of each alternative
         if answer is None:
-            if bit == STRING and not facts.choices and not facts.refused:
+            if bit == STRING and not facts.refused:
                 undecided.append(constant)
                 continue
             where = lowering.analysis.place(facts, "enum", "const")

@@ -165,7 +165,7 @@ class Document:
         uri, fragment = _split(reference, resource.base)
         target = self.resources.get(uri) or self._retrieve(uri)
         if target is None:
-            hint = "give the document in a referencing.Registry: json_schema(..., registry=...)"
+            hint = "give the document in a referencing.Registry: json_schema(..., registry=...); or by --refs"
             if is_standard(uri):
                 hint = "pip install jsonschema-specifications, which has the standard meta-schemas"
             raise UnsupportedFeature(f"{keyword} to {reference!r}", where=self.where(schema, keyword), hint=hint)
