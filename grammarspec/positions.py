@@ -6,7 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
-__all__ = ["Position", "excerpt", "locate"]
+__all__ = ["Position", "excerpt", "locate", "pointer_token"]
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 _WIDTH = 100  # characters of a line that are shown
@@ -98,3 +98,8 @@ def excerpt(text: str, position: Position) -> str:
     before = "".join("\t" if character == "\t" else " " for character in text[left : position.start])
     carets = "^" * max(1, min(position.end, left + len(line)) - position.start)
     return f"    {line}\n    {before}{carets}"
+
+
+def pointer_token(key: object) -> str:
+    """A name or an index as a JSON pointer has it (RFC 6901)."""
+    return str(key).replace("~", "~0").replace("/", "~1")

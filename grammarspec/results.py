@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from grammarspec.errors import GrammarspecError
+from grammarspec.positions import pointer_token
 
 if TYPE_CHECKING:
     from grammarspec.decoding import Logprob, Statistics
@@ -99,16 +100,12 @@ def rejections(error: Any) -> tuple[Invalid, ...] | None:
     """What validators said, of Pydantic, msgspec or plain Python; ``None`` for an error that is none of theirs."""
     pydantic, msgspec = sys.modules.get("pydantic_core"), sys.modules.get("msgspec")
     if pydantic is not None and isinstance(error, pydantic.ValidationError):
-        return tuple(Invalid("/".join(("#", *map(_escaped, one["loc"]))), one["msg"]) for one in error.errors())
+        return tuple(Invalid("/".join(("#", *map(pointer_token, one["loc"]))), one["msg"]) for one in error.errors())
     if msgspec is not None and isinstance(error, msgspec.ValidationError):
         return (Invalid("#", str(error)),)
     if isinstance(error, ValueError | AssertionError):
         return (Invalid("#", str(error)),)
     return None
-
-
-def _escaped(name: object) -> str:
-    return str(name).replace("~", "~0").replace("/", "~1")
 
 
 def assistant_message(text: str, calls: Sequence[ToolCall], reasoning: str | None) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from grammarspec.frontends.json_schema.dialects import (
 )
 from grammarspec.frontends.json_schema.scopes import RECURSIVE, Scopes, ScopesNeeded
 from grammarspec.frontends.json_schema.subschemas import children, subschemas
+from grammarspec.positions import pointer_token
 
 if TYPE_CHECKING:
     import referencing
@@ -286,7 +287,7 @@ class Document:
     def where(self, schema: Schema, *keywords: str | int) -> str:
         """The JSON pointer of a keyword in a subschema, after the URI of its document if that is another one."""
         schema = self.origin(schema)
-        tail = "".join("/" + _token(keyword) for keyword in keywords)
+        tail = "".join("/" + pointer_token(keyword) for keyword in keywords)
         for base, root in self._roots():
             parents = self._places.get(id(root))
             if parents is None:
@@ -303,7 +304,7 @@ class Document:
             while pending:
                 schema, path = pending.pop()
                 if schema is value:
-                    return f"{base}#" + "".join("/" + _token(token) for token in path)
+                    return f"{base}#" + "".join("/" + pointer_token(token) for token in path)
                 if isinstance(schema, dict) and id(schema) not in seen:
                     seen.add(id(schema))
                     pending += reversed([(part, (*path, *tokens)) for _, tokens, part in children(schema)])
@@ -321,10 +322,6 @@ def _split(reference: str, base: str = "") -> tuple[str, str]:
     except ValueError:  # such as an unclosed bracket in the host
         raise GrammarSyntaxError(f"{reference!r} is no URI reference") from None
     return uri, fragment
-
-
-def _token(key: str | int) -> str:
-    return str(key).replace("~", "~0").replace("/", "~1")
 
 
 def _dicts(root: Schema) -> Iterator[dict[str, Any]]:
@@ -364,5 +361,5 @@ def _path(parents: _Parents, value: Any) -> str:
         parent, key = parents[id(value)]
         if parent is None:
             return "".join("/" + token for token in reversed(tokens))
-        tokens.append(_token(key))
+        tokens.append(pointer_token(key))
         value = parent

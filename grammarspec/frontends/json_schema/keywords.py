@@ -317,27 +317,22 @@ def _all_of(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any
         analysis.collect(part, facts)
 
 
-def _any_of(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
-    _choice(analysis, facts, value, schema, "anyOf")
+def _choice(keyword: str) -> Handler:
+    def handler(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
+        branches = schema_list(analysis, value, schema, keyword)
 
+        def enum() -> list[Schema]:
+            constants = constants_of(analysis, branches, differ=keyword == "oneOf")
+            return [] if constants is None else [analysis.document.derived({"enum": constants}, schema)]
 
-def _one_of(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
-    _choice(analysis, facts, value, schema, "oneOf")
+        if len(branches) == 1:
+            analysis.collect(branches[0], facts)
+        elif made := analysis.derive(schema, ("constants", keyword), enum):  # which need not be split
+            analysis.collect(made[0], facts)
+        else:
+            facts.add_choice(branches if keyword == "anyOf" else analysis.exclusive(schema, branches), last=False)
 
-
-def _choice(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any], keyword: str) -> None:
-    branches = schema_list(analysis, value, schema, keyword)
-
-    def enum() -> list[Schema]:
-        constants = constants_of(analysis, branches, differ=keyword == "oneOf")
-        return [] if constants is None else [analysis.document.derived({"enum": constants}, schema)]
-
-    if len(branches) == 1:
-        analysis.collect(branches[0], facts)
-    elif made := analysis.derive(schema, ("constants", keyword), enum):  # which need not be split
-        analysis.collect(made[0], facts)
-    else:
-        facts.add_choice(branches if keyword == "anyOf" else analysis.exclusive(schema, branches), last=False)
+    return handler
 
 
 def _not(analysis: Analysis, facts: Conjunction, value: Any, schema: dict[Any, Any]) -> None:
@@ -424,8 +419,8 @@ _COMMON: Final[dict[Any, Handler]] = {
     "maxProperties": _max_properties,
     "$ref": _reference("$ref"),
     "allOf": _all_of,
-    "anyOf": _any_of,
-    "oneOf": _one_of,
+    "anyOf": _choice("anyOf"),
+    "oneOf": _choice("oneOf"),
     "not": _not,
     "dependencies": _dependencies,  # from 2019 on by another name, but who writes it means it
     BITS: _bits,

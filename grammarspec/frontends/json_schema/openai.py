@@ -16,6 +16,7 @@ from typing import Any, Final
 from grammarspec.errors import GrammarError
 from grammarspec.frontends.json_schema.document import Document, load
 from grammarspec.frontends.json_schema.structure import DEFINITIONS, Place, Structure
+from grammarspec.positions import pointer_token
 
 __all__ = ["Problem", "check_openai_strict"]
 
@@ -114,7 +115,7 @@ def _of_keywords(place: Place) -> Iterator[Problem]:
     """What is not among the keywords, or has a value that is not allowed."""
     schema = place.schema
     for keyword, value in schema.items():
-        pointer = f"{place.pointer}/{_token(keyword)}"
+        pointer = f"{place.pointer}/{pointer_token(keyword)}"
         if keyword not in _KEYWORDS:
             yield Problem(pointer, f"the keyword {keyword!r:.60} is not supported", _HINTS.get(keyword, "leave it out"))
         elif keyword == "format" and value not in _FORMATS:
@@ -124,12 +125,7 @@ def _of_keywords(place: Place) -> Iterator[Problem]:
         elif keyword in ("properties", *DEFINITIONS) and isinstance(value, dict):
             for name, part in value.items():
                 if not isinstance(part, dict):
-                    yield Problem(f"{pointer}/{_token(name)}", "a subschema must be an object with a type")
-
-
-def _token(name: Any) -> str:
-    """A name in a JSON pointer."""
-    return str(name).replace("~", "~0").replace("/", "~1")
+                    yield Problem(f"{pointer}/{pointer_token(name)}", "a subschema must be an object with a type")
 
 
 def _of_types(place: Place) -> Iterator[Problem]:

@@ -22,6 +22,7 @@ from grammarspec.frontends.json_schema.relaxing import LeftOut, Relaxed, relaxed
 from grammarspec.frontends.json_schema.scopes import ScopesNeeded
 from grammarspec.frontends.json_schema.spelling import Escapes, Numbers, Whitespace
 from grammarspec.frontends.json_schema.structure import Place, Structure, parsed
+from grammarspec.positions import pointer_token
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -238,8 +239,7 @@ class _Listing:
             if base in self.refusals:
                 yield self.refusals.pop(base)
             for keyword, value in place.schema.items():
-                name = str(keyword).replace("~", "~0").replace("/", "~1")
-                pointer = f"{base}/{name}"
+                pointer = f"{base}/{pointer_token(keyword)}"
                 inside = [other for other in self.refusals if other == pointer or other.startswith(pointer + "/")]
                 yield from (self.refusals.pop(other) for other in inside if self._own(other, place, pointer))
                 if pointer not in inside:

@@ -13,6 +13,7 @@ from grammarspec.errors import GrammarError
 from grammarspec.frontends.json_schema.dialects import Dialect
 from grammarspec.frontends.json_schema.document import Document
 from grammarspec.frontends.json_schema.subschemas import DEFINITIONS, children
+from grammarspec.positions import pointer_token
 
 __all__ = ["DEFINITIONS", "REFERENCES", "Edge", "Path", "Place", "Structure", "at", "parsed", "pointer"]
 
@@ -25,7 +26,7 @@ _ANCHORS = ("$anchor", "$dynamicAnchor", "$recursiveAnchor")
 
 def pointer(path: Path) -> str:
     """The path as a JSON pointer in a fragment: ``#/properties/a~1b``."""
-    return "#" + "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in path)
+    return "#" + "".join("/" + pointer_token(token) for token in path)
 
 
 def parsed(where: str) -> Path | None:

@@ -14,6 +14,7 @@ from grammarspec.frontends.json_schema import language
 from grammarspec.frontends.json_schema.dialects import DIALECTS, LATEST, dialect_of
 from grammarspec.frontends.json_schema.keywords import handlers
 from grammarspec.frontends.json_schema.spelling import Spelling
+from grammarspec.positions import pointer_token
 from grammarspec.tools.tool import Tool
 
 __all__ = ["TOJSON", "Parameter", "json_arguments", "parameters", "schema_grammar"]
@@ -60,7 +61,7 @@ class Parameter:
         try:
             return schema_grammar(schema, spelling, read=read)
         except GrammarError as error:
-            where = f"#/properties/{_escaped(self.name)}" if error.where in ("", "#") else error.where
+            where = f"#/properties/{pointer_token(self.name)}" if error.where in ("", "#") else error.where
             raise type(error)(error.message, where, error.hint) from None
 
 
@@ -88,10 +89,5 @@ def parameters(tool: Tool[..., Any]) -> Iterator[Parameter]:
     own = schema.get(dialect.id_keyword, _ID)
     document = {"$schema": dialect.uri, "$defs": {"tool": {dialect.id_keyword: own, **schema}}}
     for name in properties:
-        reference = f"{own}#/properties/{quote(_escaped(name), safe='~/')}"
+        reference = f"{own}#/properties/{quote(pointer_token(name), safe='~/')}"
         yield Parameter(name, name in required, {**document, "allOf": [{"$ref": reference}]})
-
-
-def _escaped(name: str) -> str:
-    """A name in a JSON pointer (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
