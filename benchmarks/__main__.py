@@ -75,7 +75,7 @@ def load_tokenizer(path: str | None) -> Any:
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     if path is None:
-        from grammarspec.loading import smollm2_path
+        from grammarspec.models.loading import smollm2_path
 
         path = str(smollm2_path())
     if path.endswith(".gguf"):

@@ -13,7 +13,7 @@ import torch
 import grammarspec as gs
 from grammarspec.decoding import Generation, Request, Sampling, Statistics, generate_batch
 from grammarspec.decoding.proposers import Forced, Lookup, Proposer
-from grammarspec.loading import encode_prompt, load_model, vocabulary_of
+from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
 
 PROMPTS = Path(__file__).with_name("prompts.json")
 PROPOSERS: dict[str, list[Proposer]] = {

@@ -17,8 +17,8 @@ from typing import Any
 import jsonschema
 
 import grammarspec as gs
+from grammarspec.models.turns import tool_turn
 from grammarspec.tools.tool import Tool, as_tool
-from grammarspec.turns import tool_turn
 
 PROMPTS = Path(__file__).with_name("tool_prompts.json")
 WAYS = ("required", "auto", "free")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from grammarspec.bitmask import allocate_bitmask, apply_bitmask
 from grammarspec.constraint import CancelToken, Constraint, Limits, Matcher, compile, fill_bitmasks
 from grammarspec.errors import (
     Cancelled,
@@ -23,26 +24,25 @@ from grammarspec.errors import (
     Unsatisfiable,
     UnsupportedFeature,
 )
-from grammarspec.expressions import Grammar, choice, literal, special, text
-from grammarspec.kernels.bitmask import allocate_bitmask, apply_bitmask
+from grammarspec.grammars.expressions import Grammar, choice, literal, special, text
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from grammarspec import types
     from grammarspec.decoding import Sampling
-    from grammarspec.decorators import output, use
     from grammarspec.frontends.json_schema import json_schema, json_value
-    from grammarspec.frontends.json_schema.openai import Problem, check_openai_strict
-    from grammarspec.frontends.json_schema.report import Report
+    from grammarspec.frontends.json_schema.report.openai import Problem, check_openai_strict
+    from grammarspec.frontends.json_schema.report.report import Report
     from grammarspec.frontends.lark import lark, load
     from grammarspec.frontends.regex import regex
-    from grammarspec.frontends.types import grammar
-    from grammarspec.models import Model
-    from grammarspec.reading import Match
-    from grammarspec.reports import check
-    from grammarspec.results import Result, ValidationFailed
-    from grammarspec.schemas import schema
-    from grammarspec.streaming import Stream
+    from grammarspec.frontends.types.decorator import schema
+    from grammarspec.frontends.types.python import grammar
+    from grammarspec.frontends.types.report import check
+    from grammarspec.grammars.reading import Match
+    from grammarspec.models.decorators import output, use
+    from grammarspec.models.model import Model
+    from grammarspec.models.results import Result, ValidationFailed
+    from grammarspec.models.streaming import Stream
     from grammarspec.tools.running import run_tools
     from grammarspec.tools.tool import Tool, ToolCall, tool
 
@@ -103,29 +103,29 @@ __version__: str
 
 # These are imported on first use: each costs more than all the rest, and few programs need them all.
 _LATER = {
-    "Match": "reading",
-    "Model": "models",
-    "Problem": "frontends.json_schema.openai",
-    "Report": "frontends.json_schema.report",
-    "Result": "results",
+    "Match": "grammars.reading",
+    "Model": "models.model",
+    "Problem": "frontends.json_schema.report.openai",
+    "Report": "frontends.json_schema.report.report",
+    "Result": "models.results",
     "Sampling": "decoding",
-    "Stream": "streaming",
-    "ValidationFailed": "results",
+    "Stream": "models.streaming",
+    "ValidationFailed": "models.results",
     "Tool": "tools.tool",
     "ToolCall": "tools.tool",
-    "check": "reports",
-    "check_openai_strict": "frontends.json_schema.openai",
-    "grammar": "frontends.types",
+    "check": "frontends.types.report",
+    "check_openai_strict": "frontends.json_schema.report.openai",
+    "grammar": "frontends.types.python",
     "json_schema": "frontends.json_schema",
     "json_value": "frontends.json_schema",
     "lark": "frontends.lark",
     "load": "frontends.lark",
-    "output": "decorators",
+    "output": "models.decorators",
     "regex": "frontends.regex",
     "run_tools": "tools.running",
     "tool": "tools.tool",
-    "schema": "schemas",
-    "use": "decorators",
+    "schema": "frontends.types.decorator",
+    "use": "models.decorators",
 }
 
 

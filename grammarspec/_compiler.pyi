@@ -25,7 +25,7 @@ class VocabularyIndex:
     """The index over a vocabulary's tokens that every constraint on it shares.
 
     ``tokens[i]`` is the text of token ``i`` as bytes, or ``None`` for a token that is no text (unused); of those in
-    ``special_token_ids``, the mark (:mod:`grammarspec.marks`). ``size`` is the number of logits; at least
+    ``special_token_ids``, the mark (:mod:`grammarspec.grammars.marks`). ``size`` is the number of logits; at least
     ``len(tokens)``.
     """
 
@@ -104,7 +104,7 @@ class Matcher:
     def forced_bytes(self, after: bytes = b"") -> bytes:
         """What every completion goes on with behind ``after``, 64 kB of it at most; nothing if it is not allowed.
 
-        Special tokens stand in it as marks (:mod:`grammarspec.marks`).
+        Special tokens stand in it as marks (:mod:`grammarspec.grammars.marks`).
         """
 
     def forced_tokens(self) -> list[int]:

@@ -1,44 +1,16 @@
-"""Constraint = grammar x vocabulary: compiling one, and the limits it works under."""
+"""Constraint = grammar x vocabulary: compiling one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from grammarspec import _compiler
 from grammarspec._compiler import CancelToken, Constraint, Matcher, fill_bitmasks
 from grammarspec.errors import Unsatisfiable, UnsupportedFeature
-from grammarspec.expressions import Grammar
+from grammarspec.grammars.engine import Limits, compile_ir
+from grammarspec.grammars.expressions import Grammar
 from grammarspec.vocabulary import Vocabulary
 
-__all__ = ["CancelToken", "Constraint", "Limits", "Matcher", "compile", "compile_for", "fill_bitmasks"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What one constraint may use. Exceeding any raises :class:`~grammarspec.errors.LimitExceeded`, which names it.
-
-    Attributes:
-        max_states: states alive at once; those that no matcher or pin holds are collected first.
-        max_memory: bytes of interned structure and cached mask rows, after the same collection.
-        max_steps: elementary steps of work (derivatives, nodes of the token trie, heads) in one call: a compile, a
-            mask, a step.
-        max_depth: nesting of the grammar's expressions.
-        timeout: seconds that one call may take, or ``None`` for no limit. Unlike the others it depends on the machine.
-    """
-
-    max_states: int = 1_000_000
-    max_memory: int = 256 * 1024 * 1024
-    max_steps: int = 50_000_000
-    max_depth: int = 2_000
-    timeout: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("max_states", "max_memory", "max_steps", "max_depth"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1")
-        if self.timeout is not None and not self.timeout > 0:
-            raise ValueError("timeout must be above 0 seconds, or None")
+__all__ = ["CancelToken", "Constraint", "Limits", "Matcher", "compile", "fill_bitmasks"]
 
 
 def compile(
@@ -64,27 +36,7 @@ def compile(
     """
     for name in sorted(grammar._special):
         _check_special(name, vocabulary)
-    return compile_for(grammar.ir, vocabulary.index, limits, cancel)
-
-
-def compile_for(
-    ir: _compiler.Grammar,
-    index: _compiler.VocabularyIndex,
-    limits: Limits | None = None,
-    cancel: CancelToken | None = None,
-) -> Constraint:
-    """Compile for a vocabulary that has the special tokens of the grammar, or all bytes of their marks."""
-    bounds = limits or Limits()
-    return _compiler.compile(
-        ir,
-        index,
-        bounds.max_states,
-        bounds.max_memory,
-        bounds.max_steps,
-        bounds.max_depth,
-        bounds.timeout,
-        cancel,
-    )
+    return compile_ir(grammar.ir, vocabulary.index, limits, cancel)
 
 
 def _check_special(name: str, vocabulary: Vocabulary) -> None:

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from grammarspec import marks
 from grammarspec._compiler import VocabularyIndex
 from grammarspec.errors import UnsupportedTokenizer
+from grammarspec.grammars import marks
 
 __all__ = ["Vocabulary", "end_token_ids"]
 

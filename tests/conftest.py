@@ -21,7 +21,7 @@ settings.load_profile("default")
 def smollm2_gguf() -> Path:
     """The GGUF file of SmolLM2-135M-Instruct (49,152 tokens, byte-level BPE)."""
     pytest.importorskip("transformers")
-    from grammarspec.loading import smollm2_path
+    from grammarspec.models.loading import smollm2_path
 
     try:
         return smollm2_path()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grammarspec.kernels.bitmask import allocate_bitmask, apply_bitmask
+from grammarspec.bitmask import allocate_bitmask, apply_bitmask
 
 torch = pytest.importorskip("torch")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import grammarspec as gs
-from grammarspec.chat import encode, messages_of, render
+from grammarspec.models.chat import encode, messages_of, render
 
 pytest.importorskip("transformers")
 

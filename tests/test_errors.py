@@ -75,7 +75,7 @@ def test_packages_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_drafts_of_other_tokens(smollm2_gguf: Path, tiny_model_directory: Path) -> None:
-    from grammarspec.loading import load_draft
+    from grammarspec.models.loading import load_draft
 
     vocabulary = gs.Vocabulary.from_pretrained(str(smollm2_gguf))
     with pytest.raises(errors.DraftMismatch, match=r"tiny.* cannot draft: its token 0 is"):

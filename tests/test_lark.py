@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from oracles.membership import recogniser
 
 import grammarspec as gs
-from grammarspec.builder import GrammarBuilder
 from grammarspec.frontends.lark.loader import read
 from grammarspec.frontends.lark.rules import Rules
+from grammarspec.grammars.builder import GrammarBuilder
 
 lark = pytest.importorskip("lark")
 

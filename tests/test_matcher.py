@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import grammarspec as gs
-from grammarspec.builder import GrammarBuilder
+from grammarspec.grammars.builder import GrammarBuilder
 
 VOCABULARY = gs.Vocabulary.bytes()
 EOS = 256

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import grammarspec as gs
-from grammarspec.reasoning import Markers, Section, Splitter, gap, marker, markers_of, prepare, split
+from grammarspec.models.reasoning import Markers, Section, Splitter, gap, marker, markers_of, prepare, split
 
 pytest.importorskip("transformers")
 

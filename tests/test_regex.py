@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from oracles.membership import recogniser
 
 import grammarspec as gs
-from grammarspec.builder import GrammarBuilder
 from grammarspec.frontends.regex import Dialect, PlainText, lower, lower_search, parse, tables
 from grammarspec.frontends.regex.charsets import Ranges, complement, intersect, normalise, subtract, union
+from grammarspec.grammars.builder import GrammarBuilder
 
 # Patterns: every construct of the dialect, over characters with awkward cases and classes.
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import grammarspec as gs
-from grammarspec import marks
+from grammarspec.grammars import marks
 
 A, B, END = 256, 257, 258
 NAMES = {"<a>": A, "<bé>": B, "<end>": END}
@@ -67,7 +67,7 @@ def test_masks_are_what_is_accepted_and_texts_are_read(grammar: gs.Grammar[Any],
         assert len(ending) == constraint.tokens_to_end(matcher.state)
         assert matcher.accept_tokens([*ending, END]) == len(ending) + 1
         tokens += ending
-    from grammarspec.reading import match_marked
+    from grammarspec.grammars.reading import match_marked
 
     marked = VOCABULARY.marked(tokens)
     assert match_marked(grammar, marked).text.encode() == marks.named(marked)

@@ -7,8 +7,8 @@ from typing import Literal
 import pytest
 
 import grammarspec as gs
+from grammarspec.models.turns import Shown, ToolTurn
 from grammarspec.tools.formats import FORMATS
-from grammarspec.turns import Shown, ToolTurn
 
 
 @gs.tool

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from typing_extensions import TypeAliasType
 
 import grammarspec as gs
-from grammarspec.frontends.dates import dates
+from grammarspec.frontends.types.dates import dates
 
 
 class Person(BaseModel):

@@ -9,9 +9,9 @@ from time import perf_counter
 import numpy as np
 import torch
 
+from grammarspec.bitmask import allocate_bitmask
 from grammarspec.decoding.lane import Lane
 from grammarspec.errors import FAILURES
-from grammarspec.kernels.bitmask import allocate_bitmask
 
 __all__ = ["Draft", "MaskRows"]
 

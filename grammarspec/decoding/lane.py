@@ -9,11 +9,11 @@ from typing import Literal, NamedTuple
 
 import torch
 
-from grammarspec import marks
 from grammarspec._compiler import Matcher
 from grammarspec.decoding.metrics import Statistics
 from grammarspec.decoding.sampling import Sampling
 from grammarspec.errors import BudgetTooSmall, PromptError, Truncated
+from grammarspec.grammars import marks
 from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["Generation", "Lane", "Logprob", "Request"]
@@ -66,7 +66,8 @@ class Generation:
         tokens: what was generated, with the token that ended it.
         text: what those tokens say, up to a stop text; special tokens within it by their names. Where it was cut short,
             a character cut in two becomes U+FFFD.
-        marked: the same as bytes, in which special tokens cannot be mistaken for text (:mod:`grammarspec.marks`).
+        marked: the same as bytes, in which special tokens cannot be mistaken for text
+            (:mod:`grammarspec.grammars.marks`).
         finish_reason: ``"stop"``: the text is whole, or a stop text came up; ``"length"``: the budget of tokens or the
             model's context ran out; ``"closed"``: the text is whole because it was steered to an ending in time;
             ``"error"``: the constraint raised one.

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import torch
 
+from grammarspec.bitmask import apply_bitmask
 from grammarspec.decoding.noise import Purpose, gumbel, uniform
 from grammarspec.decoding.sampling import Sampling
 from grammarspec.decoding.verification import accepted_drafts, draw, residual_law
-from grammarspec.kernels.bitmask import apply_bitmask
 
 __all__ = ["Processing"]
 

@@ -9,13 +9,13 @@ from inspect import isawaitable, iscoroutine
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpack, overload
 
 from grammarspec.errors import GrammarspecError
-from grammarspec.expressions import Grammar
+from grammarspec.grammars.expressions import Grammar
 from grammarspec.tools.tool import Tool, ToolCall, ToolLike, as_tools
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-    from grammarspec.models import Options, Prompt
+    from grammarspec.models.model import Options, Prompt
 
     class LoopOptions(Options, total=False):
         """What may be said to :func:`run_tools`, besides the options of a model.

@@ -57,7 +57,7 @@ def _bound(
 def _declaration(
     function: Callable[..., Any], name: str, description: str | None, parameters: list[Parameter]
 ) -> Declaration:
-    from grammarspec.frontends.types import new_adapter  # it needs Pydantic
+    from grammarspec.frontends.types.python import new_adapter  # it needs Pydantic
 
     hints = _hints(function, name, parameters)
     fields = [(one.name, hints[one.name], _default(one, hints[one.name], name)) for one in parameters]
@@ -122,7 +122,7 @@ def class_tool(
     type: Any, name: str | None = None, description: str | None = None, call: Callable[[Any], Any] | None = None
 ) -> Tool[..., Any]:
     """A tool whose arguments make an instance of a class, which ``call`` takes."""
-    from grammarspec.frontends.types import known_adapter
+    from grammarspec.frontends.types.python import known_adapter
 
     own: str = type.__name__ if name is None else name
 

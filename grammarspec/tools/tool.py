@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlia
 from grammarspec.errors import GrammarSyntaxError
 
 if TYPE_CHECKING:
-    from grammarspec.expressions import Grammar
+    from grammarspec.grammars.expressions import Grammar
 
 __all__ = ["Declaration", "Tool", "ToolCall", "ToolLike", "arguments_schema", "as_tool", "as_tools", "tool"]
 

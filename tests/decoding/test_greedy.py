@@ -28,7 +28,7 @@ from grammarspec.decoding.proposers import (  # noqa: E402
     Proposer,
 )
 from grammarspec.decoding.proposers.head import ResidualHead  # noqa: E402
-from grammarspec.loading import load_model, vocabulary_of  # noqa: E402
+from grammarspec.models.loading import load_model, vocabulary_of  # noqa: E402
 
 PAIRS = int(os.environ.get("GRAMMARSPEC_PAIRS", "20"))
 MODEL = os.environ.get("GRAMMARSPEC_PAIRS_MODEL")

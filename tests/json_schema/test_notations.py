@@ -13,7 +13,7 @@ from json_schema.texts import examples
 
 import grammarspec as gs
 from grammarspec.frontends.json_schema import language
-from grammarspec.frontends.json_schema.spelling import Notation, Quotes, Spelling
+from grammarspec.frontends.json_schema.spelling.spelling import Notation, Quotes, Spelling
 
 PYTHON = Notation("None", "False", "True")
 BARE = Notation("nil", quotes=Quotes(gs.literal("<|>"), "<|>"), bare_names=True)

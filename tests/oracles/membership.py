@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from grammarspec.builder import GrammarBuilder
+from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["accepts", "recogniser"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from grammarspec.builder import GrammarBuilder
+from grammarspec.grammars.builder import GrammarBuilder
 
 LETTERS = b"abc"
 

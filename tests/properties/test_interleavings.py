@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import grammarspec as gs
-from grammarspec.builder import GrammarBuilder
+from grammarspec.grammars.builder import GrammarBuilder
 
 TOKENS: list[bytes | None] = [bytes([b]) for b in range(32, 127)]
 TOKENS += [b'":', b'",', b'"a"', b"}}", b"{{", b"ab", b"+a", b"a+", b"((", b"))", b"12", b', "', b"aaa", b'"}', None]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grammarspec import _compiler
-from grammarspec.builder import GrammarBuilder
+from grammarspec.grammars.builder import GrammarBuilder
 from tests.properties.compared import COMPARED
 from tests.properties.strategies import Drawn
 from tests.properties.test_engine import compiled, examples

@@ -8,7 +8,7 @@ from typing import Any
 from tools.rendering import TEMPLATES
 
 import grammarspec as gs
-from grammarspec.loading import load_model
+from grammarspec.models.loading import load_model
 from grammarspec.tools.formats import FORMATS
 
 CONTEXT = 1 << 14

@@ -10,7 +10,7 @@ from grammarspec.tools.running import Answer, AsyncAsked, Conversation, arun_too
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-    from grammarspec.models import Options, Prompt
+    from grammarspec.models.model import Options, Prompt
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from grammarspec import marks
 from grammarspec.decoding.whitespace import WHITESPACE, Spelling
+from grammarspec.grammars import marks
 
 if TYPE_CHECKING:
     from grammarspec.decoding.draft import Draft

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from grammarspec import marks
 from grammarspec.decoding.proposers.choosing import Choosing, choose
 from grammarspec.decoding.reader import Reader, context_length
 from grammarspec.errors import DraftMismatch
+from grammarspec.grammars import marks
 
 if TYPE_CHECKING:
     import torch

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from grammarspec import _compiler
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced
-from grammarspec.expressions import Grammar
-from grammarspec.frontends.json_schema.analysis import Analysis, TooManyCombinations
-from grammarspec.frontends.json_schema.document import Document, Schema, load
-from grammarspec.frontends.json_schema.lowering import Lowering
-from grammarspec.frontends.json_schema.prelude import prelude
+from grammarspec.frontends.json_schema.document.document import Document, Schema, load
+from grammarspec.frontends.json_schema.document.scopes import ScopesNeeded
+from grammarspec.frontends.json_schema.lowering.lowering import Lowering
+from grammarspec.frontends.json_schema.meaning.analysis import Analysis, TooManyCombinations
 from grammarspec.frontends.json_schema.relaxing import relaxed
-from grammarspec.frontends.json_schema.scopes import ScopesNeeded
-from grammarspec.frontends.json_schema.spelling import Escapes, Numbers, Spelling, Whitespace, spelling
+from grammarspec.frontends.json_schema.spelling.prelude import prelude
+from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Spelling, Whitespace, spelling
+from grammarspec.grammars.expressions import Grammar
 
 if TYPE_CHECKING:
     import re

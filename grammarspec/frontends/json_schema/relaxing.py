@@ -18,11 +18,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
-from grammarspec.expressions import Grammar
-from grammarspec.frontends.json_schema.document import Document, Schema
-from grammarspec.frontends.json_schema.keywords import IN_PLACE, handlers
-from grammarspec.frontends.json_schema.structure import DEFINITIONS, Path, Place, Structure, at, parsed, pointer
-from grammarspec.frontends.json_schema.subschemas import children
+from grammarspec.frontends.json_schema.document.document import Document, Schema
+from grammarspec.frontends.json_schema.document.structure import (
+    DEFINITIONS,
+    Path,
+    Place,
+    Structure,
+    at,
+    parsed,
+    pointer,
+)
+from grammarspec.frontends.json_schema.document.subschemas import children
+from grammarspec.frontends.json_schema.meaning.keywords import IN_PLACE, handlers
+from grammarspec.grammars.expressions import Grammar
 
 __all__ = ["LeftOut", "Relaxed", "relaxed"]
 

@@ -6,11 +6,11 @@ from os import PathLike
 from pathlib import Path
 
 from grammarspec import _compiler
-from grammarspec.builder import GrammarBuilder
 from grammarspec.errors import LimitExceeded, UnsupportedFeature
-from grammarspec.expressions import Grammar
 from grammarspec.frontends.lark.loader import read
 from grammarspec.frontends.lark.rules import Rules
+from grammarspec.grammars.builder import GrammarBuilder
+from grammarspec.grammars.expressions import Grammar
 
 __all__ = ["lark", "load"]
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from grammarspec.builder import GrammarBuilder
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded, UnsupportedFeature
 from grammarspec.frontends.lark.loader import Pattern, Source
 from grammarspec.frontends.lark.terminals import Terminals
+from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["Rules"]
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from grammarspec.builder import GrammarBuilder
 from grammarspec.errors import GrammarError, UnsupportedFeature
 from grammarspec.frontends.lark.loader import Pattern, Source
 from grammarspec.frontends.regex import PlainText, lower, parse
@@ -21,6 +20,7 @@ from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, Edge, FactTable
 from grammarspec.frontends.regex.prefer import preferred
 from grammarspec.frontends.regex.reach import looks_outside
 from grammarspec.frontends.regex.tree import EMPTY, Alternation, Chars, Node, Repeat, Sequence, Text
+from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["Terminals"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from grammarspec.builder import GrammarBuilder
 from grammarspec.errors import LimitExceeded
-from grammarspec.expressions import Grammar
 from grammarspec.frontends.regex.ecma262 import EcmaParser
 from grammarspec.frontends.regex.lower import Alphabet, PlainText, lower, lower_search
 from grammarspec.frontends.regex.python import PythonParser
 from grammarspec.frontends.regex.tree import Node
+from grammarspec.grammars.builder import GrammarBuilder
+from grammarspec.grammars.expressions import Grammar
 
 __all__ = ["Alphabet", "Dialect", "PlainText", "lower", "lower_search", "parse", "regex"]
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence as SequenceOf
 from itertools import accumulate
 from operator import and_
 
-from grammarspec.builder import GrammarBuilder
 from grammarspec.frontends.regex.behind import looks_ahead
 from grammarspec.frontends.regex.charsets import ALL, Ranges, single, union
 from grammarspec.frontends.regex.facts import BORDER, FactTable
@@ -27,6 +26,7 @@ from grammarspec.frontends.regex.tree import (
     Start,
     Text,
 )
+from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["Alphabet", "PlainText", "lower", "lower_search"]
 

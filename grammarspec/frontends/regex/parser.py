@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from enum import Enum, auto
 from typing import ClassVar, NoReturn
 
-from grammarspec.builder import UNBOUNDED
 from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
 from grammarspec.frontends.regex import tree
 from grammarspec.frontends.regex.behind import lookbehind
@@ -19,6 +18,7 @@ from grammarspec.frontends.regex.charsets import Ranges, complement, single, uni
 from grammarspec.frontends.regex.places import place
 from grammarspec.frontends.regex.tables import property_ranges
 from grammarspec.frontends.regex.tree import Node
+from grammarspec.grammars.builder import UNBOUNDED
 
 __all__ = ["Parser"]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from transformers import LogitsProcessor
 
 from grammarspec._compiler import Constraint, Matcher, fill_bitmasks
-from grammarspec.kernels.bitmask import allocate_bitmask, apply_bitmask
+from grammarspec.bitmask import allocate_bitmask, apply_bitmask
 
 __all__ = ["ConstraintLogitsProcessor"]
 

@@ -9,11 +9,11 @@ from typing import Any
 from urllib.parse import quote
 
 from grammarspec.errors import GrammarError, UnsupportedFeature
-from grammarspec.expressions import Grammar
 from grammarspec.frontends.json_schema import language
-from grammarspec.frontends.json_schema.dialects import DIALECTS, LATEST, dialect_of
-from grammarspec.frontends.json_schema.keywords import handlers
-from grammarspec.frontends.json_schema.spelling import Spelling
+from grammarspec.frontends.json_schema.document.dialects import DIALECTS, LATEST, dialect_of
+from grammarspec.frontends.json_schema.meaning.keywords import handlers
+from grammarspec.frontends.json_schema.spelling.spelling import Spelling
+from grammarspec.grammars.expressions import Grammar
 from grammarspec.positions import pointer_token
 from grammarspec.tools.tool import Tool
 

@@ -13,8 +13,8 @@ from operator import or_
 from typing import Any, Generic, Literal, TypeVar
 
 from grammarspec.errors import GrammarError, UnsupportedFeature
-from grammarspec.expressions import Grammar, literal, text
 from grammarspec.frontends.regex import regex
+from grammarspec.grammars.expressions import Grammar, literal, text
 from grammarspec.tools.formats.arguments import json_arguments
 from grammarspec.tools.tool import Tool, ToolCall
 

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from grammarspec.expressions import Grammar
-from grammarspec.frontends.json_schema.spelling import Notation, Quotes, Spelling
+from grammarspec.frontends.json_schema.spelling.spelling import Notation, Quotes, Spelling
+from grammarspec.grammars.expressions import Grammar
 from grammarspec.tools.formats.arguments import schema_grammar
 from grammarspec.tools.formats.base import Markers, ToolFormat
 from grammarspec.tools.tool import Tool

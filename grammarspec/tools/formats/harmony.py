@@ -13,7 +13,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, TypeVar
 
-from grammarspec.expressions import Grammar
+from grammarspec.grammars.expressions import Grammar
 from grammarspec.tools.formats.arguments import TOJSON, schema_grammar
 from grammarspec.tools.formats.base import AnyTool, Markers, NewCall, Reply, ToolFormat, free_text, without_end
 from grammarspec.tools.tool import Tool, ToolCall

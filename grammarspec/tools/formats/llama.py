@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from grammarspec.builder import GrammarBuilder
 from grammarspec.errors import UnsupportedFeature
-from grammarspec.expressions import Grammar
-from grammarspec.frontends.json_schema.spelling import Notation, Spelling
+from grammarspec.frontends.json_schema.spelling.spelling import Notation, Spelling
+from grammarspec.grammars.builder import GrammarBuilder
+from grammarspec.grammars.expressions import Grammar
 from grammarspec.tools.formats.arguments import parameters
 from grammarspec.tools.formats.base import AnyTool, Markers, ToolFormat, only_calls
 from grammarspec.tools.tool import Tool, ToolCall

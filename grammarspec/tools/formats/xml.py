@@ -8,8 +8,8 @@ from functools import reduce
 from typing import Any
 
 from grammarspec.errors import UnsupportedFeature
-from grammarspec.expressions import Grammar, literal
-from grammarspec.frontends.json_schema.spelling import Notation, Quotes, Spelling
+from grammarspec.frontends.json_schema.spelling.spelling import Notation, Quotes, Spelling
+from grammarspec.grammars.expressions import Grammar, literal
 from grammarspec.tools.formats.arguments import TOJSON, parameters
 from grammarspec.tools.formats.base import ToolFormat
 from grammarspec.tools.tool import Tool

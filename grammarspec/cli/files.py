@@ -1,0 +1,104 @@
+"""Files that the commands read: a schema, whose errors get their place in the file, and what its references name."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+import grammarspec
+from grammarspec.positions import Position, excerpt, locate
+
+if TYPE_CHECKING:
+    import referencing
+
+__all__ = ["add_references", "registry", "schema_text"]
+
+
+def add_references(options: argparse._ActionsContainer) -> None:
+    """Add the option that :func:`registry` reads."""
+    options.add_argument(
+        "--refs",
+        metavar="PATH",
+        type=Path,
+        action="append",
+        help="a file that $ref may name by its $id or as one beside the schema, or a folder of such; may be repeated",
+    )
+
+
+def registry(paths: list[Path] | None, schema: str) -> referencing.Registry[Any] | None:
+    """The JSON documents of these files and folders, by their ``$id`` and by their names beside the schema.
+
+    Raises:
+        OSError: one cannot be read.
+        ValueError: one is not JSON.
+        ImportError: the package ``referencing`` is missing.
+    """
+    if not paths:
+        return None
+    import referencing
+    from referencing.jsonschema import DRAFT202012
+
+    base = _identifier(schema)
+    found = referencing.Registry[Any]()
+    for path in paths:
+        for file in sorted(path.rglob("*.json")) if path.is_dir() else [path]:
+            try:
+                contents = json.loads(file.read_bytes())
+            except ValueError as error:
+                raise ValueError(f"{file}: {error}") from None
+            document = referencing.Resource.from_contents(contents, default_specification=DRAFT202012)
+            name = file.relative_to(path if path.is_dir() else path.parent).as_posix()
+            for uri in (name, urljoin(base, name), document.id()):
+                if uri is not None:
+                    found = found.with_resource(uri, document)
+    return found
+
+
+def _identifier(schema: str) -> str:
+    """What the names of other documents are relative to."""
+    try:
+        contents = json.loads(schema)
+    except ValueError:  # said with its place where the schema is read
+        return ""
+    own = contents.get("$id", contents.get("id", "")) if isinstance(contents, dict) else ""
+    return own if isinstance(own, str) else ""
+
+
+@contextmanager
+def schema_text(path: Path) -> Iterator[str]:
+    """The text of a schema's file; errors about it get a note with their place in it.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is not UTF-8.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: byte {error.start} is not UTF-8") from None
+    try:
+        yield text
+    except grammarspec.GrammarError as error:
+        position = _position(error.where, text)
+        if position is not None:
+            error.add_note(f"{path}:{position.line}:{position.column}:\n{excerpt(text, position)}")
+        raise
+
+
+def _position(where: str, text: str) -> Position | None:
+    """Where an error about a schema is: at a JSON pointer, or in text that is not JSON."""
+    if not where.startswith("#"):
+        numbers = re.fullmatch(r"line (\d+), column (\d+)", where)
+        if numbers is None:
+            pointer = where.partition("\n  at #")[2]
+            return locate(text, "#" + pointer) if pointer else None
+        lines = text.split("\n")
+        start = sum(len(line) + 1 for line in lines[: int(numbers[1]) - 1]) + int(numbers[2]) - 1
+        return Position.of(text, start, start + 1)
+    return locate(text, where)

@@ -1,0 +1,187 @@
+"""The command ``grammarspec generate``: let a model write a text of a grammar."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grammarspec
+from grammarspec.cli.files import add_references, registry, schema_text
+
+if TYPE_CHECKING:
+    from grammarspec.decoding import Generation
+    from grammarspec.decoding.proposers import Proposer
+
+__all__ = ["add_parser"]
+
+COMPLETE, CUT_SHORT = 0, 1
+_EXIT_CODES = """exit codes:
+  0    the output is a whole text of the grammar
+  1    --max-tokens or the model's context ran out first: the output is a beginning of one
+  2    the grammar, a file or an option cannot be used; nothing was generated
+  130  interrupted
+  141  nobody reads the output any more"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line; ``run`` of its options is what runs it."""
+    generate = commands.add_parser(
+        "generate",
+        help="let a model write a text of a grammar",
+        description="Let a model write a text of a grammar: a JSON Schema, a regular expression or a .lark file.",
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    generate.set_defaults(run=_generate)
+    grammar = generate.add_mutually_exclusive_group(required=True)
+    grammar.add_argument("--schema", metavar="FILE", type=Path, help="a JSON Schema")
+    grammar.add_argument("--regex", metavar="PATTERN", help="a regular expression in Python's syntax")
+    grammar.add_argument("--lark", metavar="FILE", type=Path, help="a grammar in lark's syntax")
+    add_references(generate)
+    generate.add_argument(
+        "--whitespace",
+        choices=("flexible", "compact", "pretty"),
+        default="flexible",
+        help="between JSON tokens; pretty: indented by 2 (%(default)s)",
+    )
+    model = generate.add_argument_group("model")
+    model.add_argument("--model", default="smollm2", help="directory, .gguf file or hub name (%(default)s)")
+    model.add_argument("--system", metavar="TEXT", help="system message")
+    speculation = generate.add_argument_group(
+        "speculation", "Drafts are verified by one pass of the model; they change what the output costs, not its law."
+    )
+    speculation.add_argument(
+        "--draft",
+        metavar="SOURCES",
+        default="forced,lookup",
+        help="where drafts come from, the first with something to say is heard: forced (what the grammar forces), "
+        "lookup (what followed the same tokens before), a smaller model (directory, .gguf file or hub name), or none "
+        "(%(default)s)",
+    )
+    speculation.add_argument("--gamma", type=int, default=8, help="tokens of a draft at most (%(default)s)")
+    sampling = generate.add_argument_group("sampling")
+    sampling.add_argument("--temperature", type=float, default=0.0, help="0: the most probable token (%(default)s)")
+    sampling.add_argument("--top-p", type=float, help="keep the most probable tokens up to this probability together")
+    sampling.add_argument("--top-k", type=int, help="keep so many of the most probable tokens")
+    sampling.add_argument("--min-p", type=float, help="keep tokens at least so probable, relative to the best one")
+    sampling.add_argument("--seed", type=int, help="of the random draws")
+    sampling.add_argument("--max-tokens", type=int, default=512, help="generate at most so many (%(default)s)")
+    sampling.add_argument(
+        "--on-limit",
+        choices=("cut", "close"),
+        default="cut",
+        help="where these run out: cut the text short, or steer it to an ending in time (%(default)s)",
+    )
+    sampling.add_argument(
+        "--forced",
+        choices=("sample", "feed"),
+        default="sample",
+        help="feed: append text that the grammar forces without asking the model; the same texts are possible, "
+        "but not with the same probabilities (%(default)s)",
+    )
+    output = generate.add_argument_group("output")
+    output.add_argument("--output", choices=("text", "json"), default="text", help="(%(default)s)")
+    output.add_argument("--stats", action="store_true", help="counts and times, on standard error or in the JSON")
+    generate.add_argument("prompt", metavar="PROMPT")
+
+
+def _generate(options: argparse.Namespace) -> int:
+    grammar = _grammar(options)
+    if not sys.stderr.isatty():
+        os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws bars while it loads, wherever they go
+    from grammarspec.decoding import Sampling, generate
+    from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
+
+    sampling = Sampling(
+        temperature=options.temperature,
+        top_k=options.top_k,
+        top_p=options.top_p,
+        min_p=options.min_p,
+        seed=options.seed,
+        max_tokens=options.max_tokens,
+        on_limit=options.on_limit,
+    )
+    model, tokenizer = load_model(options.model)
+    vocabulary = vocabulary_of(model, tokenizer)
+    constraint = grammarspec.compile(grammar, vocabulary)
+    plain = options.output == "text"
+    # On a terminal the text appears while it is generated: as the output itself, or else as progress.
+    live = sys.stdout if plain and sys.stdout.isatty() else sys.stderr if sys.stderr.isatty() else None
+    result = generate(
+        model,
+        encode_prompt(tokenizer, options.prompt, options.system),
+        constraint.matcher(),
+        vocabulary,
+        sampling=sampling,
+        proposers=_proposers(options.draft, vocabulary),
+        gamma=options.gamma,
+        forced=options.forced,
+        on_text=None if live is None else _writer(live.write, live.flush),
+    )
+    if live is not None:
+        print(file=live)
+    if not plain:
+        print(json.dumps(_report(result, options.stats), ensure_ascii=False))
+    elif live is not sys.stdout:
+        print(result.text)
+    if plain and options.stats:
+        for name, value in result.statistics.summary().items():
+            print(f"{name:23} {value}", file=sys.stderr)
+    if result.finish_reason != "length":
+        return COMPLETE
+    print("grammarspec: cut short: the output is not whole; raise --max-tokens", file=sys.stderr)
+    return CUT_SHORT
+
+
+def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
+    if options.schema is not None:
+        with schema_text(options.schema) as text:
+            return grammarspec.json_schema(text, whitespace=options.whitespace, registry=registry(options.refs, text))
+    if options.lark is not None:
+        try:
+            return grammarspec.load(options.lark)
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{options.lark}: byte {error.start} is not UTF-8") from None
+    return grammarspec.regex(options.regex)
+
+
+def _proposers(sources: str, vocabulary: grammarspec.Vocabulary) -> list[Proposer]:
+    from grammarspec.decoding.proposers import DraftModel, Forced, Lookup
+    from grammarspec.models.loading import load_draft
+
+    proposers: list[Proposer] = []
+    for source in map(str.strip, sources.split(",")):
+        match source:
+            case "none" if sources.strip() == source:
+                pass
+            case "forced":
+                proposers.append(Forced())
+            case "lookup":
+                proposers.append(Lookup())
+            case "" | "none":
+                raise ValueError(f"--draft {sources}: {source!r} cannot stand beside others")
+            case _:
+                proposers.append(DraftModel(load_draft(source, vocabulary)))
+    return proposers
+
+
+def _report(result: Generation, statistics: bool) -> dict[str, object]:
+    report: dict[str, object] = {"text": result.text, "finish_reason": result.finish_reason, "tokens": result.tokens}
+    return report | {"statistics": result.statistics.summary()} if statistics else report
+
+
+def _writer(write: Callable[[str], object], flush: Callable[[], object]) -> Callable[[bytes], None]:
+    """Writes bytes as the text they make, each character once it is whole."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def on_text(data: bytes) -> None:
+        write(decoder.decode(data))
+        flush()
+
+    return on_text

@@ -1,0 +1,1 @@
+"""The schema as it was written: dialects, resources, references, and what is malformed in it."""

@@ -1,0 +1,209 @@
+"""The format ``regex``: patterns of ECMA-262 with the flag ``u`` (section 22.2.1), as text.
+
+Groups nest, so that patterns are no regular language. Those that surely are valid have groups at most so deep inside
+one another, and are spelled so that everything else can be told by an automaton:
+
+* no references to groups; at most one group has a name, so that no name comes twice;
+* no ``\\0``; property escapes of general categories only, in their short names;
+* a repetition ``{n,m}`` has an ``n`` of at most two digits, and no leading zeros;
+* ranges in classes are of characters as they are (if not ASCII, with different first bytes in UTF-8, or of Latin-1),
+  of ``\\xhh``, or of ``\\uhhhh`` whose first digits differ. A hyphen for itself is escaped, or first or last.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final
+
+from grammarspec.frontends.regex.charsets import ALL, LAST, Ranges, normalise, subtract
+from grammarspec.frontends.regex.lower import Alphabet
+from grammarspec.grammars.builder import GrammarBuilder
+
+__all__ = ["RegexFormat"]
+
+_DEPTH: Final = 5
+"""How many groups, at most, are around a place."""
+
+_SYNTAX = "^$\\.*+?()[]{}|"
+_CATEGORIES = (
+    "L", "LC", "Lu", "Ll", "Lt", "Lm", "Lo", "M", "Mn", "Mc", "Me", "N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Ps", "Pe",
+    "Pi", "Pf", "Po", "S", "Sm", "Sc", "Sk", "So", "Z", "Zs", "Zl", "Zp", "C", "Cc", "Cf", "Co", "Cn",
+)  # fmt: skip
+_HEXADECIMAL = "0123456789ABCDEF"
+_SAME_FIRST_BYTE = ((0x80, 0x800, 0x40), (0x800, 0x10000, 0x1000), (0x10000, LAST, 0x40000))
+"""Code points from, to, and how many of them have the same first byte in UTF-8."""
+
+
+def _set(characters: str) -> Ranges:
+    return normalise((ord(c), ord(c)) for c in characters)
+
+
+class RegexFormat:
+    """The nodes of one grammar, made when first asked for."""
+
+    def __init__(self, builder: GrammarBuilder, exact: Alphabet) -> None:
+        self.builder, self.exact = builder, exact
+
+    @cached_property
+    def around(self) -> int:
+        """Texts that do not begin with what cannot begin a pattern, with any flags."""
+        b = self.builder
+        first = self.exact.codepoints(subtract(ALL, _set("*+?)")))
+        return b.optional(b.seq(first, self.exact.any_text))
+
+    @cached_property
+    def inside(self) -> int:
+        """Texts that surely are patterns."""
+        b = self.builder
+        pattern = b.nothing
+        for depth in range(_DEPTH + 1):
+            pattern = self._disjunction(pattern, nested=depth > 0)
+        named = b.seq(self._text("(?<"), self._letter)  # also what looks so in a class: fewer patterns, none invalid
+        return b.both(pattern, b.complement(b.seq(b.anything, named, b.anything, named, b.anything)))
+
+    # ------------------------------------------------------------------ pieces
+    def _text(self, text: str) -> int:
+        return self.exact.text(text)
+
+    def _one(self, characters: str) -> int:
+        return self.exact.codepoints(_set(characters))
+
+    @cached_property
+    def _digit(self) -> int:
+        return self.builder.bytes_in(((0x30, 0x39),))
+
+    @cached_property
+    def _digits(self) -> int:
+        return self.builder.repeat(self._digit, 1, None)
+
+    @cached_property
+    def _hexadecimal(self) -> int:
+        return self.builder.bytes_in(((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)))
+
+    @cached_property
+    def _letter(self) -> int:
+        return self.builder.bytes_in(((0x41, 0x5A), (0x61, 0x7A)))
+
+    # ------------------------------------------------------------------ terms
+    def _disjunction(self, inner: int, *, nested: bool) -> int:
+        """Alternatives, in whose groups ``inner`` stands."""
+        b = self.builder
+        atom = b.alt(self.exact.codepoints(subtract(ALL, _set(_SYNTAX))), self._text("."), self._escape, self._class)
+        assertion = b.alt(self._one("^$"), self._text("\\b"), self._text("\\B"))
+        terms = [b.seq(atom, b.optional(self._quantifier)), assertion]
+        if nested:
+            name = b.seq(self._letter, b.repeat(b.alt(self._letter, self._digit, self._text("_")), 0, None))
+            kind = b.optional(b.alt(self._text("?:"), b.seq(self._text("?<"), name, self._text(">"))))
+            looking = b.alt(*map(self._text, ("?=", "?!", "?<=", "?<!")))
+            close = self._text(")")
+            terms += (
+                b.seq(self._text("("), kind, inner, close, b.optional(self._quantifier)),
+                b.seq(self._text("("), looking, inner, close),
+            )
+        alternative = b.repeat(b.alt(*terms), 0, None)
+        return b.seq(alternative, b.repeat(b.seq(self._text("|"), alternative), 0, None))
+
+    @cached_property
+    def _quantifier(self) -> int:
+        b = self.builder
+        counts = b.seq(self._text("{"), b.alt(self._digits, b.seq(self._digits, self._text(",")), self._from_to))
+        return b.seq(b.alt(self._one("*+?"), b.seq(counts, self._text("}"))), b.optional(self._text("?")))
+
+    @cached_property
+    def _from_to(self) -> int:
+        """``n,m`` with n <= m, of at most two digits the first."""
+        b = self.builder
+
+        def digits(low: int, high: int) -> int:
+            return b.bytes_in(((0x30 + low, 0x30 + high),)) if low <= high else b.nothing
+
+        more = b.seq(digits(1, 9), b.repeat(self._digit, 2, None))  # three digits and more
+        two = b.seq(digits(1, 9), self._digit)
+        comma = self._text(",")
+        found = [b.seq(self._digit, comma, two), b.seq(b.alt(self._digit, two), comma, more)]
+        found += [b.seq(self._text(f"{n},"), digits(n, 9)) for n in range(10)]
+        for tens in range(1, 10):
+            higher = b.seq(digits(tens + 1, 9), self._digit)
+            same = [b.seq(self._text(f"{n},{tens}"), digits(n, 9)) for n in range(10)]
+            found.append(b.seq(self._text(f"{tens}"), b.alt(b.seq(self._digit, comma, higher), *same)))
+        return b.alt(*found)
+
+    # ------------------------------------------------------------------ escapes and classes
+    @cached_property
+    def _escape(self) -> int:
+        return self.builder.seq(self._text("\\"), self._escaped)
+
+    @cached_property
+    def _escaped(self) -> int:
+        """What may follow a backslash in a class and outside."""
+        b = self.builder
+        four = b.repeat(self._hexadecimal, 4, 4)
+        code_point = b.alt(b.repeat(self._hexadecimal, 1, 5), b.seq(self._text("10"), four))
+        name = b.seq(b.optional(b.alt(self._text("gc="), self._text("General_Category="))), b.words(_CATEGORIES))
+        return b.alt(
+            self._one(_SYNTAX + "/fnrtvdDsSwW"),
+            b.seq(self._text("c"), self._letter),
+            b.seq(self._text("x"), self._hexadecimal, self._hexadecimal),
+            b.seq(self._text("u"), b.alt(four, b.seq(self._text("{"), code_point, self._text("}")))),
+            b.seq(self._one("pP"), self._text("{"), name, self._text("}")),
+        )
+
+    @cached_property
+    def _class(self) -> int:
+        b = self.builder
+        plain = self.exact.codepoints(subtract(ALL, _set("\\]-")))
+        escape = b.seq(self._text("\\"), b.alt(self._escaped, self._one("b-")))
+        hyphen = b.optional(self._text("-"))
+        members = b.repeat(b.alt(plain, escape, self._range), 0, None)
+        return b.seq(self._text("["), b.optional(self._text("^")), hyphen, members, hyphen, self._text("]"))
+
+    @cached_property
+    def _range(self) -> int:
+        """Two characters that are in order, with a hyphen between them."""
+        return self.builder.alt(self._ascii_range, self._foreign_range, self._escaped_ranges)
+
+    @cached_property
+    def _ascii_range(self) -> int:
+        b = self.builder
+        unescaped = _set("\\]-")
+        foreign = b.codepoints(((0x80, 0x10FFFF),))
+        found = []
+        for code in range(0x20, 0x7F):
+            if chr(code) not in "\\]-":
+                last = b.alt(self.exact.codepoints(subtract(((code, 0x7E),), unescaped)), foreign)
+                found.append(b.seq(self._text(chr(code)), self._text("-"), last))
+        return b.alt(*found)
+
+    @cached_property
+    def _foreign_range(self) -> int:
+        """Of characters beyond ASCII: in UTF-8 their order is that of their bytes."""
+        b, hyphen = self.builder, self._text("-")
+        found = []
+        for low, high, step in _SAME_FIRST_BYTE:
+            for first in range(low, high, step):
+                if first + step <= LAST:
+                    after = b.codepoints(((first + step, LAST),))
+                    found.append(b.seq(b.codepoints(((first, first + step - 1),)), hyphen, after))
+        for code in range(0xC0, 0x100):  # letters with the same first byte that many patterns have
+            found.append(b.seq(b.literal(chr(code)), hyphen, b.codepoints(((code, 0xFF),))))
+        return b.alt(*found)
+
+    @cached_property
+    def _escaped_ranges(self) -> int:
+        """Of ``\\uhhhh`` and of ``\\xhh``."""
+        b, digit = self.builder, self._hexadecimal
+        three = b.repeat(digit, 3, 3)
+        u, x = self._text("\\u"), self._text("\\x")
+        to_u, to_x = self._text("-\\u"), self._text("-\\x")
+        found = []
+        for i in range(16):
+            this, higher = self._digits_from(i, i), self._digits_from(i + 1, 15)
+            if i != 0xD:  # it may be the second half of a surrogate pair
+                found.append(b.seq(u, this, three, to_u, higher, three))
+            same = [b.seq(self._digits_from(j, j), to_x, this, self._digits_from(j, 15)) for j in range(16)]
+            found.append(b.seq(x, this, b.alt(b.seq(digit, to_x, higher, digit), *same)))
+        return b.alt(*found)
+
+    def _digits_from(self, low: int, high: int) -> int:
+        digits = _HEXADECIMAL[low : high + 1]
+        return self._one(digits + digits.lower()) if digits else self.builder.nothing

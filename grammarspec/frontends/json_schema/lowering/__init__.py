@@ -1,0 +1,1 @@
+"""From what schemas mean to the nodes of a grammar."""

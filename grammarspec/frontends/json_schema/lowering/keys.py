@@ -1,0 +1,184 @@
+"""Undeclared members: which keys, and the values that go with each class of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from grammarspec.errors import UnsupportedFeature
+from grammarspec.frontends.json_schema.lowering.strings import Text, pattern_text, text_of
+from grammarspec.frontends.json_schema.meaning.conjunction import STRING, Conjunction, SomeMember
+from grammarspec.frontends.json_schema.meaning.evaluation import holds_facts
+from grammarspec.frontends.json_schema.meaning.matching import exact_prefix, few_texts, is_endless
+
+if TYPE_CHECKING:
+    from grammarspec.frontends.json_schema.document.document import Schema
+    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
+
+__all__ = ["has_endless_names", "undeclared_members"]
+
+_MAX_CLASSES = 64  # of keys: sets of patterns that a key may match together
+
+
+def undeclared_members(
+    lowering: Lowering, facts: Conjunction, declared: Sequence[str], witnesses: Sequence[SomeMember] = ()
+) -> int | None:
+    """Any member whose name is not declared (and that is all these witnesses), or ``None`` if there can be none."""
+    b, text = lowering.builder, lowering.text
+    if not facts.names and not witnesses and not any(patterns for _, patterns, _ in facts.objects):
+        value = lowering.lower([additional for _, _, additional in facts.objects])
+        return None if value == b.nothing else text.member(text.key_except(declared), value)
+    limits = _limits(lowering, facts, declared, witnesses)
+    parts = []
+    for matched, schemas in _classes(lowering, facts):
+        value = lowering.lower([*schemas, *(witness.value for witness in witnesses)])
+        if value == b.nothing:
+            continue
+        texts = [*matched, *limits]
+        node = b.both(*(part.node for part in texts)) if texts else text.exact.any_text
+        if b.nothing not in [part.node for part in texts]:
+            key = text.exact_key(node, asserting=any(part.asserting for part in texts))
+            parts.append(text.member(key, value))
+    return b.alt(*parts) if parts else None
+
+
+def has_endless_names(lowering: Lowering, facts: Conjunction, witness: SomeMember | None = None) -> bool:
+    """Whether there are surely endlessly many names for undeclared members (that are this witness)."""
+    if witness is not None and witness.name is not True:
+        return False
+    patterns = {pattern for _, own, _ in facts.objects for pattern in own}
+    if facts.names:
+        asked = lowering.analysis.gather(facts.names)
+        if not _is_open(asked):
+            return False
+        if any(wanted for _, _, wanted, _ in asked.texts):  # names outside that pattern do not count
+            return not patterns and witness is None and not any(rest is False for _, _, rest in facts.objects)
+    if witness is not None:
+        patterns.update(witness.patterns)
+        patterns.update([] if witness.within is None else [witness.within])
+    if not patterns:
+        return True
+    if len(patterns) > 1:
+        return False
+    (pattern,) = patterns
+    outside = not any(additional is False for _, _, additional in facts.objects)
+    inside = True
+    if witness is not None:
+        outside, inside = outside and witness.within is None, pattern not in witness.patterns
+    if is_endless(pattern):
+        return inside and not any(own.get(pattern) is False for _, own, _ in facts.objects)
+    return outside
+
+
+def _is_open(facts: Conjunction) -> bool:
+    """Whether strings of a conjunction are all that match its one pattern, if it has any, but for finitely many."""
+    if facts.enum is not None or facts.choices or facts.refused or facts.max_length is not None:
+        return False
+    patterns = [argument for keyword, argument, wanted, _ in facts.texts if wanted and keyword == "pattern"]
+    refused = [argument for keyword, argument, wanted, _ in facts.texts if not wanted and keyword == "pattern"]
+    if len(patterns) + len(refused) < len(facts.texts) or len(patterns) > 1 or not facts.types & STRING:
+        return False
+    return all(is_endless(pattern) for pattern in patterns) and all(few_texts(one) is not None for one in refused)
+
+
+def _limits(
+    lowering: Lowering, facts: Conjunction, declared: Sequence[str], witnesses: Sequence[SomeMember]
+) -> list[Text]:
+    """What the keys of undeclared members (that are all these witnesses) must belong to."""
+    b, exact = lowering.builder, lowering.text.exact
+    limits = []
+    taken = list(declared)
+    if facts.names:
+        limits.append(_name_text(lowering, facts.names))
+    owner = next(iter(facts.members.values()))
+    for witness in witnesses:
+        taken += sorted(witness.names.difference(taken))
+        for pattern in witness.patterns:
+            node, asserting = pattern_text(lowering, pattern, owner, "patternProperties", pattern)
+            limits.append(Text(b.complement(node), asserting))
+        if witness.within is not None:
+            limits.append(pattern_text(lowering, witness.within, owner, "patternProperties", witness.within))
+        if witness.name is not True:
+            limits.append(_name_text(lowering, [witness.name]))
+    if taken:
+        limits.append(Text(b.complement(exact.words(taken)), False))
+    return [Text(exact.any_text, False), *limits] if limits else limits
+
+
+def _name_text(lowering: Lowering, goal: Sequence[Schema]) -> Text:
+    """The strings that satisfy a goal, in the exact alphabet."""
+    b, analysis = lowering.builder, lowering.analysis
+    facts = analysis.gather(goal)
+    if not facts.types & STRING:
+        return Text(b.nothing, False)
+    if facts.refused:
+        lowering.check_refused(facts)
+    if facts.enum is not None:
+        answers = {c: holds_facts(analysis, facts, c) for c in facts.enum if isinstance(c, str)}
+        if None in answers.values():
+            where = analysis.document.where(next(iter(facts.members.values())))
+            raise UnsupportedFeature("an enum with these other keywords in propertyNames", where=where)
+        words = [name for name, holds in answers.items() if holds]
+        return Text(lowering.text.exact.words(words) if words else b.nothing, False)
+    if facts.choices:
+        base = analysis.base(facts)
+        first, *others = facts.choices
+        rest = [analysis.choice(alternatives) for alternatives in others]
+        texts = [_name_text(lowering, [*base, alternative, *rest]) for alternative in first]
+        kept = [text for text in texts if text.node != b.nothing]
+        if not kept:
+            return Text(b.nothing, False)
+        return Text(b.alt(*(text.node for text in kept)), any(text.asserting for text in kept))
+    if facts.max_length is not None and facts.min_length > facts.max_length:
+        return Text(b.nothing, False)
+    return text_of(lowering, facts)
+
+
+def _classes(lowering: Lowering, facts: Conjunction) -> Iterator[tuple[list[Text], list[Schema]]]:
+    """The classes of keys by the set of patterns they match, with the schemas of their values."""
+    b, exact = lowering.builder, lowering.text.exact
+    patterns: dict[str, Text] = {}
+    for _, own, _ in facts.objects:
+        owner = next((s for s in facts.members.values() if s.get("patternProperties") is own), True)
+        for pattern in own:
+            patterns[pattern] = pattern_text(lowering, pattern, owner, "patternProperties", pattern)
+    sets = _compatible_sets(list(patterns))
+    if sets is None:
+        where = lowering.analysis.place(facts, "patternProperties")
+        hint = "begin the patterns with ^ and different literal texts"
+        raise UnsupportedFeature(f"{len(patterns)} patterns that may overlap in patternProperties", where, hint)
+    for matched in sets:
+        schemas = _schemas(facts, matched)
+        if any(schema is False for schema in schemas):
+            continue
+        texts = [patterns[pattern] for pattern in matched]
+        if not texts and patterns:
+            texts.append(Text(exact.any_text, False))
+        for pattern, text in patterns.items():
+            if pattern not in matched and not any(_apart(pattern, other) for other in matched):
+                texts.append(Text(b.complement(text.node), text.asserting))
+        yield texts, schemas
+
+
+def _schemas(facts: Conjunction, matched: frozenset[str]) -> list[Schema]:
+    found: list[Schema] = []
+    for _, patterns, additional in facts.objects:
+        own = [schema for pattern, schema in patterns.items() if pattern in matched]
+        found.extend(own or ([additional] if additional is not True else []))
+    return found
+
+
+def _apart(one: str, other: str) -> bool:
+    """Whether no text can match both, as their literal beginnings show."""
+    a, b = exact_prefix(one), exact_prefix(other)
+    return not (a.startswith(b) or b.startswith(a))
+
+
+def _compatible_sets(patterns: list[str]) -> list[frozenset[str]] | None:
+    """All sets of patterns that are not pairwise apart; ``None`` if they are too many."""
+    sets = [frozenset[str]()]
+    for pattern in patterns:
+        sets += [chosen | {pattern} for chosen in sets if not any(_apart(pattern, other) for other in chosen)]
+        if len(sets) > _MAX_CLASSES:
+            return None
+    return sets

@@ -1,0 +1,245 @@
+"""From goals to nodes: one alternative per type, disjunctions distributed, recursion through rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from grammarspec.errors import GrammarError, LimitExceeded, UnsupportedFeature
+from grammarspec.frontends.json_schema.document.document import Schema
+from grammarspec.frontends.json_schema.formats.formats import Formats
+from grammarspec.frontends.json_schema.lowering.arrays import array_node
+from grammarspec.frontends.json_schema.lowering.constants import enum_node
+from grammarspec.frontends.json_schema.lowering.disjunctions import Disjunctions
+from grammarspec.frontends.json_schema.lowering.intervals import Intervals
+from grammarspec.frontends.json_schema.lowering.multiples import Multiples
+from grammarspec.frontends.json_schema.lowering.numbers import number_node
+from grammarspec.frontends.json_schema.lowering.objects import object_node
+from grammarspec.frontends.json_schema.lowering.strings import Text, string_node
+from grammarspec.frontends.json_schema.meaning.analysis import Analysis
+from grammarspec.frontends.json_schema.meaning.conjunction import (
+    ARRAY,
+    FALSE,
+    NULL,
+    NUMBER,
+    OBJECT,
+    STRING,
+    TRUE,
+    Conjunction,
+)
+from grammarspec.frontends.json_schema.spelling.json_text import JsonText
+from grammarspec.frontends.json_schema.spelling.prelude import SchemaBuilder
+from grammarspec.grammars.builder import PART
+
+__all__ = ["Lowering"]
+
+_Key = int | tuple[int, ...]
+
+MAX_SIZE = 4_000_000
+"""Integers that the grammar may take."""
+_MAX_HEIGHT = 200  # of nodes without a rule between: the compiler's limit on nesting is for people's own grammars
+_INLINE_DEPTH = 24  # deeper goals become rules of their own, so that nesting costs no Python stack
+
+
+class Lowering:
+    """Lowers the goals of one document."""
+
+    def __init__(
+        self, analysis: Analysis, builder: SchemaBuilder, text: JsonText, *, any_order: bool, closed: bool
+    ) -> None:
+        self.analysis, self.builder, self.any_order, self.closed = analysis, builder, any_order, closed
+        self.text = text
+        """How values are spelled; where lines are indented, at the level of the value being lowered."""
+        self.container = 0
+        """Where lines are indented: the type of the object or array whose members or items are asked for, or 0."""
+        self.intervals = Intervals(builder, text)
+        self.multiples = Multiples(builder, self.intervals)
+        self.disjunctions = Disjunctions(self)
+        self.patterns: dict[tuple[str, bool], Text] = {}
+        self._nodes: dict[_Key, int] = {}
+        self._open: dict[_Key, int | None] = {}
+        """Goals that are being lowered, with their rule once something inside refers to them."""
+        self._composite: set[int] = set()
+        """Nodes of objects and arrays: worth a rule when they are used again."""
+        self._calls: dict[int, int] = {}
+        self._parts: dict[int, int] = {}
+        self._deferred: list[tuple[int, Sequence[Schema], JsonText]] = []
+        self._depth = 0
+        self.height = 0
+        """How deeply the nodes of the goal being lowered nest, roughly."""
+
+    @cached_property
+    def formats(self) -> Formats:
+        """The formats, which few schemas use."""
+        return Formats(self.builder, self.text.exact)
+
+    # ------------------------------------------------------------------ entry
+    def start(self, schema: Schema) -> int:
+        """The node of a whole document."""
+        node = self.lower([schema])
+        while self._deferred:
+            rule, goal, self.text = self._deferred.pop()
+            self.builder.define(rule, self._lowered(goal, None))
+        return node
+
+    def lower(self, goal: Sequence[Schema], facts: Conjunction | None = None) -> int:
+        """The values that satisfy all the subschemas at once (``facts``: gathered already); of none, any value."""
+        if self.container:
+            return self.inside(lambda: self.lower(goal, facts))
+        if len(goal) == 1:
+            schema = goal[0]
+            if schema is True:
+                return self.text.value
+            key: _Key = id(schema)
+        else:
+            if False in [schema for schema in goal if isinstance(schema, bool)]:
+                return self.builder.nothing
+            goal = list({id(schema): schema for schema in goal if schema is not True}.values())
+            if not goal:
+                return self.text.value
+            key = tuple(map(id, goal)) if len(goal) > 1 else id(goal[0])
+        if self.text.variant:
+            key = (-self.text.variant, *key) if isinstance(key, tuple) else (-self.text.variant, key)
+        node = self._nodes.get(key)
+        if node is not None:
+            return self._call(node) if node in self._composite else node
+        if key in self._open:
+            rule = self._open[key]
+            if rule is None:
+                rule = self._open[key] = self.builder.rule("recursive")
+            return self.builder.call(rule)
+        if self._depth >= _INLINE_DEPTH:
+            rule = self.builder.rule("nested")
+            node = self._nodes[key] = self.builder.call(rule)
+            self._deferred.append((rule, goal, self.text))
+            return node
+        self._open[key] = None
+        self._depth += 1
+        outer, self.height = self.height, 0
+        node = self._lowered(goal, facts)
+        self._depth -= 1
+        rule = self._open.pop(key)
+        if rule is not None:
+            self.builder.define(rule, node)
+            node = self.builder.call(rule)
+        elif self.height > _MAX_HEIGHT:
+            node, self.height = self._call(node), 0
+        self._nodes[key] = node
+        self.height = max(outer, self.height + 4)
+        return node
+
+    def _call(self, node: int) -> int:
+        """A rule for a node that is used a second time."""
+        call = self._calls.get(node)
+        if call is None:
+            rule = self.builder.rule("shared")
+            self.builder.define(rule, node)
+            call = self._calls[node] = self.builder.call(rule)
+        return call
+
+    # ------------------------------------------------------------------ levels
+    def enter(self, container: int) -> None:
+        """What is lowered until :meth:`leave` stands in an object or array (the type's bit) at this level."""
+        if self.text.line is not None:
+            self.container = container
+
+    def leave(self) -> None:
+        """The end of what :meth:`enter` began."""
+        self.container = 0
+
+    def inside(self, make: Callable[[], int]) -> int:
+        """What ``make`` makes one level further in: a member's value, or an item on its line."""
+        text, container = self.text, self.container
+        if text.inner is None:
+            return self.builder.nothing
+        self.text, self.container = text.inner, 0
+        node = make()
+        self.text, self.container = text, container
+        return text.item(node) if container == ARRAY and node != self.builder.nothing else node
+
+    # ------------------------------------------------------------------ values that are compared
+    def telling_apart(self, make: Callable[[], int]) -> int:
+        """What ``make`` makes of values that must be told apart."""
+        text = self.text
+        self.text = text.telling_apart
+        node = make()
+        self.text = text
+        return node
+
+    def part(self, node: int) -> int:
+        """An item of an array whose items are compared: a rule that is kept apart from the array's."""
+        part = self._parts.get(node)
+        if part is None:
+            rule = self.builder.rule("item", PART)
+            self.builder.define(rule, node)
+            part = self._parts[node] = self.builder.call(rule)
+        return part
+
+    # ------------------------------------------------------------------ one goal
+    def _lowered(self, goal: Sequence[Schema], facts: Conjunction | None) -> int:
+        if self.builder.size > MAX_SIZE:
+            raise LimitExceeded(f"schema size: more than {MAX_SIZE} operands of grammar nodes")
+        try:
+            if facts is None:
+                facts = self.analysis.gather(goal)
+            if not facts.types:
+                return self.builder.nothing
+            if facts.enum is not None:
+                return enum_node(self, facts)
+            if facts.choices and self.any_order and facts.types == OBJECT and not facts.some:
+                facts = self.disjunctions.on_presence(facts)
+            if facts.choices:
+                return self.disjunctions.distribute(facts)
+            if facts.some:
+                return self.disjunctions.any_of(*self.analysis.some_alternatives(facts), ())
+            return self._typed(facts)
+        except GrammarError as error:
+            if error.where:
+                raise
+            where = self.analysis.document.where(goal[0])
+            raise type(error)(error.message, where=where, hint=error.hint) from None
+
+    def _typed(self, facts: Conjunction) -> int:
+        """A conjunction without choices: the alternatives of its types."""
+        types = facts.types
+        if facts.refused:
+            self.check_refused(facts)
+        if types in (OBJECT, STRING, ARRAY):
+            return self._one_type(facts, types)
+        if facts.is_free:
+            return self.text.value
+        text = self.text
+        parts = [self._one_type(facts, bit) for bit in (STRING, ARRAY, OBJECT) if types & bit]
+        if types & NUMBER:
+            parts.append(number_node(self, facts))
+        parts += [node for bit, node in ((TRUE, text.true), (FALSE, text.false), (NULL, text.null)) if types & bit]
+        return self.any_of(parts)
+
+    def _one_type(self, facts: Conjunction, bit: int) -> int:
+        if bit == STRING:
+            return string_node(self, facts)
+        self.enter(bit)
+        node = object_node(self, facts) if bit == OBJECT else array_node(self, facts)
+        self.leave()
+        if node != self.builder.nothing:
+            self._composite.add(node)
+        return node
+
+    def any_of(self, parts: Sequence[int]) -> int:
+        """Alternatives without the impossible and the repeated."""
+        kept = [part for part in dict.fromkeys(parts) if part != self.builder.nothing]
+        if not kept:
+            return self.builder.nothing
+        if len(kept) == 1:
+            return kept[0]
+        node = self.builder.alt(*kept)
+        if not self._composite.isdisjoint(kept):
+            self._composite.add(node)
+        return node
+
+    def check_refused(self, facts: Conjunction) -> None:
+        """Raise for a keyword that is not enforced, if a value of the types it is about is possible."""
+        for types, keyword, schema in facts.refused:
+            if facts.types & types:
+                where = self.analysis.document.where(schema, keyword)
+                raise UnsupportedFeature(f"the keyword {keyword}", where=where, hint="it is not enforced yet")

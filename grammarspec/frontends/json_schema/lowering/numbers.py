@@ -1,0 +1,122 @@
+"""Numbers: from a conjunction to the spellings of the numbers that satisfy it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from grammarspec.errors import LimitExceeded
+from grammarspec.frontends.json_schema.lowering.intervals import MAX_EXPONENT, Kind
+from grammarspec.frontends.json_schema.meaning.conjunction import (
+    FRACTION,
+    INTEGER,
+    NUMBER,
+    Conjunction,
+    Number,
+    type_of,
+)
+from grammarspec.frontends.json_schema.spelling.json_text import NONZERO, TOLD_APART
+
+if TYPE_CHECKING:
+    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
+
+__all__ = ["constant_spellings", "number_node", "spellings"]
+
+_MAX_PLAIN = 400  # digits of a constant that is spelled without an exponent
+
+
+def number_node(lowering: Lowering, facts: Conjunction) -> int:
+    """The numbers that a conjunction allows, ``facts.types`` telling whether whole ones, others or both."""
+    node = _numbers(lowering, facts)
+    return lowering.text.number_terminal(node) if lowering.text.distinct and node != lowering.builder.nothing else node
+
+
+def _numbers(lowering: Lowering, facts: Conjunction) -> int:
+    text = lowering.text
+    kinds = facts.types & NUMBER
+    strict = (text.spelling.plain or lowering.analysis.strict_integers) and kinds == INTEGER
+    low, high = facts.low, facts.high
+    excluded = [
+        Decimal(repr(number)) if isinstance(number, float) else number
+        for number in facts.excluded
+        if type_of(number) & kinds
+    ]
+    if low is None and high is None and not facts.multiples and not excluded and kinds != FRACTION:
+        return text.number if kinds == NUMBER else text.strict_integer if strict else text.integer
+    b, intervals, multiples = lowering.builder, lowering.intervals, lowering.multiples
+    if kinds == FRACTION:
+        parts = [intervals.node(low, high, Kind.NUMBER), _fractional(lowering)]
+        parts += [multiples.regular(divisor, wanted) for divisor, wanted in facts.multiples]
+        return b.terminal(multiples.without(b.both(*parts), excluded))
+    kind = Kind.NUMBER if kinds & FRACTION else Kind.DIGITS if strict else Kind.WHOLE
+    if facts.multiples:
+        return multiples.node(low, high, facts.multiples, kind, excluded)
+    node = intervals.node(low, high, kind)
+    return node if node == b.nothing else b.terminal(multiples.without(node, excluded))
+
+
+def _fractional(lowering: Lowering) -> int:
+    """Spellings of numbers that are surely not whole."""
+    b, i = lowering.builder, lowering.intervals
+    whole = b.alt(b.literal(b"0"), b.seq(b.bytes_in(NONZERO), i.any_digits))
+    plain = b.seq(whole, i.point, i.any_digits, b.bytes_in(NONZERO), i.any_digits)
+    small = b.seq(b.bytes_in(NONZERO), i.any_fraction, i.exponent_mark, i.minus, i.any_digits)
+    # a negative exponent other than 0 brings d.ddd below 1
+    return b.seq(b.optional(i.minus), b.alt(plain, b.both(small, b.complement(b.seq(b.anything, i.minus, i.zeros)))))
+
+
+def constant_spellings(lowering: Lowering, value: Number | float, *, strict: bool = False) -> list[str]:
+    """The spellings of a constant; none, if it has none where values must be told apart."""
+    found = spellings(value, strict=strict, plain=lowering.text.spelling.plain)
+    return [text for text in found if TOLD_APART.fullmatch(text)] if lowering.text.distinct else found
+
+
+def spellings(value: Number | float, *, strict: bool, plain: bool) -> list[str]:
+    """A few spellings of a constant: plain, with ``.0``, and as ``json.dumps`` writes it.
+
+    ``strict``: digits only. ``plain``: no exponent, and ``.0`` only if the schema writes it.
+
+    Raises:
+        LimitExceeded: more than 400 digits without an exponent.
+    """
+    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if plain:
+        return _plain(exact, strict=strict)
+    _, digits, exponent = exact.as_tuple()
+    assert isinstance(exponent, int)
+    found: dict[str, None] = {}
+    if len(digits) + abs(exponent) <= _MAX_PLAIN:
+        shortest = _shortest(exact)
+        if shortest in ("-0", "0"):
+            return ["0"] if strict else ["0", "0.0", "-0", "-0.0"]
+        if strict:
+            return [shortest]
+        found[shortest] = None
+        if "." not in shortest:
+            found[shortest + ".0"] = None
+    if not strict:
+        written = str(exact).replace("E", "e")  # with the zeros that the schema writes
+        found.update({written: None, written.replace("e+", "e"): None})
+        if abs(exact.adjusted()) <= MAX_EXPONENT:
+            as_float = float(exact)
+            if Decimal(repr(as_float)) == exact:
+                found[repr(as_float)] = None
+    return list(found)
+
+
+def _plain(exact: Decimal, *, strict: bool) -> list[str]:
+    """A constant without an exponent: as short as can be, and with the zeros that the schema writes."""
+    _, digits, exponent = exact.as_tuple()
+    assert isinstance(exponent, int)
+    if len(digits) + abs(exponent) > _MAX_PLAIN:
+        raise LimitExceeded(f'a constant of more than {_MAX_PLAIN} digits with numbers="plain"')
+    shortest = _shortest(exact)
+    found = {"0" if shortest == "-0" else shortest: None}
+    if not strict:
+        found[format(exact, "f")] = None
+    return list(found)
+
+
+def _shortest(exact: Decimal) -> str:
+    text = format(exact, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,213 @@
+"""Objects: from a conjunction to the spellings of the objects that satisfy it.
+
+Declared members come in the order of their declaration; undeclared ones anywhere between them. With ``K(i)``, "a
+declared member from the i-th on, and the rest", and ``T(i)``, "the rest, after a member, from the i-th on"::
+
+    K(i) = member(i) T(i+1)  |  K(i+1) if i is optional
+    T(i) = ("," undeclared)*  ("," K(i)  |  nothing, if all from i on are optional)
+
+Each is one node made of the next ones, so that the size is linear in the number of members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from grammarspec.errors import UnsupportedFeature
+from grammarspec.frontends.json_schema.lowering.keys import has_endless_names, undeclared_members
+from grammarspec.frontends.json_schema.lowering.members import Asked, Member, remembered_members
+from grammarspec.frontends.json_schema.lowering.strings import pattern_text
+from grammarspec.frontends.json_schema.meaning.conjunction import Conjunction
+from grammarspec.frontends.json_schema.meaning.evaluation import holds, property_schemas
+from grammarspec.frontends.json_schema.meaning.presence import names_in
+from grammarspec.frontends.json_schema.spelling.prelude import CHAIN
+
+if TYPE_CHECKING:
+    from grammarspec.frontends.json_schema.document.document import Schema
+    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
+
+__all__ = ["object_node"]
+
+_MAX_KINDS = 4  # of witnesses, of which one member may be several
+_OPENING = frozenset(("additionalProperties", "patternProperties", "unevaluatedProperties"))
+"""Keywords about undeclared members."""
+
+
+def object_node(lowering: Lowering, facts: Conjunction) -> int:
+    """The objects that a conjunction allows."""
+    b, text = lowering.builder, lowering.text
+    least, most = facts.min_properties, facts.max_properties
+    asked = (facts.objects, facts.required, facts.names, facts.witnesses, facts.presence, least)
+    if not any(asked) and most is None:
+        return text.object
+    if most is not None and (most < least or most < len(facts.required)):
+        return b.nothing
+    names, values, ordered = _declared(lowering, facts)
+    members = []
+    for i, (name, value) in enumerate(zip(names, values, strict=True)):
+        if value != b.nothing:
+            node = text.member(text.name(name), value)
+            members.append(Member(node, name in facts.required, lowering.any_order or i >= ordered, name))
+        elif name in facts.required:
+            return b.nothing
+    undeclared = None if _is_closed(lowering, facts) else undeclared_members(lowering, facts, names)
+    if least <= len(facts.required):
+        least = 0
+    many = least > 1 or bool(facts.witnesses)  # undeclared members count whose names must differ
+    endless = many and undeclared is not None and has_endless_names(lowering, facts)
+    distinct = undeclared is not None and (text.distinct or (least > 1 and endless))
+    witnesses: Sequence[tuple[int, tuple[int, ...]]] = ()
+    if facts.witnesses:
+        all_endless = endless and all(has_endless_names(lowering, facts, witness) for witness in facts.witnesses)
+        if distinct and not all_endless:
+            where = lowering.analysis.document.where(next(iter(facts.members.values())))
+            raise UnsupportedFeature("negated patternProperties or the like, of few names, with unique items", where)
+        distinct = distinct or all_endless
+        witnesses = _witnesses(lowering, facts, names, distinct=distinct)
+        if not witnesses:
+            return b.nothing
+    if most is not None and undeclared is None and not witnesses and most >= len(members):
+        most = None
+    if least > len(members) + (undeclared is not None or bool(witnesses)) and not endless:
+        if undeclared is None:
+            return b.nothing
+        where = lowering.analysis.place(facts, "minProperties", "maxProperties")
+        hint = "declare more properties, or let the names of the others be any"
+        raise UnsupportedFeature("minProperties that takes several undeclared properties of few names", where, hint)
+    free = any(member.free for member in members) and len(members) + (undeclared is not None) > 1
+    if not (least > 1 or most is not None or witnesses or distinct or facts.presence or free):
+        return _chain(lowering, members, undeclared, may_be_empty=least == 0 and not facts.required)
+    few = bool(facts.names or facts.witnesses or any(patterns for _, patterns, _ in facts.objects))
+    together = Asked(undeclared, witnesses, least, most, distinct, few, facts.presence)
+    return remembered_members(lowering, members, together)
+
+
+def _witnesses(
+    lowering: Lowering, facts: Conjunction, names: Sequence[str], *, distinct: bool
+) -> list[tuple[int, tuple[int, ...]]]:
+    """Undeclared members of the special kinds that are asked for, with the kinds that each is of."""
+    kinds = range(len(facts.witnesses))
+    sets = [tuple(kinds)]
+    if distinct:
+        sizes = range(len(kinds), 0, -1) if len(kinds) <= _MAX_KINDS else (len(kinds), 1)
+        sets = [which for size in sizes for which in combinations(kinds, size)]
+    found = []
+    for which in sets:
+        node = undeclared_members(lowering, facts, names, [facts.witnesses[i] for i in which])
+        if node is not None:
+            found.append((node, which if distinct else (0,)))
+    if not distinct and len(kinds) > 1 and (not found or lowering.builder.is_barren(found[0][0])):
+        where = lowering.analysis.document.where(next(iter(facts.members.values())))
+        raise UnsupportedFeature("several negated patternProperties or the like, of few names", where)
+    return [] if len({i for _, which in found for i in which}) < (len(kinds) if distinct else 1) else found
+
+
+def _is_closed(lowering: Lowering, facts: Conjunction) -> bool:
+    """Whether undeclared members are left out by default: some properties are declared, and no subschema says more."""
+    if not lowering.closed or facts.witnesses:
+        return False
+    schemas = facts.members.values()
+    if any(not _OPENING.isdisjoint(schema) for schema in schemas):
+        return False
+    return any(_declares(lowering, schema) for schema in schemas)
+
+
+def _declares(lowering: Lowering, schema: Schema) -> bool:
+    """Whether the document itself declares these properties; what merely forbids some does not."""
+    properties = schema.get("properties")
+    if properties is None or lowering.analysis.document.origin(schema).get("properties") is not properties:
+        return False
+    return not properties or any(value is not False for value in properties.values())
+
+
+def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[int], int]:
+    """The declared names, the node of each one's value, and how many are in order; the others may come anywhere."""
+    if len(facts.objects) == 1 and not facts.objects[0][1] and not facts.names:
+        properties, _, additional = facts.objects[0]
+        names = list(properties)
+        values = [lowering.lower((schema,)) for schema in properties.values()]
+        for name in _further_names(facts):
+            if name not in properties:
+                names.append(name)
+                values.append(lowering.lower((additional,)))
+        return names, values, len(properties)
+    order: dict[str, None] = {}
+    for i, (some, _, _) in enumerate(facts.objects):
+        if not any(some.keys() < more.keys() for more, _, _ in facts.objects):  # which says how they follow each other
+            order.update(dict.fromkeys(some))
+        elif i == 0:
+            order.update((name, None) for name, schema in some.items() if _is_constant(schema))
+    ordered = len(order)
+    order.update(_further_names(facts))
+    return list(order), [_value(lowering, facts, name) for name in order], ordered
+
+
+def _is_constant(schema: Schema) -> bool:
+    """Whether a subschema names its one value, as those do that tell the branches of a choice apart."""
+    return isinstance(schema, dict) and ("const" in schema or len(schema.get("enum", ())) == 1)
+
+
+def _further_names(facts: Conjunction) -> dict[str, None]:
+    """Names that are declared by being required, or by conditions that are about them."""
+    if not facts.presence:
+        return dict(facts.required)
+    return {**facts.required, **dict.fromkeys(sorted(set().union(*map(names_in, facts.presence))))}
+
+
+def _value(lowering: Lowering, facts: Conjunction, name: str) -> int:
+    schemas = property_schemas(facts, name)
+    allowed = holds(lowering.analysis, facts.names, name) if facts.names else True
+    if allowed is False:
+        return lowering.builder.nothing
+    if schemas is None or allowed is None:
+        where = lowering.analysis.document.where(next(iter(facts.members.values())))
+        for _, patterns, _ in facts.objects:
+            for pattern in patterns:
+                pattern_text(lowering, pattern, _owner(facts, patterns), "patternProperties", pattern)
+        keyword = "propertyNames" if allowed is None else "patternProperties"
+        raise UnsupportedFeature(f"whether {keyword} applies to the name {name!r}", where=where)
+    return lowering.lower(schemas)
+
+
+def _owner(facts: Conjunction, patterns: object) -> Schema:
+    """The subschema whose patternProperties these are."""
+    return next((s for s in facts.members.values() if s.get("patternProperties") is patterns), True)
+
+
+def _chain(
+    lowering: Lowering,
+    members: Sequence[Member],
+    undeclared: int | None,
+    *,
+    may_be_empty: bool,
+) -> int:
+    """The object in declared order."""
+    b, text = lowering.builder, lowering.text
+    comma = text.comma
+    more = None if undeclared is None else b.repeat(b.seq(comma, undeclared), 0, None)
+    begun: int | None = None  # K(i), if anything can come
+    rest = b.empty if more is None else more  # T(i)
+    optional = True  # all from i on are
+    for count, member in enumerate(reversed(members), 1):
+        here = b.seq(member.node, rest)
+        if member.required:
+            begun, optional = here, False
+        else:
+            begun = here if begun is None else b.alt(here, begun)
+        if count % CHAIN == 0:
+            begun = b.cut(begun)
+        rest = b.seq(comma, begun)
+        if optional:
+            rest = b.optional(rest)
+        if more is not None:
+            rest = b.seq(more, rest)
+    lowering.height += 4 * min(len(members), CHAIN)
+    if undeclared is not None:
+        first = b.seq(undeclared, rest)
+        begun = first if begun is None else b.alt(begun, first)
+    if begun is None:
+        return text.empty_object if may_be_empty else b.nothing
+    full = b.seq(begun, text.close_object)
+    return b.seq(text.open_object, b.alt(full, b.literal(b"}")) if may_be_empty else full)

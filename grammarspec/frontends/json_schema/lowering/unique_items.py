@@ -1,0 +1,111 @@
+"""``uniqueItems``: arrays whose items are compared with each other while they are written.
+
+The compiler remembers the items of rules that are marked for it (see :meth:`.GrammarBuilder.rule`),
+and sees to it that the one being written can still become another. That there are enough values for all the items that
+must come is seen to here: at each place, more values than there are items before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from grammarspec.errors import UnsupportedFeature
+from grammarspec.frontends.json_schema.meaning.conjunction import (
+    ARRAY,
+    FALSE,
+    FRACTION,
+    NULL,
+    NUMBER,
+    OBJECT,
+    STRING,
+    TRUE,
+    Conjunction,
+)
+from grammarspec.frontends.json_schema.meaning.evaluation import few_values, item_schemas
+from grammarspec.grammars.builder import FEW, ITEMS, OPENS
+
+if TYPE_CHECKING:
+    from grammarspec.frontends.json_schema.document.document import Schema
+    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
+
+__all__ = ["unique_items"]
+
+
+def unique_items(lowering: Lowering, facts: Conjunction) -> int:
+    """The arrays of a conjunction whose items all differ.
+
+    Raises:
+        UnsupportedFeature: the places for items share too few values.
+    """
+    from grammarspec.frontends.json_schema.lowering.arrays import plain_array
+
+    b = lowering.builder
+    facts = _bounded(lowering, facts)
+    if facts.max_items is not None and facts.min_items > facts.max_items:
+        return b.nothing
+    array = lowering.telling_apart(lambda: plain_array(lowering, facts.without("unique"), OPENS | ITEMS))
+    if array == b.nothing:
+        return array
+    rule = b.rule("unique", OPENS | ITEMS | (0 if _is_endless(lowering, facts) else FEW))
+    b.define(rule, array)
+    return b.call(rule)
+
+
+def _bounded(lowering: Lowering, facts: Conjunction) -> Conjunction:
+    """The same, with at most as many items as there are values."""
+    prefix = max((len(first) for first, _ in facts.arrays), default=0)
+    rest = _how_many(lowering, [rest for _, rest in facts.arrays])
+    if prefix == 0 and rest is not None:
+        facts = facts.without()
+        facts.max_items = rest if facts.max_items is None else min(rest, facts.max_items)
+    else:
+        needed = prefix if any(count.least > 0 for count in facts.counts) else min(prefix, facts.min_items)
+        for place in range(needed):
+            values = _how_many(lowering, item_schemas(facts, place))
+            if values is not None and values <= place:
+                raise _too_few(lowering, facts)
+        if prefix and rest is not None and facts.min_items > prefix and rest < facts.min_items:
+            raise _too_few(lowering, facts)
+    for count in facts.counts:
+        if count.least > 0:
+            values = _how_many(lowering, [*item_schemas(facts, prefix), count.schema])
+            if values is not None and prefix:
+                raise _too_few(lowering, facts)
+            if values is not None and values < count.least:
+                facts = facts.without()
+                facts.max_items, facts.min_items = 0, 1  # there are not so many that differ
+    return facts
+
+
+def _is_endless(lowering: Lowering, facts: Conjunction) -> bool:
+    """Whether every item, as far as it is written, can still become any of endlessly many, for all that is plain."""
+    if facts.counts or any(first for first, _ in facts.arrays):
+        return False
+    item = lowering.analysis.gather([rest for _, rest in facts.arrays])
+    if item.enum is not None or item.choices or item.excluded or item.types & (TRUE | FALSE | NULL | ARRAY):
+        return False
+    if item.types & STRING and (item.texts or item.max_length is not None):
+        return False
+    if item.types & NUMBER and (
+        not item.types & FRACTION  # 1.0 can only end as 1
+        or item.low is not None
+        or item.high is not None
+        or item.multiples
+    ):
+        return False
+    if item.types & OBJECT:
+        closed = any(additional is not True or patterns for _, patterns, additional in item.objects)
+        return not (closed or lowering.closed or item.names or item.some or item.max_properties is not None)
+    return True
+
+
+def _how_many(lowering: Lowering, goal: Sequence[Schema]) -> int | None:
+    values = few_values(lowering.analysis, goal)
+    return None if values is None else len(values)
+
+
+def _too_few(lowering: Lowering, facts: Conjunction) -> UnsupportedFeature:
+    where = lowering.analysis.document.where(facts.unique, "uniqueItems")
+    hint = "items that must be there have few values, which others may take: ask for fewer, or for other values"
+    return UnsupportedFeature("uniqueItems with so few values for some items", where=where, hint=hint)

@@ -1,0 +1,1 @@
+"""What schemas mean: which values each takes, conjoined, negated and told apart."""

@@ -1,0 +1,415 @@
+"""Questions about schemas that can be answered without building anything: does this constant satisfy them, can
+anything, which schemas apply to a property.
+
+The answers are three-valued: ``None`` is "cannot tell", and callers must then be as careful as with either answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING, Any
+
+from grammarspec.errors import GrammarError
+from grammarspec.frontends.json_schema.document.document import Schema
+from grammarspec.frontends.json_schema.meaning.conjunction import (
+    ARRAY,
+    FALSE,
+    FRACTION,
+    INTEGER,
+    NULL,
+    NUMBER,
+    OBJECT,
+    STRING,
+    TRUE,
+    Conjunction,
+    Number,
+    SomeMember,
+    canonical,
+    type_of,
+)
+from grammarspec.frontends.json_schema.meaning.matching import few_texts, pattern_found
+
+if TYPE_CHECKING:
+    from grammarspec.frontends.json_schema.meaning.analysis import Analysis
+
+__all__ = [
+    "constants_of", "divides", "few_values", "holds", "holds_facts", "item_schemas", "may_be", "optional_tag",
+    "overlapping", "property_schemas", "surely_empty", "surely_no_value", "text_holds",
+]  # fmt: skip
+
+
+def _all(answers: list[bool | None]) -> bool | None:
+    return False if False in answers else None if None in answers else True
+
+
+def _any(answers: list[bool | None]) -> bool | None:
+    return True if True in answers else None if None in answers else False
+
+
+# ---------------------------------------------------------------------- parts of values
+def property_schemas(facts: Conjunction, name: str) -> list[Schema] | None:
+    """The subschemas for the member ``name``; ``None`` if a pattern cannot be decided on it."""
+    found: list[Schema] = []
+    for properties, patterns, additional in facts.objects:
+        evaluated = name in properties
+        if evaluated:
+            found.append(properties[name])
+        for pattern, schema in patterns.items():
+            matched = pattern_found(pattern, name)
+            if matched is None:
+                return None
+            if matched:
+                evaluated = True
+                found.append(schema)
+        if not evaluated and additional is not True:
+            found.append(additional)
+    return found
+
+
+def item_schemas(facts: Conjunction, index: int) -> list[Schema]:
+    """The subschemas for the item at ``index``."""
+    return [first[index] if index < len(first) else rest for first, rest in facts.arrays]
+
+
+# ---------------------------------------------------------------------- constants
+def holds(analysis: Analysis, goal: Sequence[Schema], value: Any) -> bool | None:
+    """Whether a constant satisfies all the subschemas."""
+    return holds_facts(analysis, analysis.gather(goal), value)
+
+
+def holds_facts(analysis: Analysis, facts: Conjunction, value: Any) -> bool | None:
+    """Whether a constant satisfies a conjunction."""
+    bit = type_of(value)
+    if not facts.types & bit:
+        return False
+    if facts.allowed_constants is not None and canonical(value) not in facts.allowed_constants:
+        return False
+    if facts.excluded and canonical(value) in facts.excluded_constants:
+        return False
+    answers: list[bool | None] = [None for types, _, _ in facts.refused if types & bit]
+    if bit & NUMBER:
+        answers.append(_number_holds(facts, Decimal(repr(value)) if isinstance(value, float) else value))
+    elif bit == STRING:
+        answers.append(text_holds(facts, value))
+    elif bit == ARRAY:
+        answers.append(_array_holds(analysis, facts, value))
+    elif bit == OBJECT:
+        answers.append(_object_holds(analysis, facts, value))
+    for alternatives in facts.choices:
+        answers.append(_any([holds(analysis, [alternative], value) for alternative in alternatives]))
+    return _all(answers)
+
+
+def _number_holds(facts: Conjunction, value: Number) -> bool | None:
+    if facts.low is not None and (value < facts.low[0] or (value == facts.low[0] and facts.low[1])):
+        return False
+    if facts.high is not None and (value > facts.high[0] or (value == facts.high[0] and facts.high[1])):
+        return False
+    return _all([divided if wanted else _not(divided) for divided, wanted in _divisions(facts, value)])
+
+
+def _divisions(facts: Conjunction, value: Number) -> list[tuple[bool | None, bool]]:
+    return [(divides(divisor, value), wanted) for divisor, wanted in facts.multiples]
+
+
+def _not(answer: bool | None) -> bool | None:
+    return None if answer is None else not answer
+
+
+_MAX_SHIFT = 400  # decimal places between a number and a divisor
+
+
+def divides(divisor: Number, value: Number) -> bool | None:
+    """Whether ``value`` is a whole multiple of ``divisor``, exactly."""
+    _, digits, exponent = Decimal(divisor).as_tuple()
+    _, value_digits, value_exponent = Decimal(value).as_tuple()
+    assert isinstance(exponent, int)
+    assert isinstance(value_exponent, int)
+    if max(len(digits), len(value_digits)) > _MAX_SHIFT or abs(exponent - value_exponent) > _MAX_SHIFT:
+        return None
+    lowest = min(exponent, value_exponent)
+    whole = int("".join(map(str, digits))) * int(10 ** (exponent - lowest))
+    scaled = int("".join(map(str, value_digits))) * int(10 ** (value_exponent - lowest))
+    return scaled % whole == 0
+
+
+def text_holds(facts: Conjunction, value: str) -> bool | None:
+    """Whether a string satisfies the keywords about strings."""
+    if len(value) < facts.min_length or (facts.max_length is not None and len(value) > facts.max_length):
+        return False
+    answers: list[bool | None] = []
+    for keyword, argument, wanted, _ in facts.texts:
+        found = pattern_found(argument, value) if keyword == "pattern" else None
+        answers.append(found if wanted else _not(found))
+    return _all(answers)
+
+
+def _array_holds(analysis: Analysis, facts: Conjunction, value: list[Any]) -> bool | None:
+    if len(value) < facts.min_items or (facts.max_items is not None and len(value) > facts.max_items):
+        return False
+    if facts.unique is not None and len({canonical(item) for item in value}) < len(value):
+        return False
+    answers = [holds(analysis, item_schemas(facts, i), item) for i, item in enumerate(value)] if facts.arrays else []
+    for start, schema, least, most in facts.counts:
+        found = [holds(analysis, [schema], item) for item in value[start:]]
+        sure, possible = found.count(True), len(found) - found.count(False)
+        if possible < least or (most is not None and sure > most):
+            answers.append(False)
+        else:
+            answers.append(True if sure >= least and (most is None or possible <= most) else None)
+    return _all(answers)
+
+
+def _object_holds(analysis: Analysis, facts: Conjunction, value: Mapping[str, Any]) -> bool | None:
+    if len(value) < facts.min_properties or (facts.max_properties is not None and len(value) > facts.max_properties):
+        return False
+    if any(name not in value for name in facts.required):
+        return False
+    answers: list[bool | None] = []
+    for name, member in value.items():
+        schemas = property_schemas(facts, name)
+        answers.append(None if schemas is None else holds(analysis, schemas, member))
+        if facts.names:
+            answers.append(holds(analysis, facts.names, name))
+    for some in [*facts.some, *facts.witnesses]:
+        found = [_all([may_be(analysis, some, n), holds(analysis, [some.value], m)]) for n, m in value.items()]
+        answers.append(_any(found))
+    return _all(answers)
+
+
+def may_be(analysis: Analysis, some: SomeMember, name: str) -> bool | None:
+    """Whether a member of this name can be the one that is asked for."""
+    if name in some.names:
+        return False
+    answers = [_not(pattern_found(pattern, name)) for pattern in some.patterns]
+    if some.within is not None:
+        answers.append(pattern_found(some.within, name))
+    if some.name is not True:
+        answers.append(holds(analysis, [some.name], name))
+    return _all(answers)
+
+
+# ---------------------------------------------------------------------- few values
+def constants_of(analysis: Analysis, branches: Sequence[Schema], *, differ: bool) -> list[Any] | None:
+    """The values of branches that are some constants each (no two the same one), with a description at most."""
+    found: list[Any] = []
+    for branch in branches:
+        if not isinstance(branch, dict) or not ("const" in branch or "enum" in branch):
+            return None
+        known = analysis.known(branch)
+        if any(keyword in known for keyword in branch if keyword not in ("type", "const", "enum")):
+            return None
+        facts = analysis.gather([branch])
+        if facts.enum is None:
+            return None
+        found += [constant for constant in facts.enum if facts.types & type_of(constant)]
+    return None if differ and len(set(map(canonical, found))) < len(found) else found
+
+
+def few_values(analysis: Analysis, goal: Sequence[Schema], depth: int = 4) -> set[Any] | None:
+    """The values that satisfy all the subschemas, in canonical form, if they are plainly few; else ``None``."""
+    facts = analysis.gather(goal)
+    if facts.enum is not None:
+        kept = facts.without("enum")
+        return {canonical(value) for value in facts.enum if holds_facts(analysis, kept, value) is not False}
+    if facts.choices:
+        if depth == 0:
+            return None
+        base, found = analysis.base(facts), set()
+        rest = [analysis.choice(alternatives) for alternatives in facts.choices[1:]]
+        for alternative in facts.choices[0]:
+            values = few_values(analysis, [*base, alternative, *rest], depth - 1)
+            if values is None:
+                return None
+            found |= values
+        return found
+    types = facts.types
+    if types & FRACTION or (types & ARRAY and facts.max_items != 0):
+        return None
+    if types & OBJECT and facts.max_properties != 0:
+        return None
+    words = _few_words(facts) if types & STRING else ()
+    if words is None:
+        return None
+    found = {canonical(value) for bit, value in ((NULL, None), (TRUE, True), (FALSE, False)) if types & bit}
+    found |= {canonical(value) for bit, value in ((ARRAY, []), (OBJECT, {})) if types & bit}
+    found.update(words)
+    if types & INTEGER:
+        if facts.low is None or facts.high is None or facts.high[0] - facts.low[0] > _MANY:
+            return None
+        first, last = math.floor(facts.low[0]), math.ceil(facts.high[0])
+        found |= {n for n in range(first, last + 1) if _number_holds(facts, n) is not False}
+    return found
+
+
+def _few_words(facts: Conjunction) -> tuple[str, ...] | None:
+    """The strings that satisfy a conjunction, if they are plainly few."""
+    if facts.max_length == 0:
+        return ("",)
+    for keyword, argument, wanted, _ in facts.texts:
+        words = few_texts(argument) if keyword == "pattern" and wanted else None
+        if words is not None:
+            return tuple(word for word in words if text_holds(facts, word) is not False)
+    return None
+
+
+# ---------------------------------------------------------------------- emptiness
+def surely_empty(analysis: Analysis, goal: Sequence[Schema], depth: int) -> bool:
+    """Whether provably no value satisfies all the subschemas, looking ``depth`` required members or items deep."""
+    analysis.comparisons += 1
+    if analysis.comparisons > _MAX_COMPARISONS:
+        return False
+    return surely_no_value(analysis, analysis.gather(goal), depth)
+
+
+def surely_no_value(analysis: Analysis, facts: Conjunction, depth: int) -> bool:
+    """As :func:`surely_empty`, of what is gathered already."""
+    if facts.enum is not None:
+        if len(facts.enum) > _MANY:
+            return False
+        return all(holds_facts(analysis, facts, constant) is False for constant in facts.enum)
+    types = facts.types
+    if types & NUMBER and _no_number(facts):
+        types &= ~NUMBER
+    if types & STRING and facts.max_length is not None and facts.min_length > facts.max_length:
+        types &= ~STRING
+    if types & ARRAY and _no_array(analysis, facts, depth):
+        types &= ~ARRAY
+    if types & OBJECT and _no_object(analysis, facts, depth):
+        types &= ~OBJECT
+    if not types:
+        return True
+    if depth > 0:
+        base = analysis.base(facts)
+        for alternatives in facts.choices:
+            if len(alternatives) <= 16 and all(surely_empty(analysis, [*base, a], depth - 1) for a in alternatives):
+                return True
+    return False
+
+
+_MANY = 256  # constants, of which no more are tried
+_MAX_COMPARISONS = 20_000  # goals looked at in one document; after that nothing is provable
+_LARGE = 10**18  # beyond, an interval without whole numbers is left to the compiler
+
+
+def _no_number(facts: Conjunction) -> bool:
+    low, high = facts.low, facts.high
+    if low is None or high is None:
+        return False
+    if low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1])):
+        return True
+    if facts.types & FRACTION or low[0] < -_LARGE or high[0] > _LARGE:
+        return False
+    first = int(Decimal(low[0]).to_integral_value(ROUND_CEILING))
+    first += 1 if low[1] and first == low[0] else 0
+    return first > high[0] or (high[1] and first == high[0])
+
+
+def _no_array(analysis: Analysis, facts: Conjunction, depth: int) -> bool:
+    if facts.max_items is not None and facts.min_items > facts.max_items:
+        return True
+    if depth <= 0 or not facts.arrays:
+        return False
+    return any(
+        surely_empty(analysis, item_schemas(facts, i), depth - 1) for i in range(min(facts.min_items, 8))
+    )  # one impossible item among the required ones is enough
+
+
+def _no_object(analysis: Analysis, facts: Conjunction, depth: int) -> bool:
+    if facts.max_properties is not None and facts.max_properties < max(facts.min_properties, len(facts.required)):
+        return True
+    if not facts.objects:
+        return False
+    for name in facts.required:
+        schemas = property_schemas(facts, name)
+        if schemas and (False in [s for s in schemas if isinstance(s, bool)]):
+            return True
+        if schemas and depth > 0 and surely_empty(analysis, schemas, depth - 1):
+            return True
+    return False
+
+
+# ---------------------------------------------------------------------- disjointness
+def overlapping(analysis: Analysis, branches: list[Schema], max_pairs: int) -> Mapping[int, list[int]] | None:
+    """For each branch, which others may hold of a value that it holds of; ``None`` if that is too much to find out.
+
+    Branches with a tag (a required property, or the value itself, that has finitely many values) are compared by it
+    first, so that long unions with a discriminator cost no comparison of each with each.
+    """
+    tags = [_tags(analysis, branch) for branch in branches]
+    candidates = _candidate_pairs(tags, max_pairs)
+    if candidates is None:
+        return None
+    overlaps: dict[int, list[int]] = defaultdict(list)
+    for i, j in candidates:
+        if not _apart(analysis, branches[i], branches[j]):
+            overlaps[i].append(j)
+            overlaps[j].append(i)
+    return overlaps
+
+
+def _apart(analysis: Analysis, one: Schema, other: Schema) -> bool:
+    try:
+        return surely_empty(analysis, [one, other], 3)
+    except GrammarError:  # it will be raised where the branch itself is lowered, if it matters
+        return False
+
+
+_Tags = dict[str | None, frozenset[Any]]
+
+
+def _tags(analysis: Analysis, branch: Schema) -> _Tags:
+    """The finitely many values of the branch itself (under ``None``), or of its required properties."""
+    facts = analysis.gather([branch])
+    if facts.enum is not None:
+        return {None: frozenset(map(canonical, facts.enum))}
+    tags: _Tags = {}
+    if facts.types == OBJECT:
+        for name in facts.required:
+            schemas = property_schemas(facts, name)
+            value = analysis.gather(schemas) if schemas else None
+            if value is not None and value.enum is not None:
+                tags[name] = frozenset(map(canonical, value.enum))
+    return tags
+
+
+def optional_tag(analysis: Analysis, branches: Sequence[Schema]) -> str | None:
+    """A property with finitely many values in each branch, in no two the same."""
+    try:
+        conjunctions = [analysis.gather([branch]) for branch in branches]
+        for name in dict.fromkeys(name for properties, _, _ in conjunctions[0].objects for name in properties):
+            seen: set[Any] = set()
+            for facts in conjunctions:
+                schemas = property_schemas(facts, name)
+                enum = analysis.gather(schemas).enum if schemas else None
+                values = None if enum is None else set(map(canonical, enum))
+                if values is None or not seen.isdisjoint(values):
+                    break
+                seen |= values
+            else:
+                return name
+    except GrammarError:  # raised again, with its place, where the branch is lowered
+        return None
+    return None
+
+
+def _candidate_pairs(tags: list[_Tags], max_pairs: int) -> list[tuple[int, int]] | None:
+    """The pairs that no common tag tells apart."""
+    everywhere = set(tags[0]).intersection(*tags[1:])
+    best: list[tuple[int, int]] | None = None
+    for name in everywhere:
+        holders: dict[Any, list[int]] = defaultdict(list)
+        for i, own in enumerate(tags):
+            for value in own[name]:
+                holders[value].append(i)
+        pairs = {(i, j) for group in holders.values() if len(group) < 500 for i in group for j in group if i < j}
+        if all(len(group) < 500 for group in holders.values()) and (best is None or len(pairs) < len(best)):
+            best = sorted(pairs)
+    if best is None:
+        if len(tags) * (len(tags) - 1) // 2 > max_pairs:
+            return None
+        best = [(i, j) for j in range(len(tags)) for i in range(j)]
+    return best if len(best) <= max_pairs else None

@@ -1,0 +1,1 @@
+"""What becomes of each keyword of a schema, for people."""

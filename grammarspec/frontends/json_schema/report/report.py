@@ -1,0 +1,321 @@
+"""What becomes of each keyword of a schema: enforced, narrowed, an annotation, or refused and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+
+from grammarspec.constraint import compile
+from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, Unsatisfiable
+from grammarspec.frontends.json_schema import json_schema
+from grammarspec.frontends.json_schema.document.dialects import Dialect
+from grammarspec.frontends.json_schema.document.document import Document, Schema, load
+from grammarspec.frontends.json_schema.document.scopes import ScopesNeeded
+from grammarspec.frontends.json_schema.document.structure import Place, Structure, parsed
+from grammarspec.frontends.json_schema.formats.formats import FORMATS, INTEGER_FORMATS
+from grammarspec.frontends.json_schema.meaning.analysis import MAX_PAIRS, Analysis
+from grammarspec.frontends.json_schema.meaning.evaluation import optional_tag, overlapping
+from grammarspec.frontends.json_schema.meaning.keywords import handlers
+from grammarspec.frontends.json_schema.relaxing import LeftOut, Relaxed, relaxed
+from grammarspec.frontends.json_schema.report.narrowings import Choices, narrowings, whitespace
+from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Whitespace
+from grammarspec.grammars.expressions import Grammar
+from grammarspec.positions import pointer_token
+from grammarspec.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import re
+
+    import referencing
+
+__all__ = ["Entry", "Options", "Report", "Verdict", "check"]
+
+Verdict = Literal["refused", "not enforced", "narrowed", "enforced", "annotation"]
+_VERDICTS: tuple[Verdict, ...] = ("refused", "not enforced", "narrowed", "enforced", "annotation")
+
+_MAX_POINTERS = 50_000_000
+"""Characters of all JSON pointers of a report together, which grow with the square of a schema's depth."""
+
+_IDENTIFIERS = frozenset(
+    ("$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", "$defs", "definitions")
+)
+_ANNOTATIONS = frozenset(
+    ("title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly",
+     "contentEncoding", "contentMediaType", "contentSchema")
+)  # fmt: skip
+_BESIDE = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
+"""Keywords that are read together with another one only."""
+
+
+class Options(TypedDict, total=False):
+    """The options of :func:`grammarspec.json_schema`."""
+
+    dialect: str | None
+    registry: referencing.Registry[Any] | None
+    format: Literal["assert", "annotation"]
+    property_order: Literal["declared", "any"]
+    additional_properties: bool
+    whitespace: Whitespace | re.Pattern[str]
+    indent: int | str | None
+    separators: tuple[str, str] | None
+    ensure_ascii: bool
+    escapes: Escapes
+    numbers: Numbers
+    unsupported: Literal["error", "warn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What becomes of one keyword.
+
+    Attributes:
+        pointer: its JSON pointer; that of the subschema where an error does not say which keyword it is about.
+        keyword: its name, or ``""``.
+        verdict: ``"enforced"``; ``"narrowed"``: enforced, and fewer texts than it allows; ``"annotation"``: it asks
+            nothing; ``"refused"``; ``"not enforced"``: refused and left out, as ``unsupported="warn"`` asks.
+        detail: how it is narrowed, why it asks nothing, or why it is refused.
+        hint: what to do about it, or ``""``.
+    """
+
+    pointer: str
+    keyword: str
+    verdict: Verdict
+    detail: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What becomes of a schema. As text, a table.
+
+    Attributes:
+        entries: in the order of the schema.
+        notes: what is narrowed for the whole text; that not all could be tried.
+    """
+
+    entries: tuple[Entry, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether :func:`grammarspec.json_schema` takes the schema, with the same options."""
+        return not self.of("refused")
+
+    def of(self, verdict: Verdict) -> tuple[Entry, ...]:
+        """The entries with this verdict."""
+        return tuple(entry for entry in self.entries if entry.verdict == verdict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report in JSON's types: ``ok``, ``entries`` and ``notes``."""
+        return {"ok": self.ok, "entries": [asdict(entry) for entry in self.entries], "notes": list(self.notes)}
+
+    def __str__(self) -> str:
+        rows = [entry for verdict in _VERDICTS for entry in self.of(verdict)]
+        wide = max((len(entry.pointer) for entry in rows), default=0)
+        lines = [
+            f"{entry.verdict:12}  {entry.pointer:{min(wide, 60)}}  {' '.join(_said(entry))}".rstrip() for entry in rows
+        ]
+        counts = Counter(entry.verdict for entry in self.entries)
+        summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _VERDICTS if counts[verdict])
+        return "\n".join([*lines, *(f"{'note':12}  {note}" for note in self.notes), summary or "no keywords"])
+
+
+def _said(entry: Entry) -> Iterator[str]:
+    yield " ".join(entry.detail.split())
+    if entry.hint:
+        yield f"(hint: {' '.join(entry.hint.split())})"
+
+
+def check(schema: Mapping[str, Any] | bool | str | bytes, **options: Unpack[Options]) -> Report:
+    """What becomes of each keyword of a schema, without a vocabulary.
+
+    Where several keywords are refused, all are listed, as far as they can be found: each is left out to try the rest.
+    That no value satisfies the schema is a refusal, too.
+
+    Args:
+        schema: as in :func:`grammarspec.json_schema`.
+        options: those of :func:`grammarspec.json_schema`. With ``unsupported="warn"`` what would be left out is
+            ``"not enforced"``.
+
+    Raises:
+        GrammarSyntaxError: the text is not JSON.
+        LimitExceeded: the schema is too large for a report.
+        ValueError: as :func:`grammarspec.json_schema` does.
+    """
+    root = load(schema)
+    warn = options.get("unsupported") == "warn"
+    json_schema(True, **options)  # the options themselves
+    inner = options.copy()
+    inner["unsupported"] = "error"
+    dialect, registry = options.get("dialect"), options.get("registry")
+
+    def document(root: Schema) -> Document:
+        return Document(root, dialect, registry)
+
+    closed = not options.get("additional_properties", True)
+    found = relaxed(root, lambda root: json_schema(root, **inner), document, closed=closed, malformed=True)
+    try:
+        structure: Structure | None = Structure(document(root))
+    except GrammarError:  # which has been found above
+        structure = None
+    refusals = _refusals(found, warn)
+    if not found.refused or (warn and not any(entry.verdict == "refused" for entry in refusals.values())):
+        empty = None if found.grammar is None else _emptiness(found.grammar)
+        if empty is not None:
+            refusals[""] = empty
+    gone = {item.pointer for item in found.left_out if item.how == "left out"} if warn else set()
+    entries = [] if structure is None else list(_Listing(structure, options, refusals, gone).entries())
+    entries += refusals.values()  # what stands in no subschema
+    written = options.get("indent") is not None or options.get("separators") is not None
+    layout = options.get("whitespace", "flexible")
+    notes = [whitespace(layout, written=written or layout in ("compact", "pretty"))]
+    if found.grammar is None:
+        notes.append("without what is refused, the rest could not be tried: more may be refused")
+    return Report(tuple(entries), tuple(notes))
+
+
+def _refusals(found: Relaxed, warn: bool) -> dict[str, Entry]:
+    """What is refused, or left out, by pointer."""
+    refusals: dict[str, Entry] = {}
+    soft = warn and found.grammar is not None
+
+    def add(item: LeftOut, verdict: Verdict, detail: str) -> None:
+        known = refusals.get(item.pointer)
+        if known is None:
+            refusals[item.pointer] = Entry(item.pointer, item.keyword, verdict, detail, item.error.hint)
+
+    malformed = [item for item in found.refused if isinstance(item.error, GrammarSyntaxError)]
+    for item in malformed if soft else found.refused:
+        within = "" if item.error.where.startswith("#") else item.error.where.partition("\n")[0]  # in a pattern
+        add(item, "refused", item.error.message + (f" ({within})" if within else ""))
+    if soft:
+        for item in found.left_out:
+            if not isinstance(item.error, GrammarSyntaxError):
+                add(item, "not enforced", item.summary)
+    return refusals
+
+
+def _emptiness(grammar: Grammar[Any]) -> Entry | None:
+    """Whether there is no text at all."""
+    try:
+        compile(grammar, Vocabulary.bytes())
+    except Unsatisfiable as error:
+        return Entry("#", "", "refused", f"no value satisfies the schema: {error.message}", error.hint)
+    except GrammarError as error:
+        return Entry("#", "", "refused", error.message, error.hint)
+    return None
+
+
+class _Listing:
+    """Lists the keywords of a document."""
+
+    def __init__(
+        self, structure: Structure, options: Options, refusals: dict[str, Entry], left_out: Collection[str]
+    ) -> None:
+        self.reached = structure.reached_without(left_out) if left_out else structure.reached
+        self.structure, self.refusals = structure, refusals
+        self.asserting = options.get("format", "assert") == "assert"
+        self.choices = Choices(
+            any_order=options.get("property_order") == "any",
+            closed=not options.get("additional_properties", True),
+            plain=options.get("numbers") == "plain",
+            minimal=options.get("escapes") == "minimal",
+            ensure_ascii=options.get("ensure_ascii", False),
+        )
+        self.negated = structure.negated()
+        self.analysis = Analysis(structure.document, assert_formats=self.asserting)
+        self.draft_4 = structure.document.main.dialect.year == 4
+
+    def entries(self) -> Iterator[Entry]:
+        """One for each keyword, and for each refusal within one; takes them out of ``refusals``."""
+        size = 0
+        for place in self.structure.places.values():
+            base = place.pointer
+            size += len(base) * (1 + len(place.schema))
+            if size > _MAX_POINTERS:
+                raise LimitExceeded("the size of the report: the schema nests too deeply")
+            if base in self.refusals:
+                yield self.refusals.pop(base)
+            for keyword, value in place.schema.items():
+                pointer = f"{base}/{pointer_token(keyword)}"
+                inside = [other for other in self.refusals if other == pointer or other.startswith(pointer + "/")]
+                yield from (self.refusals.pop(other) for other in inside if self._own(other, place, pointer))
+                if pointer not in inside:
+                    verdict, detail = self._verdict(place, keyword, value)
+                    yield Entry(pointer, str(keyword), verdict, detail)
+
+    def _own(self, refused: str, place: Place, pointer: str) -> bool:
+        """Whether a refusal within a keyword of a subschema is about the keyword and not about a subschema in it."""
+        within = parsed(refused)
+        found = None if within is None else self.structure.split(within)
+        return refused == pointer or (found is not None and found[0].schema is place.schema)
+
+    def _verdict(self, place: Place, keyword: str, value: Any) -> tuple[Verdict, str]:
+        schema, dialect = place.schema, self.structure.dialect(place)
+        if keyword in _ANNOTATIONS:
+            return "annotation", ""
+        if keyword in _IDENTIFIERS or keyword == dialect.id_keyword:
+            return "enforced", dialect.name if keyword == "$schema" else ""
+        if id(schema) not in self.structure.reached:
+            return "annotation", "nothing refers to this subschema"
+        if id(schema) not in self.reached:
+            return "not enforced", "within what is left out"
+        if dialect.ref_stands_alone and "$ref" in schema and keyword != "$ref":
+            return "annotation", f"ignored beside $ref in {dialect.name}"
+        if keyword == "format":
+            ignored = self._format(value)
+            if ignored:
+                return "annotation", ignored
+        if keyword == "oneOf":
+            tag = self._tag(value)
+            return ("narrowed", f"the property {tag!r} is required, to tell overlapping branches apart") if tag else (
+                "enforced", "")  # fmt: skip
+        unread = _unread(keyword, schema, dialect, self.structure.document.dialect_assumed)
+        if unread:
+            return "annotation", unread
+        try:
+            narrowed = "; ".join(
+                narrowings(
+                    keyword, value, schema, self.choices, negated=id(schema) in self.negated, draft_4=self.draft_4
+                )
+            )
+        except (TypeError, AttributeError):  # a malformed value where no value of the type is possible
+            narrowed = ""
+        return ("narrowed", narrowed) if narrowed else ("enforced", "")
+
+    def _tag(self, branches: Any) -> str | None:
+        """The property that is asked for in a ``oneOf`` whose branches overlap (see ``Analysis.exclusive``)."""
+        if not isinstance(branches, list) or len(branches) < 3:
+            return None
+        try:
+            overlaps = overlapping(self.analysis, branches, MAX_PAIRS)
+            overlaps = overlaps if overlaps and len(overlaps) > 2 else {}
+            return optional_tag(self.analysis, [branches[i] for i in overlaps]) if overlaps else None
+        except (GrammarError, ScopesNeeded, RecursionError):  # the first is listed as refused
+            return None
+
+    def _format(self, name: Any) -> str:
+        if not self.asserting:
+            return 'format="annotation"'
+        known = isinstance(name, str) and (name in FORMATS or name in INTEGER_FORMATS)
+        return "" if known else "a format that is not known"
+
+
+def _unread(keyword: str, schema: dict[Any, Any], dialect: Dialect, assumed: bool) -> str:
+    """Why a keyword is not read; empty if it is."""
+    known: Mapping[Any, Callable[..., None]] = handlers(dialect)
+    if keyword in _BESIDE and _BESIDE[keyword] in known:
+        other = _BESIDE[keyword]
+        if other == "contains" and dialect.year < 2019:
+            return f"no keyword of {dialect.name}"
+        return "" if other in schema else f"nothing without {other}"
+    if keyword == "if" and keyword in known and not {"then", "else"} & schema.keys():
+        return "nothing without then or else"
+    if keyword == "additionalItems" and (dialect.year < 2020 or assumed):
+        return "" if isinstance(schema.get("items"), list) else "nothing without an array of items"
+    if dialect.year == 4 and keyword in ("exclusiveMinimum", "exclusiveMaximum"):
+        other = "minimum" if keyword == "exclusiveMinimum" else "maximum"
+        return "" if other in schema else f"nothing without {other}"
+    return "" if keyword in known else f"no keyword of {dialect.name}"

@@ -1,0 +1,414 @@
+"""How JSON values are spelled: the nodes that every part of one grammar shares.
+
+Strings have two alphabets: a *free* one, any spelling that JSON allows, with ``\\u`` escapes of surrogates in pairs
+only (RFC 8259, section 7), and an *exact* one (:mod:`.alphabets`).
+
+Free whitespace is part of the punctuation. Lines that are indented depend on how deep a value stands: then there is a
+:class:`JsonText` for each level, and each member and item begins with its line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from json.encoder import encode_basestring as quote
+
+from grammarspec.errors import UnsupportedFeature
+from grammarspec.frontends.json_schema.spelling.alphabets import PLAIN, ExactAlphabet, RawAlphabet
+from grammarspec.frontends.json_schema.spelling.escaped import quote_ascii
+from grammarspec.frontends.json_schema.spelling.spelling import BLANKS, JSON, Spelling
+from grammarspec.frontends.regex import parse
+from grammarspec.frontends.regex.charsets import complement, normalise
+from grammarspec.frontends.regex.lower import PlainText, lower
+from grammarspec.grammars.builder import NAMES, OPENS, GrammarBuilder
+
+__all__ = ["DIGITS", "LETTER_E", "MAX_LEVELS", "NONZERO", "SMALL", "JsonText"]
+
+DIGITS = ((0x30, 0x39),)
+NONZERO = ((0x31, 0x39),)
+LETTER_E = ((0x45, 0x45), (0x65, 0x65))
+
+# Whitespace is bounded so that no model can write it for ever: spaces or tabs on the line, or one line break and the
+# indentation of the next line (the widest that `json.dumps(indent=4)` writes 30 levels deep).
+_SPACES, _INDENT = 8, 120
+
+SMALL = 32
+"""An enumeration of more words is a lexical unit of its own."""
+
+_NOT_BARE = "".join(map(chr, range(0x21))) + "\"'(),:<=>[\\]{|}\x7f"
+BARE_NAME = re.compile(f"[^{re.escape(_NOT_BARE)}]+")
+"""Names that can do without quotation marks: no whitespace, no brackets, nothing that separates or is escaped."""
+
+MAX_LEVELS = 32
+"""Objects and arrays inside one another, where lines are indented. Each level has nodes of its own."""
+
+
+TOLD_APART = re.compile(r"-?[1-9][0-9]*(\.[0-9]*[1-9]|\.0)?|-?0\.[0-9]*[1-9]|0(\.0)?")
+"""The spellings of numbers that are used where values must be told apart: one, and ``.0`` behind whole ones."""
+
+
+class JsonText:
+    """The shared nodes of one grammar, made when first asked for."""
+
+    def __init__(self, builder: GrammarBuilder, spelling: Spelling) -> None:
+        self.builder, self.spelling = builder, spelling
+        self.quote: Callable[[str], str] = quote_ascii if spelling.ascii else quote
+        """A string as it is spelled in the exact alphabet, in its quotation marks."""
+        self.level = 0
+        """How many objects and arrays a value stands in; counted only where lines are indented."""
+        self.distinct = False
+        """Whether values must be told apart: see :attr:`telling_apart`."""
+        self.line: int | None = None
+        """What a member or an item begins with, if it is anything."""
+        literal, notation = builder.literal, spelling.notation
+        quotes = notation.quotes
+        self.quotation = literal(b'"') if quotes is None else builder.embed(quotes.mark.ir)
+        self.null, self.false, self.true = map(literal, (notation.null, notation.false, notation.true))
+        if spelling.separators is not None:
+            self.comma, self.colon = map(literal, spelling.separators)
+            self.open_object, self.close_object = literal(b"{"), literal(b"}")
+            self.open_array, self.close_array = literal(b"["), literal(b"]")
+            self._indent()
+        else:
+            white = self._whitespace()
+            self.comma = builder.seq(white, literal(b","), white)
+            self.colon = builder.seq(white, literal(b":"), white)
+            self.open_object = builder.seq(literal(b"{"), white)
+            self.close_object = builder.seq(white, literal(b"}"))
+            self.open_array = builder.seq(literal(b"["), white)
+            self.close_array = builder.seq(white, literal(b"]"))
+
+    # ------------------------------------------------------------------ layout
+    def _whitespace(self) -> int:
+        """Free whitespace."""
+        b, blanks = self.builder, self.spelling.blanks
+        if blanks is None:
+            blank = b.bytes_in(((0x20, 0x20), (0x09, 0x09)))
+            line_break = b.seq(b.optional(b.literal(b"\r")), b.literal(b"\n"))
+            return b.alt(b.repeat(blank, 0, _SPACES), b.seq(line_break, b.repeat(blank, 0, _INDENT)))
+        pattern = lower(parse(blanks.pattern, flags=blanks.flags), b, PlainText(b))
+        blank = b.bytes_in([(ord(character), ord(character)) for character in BLANKS])
+        return b.terminal(b.both(pattern, b.repeat(blank, 0, None)))
+
+    def _indent(self) -> None:
+        """Lay out this level, if lines are indented."""
+        b, unit = self.builder, self.spelling.indent
+        if unit is not None:
+            own = "\n" + unit * self.level
+            self.line = b.literal(own + unit)
+            self.close_object, self.close_array = b.literal(own + "}"), b.literal(own + "]")
+
+    @cached_property
+    def inner(self) -> JsonText | None:
+        """The level inside, where lines are indented; ``None``: there is none."""
+        if self.level == MAX_LEVELS:
+            return None
+        new = JsonText.__new__(JsonText)
+        new.__dict__.update(
+            (k, v) for k, v in self.__dict__.items() if k not in ("inner", "_anything", "telling_apart")
+        )
+        new.level = self.level + 1
+        new._indent()
+        return new
+
+    @cached_property
+    def telling_apart(self) -> JsonText:
+        """The same level for values that are compared with each other.
+
+        Each has one spelling, but for whitespace, the order of members, and the ``.0`` of whole numbers; the names of
+        an object's members differ.
+        """
+        if self.distinct:
+            return self
+        self.check_memory()
+        new = JsonText.__new__(JsonText)
+        made = ("inner", "_anything", "string", "number", "integer", "strict_integer", "free_character")
+        new.__dict__.update((k, v) for k, v in self.__dict__.items() if k not in made)
+        new.distinct = True
+        return new
+
+    def check_memory(self) -> None:
+        """Values and names that must differ are compared as JSON spells them.
+
+        Raises:
+            UnsupportedFeature: they are not in JSON.
+        """
+        if self.spelling.notation != JSON:
+            raise UnsupportedFeature("items or names that must differ, in a notation that is not JSON")
+
+    @property
+    def variant(self) -> int:
+        """A number for the level and whether values must be told apart."""
+        return 2 * self.level + self.distinct
+
+    def member(self, name: int, value: int) -> int:
+        """A member of an object at this level; ``name`` is in its quotation marks."""
+        if self.line is None:
+            return self.builder.seq(name, self.colon, value)
+        return self.builder.seq(self.line, name, self.colon, value)
+
+    def item(self, value: int) -> int:
+        """An item of an array at this level."""
+        return value if self.line is None else self.builder.seq(self.line, value)
+
+    def make_common(self) -> None:
+        """Make what most schemas use."""
+        _ = (self.string, self.number, self.integer, self.key, self.value, self.zero_fraction)
+
+    def over(self, builder: GrammarBuilder) -> JsonText:
+        """The same nodes in a copy of the builder."""
+        exact = self.exact.over(builder)
+        first = new = self._over(builder, exact)
+        level: JsonText | None = self
+        while level is not None and (level := level.__dict__.get("inner")) is not None:
+            new.inner = level._over(builder, exact)
+            new = new.inner
+        return first
+
+    def _over(self, builder: GrammarBuilder, exact: ExactAlphabet) -> JsonText:
+        new = JsonText.__new__(JsonText)
+        new.__dict__.update(self.__dict__)
+        new.builder, new.exact = builder, exact
+        return new
+
+    # ------------------------------------------------------------------ strings
+
+    @cached_property
+    def empty_object(self) -> int:
+        """``{}``."""
+        return self.builder.seq(self.open_object, self.builder.literal(b"}"))
+
+    @cached_property
+    def empty_array(self) -> int:
+        """``[]``."""
+        return self.builder.seq(self.open_array, self.builder.literal(b"]"))
+
+    @cached_property
+    def exact(self) -> ExactAlphabet:
+        """The alphabet with one spelling per character."""
+        if self.spelling.notation.quotes is not None:
+            return RawAlphabet(self.builder)
+        return ExactAlphabet(self.builder, self.quote)
+
+    @cached_property
+    def free_character(self) -> int:
+        """One character of a free string; a pair of surrogate escapes is one character."""
+        if self.spelling.minimal or self.distinct or self.spelling.notation.quotes is not None:
+            return self.exact.character
+        b = self.builder
+        hexadecimal = b.bytes_in(((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)))
+        two = b.repeat(hexadecimal, 2, 2)
+        three = b.repeat(hexadecimal, 3, 3)
+        letter_d = b.bytes_in(((0x44, 0x44), (0x64, 0x64)))
+        plain = b.alt(
+            b.seq(b.bytes_in(((0x30, 0x39), (0x41, 0x43), (0x45, 0x46), (0x61, 0x63), (0x65, 0x66))), three),
+            b.seq(letter_d, b.bytes_in(((0x30, 0x37),)), two),
+        )
+        high = b.seq(letter_d, b.bytes_in(((0x38, 0x39), (0x41, 0x42), (0x61, 0x62))), two)
+        low = b.seq(letter_d, b.bytes_in(((0x43, 0x46), (0x63, 0x66))), two)
+        # b f n r t, the quotation mark, both slashes
+        short = b.bytes_in(((0x22, 0x22), (0x2F, 0x2F), (0x5C, 0x5C), *((ord(c), ord(c)) for c in "bfnrt")))
+        unicode = b.seq(b.literal(b"u"), b.alt(plain, b.seq(high, b.literal(b"\\u"), low)))
+        return b.alt(b.codepoints(PLAIN), b.seq(b.literal(b"\\"), b.alt(short, unicode)))
+
+    @cached_property
+    def string(self) -> int:
+        """Any string."""
+        return self.free_string(0, None)
+
+    def free_string(self, least: int, most: int | None) -> int:
+        """Any string of ``least`` to ``most`` characters."""
+        return self.exact_string(self.builder.repeat(self.free_character, least, most))
+
+    def exact_string(self, text: int, *, asserting: bool = False) -> int:
+        """A string whose text, in the exact alphabet, is of the regular node ``text``.
+
+        Zero-width assertions look at the whole of their terminal, so with them (``asserting``) the quotation marks
+        must stay outside.
+        """
+        b = self.builder
+        text = self._within_quotes(text)
+        if asserting:
+            return b.seq(self.quotation, b.terminal(text), self.quotation)
+        return b.terminal(b.seq(self.quotation, text, self.quotation))
+
+    def _within_quotes(self, text: int) -> int:
+        """What of a regular node can stand in quotation marks."""
+        quotes = self.spelling.notation.quotes
+        if quotes is None:
+            return text
+        b = self.builder
+        return b.both(text, b.complement(b.seq(b.anything, b.literal(quotes.excluded), b.anything)))
+
+    def strings(self, texts: Sequence[str]) -> int:
+        """Any one of these strings.
+
+        Raises:
+            UnsupportedFeature: quotation marks cannot hold one of them.
+        """
+        quotes = self.spelling.notation.quotes
+        if quotes is None:
+            return self.words([self.quote(text) for text in texts])
+        for text in texts:
+            if quotes.excluded in text:
+                raise UnsupportedFeature(f"the string {text!r:.60} where no string can hold {quotes.excluded!r}")
+        return self.builder.seq(self.quotation, self.words(texts), self.quotation)
+
+    def words(self, texts: Sequence[str]) -> int:
+        """Any one of these texts, which are spelled already."""
+        b = self.builder
+        node = b.literal(texts[0]) if len(texts) == 1 else b.words(texts)
+        return node if len(texts) <= SMALL else b.terminal(node)
+
+    # ------------------------------------------------------------------ names
+    def name(self, name: str) -> int:
+        """A declared key.
+
+        Raises:
+            UnsupportedFeature: it must be bare, and cannot.
+        """
+        if not self.spelling.notation.bare_names:
+            return self.strings([name])
+        if not BARE_NAME.fullmatch(name):
+            raise UnsupportedFeature(f"the name {name!r:.60} without quotation marks")
+        return self.builder.literal(name)
+
+    def exact_key(self, text: int, *, asserting: bool = False) -> int:
+        """A key whose text, in the exact alphabet, is of the regular node ``text``."""
+        if not self.spelling.notation.bare_names:
+            return self.exact_string(text, asserting=asserting)
+        return self.builder.terminal(self.builder.both(text, self._bare_name))
+
+    @cached_property
+    def _bare_name(self) -> int:
+        b = self.builder
+        return b.repeat(b.codepoints(complement(normalise((ord(char), ord(char)) for char in _NOT_BARE))), 1, None)
+
+    @cached_property
+    def key(self) -> int:
+        """Any key."""
+        return self.exact_key(self.exact.any_text)
+
+    def key_except(self, names: Sequence[str]) -> int:
+        """Any key but these."""
+        b = self.builder
+        if not names:
+            return self.key
+        if self.spelling.notation != JSON:
+            return self.exact_key(b.both(self.exact.any_text, b.complement(self.exact.words(names))))
+        text = b.seq(self.quotation, self.exact.any_text, self.quotation)
+        return b.terminal(b.both(text, b.complement(b.words([self.quote(name) for name in names]))))
+
+    # ------------------------------------------------------------------ numbers
+    @cached_property
+    def integer(self) -> int:
+        """Any integer: plain, with a fraction of zeros, or with an exponent that makes it whole."""
+        if self.spelling.plain:
+            return self.strict_integer
+        b = self.builder
+        digits = b.repeat(b.bytes_in(DIGITS), 0, None)
+        plain = b.alt(b.literal(b"0"), b.seq(b.bytes_in(NONZERO), digits))
+        magnitude = b.alt(b.seq(plain, b.optional(self.zero_fraction)), self.scientific_integer)
+        return self.number_terminal(b.seq(b.optional(b.literal(b"-")), magnitude))
+
+    @cached_property
+    def strict_integer(self) -> int:
+        """Any integer in digits, as draft 4 has it: no fraction, no exponent."""
+        b = self.builder
+        plain = b.alt(b.literal(b"0"), b.seq(b.bytes_in(NONZERO), b.repeat(b.bytes_in(DIGITS), 0, None)))
+        return self.number_terminal(b.seq(b.optional(b.literal(b"-")), plain))
+
+    @cached_property
+    def zero_fraction(self) -> int:
+        """``.0``, ``.00`` and so on."""
+        b = self.builder
+        return b.seq(b.literal(b"."), b.repeat(b.literal(b"0"), 1, None))
+
+    @cached_property
+    def scientific_integer(self) -> int:
+        """``d.ddde±x`` that is surely whole: at most 16 digits of fraction and an exponent of at least 16.
+
+        This is how ``json.dumps`` spells whole floats from 1e16 on.
+        """
+        b = self.builder
+        digit = b.bytes_in(DIGITS)
+        fraction = b.seq(b.literal(b"."), b.repeat(digit, 1, 16))
+        exponent = b.alt(
+            b.seq(b.literal(b"1"), b.bytes_in(((0x36, 0x39),))),
+            b.seq(b.bytes_in(((0x32, 0x39),)), digit),
+            b.seq(b.bytes_in(((0x31, 0x32),)), digit, digit),
+            b.seq(b.literal(b"30"), b.bytes_in(((0x30, 0x37),))),
+        )
+        sign = b.optional(b.literal(b"+"))
+        return b.seq(b.bytes_in(NONZERO), b.optional(fraction), b.bytes_in(LETTER_E), sign, exponent)
+
+    @cached_property
+    def number(self) -> int:
+        """Any number."""
+        b = self.builder
+        digit = b.bytes_in(DIGITS)
+        some, any_digits = b.repeat(digit, 1, None), b.repeat(digit, 0, None)
+        whole = b.alt(b.literal(b"0"), b.seq(b.bytes_in(NONZERO), any_digits))
+        sign = b.optional(b.bytes_in(((0x2B, 0x2B), (0x2D, 0x2D))))
+        exponent = b.seq(b.bytes_in(LETTER_E), sign, some)
+        fraction = b.seq(b.literal(b"."), some)
+        parts = [b.optional(b.literal(b"-")), whole, b.optional(fraction)]
+        if not self.spelling.plain:
+            parts.append(b.optional(exponent))
+        return self.number_terminal(b.seq(*parts))
+
+    def number_terminal(self, node: int) -> int:
+        """Numbers as a lexical unit."""
+        b = self.builder
+        return b.terminal(b.both(node, self._told_apart)) if self.distinct else b.terminal(node)
+
+    @cached_property
+    def _told_apart(self) -> int:
+        """The spellings of numbers that :data:`TOLD_APART` matches."""
+        b = self.builder
+        minus, zero, point = b.optional(b.literal(b"-")), b.literal(b"0"), b.literal(b".")
+        nonzero, digits = b.bytes_in(NONZERO), b.repeat(b.bytes_in(DIGITS), 0, None)
+        fraction, whole = b.seq(point, digits, nonzero), b.optional(b.seq(point, zero))
+        large = b.seq(minus, nonzero, digits, b.alt(fraction, whole))
+        return b.alt(large, b.seq(minus, zero, fraction), b.seq(zero, whole))
+
+    # ------------------------------------------------------------------ any value
+
+    @cached_property
+    def _anything(self) -> tuple[int, int, int]:
+        """Any value, any object, any array: they contain each other."""
+        b = self.builder
+        rule = b.rule("value")
+        value = b.call(rule)
+        inside = value if self.line is None else None if self.inner is None else self.inner.value
+        if inside is None:
+            any_object, any_array = self.empty_object, self.empty_array
+        else:
+            member = self.member(self.key, inside)
+            members = b.seq(member, b.repeat(b.seq(self.comma, member), 0, None), self.close_object)
+            any_object = b.seq(self.open_object, b.alt(members, b.literal(b"}")))
+            if self.distinct:
+                of = b.rule("object", OPENS | NAMES)
+                b.define(of, any_object)
+                any_object = b.call(of)
+            item = self.item(inside)
+            items = b.seq(item, b.repeat(b.seq(self.comma, item), 0, None), self.close_array)
+            any_array = b.seq(self.open_array, b.alt(items, b.literal(b"]")))
+        b.define(rule, b.alt(self.string, self.number, any_object, any_array, self.true, self.false, self.null))
+        return value, any_object, any_array
+
+    @property
+    def value(self) -> int:
+        """Any value."""
+        return self._anything[0]
+
+    @property
+    def object(self) -> int:
+        """Any object."""
+        return self._anything[1]
+
+    @property
+    def array(self) -> int:
+        """Any array."""
+        return self._anything[2]

@@ -1,0 +1,1 @@
+"""Python types as grammars, and primitives (numbers, dates, addresses) for texts."""

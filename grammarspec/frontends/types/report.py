@@ -1,0 +1,82 @@
+"""What of a schema or a type holds while it is generated, and what is validated afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Unpack
+
+from grammarspec.frontends.json_schema.report.report import Options, Report
+from grammarspec.frontends.json_schema.report.report import check as check_schema
+from grammarspec.grammars.expressions import Grammar
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+__all__ = ["check", "report"]
+
+
+def check(what: Mapping[str, Any] | bool | str | bytes | TypeForm[Any], **options: Unpack[Options]) -> Report:
+    """What becomes of each keyword of a JSON Schema, or of the schema of a Python type.
+
+    Of a type, the notes name the functions that validate a value once it is whole.
+
+    Args:
+        what: as :func:`grammarspec.json_schema` or :func:`grammarspec.grammar` takes it.
+        options: as these take them. With ``unsupported="warn"`` what would be left out is ``"not enforced"``.
+
+    Raises:
+        GrammarSyntaxError: the text is not JSON.
+        UnsupportedType: a type that has no JSON, or a constraint of it that no schema says.
+        LimitExceeded: the schema is too large for a report.
+        ValueError: as :func:`grammarspec.json_schema` does.
+    """
+    if isinstance(what, Mapping | bool | str | bytes):
+        return check_schema(what, **options)
+    from grammarspec.frontends.types.decorator import stored_options
+    from grammarspec.frontends.types.python import known_adapter
+
+    chosen: dict[str, Any] = {"additional_properties": False, "numbers": "plain", **stored_options(what), **options}
+    found = check_schema(known_adapter(what).schema, **chosen)
+    notes = tuple(f"validated when whole: {name}" for name in dict.fromkeys(_validators(what)))
+    return replace(found, notes=(*found.notes, *notes))
+
+
+def report(asked: Any) -> Report | None:
+    """The report on a type, or on what made a grammar; ``None`` for a grammar that was made of no JSON Schema."""
+    if not isinstance(asked, Grammar):
+        return check(asked)
+    match asked._call:
+        case ("json_schema", (schema,), options):
+            return check(schema, **options)
+    return None
+
+
+def _validators(type: Any) -> Iterator[str]:
+    """The names of the functions that Pydantic calls with values of a type, but for its own."""
+    from pydantic import PydanticSchemaGenerationError, TypeAdapter
+
+    try:
+        core: Any = TypeAdapter(type).core_schema
+    except PydanticSchemaGenerationError:  # a type of msgspec's
+        return
+    waiting, seen = [core], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, dict):
+            function = part.get("function")
+            if str(part.get("type")).startswith("function-") and isinstance(function, dict):
+                yield from _name(function["function"])
+            if part.get("post_init"):
+                yield f"{part['cls'].__qualname__}.{part['post_init']}"
+            waiting += [value for name, value in part.items() if name not in ("serialization", "metadata")]
+        elif isinstance(part, list | tuple):
+            waiting += part
+
+
+def _name(function: Any) -> Iterator[str]:
+    if not str(getattr(function, "__module__", "")).startswith("pydantic"):
+        yield getattr(function, "__qualname__", None) or repr(function)

@@ -1,0 +1,72 @@
+"""The compiler, asked from Python: IR and a vocabulary's index in, a constraint out, within limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from grammarspec import _compiler
+
+__all__ = ["Limits", "compile_ir", "over_bytes"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one constraint may use. Exceeding any raises :class:`~grammarspec.errors.LimitExceeded`, which names it.
+
+    Attributes:
+        max_states: states alive at once; those that no matcher or pin holds are collected first.
+        max_memory: bytes of interned structure and cached mask rows, after the same collection.
+        max_steps: elementary steps of work (derivatives, nodes of the token trie, heads) in one call: a compile, a
+            mask, a step.
+        max_depth: nesting of the grammar's expressions.
+        timeout: seconds that one call may take, or ``None`` for no limit. Unlike the others it depends on the machine.
+    """
+
+    max_states: int = 1_000_000
+    max_memory: int = 256 * 1024 * 1024
+    max_steps: int = 50_000_000
+    max_depth: int = 2_000
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_states", "max_memory", "max_steps", "max_depth"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1")
+        if self.timeout is not None and not self.timeout > 0:
+            raise ValueError("timeout must be above 0 seconds, or None")
+
+
+def compile_ir(
+    ir: _compiler.Grammar,
+    index: _compiler.VocabularyIndex,
+    limits: Limits | None = None,
+    cancel: _compiler.CancelToken | None = None,
+) -> _compiler.Constraint:
+    """Compile for a vocabulary that has the special tokens of the grammar, or all bytes of their marks."""
+    bounds = limits or Limits()
+    return _compiler.compile(
+        ir,
+        index,
+        bounds.max_states,
+        bounds.max_memory,
+        bounds.max_steps,
+        bounds.max_depth,
+        bounds.timeout,
+        cancel,
+    )
+
+
+def over_bytes(ir: _compiler.Grammar) -> _compiler.Constraint:
+    """Compile for the vocabulary of the 256 single bytes: what reads texts, where there is no model.
+
+    Raises:
+        GrammarError: as :func:`compile_ir`.
+    """
+    return compile_ir(ir, byte_index())
+
+
+@cache
+def byte_index() -> _compiler.VocabularyIndex:
+    """The 256 single bytes, and token 256 to end a text."""
+    return _compiler.VocabularyIndex([*(bytes([value]) for value in range(256)), None], [256], [], 257)

@@ -1,1 +1,0 @@
-"""What is done to logits and mask rows, per array library."""

