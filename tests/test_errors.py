@@ -14,7 +14,7 @@ import pytest
 import grammarspec as gs
 from grammarspec import errors
 
-PAGE = Path(__file__).parent.parent / "docs" / "errors.md"
+PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
 NEVER_RAISED = {"error", "grammar"}
 NOT_SHOWN = {"draft-mismatch", "missing-package"}  # which need another environment than the page is read in
 

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from endings import ends
 from hypothesis import given
 from hypothesis import strategies as st
 
 from grammarspec.positions import excerpt, locate
+from tests.endings import ends
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.sampled_from('a"\\/~{[,:\n é'), max_size=3),

@@ -18,10 +18,9 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 jsonschema = pytest.importorskip("jsonschema")
 
-from oracles.noise_model import NoiseModel  # noqa: E402
-
 from grammarspec.decoding import Request, Sampling, generate_batch  # noqa: E402
 from grammarspec.decoding.proposers import Forced  # noqa: E402
+from tests.oracles.noise_model import NoiseModel  # noqa: E402
 
 LARGEST = 200
 EVERY = list(range(1, LARGEST + 1))

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from oracles.drafting import END, draft_for, lane, matcher_of  # noqa: E402
-
 from grammarspec.decoding.draft import Draft  # noqa: E402
 from grammarspec.decoding.loop import Batch  # noqa: E402
 from grammarspec.decoding.proposers.protocol import propose  # noqa: E402
+from tests.oracles.drafting import END, draft_for, lane, matcher_of  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

@@ -13,13 +13,12 @@ import grammarspec as gs
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from oracles.noise_model import NoiseModel  # noqa: E402
-from oracles.tables import PROMPT, TableModel, tables  # noqa: E402
-from oracles.tables import VOCABULARY as SMALL  # noqa: E402
-from test_lockstep import GRAMMARS, VOCABULARY, WIDTH, Wild  # noqa: E402
-
 from grammarspec.decoding import Generation, Request, Sampling, generate, generate_batch  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer  # noqa: E402
+from tests.decoding.test_lockstep import GRAMMARS, VOCABULARY, WIDTH, Wild  # noqa: E402
+from tests.oracles.noise_model import NoiseModel  # noqa: E402
+from tests.oracles.tables import PROMPT, TableModel, tables  # noqa: E402
+from tests.oracles.tables import VOCABULARY as SMALL  # noqa: E402
 
 BUDGETS = int(os.environ.get("GRAMMARSPEC_BUDGETS", "300"))
 CLOSED = [

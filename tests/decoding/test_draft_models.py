@@ -11,8 +11,6 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from oracles.drafting import BYTES, END, WIDTH, matcher_of  # noqa: E402
-
 import grammarspec as gs  # noqa: E402
 from grammarspec.decoding import Request, Sampling, generate_batch  # noqa: E402
 from grammarspec.decoding.draft import Draft  # noqa: E402
@@ -20,6 +18,7 @@ from grammarspec.decoding.lane import Lane  # noqa: E402
 from grammarspec.decoding.loop import Batch  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, EarlyExit, Forced, HeadProposer  # noqa: E402
 from grammarspec.decoding.proposers.head import ResidualHead  # noqa: E402
+from tests.oracles.drafting import BYTES, END, WIDTH, matcher_of  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

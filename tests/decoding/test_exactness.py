@@ -15,8 +15,6 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from oracles.tables import PROMPT, VOCABULARY, TableHead, TableModel, exact_law, language, tables  # noqa: E402
-
 from grammarspec.decoding import Request, Sampling, Statistics, generate_batch, processing  # noqa: E402
 from grammarspec.decoding.draft import Draft  # noqa: E402
 from grammarspec.decoding.processing import Processing  # noqa: E402
@@ -28,6 +26,7 @@ from grammarspec.decoding.proposers import (  # noqa: E402
     Lookup,
     Proposer,
 )
+from tests.oracles.tables import PROMPT, VOCABULARY, TableHead, TableModel, exact_law, language, tables  # noqa: E402
 
 SAMPLES = int(os.environ.get("GRAMMARSPEC_SAMPLES", "3000"))
 LANGUAGES = int(os.environ.get("GRAMMARSPEC_LANGUAGES", "6"))

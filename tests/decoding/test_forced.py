@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from oracles.drafting import BYTES, END, batch_of, draft_for, lane, matcher_of  # noqa: E402
-from test_whitespace import STYLES  # noqa: E402
-
 import grammarspec as gs  # noqa: E402
-from grammarspec import marks  # noqa: E402
 from grammarspec.decoding.lane import Lane  # noqa: E402
 from grammarspec.decoding.proposers import Forced  # noqa: E402
 from grammarspec.decoding.whitespace import WHITESPACE  # noqa: E402
+from grammarspec.grammars import marks  # noqa: E402
+from tests.decoding.test_whitespace import STYLES  # noqa: E402
+from tests.oracles.drafting import BYTES, END, batch_of, draft_for, lane, matcher_of  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

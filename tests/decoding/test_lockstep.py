@@ -18,12 +18,11 @@ import grammarspec as gs
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from oracles.noise_model import NoiseModel  # noqa: E402
-
 from grammarspec.decoding import Request, Sampling  # noqa: E402
 from grammarspec.decoding.draft import Draft  # noqa: E402
 from grammarspec.decoding.loop import Batch  # noqa: E402
 from grammarspec.decoding.processing import Processing  # noqa: E402
+from tests.oracles.noise_model import NoiseModel  # noqa: E402
 
 ROUNDS = int(os.environ.get("GRAMMARSPEC_ROUNDS", "6000"))
 WIDTH = 300

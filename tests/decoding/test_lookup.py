@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from oracles.drafting import END, allowed_of, batch_of, draft_for, lane, matcher_of  # noqa: E402
-
 from grammarspec.decoding.lane import Lane  # noqa: E402
 from grammarspec.decoding.proposers import Lookup  # noqa: E402
+from tests.oracles.drafting import END, allowed_of, batch_of, draft_for, lane, matcher_of  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

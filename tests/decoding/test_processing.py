@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from oracles.laws import chi_square, naive_law  # noqa: E402
-
 from grammarspec.decoding import Sampling  # noqa: E402
 from grammarspec.decoding.noise import gumbel  # noqa: E402
 from grammarspec.decoding.processing import Processing  # noqa: E402
 from grammarspec.decoding.sampling import COLDEST  # noqa: E402
+from tests.oracles.laws import chi_square, naive_law  # noqa: E402
 
 CPU = torch.device("cpu")
 WIDTH = 40

@@ -11,9 +11,8 @@ import grammarspec as gs
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from oracles.noise_model import NoiseModel
-
 from grammarspec.decoding import Sampling, generate
+from tests.oracles.noise_model import NoiseModel
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from oracles.laws import chi_square  # noqa: E402
-
 from grammarspec.decoding import Sampling  # noqa: E402
 from grammarspec.decoding.processing import Processing  # noqa: E402
 from grammarspec.decoding.verification import accepted_drafts, draw, residual_law  # noqa: E402
+from tests.oracles.laws import chi_square  # noqa: E402
 
 CPU = torch.device("cpu")
 NEXT_TO_ONE = math.nextafter(1, 0)

@@ -20,7 +20,7 @@ transformers = pytest.importorskip("transformers")
 from grammarspec.integrations.transformers import processor as integration  # noqa: E402
 
 ConstraintLogitsProcessor = integration.ConstraintLogitsProcessor
-from oracles.languages import EOS, PAD, SCHEMA, VOCABULARY, matches, satisfies  # noqa: E402
+from tests.oracles.languages import EOS, PAD, SCHEMA, VOCABULARY, matches, satisfies  # noqa: E402
 
 CASES = [
     matches(r"[a-z]{1,12}"),

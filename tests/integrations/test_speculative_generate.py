@@ -14,8 +14,6 @@ import grammarspec as gs
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from oracles.languages import EOS, PAD, SCHEMA, VOCABULARY, matches, satisfies  # noqa: E402
-
 from grammarspec.decoding import Sampling  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup  # noqa: E402
 from grammarspec.integrations.transformers import (  # noqa: E402
@@ -23,6 +21,7 @@ from grammarspec.integrations.transformers import (  # noqa: E402
     speculative_generate,
 )
 from grammarspec.integrations.transformers import generate as module  # noqa: E402
+from tests.oracles.languages import EOS, PAD, SCHEMA, VOCABULARY, matches, satisfies  # noqa: E402
 
 CASES = [
     matches(r"[a-z]{1,12}"),

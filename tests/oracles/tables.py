@@ -13,7 +13,7 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 
 import grammarspec as gs
 from grammarspec.decoding import Sampling
-from oracles.laws import naive_law
+from tests.oracles.laws import naive_law
 
 TOKENS = [b"a", b"b", b"ab", b"ba", b"c", b"abc", b"cc"]
 END = len(TOKENS)

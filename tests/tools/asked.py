@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tools.rendering import TEMPLATES
-
 import grammarspec as gs
 from grammarspec.models.loading import load_model
 from grammarspec.tools.formats import FORMATS
+from tests.tools.rendering import TEMPLATES
 
 CONTEXT = 1 << 14
 

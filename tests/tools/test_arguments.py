@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.declared import tool
 
 import grammarspec as gs
 from grammarspec.tools.formats import tool_format
+from tests.tools.declared import tool
 
 
 def _arguments(name: str, schema: dict[str, Any], text: str) -> dict[str, Any]:

@@ -10,11 +10,11 @@ import re
 from pathlib import Path
 
 import pytest
-from tools.declared import PING, WEATHER, tool
-from tools.rendering import ENDS, USER, message, rendered
 
 from grammarspec.tools.formats import detect_format, tool_format
 from grammarspec.tools.tool import ToolCall
+from tests.tools.declared import PING, WEATHER, tool
+from tests.tools.rendering import ENDS, USER, message, rendered
 
 if "GRAMMARSPEC_TEMPLATES" not in os.environ:
     pytest.skip("set GRAMMARSPEC_TEMPLATES to a directory of chat templates", allow_module_level=True)

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from tools.declared import PING, WEATHER, tools
-from tools.rendering import TEMPLATES, message, reply
 
 import grammarspec as gs
 from grammarspec.tools.formats import FORMATS, detect_format, tool_format
 from grammarspec.tools.tool import Tool, ToolCall
+from tests.tools.declared import PING, WEATHER, tools
+from tests.tools.rendering import TEMPLATES, message, reply
 
 NAMES = list(FORMATS)
 

@@ -14,13 +14,13 @@ from typing import Annotated, Any, Literal
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import AfterValidator, BaseModel, Field
-from tools.asked import of_family, tiny
-from tools.declared import PING, WEATHER, tool
-from tools.rendering import TEMPLATES
 
 import grammarspec as gs
 from grammarspec.tools.formats import FORMATS, tool_format
 from grammarspec.tools.running import arun_tools
+from tests.tools.asked import of_family, tiny
+from tests.tools.declared import PING, WEATHER, tool
+from tests.tools.rendering import TEMPLATES
 
 pytest.importorskip("transformers")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-from json_schema.texts import acceptor
 
 import grammarspec as gs
+from tests.frontends.json_schema.texts import acceptor
 
 KINDS = [f"kind{i}" for i in range(30)]
 

@@ -7,12 +7,12 @@ import json
 from typing import Any
 
 import pytest
-from endings import ends
 from hypothesis import given, settings
-from json_schema.schemas import SCHEMAS
-from json_schema.texts import BYTES
 
 import grammarspec as gs
+from tests.endings import ends
+from tests.frontends.json_schema.schemas import SCHEMAS
+from tests.frontends.json_schema.texts import BYTES
 
 BACK = r"(a)\1"
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from json_schema.judges import satisfies
-from json_schema.texts import examples
 
 import grammarspec as gs
+from tests.frontends.json_schema.judges import satisfies
+from tests.frontends.json_schema.texts import examples
 
 GLUED = [
     '","', '"a","a"', '"a","b"', '"a"', '"b"]', '","a"', 'a","', "1,1", "1,2", "1.0,1", ",1,", ".0", ".0]", ",1.0",

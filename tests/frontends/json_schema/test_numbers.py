@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from json_schema.texts import acceptor
 
 import grammarspec as gs
+from tests.frontends.json_schema.texts import acceptor
 
 _WHOLE_SCIENTIFIC = re.compile(r"-?\d(?:\.(\d{1,16}))?[eE]\+?(\d+)\Z")
 _PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?\Z")

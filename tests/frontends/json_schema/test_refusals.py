@@ -7,10 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from endings import ends
-from json_schema.texts import BYTES, acceptor
 
 import grammarspec as gs
+from tests.endings import ends
+from tests.frontends.json_schema.texts import BYTES, acceptor
 
 
 @pytest.mark.parametrize(

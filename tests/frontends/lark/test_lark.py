@@ -10,19 +10,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from endings import ends
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from oracles.membership import recogniser
 
 import grammarspec as gs
 from grammarspec.frontends.lark.loader import read
 from grammarspec.frontends.lark.rules import Rules
 from grammarspec.grammars.builder import GrammarBuilder
+from tests.endings import ends
+from tests.oracles.membership import recogniser
 
 lark = pytest.importorskip("lark")
 
-SHIPPED = sorted((Path(__file__).parent.parent / "grammars").glob("*.lark"))
+SHIPPED = sorted((Path(__file__).parents[3] / "grammars").glob("*.lark"))
 
 
 def reference(grammar: str, start: str = "start") -> Callable[[str], bool]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from json_schema.texts import acceptor
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT201909, DRAFT202012
 
 import grammarspec as gs
+from tests.frontends.json_schema.texts import acceptor
 
 TREE = {
     "$id": "http://example.com/tree",

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from json_schema.schemas import EVALUATED, UNIQUE, VALUES, evaluating, schemas
-from json_schema.texts import BYTES, dumps, examples
 
 import grammarspec as gs
+from tests.frontends.json_schema.schemas import EVALUATED, UNIQUE, VALUES, evaluating, schemas
+from tests.frontends.json_schema.texts import BYTES, dumps, examples
 
 PLAIN = schemas(2020).filter(lambda schema: "$ref" not in json.dumps(schema))  # references go to the root
 

@@ -7,8 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from json_schema.judges import is_valid
-from json_schema.texts import Case, check, corpus, dumps, orders
+
+from tests.frontends.json_schema.judges import is_valid
+from tests.frontends.json_schema.texts import Case, check, corpus, dumps, orders
 
 KEYWORDS, COMBINATIONS = corpus("keywords.txt"), corpus("combinations.txt")
 MEMORY, UNEVALUATED = corpus("memory.txt"), corpus("unevaluated.txt")

@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import pytest
-from json_schema.texts import BYTES, acceptor
 
 import grammarspec as gs
+from tests.frontends.json_schema.texts import BYTES, acceptor
 
 
 @pytest.mark.parametrize(

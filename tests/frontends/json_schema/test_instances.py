@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis_jsonschema import from_schema
-from json_schema.judges import is_valid
-from json_schema.texts import acceptor, corpus, dumps, examples, orders
+
+from tests.frontends.json_schema.judges import is_valid
+from tests.frontends.json_schema.texts import acceptor, corpus, dumps, examples, orders
 
 SCHEMAS = [case.schema for case in corpus("keywords.txt") if case.accepted]
 

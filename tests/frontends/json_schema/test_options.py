@@ -12,10 +12,10 @@ import jsonschema
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from json_schema.schemas import NAMES, PLAIN
-from json_schema.texts import BYTES, acceptor, walk
 
 import grammarspec as gs
+from tests.frontends.json_schema.schemas import NAMES, PLAIN
+from tests.frontends.json_schema.texts import BYTES, acceptor, walk
 
 # Options, and the arguments with which json.dumps writes the same.
 CANONICAL: list[tuple[dict[str, Any], dict[str, Any]]] = [

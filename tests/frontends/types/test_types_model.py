@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from annotated_types import Ge, Le, Len
-from test_types import Attrs, Bounded, Cat, Color, Dog, Movie, Pair, Person, Point, Struct, Tree
 
 import grammarspec as gs
+from tests.frontends.types.test_types import Attrs, Bounded, Cat, Color, Dog, Movie, Pair, Person, Point, Struct, Tree
 
 TYPES: list[tuple[Any, Callable[[Any], bool]]] = [
     (bool, lambda value: isinstance(value, bool)),

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from json_schema.texts import BYTES, dumps, orders
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 import grammarspec as gs
+from tests.frontends.json_schema.texts import BYTES, dumps, orders
 
 # The least number of tests that must come out right, by draft and part; they may only rise.
 RIGHT = {

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import test_types as cases
 
 import grammarspec as gs
+import tests.frontends.types.test_types as cases
 from grammarspec.frontends.types.python import known_adapter
 
-PAGE = Path(__file__).parent.parent / "docs" / "types.md"
+PAGE = Path(__file__).parents[2] / "docs" / "types.md"
 SOURCE = Path(cases.__file__).read_text(encoding="utf-8")
 WIDTH = 160  # characters of a schema that are shown
 

@@ -15,11 +15,20 @@ import jsonschema
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from json_schema.judges import is_valid, satisfies
-from json_schema.schemas import DRAFTS, EVALUATED, REPEATING, UNIQUE, VALUES, dynamic, evaluating, schemas
-from json_schema.texts import BYTES, dumps, examples, orders, walk
 
 import grammarspec as gs
+from tests.frontends.json_schema.judges import is_valid, satisfies
+from tests.frontends.json_schema.schemas import (
+    DRAFTS,
+    EVALUATED,
+    REPEATING,
+    UNIQUE,
+    VALUES,
+    dynamic,
+    evaluating,
+    schemas,
+)
+from tests.frontends.json_schema.texts import BYTES, dumps, examples, orders, walk
 
 # What random schemas may run into. Each has its own test that the refusal is right.
 REFUSALS = (gs.UnsupportedFeature, gs.LimitExceeded)

@@ -17,11 +17,11 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from json_schema.texts import BYTES, Case, acceptor, check, corpus
 
 import grammarspec as gs
 from grammarspec.frontends.json_schema.formats.formats import FORMATS
 from grammarspec.frontends.json_schema.formats.host_names import U_LABEL_SIZES
+from tests.frontends.json_schema.texts import BYTES, Case, acceptor, check, corpus
 
 
 @pytest.mark.parametrize("case", corpus("formats.txt"), ids=lambda case: json.loads(case.schema)["format"])

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from json_schema.judges import is_valid
-from json_schema.schemas import PLAIN, VALUES
-from json_schema.texts import BYTES, acceptor, dumps
 
 import grammarspec as gs
+from tests.frontends.json_schema.judges import is_valid
+from tests.frontends.json_schema.schemas import PLAIN, VALUES
+from tests.frontends.json_schema.texts import BYTES, acceptor, dumps
 
 BACK = r"(a)\1"  # no regular expression says it
 
