@@ -1,7 +1,41 @@
 """The Rust crate in compiler/: grammar IR -> token automaton."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, final
+
+# The numbers of the arrays that ``Grammar`` takes (compiler/src/ir/codes.rs). A node is its operation, the number of its
+# operands, and these.
+OP_NOTHING: int
+OP_LITERAL: int
+OP_BYTES: int
+OP_CODEPOINTS: int
+OP_SEQ: int
+OP_ALT: int
+OP_REPEAT: int
+OP_BOTH: int
+OP_COMPLEMENT: int
+OP_AHEAD: int
+OP_BEHIND: int
+OP_TERMINAL: int
+OP_CALL: int
+OP_WORDS: int
+OP_WHEN: int
+OP_CALL_WITH: int
+
+# Conditions, the first operand of OP_WHEN.
+WHEN_CLEAR: int
+WHEN_ALL_SET: int
+WHEN_WITHIN: int
+
+# Marks of rules, as bits: what must be distinct in a JSON text.
+OPENS: int
+ITEMS: int
+NAMES: int
+PART: int
+FEW: int
+
+UNBOUNDED: int
+"""The number for "no upper bound" of a repetition, and for the body of a rule that has none yet."""
 
 class Grammar:
     """A grammar, independent of any vocabulary: hash-consed, immutable, picklable."""

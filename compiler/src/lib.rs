@@ -1,24 +1,29 @@
-//! The grammar compiler of grammarspec: grammar IR -> automaton over the tokens of a vocabulary.
+//! The grammar compiler of grammarspec: from a grammar (IR) and a vocabulary to an automaton over tokens.
 //!
-//! Data flows one way: [`ir`] (a grammar, independent of any vocabulary) and [`vocabulary`] (the token index)
-//! come together in [`automaton`], whose states are configurations of the context-free level ([`stack`]) over
-//! lazily derived regular languages ([`regular`]); [`mask`] turns a configuration into the set of allowed tokens.
+//! Data flows one way, and each room knows only those before it in this list:
+//!
+//! * [`ir`]: a grammar as the front-ends describe it, independent of any vocabulary;
+//! * [`vocabulary`]: the tokens, indexed for walks;
+//! * [`regular`]: regular languages over bytes, by derivatives;
+//! * [`stack`]: the context-free level above them, a pushdown automaton over bytes;
+//! * [`distinct`]: the items and names that a JSON text has so far and must not repeat;
+//! * [`mask`]: the tokens that a state allows;
+//! * [`automaton`]: states with ids, steps and masks, behind a lock: what a caller uses;
+//! * `python`: the same as a Python module.
+//!
+//! [`byteset`], [`budget`], [`error`] and `recursion` are the ground that all of them stand on.
 
 pub mod automaton;
 pub mod budget;
+pub mod byteset;
+pub mod distinct;
 pub mod error;
 pub mod ir;
 pub mod mask;
-pub mod memory;
 pub mod regular;
 pub mod stack;
 pub mod vocabulary;
 
 #[cfg(feature = "python")]
 mod python;
-
-/// Runs `f` with enough stack for deep recursion over user-given structure (nesting is limited elsewhere).
-#[inline]
-pub(crate) fn deep<R>(f: impl FnOnce() -> R) -> R {
-    stacker::maybe_grow(48 * 1024, 1024 * 1024, f)
-}
+mod recursion;

@@ -20,19 +20,35 @@ from array import array
 from collections.abc import Iterable, Sequence
 
 from grammarspec import _compiler
+from grammarspec._compiler import (
+    FEW,
+    ITEMS,
+    NAMES,
+    OP_AHEAD,
+    OP_ALT,
+    OP_BEHIND,
+    OP_BOTH,
+    OP_BYTES,
+    OP_CALL,
+    OP_CALL_WITH,
+    OP_CODEPOINTS,
+    OP_COMPLEMENT,
+    OP_LITERAL,
+    OP_NOTHING,
+    OP_REPEAT,
+    OP_SEQ,
+    OP_TERMINAL,
+    OP_WHEN,
+    OP_WORDS,
+    OPENS,
+    PART,
+    UNBOUNDED,
+    WHEN_ALL_SET,
+    WHEN_CLEAR,
+    WHEN_WITHIN,
+)
 
 __all__ = ["FEW", "ITEMS", "NAMES", "OPENS", "PART", "UNBOUNDED", "GrammarBuilder"]
-
-UNBOUNDED = 0xFFFF_FFFF
-"""``max`` of a repetition without an upper bound."""
-
-OPENS, ITEMS, NAMES, PART, FEW = 1, 2, 4, 8, 16
-"""What a rule is about that must be remembered, see :meth:`GrammarBuilder.rule`."""
-
-# Op codes, as compiler/src/ir/decode.rs reads them: [op, number of operands, operands...].
-_NOTHING, _LITERAL, _BYTES, _CODEPOINTS, _SEQ, _ALT, _REPEAT = range(7)
-_BOTH, _COMPLEMENT, _AHEAD, _BEHIND, _TERMINAL, _CALL, _WORDS, _WHEN, _CALL_WITH = range(7, 16)
-_CLEAR, _ALL_SET, _WITHIN = range(3)
 
 
 class GrammarBuilder:
@@ -52,9 +68,9 @@ class GrammarBuilder:
         self._kinds = bytearray()
         self._literals: dict[bytes, int] = {}
         self._codepoints: dict[tuple[tuple[int, int], ...], int] = {}
-        self.nothing = self._node(_NOTHING, ())
+        self.nothing = self._node(OP_NOTHING, ())
         """The empty language: no text at all."""
-        self.empty = self._node(_SEQ, ())
+        self.empty = self._node(OP_SEQ, ())
         """The empty text."""
         self.anything = self.repeat(self.bytes_in(((0, 255),)), 0, None)
         """Every byte string (not only valid UTF-8)."""
@@ -73,7 +89,7 @@ class GrammarBuilder:
         data = text.encode() if isinstance(text, str) else text
         node = self._literals.get(data)
         if node is None:
-            node = self._node(_LITERAL, (len(self._blob), len(data)))
+            node = self._node(OP_LITERAL, (len(self._blob), len(data)))
             self._blob += data
             self._literals[data] = node
         return node
@@ -86,27 +102,27 @@ class GrammarBuilder:
             operands.append(len(self._blob))
             operands.append(len(data))
             self._blob += data
-        return self._node(_WORDS, operands)
+        return self._node(OP_WORDS, operands)
 
     def bytes_in(self, ranges: Iterable[tuple[int, int]]) -> int:
         """One byte within the inclusive ranges."""
-        return self._node(_BYTES, [bound for pair in ranges for bound in pair])
+        return self._node(OP_BYTES, [bound for pair in ranges for bound in pair])
 
     def codepoints(self, ranges: Iterable[tuple[int, int]]) -> int:
         """One code point within the inclusive ranges, as UTF-8. Surrogates are left out: UTF-8 has none."""
         key = tuple(ranges)
         node = self._codepoints.get(key)
         if node is None:
-            node = self._codepoints[key] = self._node(_CODEPOINTS, [bound for pair in key for bound in pair])
+            node = self._codepoints[key] = self._node(OP_CODEPOINTS, [bound for pair in key for bound in pair])
         return node
 
     def seq(self, *nodes: int) -> int:
         """One after the other."""
-        return nodes[0] if len(nodes) == 1 else self._node(_SEQ, nodes)
+        return nodes[0] if len(nodes) == 1 else self._node(OP_SEQ, nodes)
 
     def alt(self, *nodes: int) -> int:
         """Any of them; of none, the empty language."""
-        return nodes[0] if len(nodes) == 1 else self._node(_ALT, nodes)
+        return nodes[0] if len(nodes) == 1 else self._node(OP_ALT, nodes)
 
     def repeat(self, node: int, least: int, most: int | None) -> int:
         """``least`` to ``most`` times (``None``: no upper bound). Counts are never expanded.
@@ -115,7 +131,7 @@ class GrammarBuilder:
         """
         if least >= UNBOUNDED or (most is not None and most >= UNBOUNDED):
             raise OverflowError(f"a repetition count must be below {UNBOUNDED}")
-        return self._node(_REPEAT, (node, least, UNBOUNDED if most is None else most))
+        return self._node(OP_REPEAT, (node, least, UNBOUNDED if most is None else most))
 
     def optional(self, node: int) -> int:
         """Once or not at all."""
@@ -123,11 +139,11 @@ class GrammarBuilder:
 
     def both(self, *nodes: int) -> int:
         """Intersection: the texts that every one of these regular nodes has."""
-        return nodes[0] if len(nodes) == 1 else self._node(_BOTH, nodes)
+        return nodes[0] if len(nodes) == 1 else self._node(OP_BOTH, nodes)
 
     def complement(self, node: int) -> int:
         """Every byte string that this regular node does not have. Intersect it with valid text."""
-        return self._node(_COMPLEMENT, (node,))
+        return self._node(OP_COMPLEMENT, (node,))
 
     def ahead(self, node: int) -> int:
         """Zero-width: the *whole* rest of the text of this terminal belongs to this regular node.
@@ -135,14 +151,14 @@ class GrammarBuilder:
         Python's ``(?=x)`` is ``ahead(seq(x, anything))``; ``(?!x)`` is ``ahead(complement(seq(x, anything)))``;
         ``\\Z`` is ``ahead(empty)``.
         """
-        return self._node(_AHEAD, (node,))
+        return self._node(OP_AHEAD, (node,))
 
     def behind(self, node: int) -> int:
         """Zero-width: *all* the text of this terminal so far belongs to this regular node.
 
         Python's ``(?<=x)`` is ``behind(seq(anything, x))``; ``\\A`` is ``behind(empty)``.
         """
-        return self._node(_BEHIND, (node,))
+        return self._node(OP_BEHIND, (node,))
 
     def terminal(self, node: int) -> int:
         """This regular node as a lexical unit of its own.
@@ -151,23 +167,23 @@ class GrammarBuilder:
         shared by all places and grammars that use an equal one, so strings, numbers and identifiers should
         be terminals, while punctuation and keys are best left to be joined with their neighbours.
         """
-        return self._node(_TERMINAL, (node,))
+        return self._node(OP_TERMINAL, (node,))
 
     def rule(self, name: str, kinds: int = 0) -> int:
         """Declare a rule, to be given its body by :meth:`define`. Returns the rule's number, which is no node.
 
-        ``kinds`` is for JSON only, and makes a rule stand for less than its body says, if a value or a name would be
-        repeated. It is a sum of
+        ``kinds`` is for JSON only. It marks rules about arrays whose items must be distinct, or objects whose names
+        must be, so that texts that repeat one are refused although the rule's body has them. It is a sum of
 
-        * ``OPENS``: the first byte of the rule is the bracket of an array or object in which that may not be;
+        * ``OPENS``: the first byte of the rule is the bracket of such an array or object;
         * ``ITEMS``: the commas and the bracket in the rule's own body end items of the array, which must all differ;
         * ``NAMES``: the colons in the rule's own body end names of members, which must all differ;
-        * ``FEW``: beside ``OPENS``, unless every open item and name of it can still become any of endlessly many;
+        * ``FEW``: beside ``OPENS``, unless each item or name can become any of infinitely many values until it ends;
         * ``PART``: none of these, but kept apart from the rules around it, as items must be.
 
-        Values are compared as they are spelled, but for whitespace and the order of members, and ``1.0`` is 1: items
-        must have no other spellings, and the names in them must differ. There must be enough of them: the compiler
-        sees only that the next one can be another.
+        Values are compared by their spelling without whitespace, members in any order, and ``1.0`` as ``1``. So items
+        must have no other spellings, and the names in them must differ. The caller must see to it that there are enough
+        values for all items that have to come: the compiler makes sure of one new value at a time.
         """
         self._names.append(name)
         self._kinds.append(kinds)
@@ -180,7 +196,7 @@ class GrammarBuilder:
 
     def call(self, rule: int) -> int:
         """What this rule describes. Rules may call themselves and each other in any way."""
-        return self._node(_CALL, (rule,))
+        return self._node(OP_CALL, (rule,))
 
     def call_with(
         self,
@@ -205,19 +221,19 @@ class GrammarBuilder:
         """
         at, width = counting or (0, 0)
         same = 0 if like is None else like + 1
-        return self._node(_CALL_WITH, (rule, int(fresh), at, width, same, *setting))
+        return self._node(OP_CALL_WITH, (rule, int(fresh), at, width, same, *setting))
 
     def when_clear(self, bits: Iterable[int]) -> int:
         """The empty text, if the parameter of the rule around this node has none of the bits; else nothing."""
-        return self._node(_WHEN, (_CLEAR, *bits))
+        return self._node(OP_WHEN, (WHEN_CLEAR, *bits))
 
     def when_set(self, bits: Iterable[int]) -> int:
         """The empty text, if the parameter of the rule around this node has all of the bits; else nothing."""
-        return self._node(_WHEN, (_ALL_SET, *bits))
+        return self._node(OP_WHEN, (WHEN_ALL_SET, *bits))
 
     def when_count(self, counter: tuple[int, int], least: int, most: int | None) -> int:
         """The empty text, if that counter of the parameter is in the range (inclusive); else nothing."""
-        return self._node(_WHEN, (_WITHIN, *counter, least, UNBOUNDED if most is None else most))
+        return self._node(OP_WHEN, (WHEN_WITHIN, *counter, least, UNBOUNDED if most is None else most))
 
     def embed(self, grammar: _compiler.Grammar) -> int:
         """The language of a grammar that was built before."""

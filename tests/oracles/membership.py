@@ -14,12 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from grammarspec import _compiler as codes
 from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["accepts", "recogniser"]
-
-_NOTHING, _LITERAL, _BYTES, _CODEPOINTS, _SEQ, _ALT, _REPEAT = range(7)
-_BOTH, _COMPLEMENT, _AHEAD, _BEHIND, _TERMINAL, _CALL, _WORDS, _WHEN, _CALL_WITH = range(7, 16)
 
 _Node = tuple[int, tuple[int, ...]]
 _Context = tuple[int, int]
@@ -54,9 +52,17 @@ def _decode(builder: GrammarBuilder) -> list[_Node]:
 
 def _children(node: _Node) -> tuple[int, ...]:
     op, operands = node
-    if op in (_SEQ, _ALT, _BOTH, _COMPLEMENT, _AHEAD, _BEHIND, _TERMINAL):
+    if op in (
+        codes.OP_SEQ,
+        codes.OP_ALT,
+        codes.OP_BOTH,
+        codes.OP_COMPLEMENT,
+        codes.OP_AHEAD,
+        codes.OP_BEHIND,
+        codes.OP_TERMINAL,
+    ):
         return operands
-    return operands[:1] if op == _REPEAT else ()
+    return operands[:1] if op == codes.OP_REPEAT else ()
 
 
 def _properties(nodes: list[_Node]) -> tuple[list[bool], list[bool]]:
@@ -65,8 +71,13 @@ def _properties(nodes: list[_Node]) -> tuple[list[bool], list[bool]]:
     asserting: list[bool] = []
     for node in nodes:  # children come before their parents
         op, children = node[0], _children(node)
-        regular.append(op not in (_CALL, _CALL_WITH, _WHEN) and all(regular[child] for child in children))
-        asserting.append(op in (_AHEAD, _BEHIND) or (op != _TERMINAL and any(asserting[child] for child in children)))
+        regular.append(
+            op not in (codes.OP_CALL, codes.OP_CALL_WITH, codes.OP_WHEN) and all(regular[child] for child in children)
+        )
+        asserting.append(
+            op in (codes.OP_AHEAD, codes.OP_BEHIND)
+            or (op != codes.OP_TERMINAL and any(asserting[child] for child in children))
+        )
     return regular, asserting
 
 
@@ -100,17 +111,17 @@ class _Recogniser:
         if self.regular[node]:
             return self.terminal_ends(node, i, len(self.text))
         op, operands = self.nodes[node]
-        if op == _CALL:
+        if op == codes.OP_CALL:
             return self.called.setdefault((operands[0], i, frozenset()), frozenset())
-        if op == _CALL_WITH:
+        if op == codes.OP_CALL_WITH:
             return self.called.setdefault((operands[0], i, _updated(parameter, operands[1:])), frozenset())
-        if op == _WHEN:
+        if op == codes.OP_WHEN:
             return frozenset({i} if _holds(parameter, operands) else ())
-        if op == _SEQ:
+        if op == codes.OP_SEQ:
             return self.sequence(operands, i, inner)
-        if op == _ALT:
+        if op == codes.OP_ALT:
             return frozenset().union(*(inner(child, i) for child in operands))
-        if op == _REPEAT:
+        if op == codes.OP_REPEAT:
             return self.repetition(operands, i, inner)
         raise ValueError("a Boolean operator, an assertion or a terminal over a context-free node")
 
@@ -132,30 +143,30 @@ class _Recogniser:
 
         everywhere = frozenset(range(i, last + 1))
         match op:
-            case 0:  # _NOTHING
+            case codes.OP_NOTHING:
                 return frozenset()
-            case 1 | 13:  # _LITERAL, _WORDS
+            case codes.OP_LITERAL | codes.OP_WORDS:
                 words = {self.blob[at : at + size] for at, size in zip(operands[::2], operands[1::2], strict=True)}
                 return frozenset(j for j in everywhere if text[i:j] in words)
-            case 2:  # _BYTES
+            case codes.OP_BYTES:
                 return frozenset(j for j in everywhere if j == i + 1 and _within(text[i], operands))
-            case 3:  # _CODEPOINTS
+            case codes.OP_CODEPOINTS:
                 return frozenset(j for j in everywhere if _is_codepoint(text[i:j], operands))
-            case 4:  # _SEQ
+            case codes.OP_SEQ:
                 return self.sequence(operands, i, inner)
-            case 5:  # _ALT
+            case codes.OP_ALT:
                 return frozenset().union(*(inner(child, i) for child in operands))
-            case 6:  # _REPEAT
+            case codes.OP_REPEAT:
                 return self.repetition(operands, i, inner)
-            case 7:  # _BOTH
+            case codes.OP_BOTH:
                 return everywhere.intersection(*(inner(child, i) for child in operands))
-            case 8:  # _COMPLEMENT
+            case codes.OP_COMPLEMENT:
                 return everywhere - inner(operands[0], i)
-            case 9:  # _AHEAD
+            case codes.OP_AHEAD:
                 return frozenset({i} if last in inner(operands[0], i) else ())
-            case 10:  # _BEHIND
+            case codes.OP_BEHIND:
                 return frozenset({i} if i in inner(operands[0], first) else ())
-            case 11:  # _TERMINAL
+            case codes.OP_TERMINAL:
                 return self.terminal_ends(operands[0], i, last)
         raise ValueError(f"unknown operation {op}")
 
@@ -198,10 +209,10 @@ def _updated(parameter: _Parameter, operands: tuple[int, ...]) -> _Parameter:
 
 def _holds(parameter: _Parameter, operands: tuple[int, ...]) -> bool:
     kind, *rest = operands
-    if kind == 2:
+    if kind == codes.WHEN_WITHIN:
         at, width, least, most = rest
         return least <= _count(parameter, at, width) <= most
-    return parameter.isdisjoint(rest) if kind == 0 else parameter.issuperset(rest)
+    return parameter.isdisjoint(rest) if kind == codes.WHEN_CLEAR else parameter.issuperset(rest)
 
 
 def _within(value: int, bounds: tuple[int, ...]) -> bool:

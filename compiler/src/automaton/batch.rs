@@ -1,32 +1,40 @@
 //! The rows of many states at once, on several threads: those of different constraints side by side.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
-use super::{Anchor, Constraint};
+use super::{Constraint, StateId};
 use crate::error::Result;
 use crate::mask::Row;
 
-/// Calls `write(i, row)` for each job. Rows that are not at hand are computed by at most `threads` threads (0: as many as there
-/// are cores), one constraint's by one of them. Ends with an error as soon as one is met.
-pub fn rows(
-    jobs: &[(Arc<Constraint>, Arc<Anchor>)],
-    threads: usize,
-    write: &(dyn Fn(usize, &Row) + Sync),
-) -> Result<()> {
+/// The row of each job's state, in the order of the jobs. Rows that are not known yet are computed by at most `threads`
+/// threads (0: as many as there are cores), those of one constraint by one thread. Ends with the first error that is met.
+pub fn rows(jobs: &[(&Constraint, StateId)], threads: usize) -> Result<Vec<Arc<Row>>> {
+    let found: Vec<OnceLock<Arc<Row>>> = jobs.iter().map(|_| OnceLock::new()).collect();
     let mut cold = Vec::new();
     for (i, (constraint, state)) in jobs.iter().enumerate() {
-        match constraint.cached_row(state.id) {
-            Some(row) => write(i, &row),
+        match constraint.cached_row(*state) {
+            Some(row) => _ = found[i].set(row),
             None => cold.push(i),
         }
     }
-    let compute = |of: &[usize]| of.iter().try_for_each(|&i| jobs[i].0.row(jobs[i].1.id).map(|row| write(i, &row)));
-    cold.sort_by_key(|&i| Arc::as_ptr(&jobs[i].0));
-    let mut groups: Vec<&[usize]> = cold.chunk_by(|&a, &b| Arc::ptr_eq(&jobs[a].0, &jobs[b].0)).collect();
+    compute_rows(jobs, threads, cold, &|i, row| _ = found[i].set(row))?;
+    Ok(found.into_iter().map(|row| row.into_inner().expect("every row was found")).collect())
+}
+
+/// Calls `tell(i, row)` with the row of each of the jobs `cold`.
+fn compute_rows(
+    jobs: &[(&Constraint, StateId)],
+    threads: usize,
+    mut cold: Vec<usize>,
+    tell: &(dyn Fn(usize, Arc<Row>) + Sync),
+) -> Result<()> {
+    let compute = |of: &[usize]| of.iter().try_for_each(|&i| jobs[i].0.row(jobs[i].1).map(|row| tell(i, row)));
+    cold.sort_by_key(|&i| std::ptr::from_ref(jobs[i].0));
+    let mut groups: Vec<&[usize]> = cold.chunk_by(|&a, &b| std::ptr::eq(jobs[a].0, jobs[b].0)).collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
     let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
     let workers = if threads == 0 { cores() } else { threads }.min(groups.len());
@@ -53,9 +61,10 @@ pub fn rows(
     failed.into_inner().map_or(Ok(()), Err)
 }
 
-/// Threads that wait for work: to start them anew takes longer than most batches. `None` if the system gives none.
+/// A pool of threads that wait for work: starting them anew takes longer than most batches. `None` if the system gives
+/// no threads.
 fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
-    /// The pool and the process whose it is: a forked one has its memory but not its threads.
+    /// The pool and the process that started it: a forked process has the pool's memory but not its threads.
     static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
     let mut pool = POOL.lock();
     let process = std::process::id();

@@ -1,4 +1,4 @@
-//! Short accepted endings.
+//! Texts as tokens: short accepted endings, and forced text.
 
 use super::engine::Engine;
 use super::states::{ENDED, StateId};
@@ -13,9 +13,9 @@ impl Engine {
             return Ok(Vec::new());
         }
         let start = self.states.get(id)?.kernel.clone();
-        let text = if self.machine.remembers() {
-            let place = self.place(id)?;
-            self.shortest_new(place)?
+        let text = if self.machine.needs_history() {
+            let at = self.configuration(id)?;
+            self.follower().shortest_ending(at)?
         } else {
             self.machine.shortest_ending(&start, &mut self.budget)?
         };
@@ -23,7 +23,7 @@ impl Engine {
     }
 }
 
-/// The text as a shortest sequence of tokens (dynamic programme from the end; every byte is a token on its own).
+/// The text as a shortest sequence of tokens, by dynamic programming from the end. Every byte of it is a token on its own.
 pub(super) fn fewest_tokens(vocab: &Vocabulary, text: &[u8]) -> Vec<u32> {
     let mut best: Vec<(u32, u32)> = vec![(u32::MAX, 0); text.len() + 1];
     best[text.len()] = (0, 0);
@@ -45,8 +45,8 @@ pub(super) fn fewest_tokens(vocab: &Vocabulary, text: &[u8]) -> Vec<u32> {
     out
 }
 
-/// A text as tokens, longest match first. Unless the text is whole, the last token is left out where a longer one
-/// could still cover its bytes once more is known.
+/// A text as tokens, longest match first. Unless the text is `whole`, the last token is left out where a longer one could
+/// cover its bytes once more of the text is known.
 pub fn spell(vocab: &Vocabulary, text: &[u8], whole: bool) -> Vec<u32> {
     let mut out = Vec::new();
     let mut at = 0;

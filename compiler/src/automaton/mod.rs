@@ -1,20 +1,25 @@
-//! The automaton over tokens: interned states, steps and masks, behind one lock per constraint.
+//! The automaton over tokens: a grammar on a vocabulary, as callers use it.
+//!
+//! In come state ids and tokens; out come the ids of the states after them, mask rows, forced text and endings. A
+//! [`Constraint`] is an `Engine` behind a lock. The engine interns states (`states.rs`), follows texts on the pushdown
+//! automaton (`crate::stack`), keeps histories beside it where parts of a text must be distinct (`distinct.rs`), and has
+//! `crate::mask` make the rows.
 
 mod batch;
 mod completion;
+mod configuration;
+mod distinct;
 mod engine;
-mod remember;
 mod states;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::budget::{Budget, Cancel, Limits};
 use crate::error::Result;
 use crate::ir::Ir;
-use crate::mask::{ClassCache, Row};
+use crate::mask::{Row, VocabularyCache};
 use crate::vocabulary::Vocabulary;
 
 pub use batch::rows;
@@ -22,12 +27,12 @@ pub use completion::spell;
 use engine::Engine;
 pub use states::{Anchor, ENDED, StateId};
 
-/// A vocabulary with the cache that its constraints share.
+/// A vocabulary, and the cache that its constraints share.
 #[derive(Clone)]
 pub struct Index {
     pub vocab: Arc<Vocabulary>,
     /// `None`: every constraint has a cache of its own.
-    pub shared: Option<Arc<ClassCache>>,
+    pub shared: Option<Arc<VocabularyCache>>,
 }
 
 /// Bytes of the cache that all constraints on a vocabulary share.
@@ -37,7 +42,7 @@ const OWN_CACHE: usize = 16 << 20;
 
 impl Index {
     pub fn new(vocab: Vocabulary) -> Index {
-        Index { vocab: Arc::new(vocab), shared: Some(Arc::new(ClassCache::new(SHARED_CACHE))) }
+        Index { vocab: Arc::new(vocab), shared: Some(Arc::new(VocabularyCache::new(SHARED_CACHE))) }
     }
 
     /// The same index, sharing no cache between grammars.
@@ -51,52 +56,20 @@ pub struct Constraint {
     pub vocab: Arc<Vocabulary>,
     engine: Mutex<Engine>,
     start: Arc<Anchor>,
-    /// Dropped after the engine.
-    freed: Freed,
-}
-
-impl Drop for Constraint {
-    fn drop(&mut self) {
-        self.freed.0 = self.engine.get_mut().memory();
-    }
-}
-
-/// Bytes that were freed before this is dropped.
-struct Freed(usize);
-
-impl Drop for Freed {
-    fn drop(&mut self) {
-        give_back(self.0);
-    }
-}
-
-/// Has freed memory go back to the system once much was freed: glibc's allocator would keep it, in small pieces.
-fn give_back(freed: usize) {
-    static SINCE: AtomicUsize = AtomicUsize::new(0);
-    const MUCH: usize = 64 << 20;
-    if SINCE.fetch_add(freed, Ordering::Relaxed) + freed >= MUCH {
-        SINCE.store(0, Ordering::Relaxed);
-        #[cfg(all(target_os = "linux", target_env = "gnu"))]
-        {
-            unsafe extern "C" {
-                fn malloc_trim(pad: usize) -> i32;
-            }
-            // SAFETY: it may be called at any time.
-            unsafe { malloc_trim(0) };
-        }
-    }
 }
 
 impl Constraint {
-    /// Raises `Unsatisfiable` if nothing that the vocabulary can spell belongs to the grammar.
+    /// Fails with `Error::Unsatisfiable` if nothing that the vocabulary can spell belongs to the grammar, and with another
+    /// error where a construct or a limit forbids the grammar.
     pub fn new(ir: Arc<Ir>, index: &Index, limits: Limits, cancel: Option<Cancel>) -> Result<Constraint> {
-        let cache = index.shared.clone().unwrap_or_else(|| Arc::new(ClassCache::new(OWN_CACHE)));
+        let cache = index.shared.clone().unwrap_or_else(|| Arc::new(VocabularyCache::new(OWN_CACHE)));
         let budget = Budget::new(&limits, cancel);
         let mut engine = Engine::new(ir, index.vocab.clone(), cache, limits, budget)?;
         let start = engine.start()?;
-        Ok(Constraint { vocab: index.vocab.clone(), engine: Mutex::new(engine), start, freed: Freed(0) })
+        Ok(Constraint { vocab: index.vocab.clone(), engine: Mutex::new(engine), start })
     }
 
+    /// The state before the first token.
     pub fn start(&self) -> Arc<Anchor> {
         self.start.clone()
     }
@@ -116,7 +89,7 @@ impl Constraint {
         self.engine.lock().step(state, token)
     }
 
-    /// How many of the tokens would be accepted one after the other. Interns nothing.
+    /// How many of the tokens, from the first on, would be accepted one after the other. Makes no states.
     pub fn validate(&self, state: StateId, tokens: &[u32]) -> Result<usize> {
         self.engine.lock().validate(state, tokens)
     }
@@ -127,15 +100,17 @@ impl Constraint {
         self.engine.lock().draft_rows(state, tokens)
     }
 
-    /// The mask row, if it is at hand. `None` also if another thread holds the lock.
+    /// The mask row, if it is known and no other thread holds the lock.
     pub fn cached_row(&self, state: StateId) -> Option<Arc<Row>> {
         self.engine.try_lock()?.states.cached_row(state)
     }
 
+    /// The mask row of a state.
     pub fn row(&self, state: StateId) -> Result<Arc<Row>> {
         self.engine.lock().row(state)
     }
 
+    /// Whether the text may end in a state.
     pub fn is_accepting(&self, state: StateId) -> Result<bool> {
         self.engine.lock().is_accepting(state)
     }
@@ -145,7 +120,7 @@ impl Constraint {
         self.engine.lock().forced_bytes(state, after, most)
     }
 
-    /// The bytes that may stand behind a text, and whether it may end there.
+    /// The bytes that may follow a text, and whether the text may end there.
     pub fn next_bytes(&self, state: StateId, after: &[u8]) -> Result<(Vec<u8>, bool)> {
         self.engine.lock().next_bytes(state, after)
     }
@@ -155,11 +130,17 @@ impl Constraint {
         self.engine.lock().shortest_completion(state)
     }
 
-    /// Drops the states that nothing roots. How many.
+    /// Drops the states that nothing roots. Returns how many.
     pub fn collect(&self) -> usize {
         self.engine.lock().collect()
     }
 
+    /// Bytes held, roughly.
+    pub fn memory(&self) -> usize {
+        self.engine.lock().memory()
+    }
+
+    /// Counters by name, for tests and reports.
     pub fn stats(&self) -> Vec<(&'static str, usize)> {
         self.engine.lock().stats()
     }

@@ -1,20 +1,20 @@
-//! Interned states: kernels of the automaton, with ids that are never used twice.
+//! Interned states: kernels of the pushdown automaton, with their histories, under ids that are never used twice.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::distinct::History;
 use crate::error::{Error, Result};
 use crate::mask::Row;
-use crate::memory::Memory;
-use crate::stack::{Heads, Spot};
+use crate::stack::{ByteState, Heads};
 
 pub type StateId = u32;
 
 /// The state after EOS: nothing follows.
 pub const ENDED: StateId = 0;
 
-/// Roots a state: while a clone of its anchor is held, the state is not collected.
+/// What keeps a state from being collected: it stays while a clone of its anchor is held.
 #[derive(Debug)]
 pub struct Anchor {
     pub id: StateId,
@@ -22,22 +22,22 @@ pub struct Anchor {
 
 pub(super) struct State {
     pub(super) kernel: Heads,
-    /// What the text may not repeat.
-    pub(super) memory: Option<Arc<Memory>>,
+    /// What the text has written in open arrays and objects whose items or names must be distinct.
+    pub(super) history: Option<Arc<History>>,
     pub(super) anchor: Arc<Anchor>,
     pub(super) row: Option<Arc<Row>>,
     pub(super) accepting: Option<bool>,
-    /// Where the machine's table has the kernel, in that epoch of the table.
-    pub(super) spot: Option<(u32, Spot)>,
+    /// The byte state of the kernel, and the epoch of the machine's table in which it is that.
+    pub(super) byte_state: Option<(u32, ByteState)>,
 }
 
 #[derive(Default)]
 pub(super) struct States {
     list: FxHashMap<StateId, State>,
-    ids: FxHashMap<(Heads, Option<Arc<Memory>>), StateId>,
+    ids: FxHashMap<(Heads, Option<Arc<History>>), StateId>,
     next: StateId,
-    /// Bytes of the memories.
-    remembered: usize,
+    /// Bytes of the histories.
+    history_bytes: usize,
 }
 
 impl States {
@@ -52,11 +52,12 @@ impl States {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.list.len() * 160 + self.remembered
+        self.list.len() * 160 + self.history_bytes
     }
 
-    pub(super) fn intern(&mut self, kernel: Heads, memory: Option<Arc<Memory>>) -> Arc<Anchor> {
-        let key = (kernel, memory);
+    /// The anchor of the state with this kernel and history.
+    pub(super) fn intern(&mut self, kernel: Heads, history: Option<Arc<History>>) -> Arc<Anchor> {
+        let key = (kernel, history);
         if let Some(id) = self.ids.get(&key) {
             return self.list[id].anchor.clone();
         }
@@ -64,9 +65,12 @@ impl States {
         self.next += 1;
         let anchor = Arc::new(Anchor { id });
         self.ids.insert(key.clone(), id);
-        let (kernel, memory) = key;
-        self.remembered += memory.as_ref().map_or(0, |memory| memory.size());
-        self.list.insert(id, State { kernel, memory, anchor: anchor.clone(), row: None, accepting: None, spot: None });
+        let (kernel, history) = key;
+        self.history_bytes += history.as_ref().map_or(0, |history| history.size());
+        self.list.insert(
+            id,
+            State { kernel, history, anchor: anchor.clone(), row: None, accepting: None, byte_state: None },
+        );
         anchor
     }
 
@@ -86,21 +90,22 @@ impl States {
         self.list.get(&id)?.row.clone()
     }
 
-    /// Drops the states that are not anchored elsewhere, and all rows. How many states.
+    /// Drops the states that are not anchored elsewhere, and all rows. Returns how many states.
     pub(super) fn drop_unanchored(&mut self) -> usize {
         let before = self.list.len();
         self.list.retain(|&id, s| id == ENDED || Arc::strong_count(&s.anchor) > 1);
         self.list.values_mut().for_each(|s| s.row = None);
-        self.remembered = self.list.values().filter_map(|s| s.memory.as_ref()).map(|memory| memory.size()).sum();
+        self.history_bytes = self.list.values().filter_map(|s| s.history.as_ref()).map(|history| history.size()).sum();
         before - self.list.len()
     }
 
-    /// The kernels, to be rewritten; [`States::reindex`] afterwards.
+    /// The kernels, to be rewritten in place. [`States::reindex`] must follow.
     pub(super) fn kernels(&mut self) -> impl Iterator<Item = &mut Heads> {
         self.list.values_mut().map(|s| &mut s.kernel)
     }
 
+    /// Finds states by their kernels as these are now.
     pub(super) fn reindex(&mut self) {
-        self.ids = self.list.iter().map(|(&id, s)| ((s.kernel.clone(), s.memory.clone()), id)).collect();
+        self.ids = self.list.iter().map(|(&id, s)| ((s.kernel.clone(), s.history.clone()), id)).collect();
     }
 }

@@ -2,12 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Guard, Ir, Node, NodeId, UNBOUNDED, Update};
+use super::codes::op;
+use super::{Guard, Ir, Kinds, Node, NodeId, UNBOUNDED, Update};
+use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
-use crate::memory::Kinds;
-use crate::regular::ByteSet;
 
-/// The builder's arrays: see `grammarspec/builder.py`, which writes them.
+/// The builder's arrays, as `grammarspec/grammars/builder.py` writes them.
 pub struct Parts<'a> {
     /// `[op, number of operands, operands...]` per node.
     pub ops: &'a [u32],
@@ -16,35 +16,16 @@ pub struct Parts<'a> {
     /// Bytes of the literals.
     pub blob: &'a [u8],
     pub names: Vec<String>,
-    /// What each rule is about, as bits of [`Kinds`].
+    /// The marks of each rule, as bits of [`Kinds`].
     pub kinds: &'a [u8],
     pub start: u32,
-}
-
-pub(super) mod op {
-    pub(crate) const NOTHING: u32 = 0;
-    pub(crate) const LITERAL: u32 = 1;
-    pub(crate) const BYTES: u32 = 2;
-    pub(crate) const CODEPOINTS: u32 = 3;
-    pub(crate) const SEQ: u32 = 4;
-    pub(crate) const ALT: u32 = 5;
-    pub(crate) const REPEAT: u32 = 6;
-    pub(crate) const BOTH: u32 = 7;
-    pub(crate) const COMPLEMENT: u32 = 8;
-    pub(crate) const AHEAD: u32 = 9;
-    pub(crate) const BEHIND: u32 = 10;
-    pub(crate) const TERMINAL: u32 = 11;
-    pub(crate) const CALL: u32 = 12;
-    pub(crate) const WORDS: u32 = 13;
-    pub(crate) const WHEN: u32 = 14;
-    pub(crate) const CALL_WITH: u32 = 15;
 }
 
 struct Decoder<'a> {
     parts: &'a Parts<'a>,
     nodes: Vec<Node>,
     ids: FxHashMap<Node, NodeId>,
-    /// Builder's node number -> hash-consed id.
+    /// The hash-consed id of each of the builder's nodes.
     of: Vec<NodeId>,
 }
 

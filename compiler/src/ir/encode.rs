@@ -1,6 +1,6 @@
 //! From hash-consed expressions back to the builder's flat arrays.
 
-use super::decode::op;
+use super::codes::op;
 use super::{Ir, Node, NodeId, RuleId, Update};
 
 /// What the numbers in the arrays are counted from: how much stands before them.

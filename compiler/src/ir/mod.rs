@@ -1,16 +1,21 @@
 //! Grammar expressions: hash-consed, immutable, independent of any vocabulary.
 
+pub mod codes;
+mod components;
 mod decode;
 mod encode;
+mod kinds;
 mod parameters;
 mod portable;
 
+use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
-use crate::memory::Kinds;
-use crate::regular::ByteSet;
 
+pub use codes::numbers;
+pub use components::{Components, components};
 pub use decode::Parts;
 pub use encode::Base;
+pub use kinds::Kinds;
 pub use parameters::{Guard, Update, Value};
 
 /// Index of an expression in [`Ir::nodes`]; operands come before the expressions that use them.
@@ -171,7 +176,7 @@ impl Ir {
                 })
                 .collect()
         };
-        let cyclic = crate::stack::components(&calls);
+        let cyclic = components(&calls);
         let mut rule_facts = vec![Facts::default(); self.rules.len()];
         // Nodes of rules that are regular so far; repeated until nothing changes (chains of rules are short
         // in the order that Tarjan's algorithm gives: callees first).

@@ -6,6 +6,7 @@
 use smallvec::SmallVec;
 
 use super::RuleId;
+use super::codes::condition;
 
 /// Bits have lower numbers than this.
 pub(super) const MAX_BITS: u32 = 1 << 16;
@@ -97,18 +98,12 @@ impl Value {
     }
 }
 
-// The portable form.
-
-const CLEAR: u32 = 0;
-const ALL_SET: u32 = 1;
-const WITHIN: u32 = 2;
-
 impl Guard {
     pub(super) fn decode(operands: &[u32]) -> Result<Guard, String> {
         match operands {
-            [CLEAR, bits @ ..] => Ok(Guard::Clear(checked_bits(bits)?)),
-            [ALL_SET, bits @ ..] => Ok(Guard::AllSet(checked_bits(bits)?)),
-            [WITHIN, at, width, least, most] => {
+            [condition::CLEAR, bits @ ..] => Ok(Guard::Clear(checked_bits(bits)?)),
+            [condition::ALL_SET, bits @ ..] => Ok(Guard::AllSet(checked_bits(bits)?)),
+            [condition::WITHIN, at, width, least, most] => {
                 Ok(Guard::Within { counter: checked_counter(*at, *width)?, least: *least, most: *most })
             }
             _ => Err("no such condition on a parameter".into()),
@@ -117,9 +112,9 @@ impl Guard {
 
     pub(super) fn encode(&self) -> Vec<u32> {
         match self {
-            Guard::Clear(bits) => [&[CLEAR], &bits[..]].concat(),
-            Guard::AllSet(bits) => [&[ALL_SET], &bits[..]].concat(),
-            Guard::Within { counter, least, most } => vec![WITHIN, counter.at, counter.width, *least, *most],
+            Guard::Clear(bits) => [&[condition::CLEAR], &bits[..]].concat(),
+            Guard::AllSet(bits) => [&[condition::ALL_SET], &bits[..]].concat(),
+            Guard::Within { counter, least, most } => vec![condition::WITHIN, counter.at, counter.width, *least, *most],
         }
     }
 }

@@ -1,18 +1,41 @@
-//! Masks: which tokens a configuration allows.
+//! Masks: which tokens a state allows.
 //!
-//! Most heads allow few tokens and are walked over the vocabulary's trie. Those that loop on most characters (string
-//! interiors) are a shared row of plain tokens and a walk over the few different ends of the others ([`classes`]);
-//! those that soon come to loop (any key but these) are such a mask, patched. `docs/design.md` has the whole list.
+//! In comes a kernel of the pushdown automaton (`crate::stack`), out goes a [`Row`] of bits. [`Masks`] keeps the rows of a
+//! constraint by footprint and asks a `MaskMaker` (`maker.rs`) for those that are missing. What it finds out is kept in
+//! `cache/`: what depends on the vocabulary alone, for all its grammars ([`VocabularyCache`]), and what depends on the
+//! grammar, for the constraint.
+//!
+//! # Strategies
+//!
+//! Most heads allow few tokens, and are walked over the vocabulary's trie. For those that allow many there are cheaper ways,
+//! the *strategies*, each in a file of `strategy/`:
+//!
+//! | Strategy | Heads that it is for | What it does |
+//! |---|---|---|
+//! | `whitespace` | optional whitespace, then something else | walks what tokens have behind their whitespace |
+//! | `loops` | string interiors, identifiers, `.{0,5}` | a shared row, and a walk over the ends of the other tokens |
+//! | `patch` (exclusion) | "any key but these, or one of these" | the mask of "any key", and the few tokens that differ |
+//! | `regions` | patterns that may match anywhere in a string | a shared row, and a walk over the other tokens |
+//! | `patch` (neighbour) | heads that most bytes lead to a loop from | the loop's mask, and what a walk in lockstep finds |
+//! | `walk` | all | follows the trie |
+//!
+//! `strategy/mod.rs` decides. It splits a head into its branches and takes whitespace off; for what is left it tries the
+//! functions listed in `STRATEGIES` in their order. A strategy gets a head and gives an `Attempt`: `Made` with the mask as a
+//! `Draft` (a shared row of bits, tokens to clear, tokens to set), `Deeper` where the answer lies below the cut of a truncated
+//! stack (the caller comes again with more of it), or `Declined` where the head is of another kind. Every mask must be exact:
+//! a strategy may be faster than a walk, but its tokens are the same.
+//!
+//! To add one: a file in `strategy/` with a method of `MaskMaker` that declines quickly what it is not for, and a line in
+//! `STRATEGIES`, before the strategies that are slower where both fit. What it needs to know of a head's form stands in
+//! `shape/`; what is worth keeping, in `cache/`.
 
-mod blanks;
-mod build;
-mod classes;
-mod looping;
-mod patch;
-mod region;
+mod cache;
+mod maker;
+mod masks;
 mod row;
-mod walk;
+mod shape;
+mod strategy;
 
-pub use build::MaskMaker;
-pub use classes::ClassCache;
-pub use row::{Draft, Row};
+pub use cache::VocabularyCache;
+pub use masks::{Masks, Sources};
+pub use row::Row;

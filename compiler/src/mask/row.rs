@@ -1,4 +1,4 @@
-//! Mask rows, under construction and finished.
+//! Mask rows: drafts, which strategies make, and finished rows, which are written to the caller's bitmask.
 
 use std::sync::Arc;
 
@@ -7,9 +7,10 @@ use crate::vocabulary::{clear_bit, set_bit};
 /// Tokens that a finished row keeps as lists, at most.
 const FEW: usize = 1024;
 
-/// A mask under construction: shared bits, some tokens taken from them, some added.
+/// A mask under construction: a base of bits that others share, tokens to be cleared in it, and tokens to be set.
 #[derive(Clone, Default)]
-pub struct Draft {
+pub(super) struct Draft {
+    /// `None`: no bits.
     pub(super) base: Option<Arc<[u32]>>,
     pub(super) clear: Vec<u32>,
     pub(super) set: Vec<u32>,
@@ -61,7 +62,7 @@ impl Draft {
     }
 }
 
-/// A finished mask row: shared bits, less some tokens, plus some.
+/// A finished mask row: bits that others may share, less some tokens, plus some.
 #[derive(Debug)]
 pub struct Row {
     base: Option<Arc<[u32]>>,
@@ -85,7 +86,7 @@ impl Row {
         self.set.iter().for_each(|&t| set_bit(out, t));
     }
 
-    /// The tokens of the row, if they are few.
+    /// All tokens of the row, in no order, if they are few enough to be kept as a list.
     pub fn listed(&self) -> Option<&[u32]> {
         if self.base.is_none() { Some(&self.set) } else { None }
     }
@@ -99,11 +100,12 @@ impl Row {
         draft.finish(words)
     }
 
-    /// Bytes held by this row alone, and those of its bits, which others may share.
+    /// Bytes held by this row alone: without its bits, which others may share.
     pub fn memory(&self) -> usize {
         (self.clear.len() + self.set.len()) * 4 + 96
     }
 
+    /// The bits that others may share.
     pub fn base(&self) -> Option<&Arc<[u32]>> {
         self.base.as_ref()
     }

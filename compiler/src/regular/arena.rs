@@ -6,9 +6,9 @@ use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::ByteSet;
-use crate::deep;
+use crate::byteset::ByteSet;
 use crate::ir::UNBOUNDED;
+use crate::recursion::deep;
 
 /// An expression's id in its arena.
 pub type Id = u32;
@@ -96,14 +96,6 @@ impl Flags {
     }
 }
 
-/// Residuals between which the characters of plain bytes move, whatever the order.
-#[derive(Clone, Copy, Debug)]
-pub struct Region {
-    pub plain: ByteSet,
-    /// Other bytes that lead from some of them to something alive.
-    pub changing: ByteSet,
-}
-
 pub struct Arena {
     pub(super) nodes: Vec<Node>,
     pub(super) flags: Vec<Flags>,
@@ -132,10 +124,6 @@ pub struct Arena {
     /// Slacks of intersections; see `slack.rs`.
     pub(super) slacks: FxHashMap<Id, Option<u32>>,
     pub(super) saturated: FxHashMap<(Id, super::Counts, bool), super::Saturated>,
-    /// For masks: the bytes on which a residual loops, where it was asked for.
-    pub(crate) loops: FxHashMap<Id, Option<ByteSet>>,
-    /// For masks: the regions of residuals, where they were asked for.
-    pub(crate) regions: FxHashMap<Id, Option<Region>>,
 }
 
 pub(super) type List = SmallVec<[Id; 8]>;
@@ -163,8 +151,6 @@ impl Arena {
             written: FxHashSet::default(),
             slacks: FxHashMap::default(),
             saturated: FxHashMap::default(),
-            loops: FxHashMap::default(),
-            regions: FxHashMap::default(),
         };
         arena.intern(Node::Empty, &[], Flags(Flags::FINITE));
         arena.intern(Node::Eps, &[], Flags(Flags::NULLABLE | Flags::FINITE));
@@ -182,7 +168,7 @@ impl Arena {
 
     /// Bytes that this arena holds, roughly.
     pub fn memory(&self) -> usize {
-        let remembered = self.slacks.len() + self.saturated.len() + self.loops.len() + self.regions.len();
+        let remembered = self.slacks.len() + self.saturated.len();
         self.nodes.len() * 48 + self.kids.len() * 4 + self.dfa.memory() + self.derived.len() * 240 + remembered * 40
     }
 

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::arena::{Arena, EMPTY, EPS, Flags, Id, Kids, List, Node, TOP};
-use super::byteset::ByteSet;
-use crate::deep;
+use crate::byteset::ByteSet;
+use crate::recursion::deep;
 
 impl Arena {
     /// Intersection. Operands carry no tags.

@@ -3,9 +3,9 @@
 use smallvec::SmallVec;
 
 use super::arena::{Arena, EMPTY, Flags, Id, List, Node, TOP};
-use super::byteset::ByteSet;
-use crate::deep;
+use crate::byteset::ByteSet;
 use crate::ir::UNBOUNDED;
+use crate::recursion::deep;
 
 /// Disjoint sets of bytes with the residual after any byte of the set; bytes in no set lead nowhere.
 pub(super) type Parts = SmallVec<[(ByteSet, Id); 4]>;

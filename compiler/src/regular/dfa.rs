@@ -3,11 +3,11 @@
 use rustc_hash::FxHashMap;
 
 use super::arena::{Arena, EMPTY, Id, List, Node};
-use super::byteset::ByteSet;
 use super::derive::Parts;
 use crate::budget::Budget;
-use crate::deep;
+use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
+use crate::recursion::deep;
 
 /// Disjoint sets of bytes with the residual after any byte of the set; all of them alive.
 pub(super) type Edges = [(ByteSet, Id)];

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::arena::{Arena, Id, List, Node};
-use crate::deep;
+use crate::recursion::deep;
 
 impl Arena {
     /// An arena for the same vocabulary, with nothing in it.

@@ -9,10 +9,10 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::arena::{Arena, EMPTY, EPS, Flags, Id, List, Node, TOP};
-use super::byteset::ByteSet;
 use super::derive::Parts;
-use crate::deep;
+use crate::byteset::ByteSet;
 use crate::ir::UNBOUNDED;
+use crate::recursion::deep;
 
 /// Units of work of one step of a derivative with assertions.
 const STEP: u64 = 64;

@@ -4,11 +4,11 @@ use regex_syntax::utf8::Utf8Sequences;
 use smallvec::SmallVec;
 
 use super::arena::{Arena, EMPTY, EPS, Id, List};
-use super::byteset::ByteSet;
 use crate::budget::Budget;
-use crate::deep;
+use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::ir::{Ir, Node, NodeId};
+use crate::recursion::deep;
 
 /// Lowered expressions by grammar node; `None` until asked for.
 pub type Lowered = Vec<Option<Id>>;

@@ -5,7 +5,6 @@
 
 mod arena;
 mod boolean;
-mod byteset;
 mod derive;
 mod dfa;
 mod import;
@@ -16,7 +15,6 @@ mod slack;
 mod tags;
 mod union;
 
-pub use arena::{Arena, EMPTY, EPS, Form, Id, Region, TOP};
-pub use byteset::ByteSet;
+pub use arena::{Arena, EMPTY, EPS, Form, Id, TOP};
 pub use lower::Lowered;
 pub use saturate::{Counts, SMALL, Saturated, saturated_bounds};

@@ -15,9 +15,9 @@
 
 use super::arena::{Arena, Flags, Id, List, Node};
 use crate::budget::Budget;
-use crate::deep;
 use crate::error::Result;
 use crate::ir::UNBOUNDED;
+use crate::recursion::deep;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Counts {

@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 use super::arena::{Arena, EMPTY, Id, List, Node};
 use super::saturate::SMALL;
 use crate::budget::Budget;
-use crate::deep;
 use crate::error::Result;
 use crate::ir::UNBOUNDED;
+use crate::recursion::deep;
 
 /// Intersections with more residuals keep their counts.
 const MOST: usize = 512;

@@ -2,10 +2,10 @@
 
 use smallvec::SmallVec;
 
-use super::ByteSet;
 use super::arena::{Arena, EMPTY, EPS, Flags, Id, List, Node};
-use crate::deep;
+use crate::byteset::ByteSet;
 use crate::ir::UNBOUNDED;
+use crate::recursion::deep;
 
 impl Arena {
     /// The end of a terminal. `counts`: whether the position holds counts that saturation may change.

@@ -6,9 +6,9 @@
 use smallvec::SmallVec;
 
 use super::arena::{Arena, EMPTY, EPS, Flags, Id, Kids, List, Node, TOP};
-use super::byteset::ByteSet;
-use crate::deep;
+use crate::byteset::ByteSet;
 use crate::ir::UNBOUNDED;
+use crate::recursion::deep;
 
 /// Loops over fewer bytes seldom absorb anything.
 const WIDE: u32 = 32;

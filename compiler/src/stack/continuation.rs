@@ -1,31 +1,34 @@
-//! Continuations: interned sets of stacks.
+//! Continuations: interned sets of stacks, each a node of a graph-structured stack (Tomita 1986; Scott and Johnstone 2010).
 //!
-//! A continuation is a set of frames (where to return to, and the continuation there). All callers of a rule at
-//! one point share one continuation, and frames that return to the same place are merged with their
-//! continuations united, so that a set of exponentially many stacks stays a small acyclic graph.
+//! A continuation is a set of frames, each a position to return to and the continuation below it. All callers of a rule at
+//! one point of the text share one continuation, and frames that return to the same position are merged into one, over the
+//! union of their continuations. So a set of exponentially many stacks stays a small graph. Left recursion is no cycle in
+//! it: see `predict.rs`.
 
 use rustc_hash::FxHashMap;
 
 use super::instances::Instance;
 use super::position::PosId;
-use crate::deep;
 use crate::ir::UNBOUNDED;
+use crate::recursion::deep;
 use crate::regular::{Counts, Saturated};
 
-/// Id of an interned continuation.
+/// An interned continuation, by its number.
 pub type Stack = u32;
 
-/// The callee of a frame does not matter (the callee is not left-recursive).
+/// Stands in frames whose callee does not matter, because it is not left-recursive.
 pub const NO_CALLEE: Instance = Instance::MAX;
 
-/// A stack cut off: nothing is known below. Only in the keys of masks.
+/// A stack that is cut off: nothing is known below. It occurs only in footprints, the keys of masks.
 pub const ANY: Stack = 0;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Frame {
-    /// The rule that was called, where it is left-recursive; else `NO_CALLEE`.
+    /// The rule that was called, if it is left-recursive; else `NO_CALLEE`.
     pub callee: Instance,
+    /// Where the caller goes on.
     pub back: PosId,
+    /// The caller's continuation.
     pub below: Stack,
 }
 
@@ -33,7 +36,7 @@ pub struct Continuations {
     frames: Vec<Box<[Frame]>>,
     ids: FxHashMap<Box<[Frame]>, Stack>,
     unions: FxHashMap<(Stack, Stack), Stack>,
-    /// Truncated and saturated forms by depth.
+    /// Truncated and saturated forms, by depth.
     cut: FxHashMap<(Stack, u32, Counts), (Stack, u32)>,
     size: usize,
 }
@@ -65,7 +68,7 @@ impl Continuations {
         self.intern(vec![frame])
     }
 
-    /// The continuation with these frames, those that return to the same place merged.
+    /// The continuation with these frames; those that return to the same position are merged.
     pub fn of_frames(&mut self, mut frames: Vec<Frame>) -> Stack {
         frames.sort_unstable();
         frames.dedup();
@@ -93,7 +96,7 @@ impl Continuations {
         id
     }
 
-    /// The stacks of both. `ANY` swallows the rest: nothing is known of it.
+    /// The stacks of both; `ANY` if one of them is `ANY`.
     pub fn union(&mut self, a: Stack, b: Stack) -> Stack {
         if a == b {
             return a;
@@ -112,8 +115,8 @@ impl Continuations {
         u
     }
 
-    /// The topmost `depth` frames of every stack, their positions saturated by `position`, and the least bound
-    /// that this dropped.
+    /// The topmost `depth` frames of every stack, with their positions saturated by `position`, and the least upper bound of
+    /// a count that this dropped.
     pub fn truncate(
         &mut self,
         k: Stack,
@@ -147,7 +150,7 @@ impl Continuations {
         f.back == super::position::BOTTOM
     }
 
-    /// Copies a continuation of another table into this one.
+    /// Copies a continuation of another table into this one; `position` copies positions.
     pub fn import(
         &mut self,
         from: &Continuations,

@@ -1,30 +1,33 @@
-//! What a vocabulary makes of a grammar: which expressions can be completed at all, which are nullable, and which
-//! rules are left-recursive.
+//! The analysis of a grammar on a vocabulary: which expressions are productive, which are nullable, and which rules are
+//! left-recursive.
+//!
+//! A productive expression has a text that the vocabulary can spell. Both properties are least fixpoints over expressions
+//! and rules, computed in linear time with a worklist (as Dowling and Gallier 1984 do for Horn clauses).
 
-use super::components::{Components, components};
 use super::instances::Instance;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::ir::{Facts, Ir, Node, NodeId, RuleId};
+use crate::ir::{Components, Facts, Ir, Node, NodeId, RuleId, components};
 use crate::regular::{Arena, EMPTY};
 
 /// Facts about a grammar's expressions and rules, given the bytes that the vocabulary can spell.
 pub struct Analysis {
     pub productive: Vec<bool>,
     pub nullable: Vec<bool>,
-    /// Expressions whose facts depend on parameters, their own rule's or that of one that they call; empty if none do.
-    /// What is said of them above holds for some parameter.
+    /// Expressions that depend on a parameter, of their own rule or of one that they call; empty if none do. For these,
+    /// `productive` and `nullable` say what holds for at least one value of the parameter.
     parametric: Vec<bool>,
-    /// When each expression was found to be productive, parameters aside; empty if there are none.
+    /// The order in which expressions were found to be productive, whatever the parameters; empty if there are none.
     rank: Vec<u32>,
-    /// Components of the left-corner graph (who can begin with whom).
+    /// Strongly connected components of the left-corner graph: which rule can begin with which.
     corners: Components,
     /// The rules of each left-recursive component.
     members: Vec<Vec<RuleId>>,
 }
 
 impl Analysis {
-    /// Raises `Unsatisfiable` if no text at all belongs to the grammar.
+    /// Fails with `Error::Unsupported` if the vocabulary cannot spell the grammar's bytes alone, or if a rule that depends on a
+    /// parameter can call itself before any text.
     pub fn new(
         ir: &Ir,
         arena: &mut Arena,
@@ -72,12 +75,13 @@ impl Analysis {
         !self.parametric.is_empty() && self.parametric[node as usize]
     }
 
-    /// What an expression's productivity rests on has a lower rank, so that a search by rank runs into no recursion.
+    /// A number that is lower for the expressions by which this one was found to be productive: a search that follows lower
+    /// ranks meets no recursion.
     pub fn rank(&self, node: NodeId) -> u32 {
         self.rank[node as usize]
     }
 
-    /// Instances with a parameter never are.
+    /// Whether the rule can begin with itself. Instances with a parameter never can.
     pub fn left_recursive(&self, rule: Instance) -> bool {
         self.corners.recursive.get(rule as usize) == Some(&true)
     }
@@ -93,7 +97,7 @@ impl Analysis {
     }
 }
 
-/// Where the fixpoints start: expressions whose answer does not depend on rules.
+/// Where the fixpoints start: the answers of expressions that do not depend on rules.
 struct Bases {
     productive: Vec<Option<bool>>,
     nullable: Vec<Option<bool>>,
@@ -152,10 +156,11 @@ impl Bases {
     }
 }
 
-/// The least fixpoint of "all parts of a sequence, any part of a union", from the given bases: productivity and
-/// nullability alike. Linear: every expression is settled once and tells those it is part of.
+/// The least fixpoint of "all parts of a sequence, any part of a union" over the given bases: productivity and nullability
+/// alike. Takes linear time, as every expression is settled once and then tells those that it is part of.
 ///
-/// What holds, and the expressions that do, those with short proofs first.
+/// Returns whether the property holds, by expression, and the expressions for which it does in the order in which that was
+/// found: what each one rests on comes before it.
 fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> (Vec<bool>, Vec<NodeId>) {
     let n = ir.nodes.len();
     // users[start[i]..start[i + 1]]: the expressions that expression i is an operand of

@@ -1,16 +1,16 @@
-//! Rules with parameters: each value that a rule is called with makes an instance of it.
+//! Instances of rules: a rule and the value of its parameter. They are made as calls with new values are met.
 
 use rustc_hash::FxHashMap;
 
 use crate::ir::{Guard, Ir, RuleId, Update, Value};
 
-/// A rule and its parameter. Those of the rules as they are, without a parameter, are the rules' own numbers.
+/// A rule with a value of its parameter. Without one, the number of the instance is that of the rule.
 pub(super) type Instance = u32;
 
 /// An interned value of a parameter.
 pub(super) type ParamId = u32;
 
-/// The parameter of a rule that was given none.
+/// The parameter of a rule that is called without one.
 pub(super) const UNSET: ParamId = 0;
 
 pub(super) struct Instances {
@@ -39,7 +39,7 @@ impl Instances {
         }
     }
 
-    /// Without any but the rules as they are.
+    /// The instances without parameters alone.
     pub(super) fn emptied(&self) -> Instances {
         Instances::empty(self.depends.clone())
     }
@@ -85,7 +85,7 @@ impl Instances {
         id
     }
 
-    /// An instance of another table in this one.
+    /// Copies an instance of another table into this one.
     pub(super) fn import(&mut self, from: &Instances, instance: Instance) -> Instance {
         let (rule, param) = from.list[instance as usize];
         let param = if param == UNSET { UNSET } else { self.intern(from.values[param as usize].clone()) };

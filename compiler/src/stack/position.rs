@@ -1,4 +1,4 @@
-//! Positions: what is left of a rule's body, as hash-consed lists.
+//! Positions: what is left of a rule's body, as hash-consed linked lists of expressions (the dotted rules of Earley).
 
 use rustc_hash::FxHashMap;
 
@@ -8,7 +8,7 @@ use crate::regular::{Counts, SMALL, Saturated, saturated_bounds};
 
 pub type PosId = u32;
 
-/// The end of the whole text.
+/// The position at the end of the whole text.
 pub(super) const BOTTOM: PosId = 0;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -16,9 +16,9 @@ pub(super) enum Pos {
     Bottom,
     /// The end of a rule.
     End(Instance),
-    /// An expression, then the rest.
+    /// An expression, and the position after it.
     Then(NodeId, PosId),
-    /// Some more iterations of an expression, then the rest.
+    /// `least` to `most` further iterations of an expression, and the position after them.
     Again {
         body: NodeId,
         least: u32,
@@ -29,9 +29,9 @@ pub(super) enum Pos {
 
 pub struct Positions {
     list: Vec<Pos>,
-    /// The rule whose end the list leads to.
+    /// The rule in which each position stands.
     rules: Vec<Instance>,
-    /// Whether a count occurs that saturation may change.
+    /// Whether each position holds a count that saturation may change.
     counts: Vec<bool>,
     ids: FxHashMap<Pos, PosId>,
     saturated: FxHashMap<(PosId, Counts), Saturated>,
@@ -88,7 +88,7 @@ impl Positions {
         id
     }
 
-    /// A position of another table in this one.
+    /// Copies a position of another table into this one.
     pub(super) fn import(
         &mut self,
         from: &Positions,
@@ -121,8 +121,8 @@ impl Positions {
         new
     }
 
-    /// The position with counts saturated as [`Counts`] says (bodies take a byte at least: iterations of a
-    /// nullable body are not counted), and the least bound dropped.
+    /// The position with its counts saturated as [`Counts`] says, and the least upper bound that was dropped. Every counted
+    /// iteration takes a byte: those of a nullable body are not counted.
     pub fn saturate(&mut self, p: PosId, counts: Counts) -> Saturated {
         if !self.counts(p) {
             return (p, UNBOUNDED);

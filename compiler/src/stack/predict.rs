@@ -1,6 +1,10 @@
-//! What a position predicts: the terminals and calls that can come next, and whether its rule can end.
+//! Prediction: the terminals and calls that can come next at a position, and whether its rule can end there.
+//!
+//! Left-recursive rules are predicted by component: the members of a strongly connected component of the left-corner graph
+//! are entered together, and the calls among them become *loops*: where a completed member goes on as the first part of
+//! another. So a left recursion needs no frame that leads back to itself.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -20,34 +24,36 @@ pub(super) struct Expansion {
     pub(super) direct: Id,
     /// Calls and where they return to.
     pub(super) calls: Vec<(Instance, PosId)>,
-    /// The end of the rule can be reached without a byte.
+    /// The rule can end here without another byte.
     done: bool,
 }
 
-/// What a nullable residual adds when its terminal ends.
+/// What can follow a nullable residual, whose terminal may end here.
 pub(super) struct Ending {
-    /// The residual itself and what can follow in the same rule.
+    /// The residual itself, if it can go on, and the terminals that can follow in the same rule.
     pub(super) direct: Id,
     pub(super) calls: Vec<(Instance, PosId)>,
+    /// The rules that can end here.
     pub(super) completes: SmallVec<[Instance; 2]>,
 }
 
-pub(super) type Rcs<K, V> = FxHashMap<K, Rc<V>>;
+/// Predictions found so far; shared, as the machine changes while one of them is read.
+pub(super) type Shared<K, V> = FxHashMap<K, Arc<V>>;
 
 impl Machine {
     /// Predictions of a position in the middle of a rule.
-    fn expansion(&mut self, p: PosId, budget: &mut Budget) -> Result<Rc<Expansion>> {
+    fn expansion(&mut self, p: PosId, budget: &mut Budget) -> Result<Arc<Expansion>> {
         if let Some(e) = self.expansions.get(&p) {
             return Ok(e.clone());
         }
-        let e = Rc::new(self.expand(p, budget)?);
+        let e = Arc::new(self.expand(p, budget)?);
         self.expansions.insert(p, e.clone());
         Ok(e)
     }
 
     /// Predictions at the start of a rule. For a left-recursive rule: of its whole component, without the calls
     /// among its members, which become loops.
-    pub(super) fn entry(&mut self, rule: Instance, budget: &mut Budget) -> Result<Rc<Expansion>> {
+    pub(super) fn entry(&mut self, rule: Instance, budget: &mut Budget) -> Result<Arc<Expansion>> {
         if let Some(e) = self.entries.get(&rule) {
             return Ok(e.clone());
         }
@@ -73,13 +79,14 @@ impl Machine {
             }
         }
         all.direct = self.arena.alt(&directs);
-        let all = Rc::new(all);
+        let all = Arc::new(all);
         for member in members {
             self.entries.insert(member, all.clone());
         }
         Ok(all)
     }
 
+    /// Finds the predictions of a position: a walk over what can be reached without a byte.
     fn expand(&mut self, from: PosId, budget: &mut Budget) -> Result<Expansion> {
         let ir = self.ir.clone();
         let mut out = Expansion::default();
@@ -189,8 +196,8 @@ impl Machine {
         if p == BOTTOM { UNSET } else { self.instances.param(self.positions.rule(p)) }
     }
 
-    /// The terminal at a position, ending in the tag of the position after it; that position itself if the terminal may be
-    /// empty. Remembered, as many positions predict the same ones: all the keys after this one, say.
+    /// The terminal at a position, ending in the tag of the position after it; also that position, if the terminal may be
+    /// empty. Kept, because many positions predict the same ones: the keys of an object, say.
     fn terminal_at(&mut self, p: PosId, node: NodeId, next: PosId, budget: &mut Budget) -> Result<(Id, Option<PosId>)> {
         if let Some(&known) = self.terminals.get(&p) {
             return Ok(known);
@@ -203,7 +210,8 @@ impl Machine {
         Ok(found)
     }
 
-    /// The lexical unit that starts with `node`: flat neighbours are joined to it. Its language and what follows.
+    /// The lexical unit that starts with `node`, joined with the flat expressions behind it: its language, and the position
+    /// after it.
     fn unit(&mut self, node: u32, next: PosId, budget: &mut Budget) -> Result<(Id, PosId)> {
         let ir = self.ir.clone();
         let joins = |n: u32| ir.facts[n as usize].flat && !ir.facts[n as usize].looks;
@@ -231,7 +239,7 @@ impl Machine {
         Ok(self.arena.unit(x))
     }
 
-    /// Where a completed rule of a left-recursive component goes on.
+    /// The positions at which other rules of its component go on when a left-recursive rule is completed.
     pub(super) fn loops_of(&mut self, rule: Instance, budget: &mut Budget) -> Result<Vec<PosId>> {
         if self.analysis.left_recursive(rule) {
             self.entry(rule, budget)?;
@@ -239,7 +247,8 @@ impl Machine {
         Ok(self.loops.get(&rule).cloned().unwrap_or_default())
     }
 
-    pub(super) fn ending(&mut self, rest: Id, budget: &mut Budget) -> Result<Rc<Ending>> {
+    /// What can follow where the terminal of a nullable residual ends.
+    pub(super) fn ending(&mut self, rest: Id, budget: &mut Budget) -> Result<Arc<Ending>> {
         if let Some(e) = self.endings.get(&rest) {
             return Ok(e.clone());
         }
@@ -273,7 +282,7 @@ impl Machine {
             }
         }
         out.direct = self.arena.alt(&directs);
-        let out = Rc::new(out);
+        let out = Arc::new(out);
         self.endings.insert(rest, out.clone());
         Ok(out)
     }

@@ -1,10 +1,12 @@
-//! Whether expressions can be completed, or match the empty text, given a parameter: by search, as far as needed.
+//! Productivity and nullability of expressions given a parameter, by search.
 //!
-//! Without parameters both are least fixpoints over the grammar, found at once (`grammar.rs`). A rule has as many
-//! instances as its parameter has values, far too many to look at. The same fixpoint is therefore searched from the
-//! question at hand, depth first, first alternatives first (where no parameter is about, those that do not lead back to
-//! where the search comes from), and no further than to a proof. What is proven or refuted stays known. Grammars in which each step of a parameter leads nearer to an ending, as for the keys of an object,
-//! are proven without a detour; for others the search may be exponential, and ends at the budget.
+//! Without parameters both are least fixpoints over the grammar, found at once (`grammar.rs`). With them, a rule has as many
+//! instances as its parameter has values, far too many to look at. So the same fixpoint is searched from the question at
+//! hand, as in the evaluation of and/or graphs: depth first, alternatives in their order (those of lower rank first where no
+//! parameter matters), and no further than to a proof. What is proven or refuted stays known.
+//!
+//! If every step of a parameter leads nearer to an ending, as with the keys of an object, the first path is a proof. For
+//! other grammars the search may be exponential, and is ended by the budget.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -27,9 +29,9 @@ type GoalId = u32;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Not looked into.
+    /// Not examined.
     New,
-    /// Looked into, not settled.
+    /// Examined, but not settled.
     Open,
     Proven,
     Refuted,
@@ -38,13 +40,14 @@ enum State {
 struct Goal {
     question: Question,
     state: State,
-    /// A union: one part proves it, and all refuted ones refute it. Otherwise the other way round.
+    /// For a union: one proven part proves it, and it is refuted when all parts are. Otherwise the other way round.
     any: bool,
-    /// Parts not yet proven; of a union, not yet refuted.
+    /// The number of parts that are not proven yet; for a union, not refuted yet.
     missing: usize,
     parts: Vec<GoalId>,
-    /// Of a union: the parts that were not needed yet, the next one last.
+    /// For a union: the parts that were not needed so far, the next one last.
     rest: Vec<Question>,
+    /// The goals that it is a part of.
     users: Vec<GoalId>,
 }
 
@@ -56,7 +59,7 @@ pub(super) struct Proofs {
     witnesses: FxHashMap<Question, NodeId>,
 }
 
-/// Units of work of a goal: what it takes of memory counts more than the time.
+/// Units of work of a goal. They stand for its memory rather than its time.
 const GOAL: u64 = 100;
 
 /// How a question depends on others.
@@ -168,7 +171,7 @@ impl Proofs {
         }
     }
 
-    /// What the search from `root` left open is true only if it is true already: it is not.
+    /// Refutes what an exhausted search from `root` left open: in a least fixpoint, what has no proof does not hold.
     fn refute(&mut self, root: GoalId) {
         let mut todo = vec![root];
         while let Some(id) = todo.pop() {
@@ -202,16 +205,18 @@ impl Machine {
         self.search((Property::Nullable, node, param), budget)
     }
 
-    /// The alternative of a productive union that leads to an ending.
+    /// The alternative by which a union was proven to be productive.
     pub(super) fn witness(&mut self, node: NodeId, param: ParamId, budget: &mut Budget) -> Result<NodeId> {
         self.productive(node, param, budget)?;
         Ok(self.proofs.witnesses[&self.canonical((Property::Productive, node, param))])
     }
 
+    /// The question without a parameter that its expression does not depend on.
     fn canonical(&self, (property, node, param): Question) -> Question {
         (property, node, if self.ir.facts[node as usize].parameter { param } else { UNSET })
     }
 
+    /// Answers a question.
     fn search(&mut self, question: Question, budget: &mut Budget) -> Result<bool> {
         let question = self.canonical(question);
         let root = self.proofs.goal(question);
@@ -258,7 +263,7 @@ impl Machine {
         Ok(self.proofs.goals[root as usize].state == State::Proven)
     }
 
-    /// What has to be looked into for an open goal: its parts, and then the next one of a union.
+    /// Adds to `todo` what an open goal needs next: its parts, and for a union the next alternative after them.
     fn explore(
         &mut self,
         id: GoalId,
@@ -293,7 +298,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether a condition at the beginning of the expression plainly does not hold.
+    /// Whether the expression begins with a condition that does not hold.
     fn is_barred(&self, node: NodeId, param: ParamId) -> bool {
         match &self.ir.nodes[node as usize] {
             Node::When(guard) => !self.instances.holds(param, guard),
@@ -305,6 +310,7 @@ impl Machine {
         }
     }
 
+    /// What an answer depends on.
     fn parts_of(&mut self, (property, node, param): Question) -> Parts {
         if !self.analysis.parametric(node) {
             return Parts::Known(match property {

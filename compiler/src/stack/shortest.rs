@@ -1,8 +1,10 @@
 //! Shortest accepted endings, in bytes.
 //!
-//! Minimal lengths of expressions are a least fixpoint over the rules (Knuth 1977), found once per constraint when
-//! first asked for. With them, the length of a shortest ending from any kernel is a sum along one stack, and the
-//! ending itself is read off by taking the least alternative everywhere.
+//! The minimal lengths of expressions are a least fixpoint over the rules (as in Knuth's generalisation of Dijkstra's
+//! algorithm, 1977), found once per constraint when they are first needed. With them, the length of a shortest ending from a
+//! kernel is a sum along one stack, and the ending itself is spelled by taking the shortest alternative everywhere. Where an
+//! expression depends on a parameter, the alternative is the one that its proof of productivity used, and the ending is
+//! short rather than shortest.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,9 +16,9 @@ use super::instances::{Instance, ParamId, UNSET};
 use super::position::{Pos, PosId};
 use super::step::{Head, Machine};
 use crate::budget::Budget;
-use crate::deep;
 use crate::error::{Error, Result};
 use crate::ir::{Node, NodeId};
+use crate::recursion::deep;
 use crate::regular::{EMPTY, Id};
 
 /// No ending.
@@ -31,12 +33,12 @@ pub(super) struct Shortest {
     nodes: Option<Vec<u64>>,
     /// Shortest texts of lexical units.
     units: FxHashMap<NodeId, Vec<u8>>,
-    /// The least alternative of a union. Chosen when it made the union's length less, so that choices never lead back
-    /// to where they came from, not even by rules that call each other without a byte.
+    /// The shortest alternative of each union. It is set only when it makes the union's length less, so that choices never
+    /// form a cycle, not even through rules that call each other without a byte.
     choices: FxHashMap<NodeId, NodeId>,
-    /// Lengths of expressions by the parameter that they depend on: of some texts, not of shortest ones.
+    /// Lengths of expressions by the parameter that they depend on: of the texts that are spelled, not of shortest ones.
     parametric: FxHashMap<(NodeId, ParamId), u64>,
-    /// What is needed after the completion of a rule over a stack, and the first step of the way.
+    /// By completed rule and stack: the bytes needed from there on, and the first step.
     after: FxHashMap<(Instance, Stack), (u64, Step)>,
 }
 
@@ -45,12 +47,12 @@ pub(super) struct Shortest {
 enum Step {
     Nowhere,
     Return(Frame),
-    /// On as the first part of a rule of its component.
+    /// Goes on as the first part of another rule of its component.
     Loop(PosId),
 }
 
 impl Shortest {
-    /// To be called when stacks lose their meaning.
+    /// Drops what is kept by stack and parameter: to be called when their numbers lose their meaning.
     pub(super) fn forget_stacks(&mut self) {
         self.after.clear();
         self.parametric.clear();

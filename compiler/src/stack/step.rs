@@ -1,4 +1,7 @@
-//! One byte at a time: closures of kernels and their successors.
+//! The machine of a grammar: its parts, and the closures of kernels.
+//!
+//! A closure adds to the heads of a kernel what follows without another byte: calls are predicted, callers before callees, so
+//! that each callee is entered once for all its callers; completed rules return to the frames of their continuation.
 
 use std::sync::Arc;
 
@@ -9,17 +12,18 @@ use super::continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack};
 use super::grammar::Analysis;
 use super::instances::{Instance, Instances, UNSET};
 use super::position::{BOTTOM, Pos, PosId, Positions};
-use super::predict::{Ending, Expansion, Rcs};
+use super::predict::{Ending, Expansion, Shared};
 use super::proofs::Proofs;
 use super::shortest::Shortest;
-use super::table::{Spot, Table};
+use super::table::{ByteState, Table};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
+use crate::ir::Kinds;
 use crate::ir::{Ir, UNBOUNDED};
-use crate::memory::Kinds;
 use crate::regular::{Arena, Counts, EMPTY, Id, Lowered};
 
-/// A residual of the current terminal (ending in `Accept`s) and what follows the rule it stands in.
+/// A residual of the terminal at hand, which ends in the `Accept`s of the positions after it, and the continuation of the rule
+/// that it stands in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Head {
     pub rest: Id,
@@ -29,17 +33,17 @@ pub struct Head {
 /// A kernel, or the closure of one: sorted, no two heads with the same residual or the same stack.
 pub type Heads = SmallVec<[Head; 2]>;
 
-/// What a kernel can go on with.
+/// What can follow a kernel.
 #[derive(Default, Debug)]
 pub struct Closure {
     pub heads: Heads,
     /// The text may end here.
     pub accepting: bool,
-    /// A truncated stack was popped: the answer depends on more of it.
+    /// A truncated stack was popped: what follows depends on more of it.
     pub cut_off: bool,
 }
 
-/// The automaton of a grammar over bytes, derived as far as it was asked for.
+/// The pushdown automaton of a grammar over bytes, derived lazily.
 pub struct Machine {
     pub(super) ir: Arc<Ir>,
     pub analysis: Arc<Analysis>,
@@ -49,18 +53,15 @@ pub struct Machine {
     pub(super) instances: Instances,
     pub(super) proofs: Proofs,
     pub(super) lowered: Lowered,
-    pub(super) expansions: Rcs<PosId, Expansion>,
-    pub(super) entries: Rcs<Instance, Expansion>,
-    /// Where a completed left-recursive rule may go on as the first part of a rule of its component.
+    pub(super) expansions: Shared<PosId, Expansion>,
+    pub(super) entries: Shared<Instance, Expansion>,
+    /// By left-recursive rule: the positions at which rules of its component go on behind it.
     pub(super) loops: FxHashMap<Instance, Vec<PosId>>,
-    pub(super) endings: Rcs<Id, Ending>,
+    pub(super) endings: Shared<Id, Ending>,
     pub(super) terminals: FxHashMap<PosId, (Id, Option<PosId>)>,
     pub table: Table,
     pub(super) shortest: Shortest,
 }
-
-// The `Rc`s never leave the machine, which is moved and used as a whole, under a lock.
-unsafe impl Send for Machine {}
 
 impl Machine {
     pub fn new(ir: Arc<Ir>, mut arena: Arena, budget: &mut Budget) -> Result<Machine> {
@@ -86,6 +87,7 @@ impl Machine {
         SmallVec::from_slice(&[Head { rest, stack }])
     }
 
+    /// The residual of a terminal that has ended before this position.
     pub fn accept(&mut self, position: PosId) -> Id {
         let counts = self.positions.counts(position);
         self.arena.accept(position, counts)
@@ -114,17 +116,17 @@ impl Machine {
             instances,
             proofs: Proofs::default(),
             lowered,
-            expansions: Rcs::default(),
-            entries: Rcs::default(),
+            expansions: Shared::default(),
+            entries: Shared::default(),
             loops: FxHashMap::default(),
-            endings: Rcs::default(),
+            endings: Shared::default(),
             terminals: FxHashMap::default(),
             table: Table::default(),
             shortest: Shortest::default(),
         }
     }
 
-    /// Forgets everything derived but the given kernels, which are rewritten to what replaces them.
+    /// Drops everything derived but what the given kernels need. These are rewritten to the new numbers.
     pub fn collect<'a>(&mut self, kernels: impl Iterator<Item = &'a mut Heads>) {
         let grammar = (self.ir.clone(), self.analysis.clone());
         let lowered = vec![None; self.ir.nodes.len()];
@@ -146,7 +148,7 @@ impl Machine {
         }
     }
 
-    /// What a kernel can go on with.
+    /// The closure of a kernel.
     pub fn close(&mut self, kernel: &[Head], budget: &mut Budget) -> Result<Closure> {
         let mut out = Closure::default();
         let mut calls: Pending = Vec::new();
@@ -234,10 +236,10 @@ impl Machine {
         }
     }
 
-    /// What the rules are about in which the last byte of a spot's kernel stands.
-    pub fn kinds_at(&mut self, spot: Spot) -> Kinds {
+    /// The marks of the rules that the last byte before a state can belong to.
+    pub fn kinds_at(&mut self, state: ByteState) -> Kinds {
         let mut kinds = Kinds::default();
-        for head in self.kernel_of(spot) {
+        for head in self.kernel_of(state) {
             self.arena.every_tag(head.rest, &mut |p| {
                 kinds = kinds.or(self.ir.kinds[self.instances.rule(self.positions.rule(p)) as usize]);
                 true
@@ -246,9 +248,9 @@ impl Machine {
         kinds
     }
 
-    /// The spot without the ways on in rules that are about any of these.
-    pub fn without_kinds(&mut self, spot: Spot, kinds: Kinds, budget: &mut Budget) -> Result<Spot> {
-        let mut kernel = self.kernel_of(spot);
+    /// The state without the heads that stand in rules with any of these marks.
+    pub fn without_kinds(&mut self, state: ByteState, kinds: Kinds, budget: &mut Budget) -> Result<ByteState> {
+        let mut kernel = self.kernel_of(state);
         let (ir, instances, positions) = (&self.ir, &self.instances, &self.positions);
         let mut refused = |p| ir.kinds[instances.rule(positions.rule(p)) as usize].has(kinds);
         for head in &mut kernel {
@@ -256,15 +258,16 @@ impl Machine {
         }
         kernel.retain(|head| head.rest != EMPTY);
         self.normalise(&mut kernel);
-        self.spot(&kernel, budget)
+        self.byte_state(&kernel, budget)
     }
 
-    /// Whether anything must be remembered.
-    pub fn remembers(&self) -> bool {
+    /// Whether any rule is marked, so that a text's history has to be kept (`crate::distinct`).
+    pub fn needs_history(&self) -> bool {
         !self.ir.kinds.is_empty()
     }
 
-    /// Heads with one residual share their stacks' union; then heads over one stack their residuals' union.
+    /// Brings heads into normal form: those with the same residual are merged over the union of their continuations, and then
+    /// those over the same continuation into the union of their residuals.
     pub(super) fn normalise(&mut self, heads: &mut Heads) {
         if heads.len() < 2 {
             return;
@@ -289,8 +292,8 @@ impl Machine {
         heads.sort_unstable();
     }
 
-    /// The kernel as far as a token can see: stacks cut off `depth` frames down, counts saturated. Also the least
-    /// bound that was dropped loosely: longer tokens have to be tried on the kernel itself.
+    /// The footprint of a kernel: its stacks cut off `depth` frames down, its counts saturated. Also the least upper bound
+    /// that was dropped loosely: longer tokens have to be tried on the kernel itself.
     pub fn footprint(
         &mut self,
         kernel: &[Head],
@@ -312,5 +315,6 @@ impl Machine {
     }
 }
 
-/// Calls that wait to be entered: component and rule of the callee, frames to return to, stacks handed on.
+/// Calls that wait to be entered: the callee's component and rule, the frames to return to, and the continuations of callers
+/// that end with the call, which are handed on.
 type Pending = Vec<(u32, Instance, Vec<Frame>, SmallVec<[Stack; 2]>)>;

@@ -1,7 +1,9 @@
-//! Tabulated transitions by byte of sets of threads: scratch memory for all that follow texts, shared by a constraint's walks.
+//! Byte states: the lazy subset construction over threads.
 //!
-//! Numbers are given to sets as they are met and mean nothing outside the table, which is emptied when it has grown;
-//! nothing of it is part of a state.
+//! A *byte state* is a set of threads (`threads.rs`): all the ways in which the grammar can go on behind a text. The table
+//! gives each set that is met a number and keeps its transitions by byte, so that steps, walks over tries, drafts and
+//! forced text follow a byte by a look-up. It is scratch memory: it is emptied when it has grown, after which its numbers
+//! mean nothing, and no state of the automaton depends on it.
 
 use std::hash::BuildHasher;
 
@@ -12,40 +14,43 @@ use smallvec::SmallVec;
 use super::step::{Head, Heads, Machine};
 use super::threads::Threads;
 use crate::budget::Budget;
+use crate::byteset::ByteSet;
 use crate::error::Result;
-use crate::regular::{ByteSet, EPS, Id};
+use crate::regular::{EPS, Id};
 
-/// A set of threads, by its number in the table.
-pub type Spot = u32;
+/// A byte state, by its number in the table.
+pub type ByteState = u32;
 
-/// No threads: no text goes on from here.
-pub const DEAD: Spot = 0;
-/// The answer lies below the cut of a truncated stack.
-pub const CUT_OFF: Spot = 1;
+/// The state without threads: no text goes on from here.
+pub const DEAD: ByteState = 0;
+/// A truncated stack was popped below its cut: what follows is not known.
+pub const CUT_OFF: ByteState = 1;
 
-const UNKNOWN: Spot = u32::MAX;
+const UNKNOWN: ByteState = u32::MAX;
 
 const NO_ROW: u32 = u32::MAX;
 
-/// Spots with more classes of bytes than this have a row.
+/// States with more classes of bytes than this have a row of their own in the table.
 const FEW: usize = 6;
 
-/// More spots than this, and the table is emptied at the next opportunity.
+/// A table of more states than this is emptied at the next opportunity.
 const FULL: usize = 8192;
 
+/// A byte state.
 struct Entry {
     /// The threads after the last byte.
     kernel: Threads,
-    /// What they go on with, and the bytes that lead on, once asked for. `None` in it: the kernel itself.
+    /// The threads of the closure, once it is made; `Some(None)` where that is the kernel itself.
     open: Option<Option<Threads>>,
+    /// The bytes that lead on (known once the closure is).
     first: ByteSet,
-    /// The text may end here (known once open).
+    /// The text may end here (known once the closure is).
     accepting: bool,
-    /// Successors, as far as they were asked for: bytes that lead to the same spot.
-    classes: SmallVec<[(ByteSet, Spot); 2]>,
-    /// The same by byte, a row of the table, where there are many classes.
+    /// The transitions found so far: sets of bytes that lead to the same state, and that state.
+    classes: SmallVec<[(ByteSet, ByteState); 2]>,
+    /// Where the table has the same transitions by single byte, if there are many classes.
     row: u32,
-    /// The number that the table's user has for the kernel, once told.
+    /// The number by which the table's user knows the kernel, if it has set one.
     label: Option<u32>,
 }
 
@@ -55,8 +60,8 @@ impl Entry {
         Entry { kernel, open: None, first: ByteSet::NONE, accepting: false, classes, row: NO_ROW, label: None }
     }
 
-    /// What an open entry goes on with.
-    fn ways(&self) -> &Threads {
+    /// The threads of the closure.
+    fn closure(&self) -> &Threads {
         self.open.as_ref().and_then(Option::as_ref).unwrap_or(&self.kernel)
     }
 }
@@ -71,22 +76,20 @@ struct Closing {
 
 #[derive(Default)]
 pub struct Table {
-    /// Spots of another epoch mean nothing.
+    /// Counts how often the table was emptied: numbers of states of an earlier epoch mean nothing.
     pub epoch: u32,
     entries: Vec<Entry>,
-    rows: Vec<[Spot; 256]>,
-    /// Spots by their kernels.
-    ids: HashTable<Spot>,
-    /// Spots of closures: their threads are taken as they are, whether nullable or not.
-    closed: FxHashMap<Threads, Spot>,
-    /// By the end of a terminal and its stack.
+    rows: Vec<[ByteState; 256]>,
+    /// The states by their kernels.
+    ids: HashTable<ByteState>,
+    /// States that were made of a closure: their threads are taken as they are, nullable or not.
+    closed: FxHashMap<Threads, ByteState>,
+    /// What follows the end of a terminal, by that end and its stack.
     closings: FxHashMap<Head, Closing>,
-    /// For masks: bytes on which spots loop and others that lead on, where asked for.
-    pub(crate) loops: FxHashMap<Spot, Option<(ByteSet, ByteSet)>>,
 }
 
 impl Table {
-    /// To be called before a walk: spots of earlier walks may lose their meaning.
+    /// Empties the table if it is full. To be called before a walk: states of earlier walks may lose their meaning.
     pub fn refresh(&mut self) {
         if self.is_full() || self.entries.is_empty() {
             self.clear();
@@ -99,9 +102,9 @@ impl Table {
 
     pub fn clear(&mut self) {
         *self = Table { epoch: self.epoch + 1, entries: Vec::with_capacity(64), ..Table::default() };
-        for spot in [DEAD, CUT_OFF] {
-            let first = if spot == CUT_OFF { ByteSet::ALL } else { ByteSet::NONE };
-            let classes = SmallVec::from_slice(&[(ByteSet::ALL, spot)]);
+        for state in [DEAD, CUT_OFF] {
+            let first = if state == CUT_OFF { ByteSet::ALL } else { ByteSet::NONE };
+            let classes = SmallVec::from_slice(&[(ByteSet::ALL, state)]);
             self.entries.push(Entry { open: Some(None), first, classes, ..Entry::new(Threads::new()) });
         }
     }
@@ -110,7 +113,8 @@ impl Table {
         self.entries.len() * 320 + self.rows.len() * 1024 + self.closings.len() * 80
     }
 
-    fn spot(&mut self, threads: Threads) -> Spot {
+    /// The state of a set of threads.
+    fn intern(&mut self, threads: Threads) -> ByteState {
         if threads.is_empty() {
             return DEAD;
         }
@@ -123,34 +127,34 @@ impl Table {
         ) {
             hash_table::Entry::Occupied(known) => *known.get(),
             hash_table::Entry::Vacant(new) => {
-                let spot = entries.len() as Spot;
-                new.insert(spot);
+                let state = entries.len() as ByteState;
+                new.insert(state);
                 entries.push(Entry::new(threads));
-                spot
+                state
             }
         }
     }
 
-    pub fn label(&self, spot: Spot) -> Option<u32> {
-        self.entries[spot as usize].label
+    pub fn label(&self, state: ByteState) -> Option<u32> {
+        self.entries[state as usize].label
     }
 
-    pub fn set_label(&mut self, spot: Spot, label: u32) {
-        self.entries[spot as usize].label = Some(label);
+    pub fn set_label(&mut self, state: ByteState, label: u32) {
+        self.entries[state as usize].label = Some(label);
     }
 
     #[inline]
-    fn known(&self, spot: Spot, byte: u8) -> Spot {
-        let entry = &self.entries[spot as usize];
+    fn known(&self, state: ByteState, byte: u8) -> ByteState {
+        let entry = &self.entries[state as usize];
         if entry.row != NO_ROW {
             return self.rows[entry.row as usize][byte as usize];
         }
         entry.classes.iter().find(|c| c.0.contains(byte)).map_or(UNKNOWN, |c| c.1)
     }
 
-    /// Notes where these bytes lead from a spot.
-    fn set_next(&mut self, spot: Spot, bytes: ByteSet, next: Spot) {
-        let entry = &mut self.entries[spot as usize];
+    /// Notes where these bytes lead from a state.
+    fn set_next(&mut self, state: ByteState, bytes: ByteSet, next: ByteState) {
+        let entry = &mut self.entries[state as usize];
         entry.classes.push((bytes, next));
         if entry.row == NO_ROW && entry.classes.len() > FEW {
             entry.row = self.rows.len() as u32;
@@ -165,62 +169,72 @@ impl Table {
 }
 
 impl Machine {
-    /// The spot of a kernel.
-    pub fn spot(&mut self, kernel: &[Head], budget: &mut Budget) -> Result<Spot> {
+    /// The byte state of a kernel.
+    pub fn byte_state(&mut self, kernel: &[Head], budget: &mut Budget) -> Result<ByteState> {
         let threads = self.threads(kernel, budget)?;
-        Ok(self.table.spot(threads))
+        Ok(self.table.intern(threads))
     }
 
-    /// A spot that goes on with exactly these heads (a closure, or part of one).
-    pub fn spot_of_closure(&mut self, heads: &[Head], budget: &mut Budget) -> Result<Spot> {
+    /// The byte state whose closure is exactly these heads (a closure, or part of one).
+    pub fn closure_state(&mut self, heads: &[Head], budget: &mut Budget) -> Result<ByteState> {
         let threads = self.threads(heads, budget)?;
         if threads.iter().all(|&t| self.ending_of(t).rest == EPS) {
-            return Ok(self.table.spot(threads));
+            return Ok(self.table.intern(threads));
         }
-        if let Some(&spot) = self.table.closed.get(&threads) {
-            return Ok(spot);
+        if let Some(&state) = self.table.closed.get(&threads) {
+            return Ok(state);
         }
         // known only once it is whole: the budget may end here
         let mut first = ByteSet::NONE;
         for &t in &threads {
             first = first.or(self.first_of(t, budget)?);
         }
-        let spot = self.table.entries.len() as Spot;
+        let state = self.table.entries.len() as ByteState;
         self.table.entries.push(Entry { open: Some(None), first, ..Entry::new(threads.clone()) });
-        self.table.closed.insert(threads, spot);
-        Ok(spot)
+        self.table.closed.insert(threads, state);
+        Ok(state)
     }
 
-    /// The kernel that a spot stands for.
-    pub fn kernel_of(&mut self, spot: Spot) -> Heads {
-        let threads = self.table.entries[spot as usize].kernel.clone();
+    /// The same state in a table that is emptied first if it is full: for texts of any length.
+    pub fn in_bounds(&mut self, state: ByteState, budget: &mut Budget) -> Result<ByteState> {
+        if !self.table.is_full() {
+            return Ok(state);
+        }
+        let kernel = self.kernel_of(state);
+        self.table.clear();
+        self.byte_state(&kernel, budget)
+    }
+
+    /// The kernel that a state stands for.
+    pub fn kernel_of(&mut self, state: ByteState) -> Heads {
+        let threads = self.table.entries[state as usize].kernel.clone();
         self.join(&threads)
     }
 
-    /// The bytes that lead on from a spot (all of them, where the answer lies below the cut).
+    /// The bytes that lead on from a state (all of them, where the answer lies below the cut).
     #[inline]
-    pub fn first(&mut self, spot: Spot, budget: &mut Budget) -> Result<ByteSet> {
-        let entry = &self.table.entries[spot as usize];
-        if entry.open.is_some() { Ok(entry.first) } else { self.open(spot, budget) }
+    pub fn first(&mut self, state: ByteState, budget: &mut Budget) -> Result<ByteSet> {
+        let entry = &self.table.entries[state as usize];
+        if entry.open.is_some() { Ok(entry.first) } else { self.open(state, budget) }
     }
 
-    /// Whether the text may end at a spot.
-    pub fn accepts(&mut self, spot: Spot, budget: &mut Budget) -> Result<bool> {
-        self.first(spot, budget)?;
-        Ok(self.table.entries[spot as usize].accepting)
+    /// Whether the text may end at a state.
+    pub fn accepts(&mut self, state: ByteState, budget: &mut Budget) -> Result<bool> {
+        self.first(state, budget)?;
+        Ok(self.table.entries[state as usize].accepting)
     }
 
-    /// Finds what a spot goes on with.
+    /// Makes the closure of a state. Returns the bytes that lead on.
     #[cold]
-    fn open(&mut self, spot: Spot, budget: &mut Budget) -> Result<ByteSet> {
+    fn open(&mut self, state: ByteState, budget: &mut Budget) -> Result<ByteSet> {
         budget.spend(4)?;
-        let kernel = self.table.entries[spot as usize].kernel.clone();
-        let mut ways = Threads::new();
+        let kernel = self.table.entries[state as usize].kernel.clone();
+        let mut closure = Threads::new();
         let (mut accepting, mut ends) = (false, false);
         for &t in &kernel {
             let end = self.ending_of(t);
             if end.rest == EPS {
-                ways.push(t);
+                closure.push(t);
                 continue;
             }
             ends = true;
@@ -230,32 +244,32 @@ impl Machine {
                 let tag = Head { rest: self.accept(tag), ..end };
                 let closing = self.closing(tag, budget)?;
                 if closing.cut_off {
-                    let entry = &mut self.table.entries[spot as usize];
+                    let entry = &mut self.table.entries[state as usize];
                     (entry.open, entry.first) = (Some(None), ByteSet::ALL);
                     entry.classes.push((ByteSet::ALL, CUT_OFF));
                     return Ok(ByteSet::ALL);
                 }
                 accepting |= closing.accepting;
-                ways.extend(closing.threads);
+                closure.extend(closing.threads);
             }
             if !self.is_tag(t) {
-                ways.push(t);
+                closure.push(t);
             }
         }
         if ends {
-            self.settle(&mut ways);
-            ways.dedup();
+            self.settle(&mut closure);
+            closure.dedup();
         }
         let mut first = ByteSet::NONE;
-        for &t in &ways {
+        for &t in &closure {
             first = first.or(self.first_of(t, budget)?);
         }
-        let entry = &mut self.table.entries[spot as usize];
-        (entry.open, entry.first, entry.accepting) = (Some(ends.then_some(ways)), first, accepting);
+        let entry = &mut self.table.entries[state as usize];
+        (entry.open, entry.first, entry.accepting) = (Some(ends.then_some(closure)), first, accepting);
         Ok(first)
     }
 
-    /// What follows where a terminal has ended.
+    /// The threads that follow where a terminal has ended.
     fn closing(&mut self, tag: Head, budget: &mut Budget) -> Result<Closing> {
         if let Some(known) = self.table.closings.get(&tag) {
             return Ok(known.clone());
@@ -267,26 +281,27 @@ impl Machine {
         Ok(closing)
     }
 
-    /// The head that a spot goes on with, if it is one.
-    pub fn only_head(&mut self, spot: Spot, budget: &mut Budget) -> Result<Option<Head>> {
-        self.first(spot, budget)?;
-        Ok(match &self.table.entries[spot as usize].ways()[..] {
+    /// The only head of a state's closure; `None` if it has several or none.
+    pub fn only_head(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<Head>> {
+        self.first(state, budget)?;
+        Ok(match &self.table.entries[state as usize].closure()[..] {
             &[only] => self.join(&[only]).first().copied(),
             _ => None,
         })
     }
 
-    /// If the kernel of a spot is one thread with part of a terminal apart: that, and the bytes that lead on otherwise.
-    pub fn lone_part(&mut self, spot: Spot, budget: &mut Budget) -> Result<Option<(Id, ByteSet)>> {
-        self.first(spot, budget)?;
-        let entry = &self.table.entries[spot as usize];
+    /// If the kernel of a state is one thread, of which the front part of a terminal is kept apart: that part, and the
+    /// bytes that lead on from the state in other ways.
+    pub fn lone_part(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<(Id, ByteSet)>> {
+        self.first(state, budget)?;
+        let entry = &self.table.entries[state as usize];
         let &[thread] = &entry.kernel[..] else { return Ok(None) };
         if matches!(entry.open, Some(None)) && self.ending_of(thread).rest != EPS {
-            return Ok(None); // the spot of a closure, unlike that of the kernel with this thread, or cut off
+            return Ok(None); // the state of a closure, unlike that of the kernel with this thread, or cut off
         }
-        let ways = entry.ways().clone();
+        let closure = entry.closure().clone();
         let Some((part, mut others)) = self.apart(thread, budget)? else { return Ok(None) };
-        for other in ways {
+        for other in closure {
             if other != thread {
                 others = others.or(self.first_of(other, budget)?);
             }
@@ -294,42 +309,43 @@ impl Machine {
         Ok(Some((part, others)))
     }
 
-    /// The spot after one byte, and bytes (this one among them) that lead to the same.
-    pub fn go_class(&mut self, spot: Spot, byte: u8, budget: &mut Budget) -> Result<(ByteSet, Spot)> {
-        let first = self.first(spot, budget)?;
+    /// The state after one byte, and a set of bytes, this one among them, that lead to the same state.
+    pub fn go_class(&mut self, state: ByteState, byte: u8, budget: &mut Budget) -> Result<(ByteSet, ByteState)> {
+        let first = self.first(state, budget)?;
         if !first.contains(byte) {
             return Ok((ByteSet::ALL.minus(first), DEAD));
         }
-        self.go(spot, byte, budget)?;
-        let classes = &self.table.entries[spot as usize].classes;
+        self.go(state, byte, budget)?;
+        let classes = &self.table.entries[state as usize].classes;
         Ok(*classes.iter().find(|c| c.0.contains(byte)).expect("it was just found"))
     }
 
-    /// The spot after one byte.
+    /// The state after one byte, `DEAD` if it does not lead on.
     #[inline]
-    pub fn go(&mut self, spot: Spot, byte: u8, budget: &mut Budget) -> Result<Spot> {
-        let next = self.table.known(spot, byte);
-        if next != UNKNOWN { Ok(next) } else { self.find(spot, byte, budget) }
+    pub fn go(&mut self, state: ByteState, byte: u8, budget: &mut Budget) -> Result<ByteState> {
+        let next = self.table.known(state, byte);
+        if next != UNKNOWN { Ok(next) } else { self.find(state, byte, budget) }
     }
 
+    /// Finds a transition that the table does not have yet.
     #[cold]
-    fn find(&mut self, spot: Spot, byte: u8, budget: &mut Budget) -> Result<Spot> {
+    fn find(&mut self, state: ByteState, byte: u8, budget: &mut Budget) -> Result<ByteState> {
         budget.spend(4)?;
-        if !self.first(spot, budget)?.contains(byte) {
+        if !self.first(state, budget)?.contains(byte) {
             return Ok(DEAD);
         }
-        let next = self.table.known(spot, byte);
+        let next = self.table.known(state, byte);
         if next != UNKNOWN {
             return Ok(next); // the answer lies below the cut
         }
-        let ways = self.table.entries[spot as usize].ways().clone();
+        let closure = self.table.entries[state as usize].closure().clone();
         let (mut same, mut after) = (ByteSet::ALL, Threads::new());
-        for t in ways {
+        for t in closure {
             same = same.and(self.follow(t, byte, &mut after, budget)?);
         }
         self.settle(&mut after);
-        let next = self.table.spot(after);
-        self.table.set_next(spot, same, next);
+        let next = self.table.intern(after);
+        self.table.set_next(state, same, next);
         Ok(next)
     }
 }

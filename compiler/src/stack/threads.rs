@@ -1,19 +1,21 @@
-//! Threads: the ways on from a kernel, taken apart so that following a text interns next to nothing.
+//! Threads: the heads of a kernel, split so that a text can be followed without interning new expressions.
 //!
-//! A residual `x t` (part of a terminal, then the rest of it up to its tag) is followed by deriving `x` alone: its derivatives
-//! are shared by all places where such a part stands, while those of the whole would differ in the tag. Unions are followed
-//! operand by operand. Only where a token ends are threads put together again, as a kernel.
+//! A residual `x t` (a part of a terminal, then the rest up to its tag) is followed by deriving `x` alone. Its derivatives are
+//! shared by all positions where such a part stands; those of the whole would differ in the tag. The operands of a union are
+//! followed one by one: threads are the partial derivatives of Antimirov (1996), where a derivative of Brzozowski would be
+//! their union. Where a token ends, threads are joined again to the heads of a kernel.
 
 use smallvec::SmallVec;
 
 use super::continuation::Stack;
 use super::step::{Head, Heads, Machine};
 use crate::budget::Budget;
-use crate::deep;
+use crate::byteset::ByteSet;
 use crate::error::Result;
-use crate::regular::{ByteSet, EMPTY, EPS, Form, Id};
+use crate::recursion::deep;
+use crate::regular::{EMPTY, EPS, Form, Id};
 
-/// The residual `part tail` over a stack; `tail` is `EPS` where the residual is not taken apart.
+/// The residual `part tail` over a continuation; `tail` is `EPS` where the residual is not split.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub(super) struct Thread {
     part: Id,
@@ -23,7 +25,7 @@ pub(super) struct Thread {
 
 pub(super) type Threads = SmallVec<[Thread; 2]>;
 
-/// More threads than this are put together and kept whole: a text would have to be followed on each.
+/// More threads than this are joined and followed as whole residuals: a text would have to be followed on each.
 const MOST: usize = 16;
 
 impl Machine {
@@ -37,7 +39,7 @@ impl Machine {
         Ok(out)
     }
 
-    /// The kernel that threads stand for.
+    /// The kernel that threads were split from.
     pub(super) fn join(&mut self, threads: &[Thread]) -> Heads {
         let whole = |t: &Thread| Head { rest: self.arena.concat(t.part, t.tail), stack: t.stack };
         let mut heads: Heads = threads.iter().map(whole).collect();
@@ -45,7 +47,7 @@ impl Machine {
         heads
     }
 
-    /// Adds the thread of a residual, unless it is dead.
+    /// Adds the thread of a residual, unless nothing can complete it.
     fn split(&mut self, rest: Id, stack: Stack, out: &mut Threads, budget: &mut Budget) -> Result<()> {
         if self.arena.alive(rest, budget)? {
             let (part, tail) = if let Form::Then(x, t) = self.arena.form(rest) { (x, t) } else { (rest, EPS) };
@@ -54,7 +56,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Sorts threads; puts them together where they are too many.
+    /// Brings threads into normal form: sorted, and joined where they are too many.
     pub(super) fn settle(&mut self, threads: &mut Threads) {
         if threads.len() > MOST {
             let whole = |h: &Head| Thread { part: h.rest, tail: EPS, stack: h.stack };
@@ -63,7 +65,7 @@ impl Machine {
         threads.sort_unstable();
     }
 
-    /// What the terminal of a thread can end in without another byte: an expression that holds the tags, or `EPS`.
+    /// The part of a thread that holds the tags which can be reached without another byte; `EPS` if there are none.
     pub(super) fn ending_of(&self, t: Thread) -> Head {
         let rest = match (self.arena.nullable(t.part), t.tail) {
             (true, EPS) => t.part,
@@ -78,7 +80,7 @@ impl Machine {
         t.tail == EPS && self.arena.is_accept(t.part)
     }
 
-    /// The part of a terminal that a thread has apart, if it does, and the bytes with which what follows it can begin now.
+    /// If a thread is split: its part, and the bytes that can come next from what follows the part.
     pub(super) fn apart(&mut self, t: Thread, budget: &mut Budget) -> Result<Option<(Id, ByteSet)>> {
         if t.tail == EPS {
             return Ok(None);
@@ -116,7 +118,7 @@ impl Machine {
         }
     }
 
-    /// Adds the threads after one byte of a thread's. Bytes that lead to the same, this one among them.
+    /// Adds the threads that one byte of a thread leads to. Returns a set of bytes, this one among them, that lead to the same.
     pub(super) fn follow(&mut self, t: Thread, byte: u8, out: &mut Threads, budget: &mut Budget) -> Result<ByteSet> {
         if t.tail == EPS {
             return self.follow_rest(t.part, t.stack, byte, out, budget);
@@ -125,7 +127,7 @@ impl Machine {
         match part {
             EMPTY => {}
             _ if self.arena.is_sequence(part) => {
-                // its own parts are the ones to tell apart, as where it was met as part of a residual
+                // split anew, so that the same residual is always the same thread
                 let rest = self.arena.concat(part, t.tail);
                 self.split(rest, t.stack, out, budget)?;
             }

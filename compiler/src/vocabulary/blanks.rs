@@ -1,10 +1,20 @@
-//! The tokens that begin with whitespace, by that.
+//! The tokens that begin with whitespace: by which whitespace, and what they go on with.
 
 use rustc_hash::FxHashMap;
 
 use super::{Name, Trie};
+use crate::byteset::ByteSet;
 
-pub const BLANK: [u8; 4] = *b" \t\n\r";
+/// JSON's whitespace (RFC 8259, section 2).
+const BLANK: [u8; 4] = *b" \t\n\r";
+
+/// The bytes of JSON's whitespace.
+pub fn blank_bytes() -> ByteSet {
+    BLANK.iter().fold(ByteSet::NONE, |mut set, &b| {
+        set.insert(b);
+        set
+    })
+}
 
 /// A run of whitespace that some tokens begin with.
 pub struct BlankRun {

@@ -7,10 +7,10 @@ mod trie;
 use std::sync::OnceLock;
 
 pub use bits::{clear_bit, get_bit, or_into, set_bit};
-pub use blanks::{BLANK, BlankRun};
+pub use blanks::{BlankRun, blank_bytes};
 pub use trie::{Name, NodeIndex, Trie};
 
-use crate::regular::ByteSet;
+use crate::byteset::ByteSet;
 
 /// Lists of tokens longer than this are kept as bit rows, too, once asked for.
 const LONG_LIST: usize = 2048;

@@ -3,7 +3,7 @@
 //! The children of a node lie side by side, so that a walk reads the bytes of dead ones from one cache line and never
 //! visits them; where there are many, a set says at once which of them a walk can enter.
 
-use crate::regular::ByteSet;
+use crate::byteset::ByteSet;
 
 /// Nodes with fewer children than this are read through.
 const MANY: usize = 12;

@@ -1,4 +1,4 @@
-//! A builder of grammars for tests, as `grammarspec/builder.py` is for front-ends.
+//! A builder of grammars for tests, as `grammarspec/grammars/builder.py` is for front-ends.
 
 #![allow(dead_code, unreachable_pub)] // every test takes what it needs
 
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use _compiler::automaton::{Anchor, Constraint, Index};
 use _compiler::budget::Limits;
 use _compiler::error::Error;
+use _compiler::ir::codes::op;
 use _compiler::ir::{Ir, Parts, UNBOUNDED};
 use _compiler::vocabulary::Vocabulary;
 
@@ -29,35 +30,35 @@ impl Builder {
     pub fn literal(&mut self, text: &str) -> u32 {
         let at = self.blob.len() as u32;
         self.blob.extend_from_slice(text.as_bytes());
-        self.node(1, &[at, text.len() as u32])
+        self.node(op::LITERAL, &[at, text.len() as u32])
     }
 
     pub fn bytes(&mut self, lo: u8, hi: u8) -> u32 {
-        self.node(2, &[lo.into(), hi.into()])
+        self.node(op::BYTES, &[lo.into(), hi.into()])
     }
 
     pub fn seq(&mut self, nodes: &[u32]) -> u32 {
-        self.node(4, nodes)
+        self.node(op::SEQ, nodes)
     }
 
     pub fn alt(&mut self, nodes: &[u32]) -> u32 {
-        self.node(5, nodes)
+        self.node(op::ALT, nodes)
     }
 
     pub fn repeat(&mut self, node: u32, least: u32, most: Option<u32>) -> u32 {
-        self.node(6, &[node, least, most.unwrap_or(UNBOUNDED)])
+        self.node(op::REPEAT, &[node, least, most.unwrap_or(UNBOUNDED)])
     }
 
     pub fn both(&mut self, nodes: &[u32]) -> u32 {
-        self.node(7, nodes)
+        self.node(op::BOTH, nodes)
     }
 
     pub fn complement(&mut self, node: u32) -> u32 {
-        self.node(8, &[node])
+        self.node(op::COMPLEMENT, &[node])
     }
 
     pub fn terminal(&mut self, node: u32) -> u32 {
-        self.node(11, &[node])
+        self.node(op::TERMINAL, &[node])
     }
 
     pub fn rule(&mut self) -> u32 {
@@ -66,16 +67,16 @@ impl Builder {
     }
 
     pub fn call(&mut self, rule: u32) -> u32 {
-        self.node(12, &[rule])
+        self.node(op::CALL, &[rule])
     }
 
     pub fn when(&mut self, operands: &[u32]) -> u32 {
-        self.node(14, operands)
+        self.node(op::WHEN, operands)
     }
 
     /// `update`: fresh, the counter's bits (at, width), one more than the rule it is like or 0, bits to set.
     pub fn call_with(&mut self, rule: u32, update: &[u32]) -> u32 {
-        self.node(15, &[&[rule], update].concat())
+        self.node(op::CALL_WITH, &[&[rule], update].concat())
     }
 
     pub fn define(&mut self, rule: u32, body: u32) {

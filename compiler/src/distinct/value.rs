@@ -1,4 +1,4 @@
-//! Values that were said, and lists of them that share what they begin with.
+//! JSON values as trees of spellings, and lists of them that share their beginnings.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Arc, OnceLock};
@@ -16,14 +16,14 @@ pub(super) enum Value {
 /// A name in its quotation marks, and a value.
 pub(super) type Member = (Arc<[u8]>, Arc<Value>);
 
-/// A hash under keys of this process, long enough to take equal ones for equal things.
+/// A hash of 128 bits under random keys of this process: equal hashes are taken for equal values.
 pub(super) fn long_hash(of: impl Hash) -> u128 {
     static KEYS: OnceLock<[RandomState; 2]> = OnceLock::new();
     let [a, b] = KEYS.get_or_init(Default::default);
     u128::from(a.hash_one(&of)) << 64 | u128::from(b.hash_one(&of))
 }
 
-/// The finished items or members of an open array or object.
+/// The finished items or members of an open array or object: a linked list whose clones share their links.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Finished(Option<Arc<Link>>);
 
@@ -37,7 +37,7 @@ struct Link {
 }
 
 impl Drop for Link {
-    /// Link by link: lists may be long.
+    /// Drops link by link: lists are long, and recursion would overflow the stack.
     fn drop(&mut self) {
         let mut next = self.before.0.take();
         while let Some(mut link) = next.and_then(Arc::into_inner) {

@@ -1,28 +1,29 @@
 //! Residuals that most characters lead back to, or only count down: string interiors, identifiers, `.{0,5}`.
 
-use super::classes::ClassCache;
 use crate::budget::Budget;
+use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::ir::UNBOUNDED;
-use crate::regular::{Arena, ByteSet, EMPTY, Id};
-use crate::stack::{Head, Heads, Machine, Spot};
+use crate::mask::maker::MaskMaker;
+use crate::regular::{Arena, EMPTY, Id};
+use crate::stack::{ByteState, Head, Heads};
 
 /// Loops on fewer ASCII bytes than this are not looked for.
 const MIN_LOOP: u32 = 8;
 
 /// Fewer plain ASCII bytes than this: a walk is as good.
-pub(super) const MIN_PLAIN: u32 = 20;
+pub(in crate::mask) const MIN_PLAIN: u32 = 20;
 
-/// The first byte of a character beyond ASCII.
-pub(super) struct Lead {
-    pub(super) byte: u8,
+/// The first byte of a character beyond ASCII in UTF-8.
+pub(in crate::mask) struct Lead {
+    pub(in crate::mask) byte: u8,
     /// Bytes to come.
-    pub(super) more: u8,
+    pub(in crate::mask) more: u8,
     /// What the next of them may be (Unicode, table 3-7).
-    pub(super) second: ByteSet,
+    pub(in crate::mask) second: ByteSet,
 }
 
-pub(super) fn lead_bytes() -> impl Iterator<Item = Lead> {
+pub(in crate::mask) fn lead_bytes() -> impl Iterator<Item = Lead> {
     (0xC2..=0xF4u8).map(|byte| {
         let (more, lo, hi) = match byte {
             0xC2..=0xDF => (1, 0x80, 0xBF),
@@ -38,55 +39,51 @@ pub(super) fn lead_bytes() -> impl Iterator<Item = Lead> {
 }
 
 /// How a head treats single characters.
-pub(super) struct Looping {
+pub(in crate::mask) struct Looping {
     /// Bytes of the characters that change nothing but the count.
-    pub(super) plain: ByteSet,
+    pub(in crate::mask) plain: ByteSet,
     /// Other bytes that lead, or may lead after some characters, to something alive.
-    pub(super) changing: ByteSet,
+    pub(in crate::mask) changing: ByteSet,
     /// Characters at most, where they are counted. If so, what follows depends on the count.
-    pub(super) most: Option<u32>,
+    pub(in crate::mask) most: Option<u32>,
 }
 
 /// Number of characters of a text, a cut one at the end included.
-pub(super) fn characters(text: &[u8]) -> usize {
+pub(in crate::mask) fn characters(text: &[u8]) -> usize {
     text.iter().filter(|b| **b & 0xC0 != 0x80).count()
 }
 
-impl Looping {
-    /// `None` if the head is not of this kind. Its residual may be nullable: then what follows counts as changing.
-    pub(super) fn of(
-        machine: &mut Machine,
-        classes: &ClassCache,
-        head: Head,
-        budget: &mut Budget,
-    ) -> Result<Option<Looping>> {
+impl MaskMaker<'_> {
+    /// How a head treats single characters; `None` if most of them change its residual. The residual may be nullable: then
+    /// what follows counts as changing.
+    pub(in crate::mask) fn looping(&mut self, head: Head) -> Result<Option<Looping>> {
         let x = head.rest;
-        let (mut plain, rest, most) = match self_loop(&mut machine.arena, classes, x, budget)? {
+        let (mut plain, rest, most) = match self.self_loop(x)? {
             Some(plain) => (plain, None, None),
             None => {
-                let Some((body, most, rest)) = machine.arena.counted(x) else { return Ok(None) };
+                let Some((body, most, rest)) = self.machine.arena.counted(x) else { return Ok(None) };
                 if most == UNBOUNDED {
                     return Ok(None);
                 }
-                let star = machine.arena.repeat(body, 0, UNBOUNDED);
-                let Some(plain) = self_loop(&mut machine.arena, classes, star, budget)? else { return Ok(None) };
+                let star = self.machine.arena.repeat(body, 0, UNBOUNDED);
+                let Some(plain) = self.self_loop(star)? else { return Ok(None) };
                 (plain, Some(Head { rest, ..head }), Some(most))
             }
         };
         // what can come after some characters; where it begins like one of them, both may go on
         let end = rest.unwrap_or(head);
         let mut after: Heads = Heads::new();
-        if machine.arena.nullable(end.rest) {
-            after.extend(machine.close(&[end], budget)?.heads);
+        if self.machine.arena.nullable(end.rest) {
+            after.extend(self.machine.close(&[end], self.budget)?.heads);
         } else if rest.is_some() {
             after.push(end);
         }
         if rest.is_none() {
             after.retain(|h| *h != head); // to go on as before is no change
         }
-        let mut changing = machine.arena.first(x, budget)?;
+        let mut changing = self.machine.arena.first(x, self.budget)?;
         for h in after {
-            let first = machine.arena.first(h.rest, budget)?;
+            let first = self.machine.arena.first(h.rest, self.budget)?;
             plain = plain.minus(first);
             changing = changing.or(first);
         }
@@ -95,56 +92,52 @@ impl Looping {
         }
         Ok(Some(Looping { plain, changing: changing.minus(plain), most }))
     }
-}
 
-/// The bytes of the characters that lead from a spot back to it, and other bytes that lead on, if it loops on some.
-pub(super) fn spot_loop(
-    machine: &mut Machine,
-    classes: &ClassCache,
-    spot: Spot,
-    budget: &mut Budget,
-) -> Result<Option<(ByteSet, ByteSet)>> {
-    if let Some(&known) = machine.table.loops.get(&spot) {
-        return Ok(known);
-    }
-    let mut found = None;
-    if let Some((part, others)) = machine.lone_part(spot, budget)?
-        && let Some(plain) = self_loop(&mut machine.arena, classes, part, budget)?
-    {
-        // where something else may begin, too, it may still come to the same: a word after a word
-        let mut shared = plain.and(others).and(ByteSet::range(0, 127));
-        let mut plain = plain.minus(others);
-        while let Some(byte) = shared.first() {
-            let (same, next) = machine.go_class(spot, byte, budget)?;
-            if next == spot {
-                plain = plain.or(same.and(shared));
+    /// The bytes of the characters that lead from a byte state back to it, and the other bytes that lead on; `None` if it
+    /// loops on few.
+    pub(in crate::mask) fn state_loop(&mut self, state: ByteState) -> Result<Option<(ByteSet, ByteSet)>> {
+        if let Some(&known) = self.local.state_loops.get(&state) {
+            return Ok(known);
+        }
+        let mut found = None;
+        if let Some((part, others)) = self.machine.lone_part(state, self.budget)?
+            && let Some(plain) = self.self_loop(part)?
+        {
+            // where something else may begin, too, it may still come to the same: a word after a word
+            let mut shared = plain.and(others).and(ByteSet::range(0, 127));
+            let mut plain = plain.minus(others);
+            while let Some(byte) = shared.first() {
+                let (same, next) = self.machine.go_class(state, byte, self.budget)?;
+                if next == state {
+                    plain = plain.or(same.and(shared));
+                }
+                shared = shared.minus(same);
             }
-            shared = shared.minus(same);
+            found = Some((plain, self.machine.first(state, self.budget)?.minus(plain)));
         }
-        found = Some((plain, machine.first(spot, budget)?.minus(plain)));
+        self.local.state_loops.insert(state, found);
+        Ok(found)
     }
-    machine.table.loops.insert(spot, found);
-    Ok(found)
-}
 
-/// The bytes of the characters that lead from `x` back to `x`, if many ASCII characters do. Remembered by what `x`
-/// is but for its tag: strings are met at many positions, and in many grammars.
-fn self_loop(arena: &mut Arena, classes: &ClassCache, x: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
-    let x = arena.untag(x).map_or(x, |(untagged, _)| untagged);
-    if let Some(&known) = arena.loops.get(&x) {
-        return Ok(known);
-    }
-    let hash = arena.hash(x);
-    let found = match classes.self_loop(hash) {
-        Some(known) => known,
-        None => {
-            let found = find_self_loop(arena, x, budget)?;
-            classes.put_self_loop(hash, found);
-            found
+    /// The bytes of the characters that lead from `x` back to `x`, if many ASCII characters do. Kept by what `x` is without
+    /// its tag: strings are met at many positions, and in many grammars.
+    fn self_loop(&mut self, x: Id) -> Result<Option<ByteSet>> {
+        let x = self.machine.arena.untag(x).map_or(x, |(untagged, _)| untagged);
+        if let Some(&known) = self.local.self_loops.get(&x) {
+            return Ok(known);
         }
-    };
-    arena.loops.insert(x, found);
-    Ok(found)
+        let hash = self.machine.arena.hash(x);
+        let found = match self.shared.self_loop(hash) {
+            Some(known) => known,
+            None => {
+                let found = find_self_loop(&mut self.machine.arena, x, self.budget)?;
+                self.shared.put_self_loop(hash, found);
+                found
+            }
+        };
+        self.local.self_loops.insert(x, found);
+        Ok(found)
+    }
 }
 
 fn find_self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {

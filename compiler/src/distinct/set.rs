@@ -1,4 +1,6 @@
-//! Sets of values that only grow, and share what they have in common with the sets they grew from.
+//! Persistent sets of values: a clone costs a few counters, and shares its values with the set it was cloned from.
+//!
+//! The runs grow as in the logarithmic method of Bentley and Saxe (1980).
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -7,29 +9,30 @@ use smallvec::SmallVec;
 
 use super::value::{Value, long_hash};
 
-/// Values in sorted runs, the longest first: adding one merges runs that are no longer than what is merged.
+/// A set of values as sorted runs, the longest first. Adding a value merges it with the runs that are no longer than
+/// the merged one.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Seen {
+pub(super) struct ValueSet {
     runs: SmallVec<[Arc<[Arc<Value>]>; 2]>,
-    /// Of the values, in any order.
+    /// The sum of the values' hashes, which stands for the set in comparisons.
     hash: u128,
 }
 
-impl PartialEq for Seen {
-    fn eq(&self, other: &Seen) -> bool {
+impl PartialEq for ValueSet {
+    fn eq(&self, other: &ValueSet) -> bool {
         self.hash == other.hash
     }
 }
 
-impl Eq for Seen {}
+impl Eq for ValueSet {}
 
-impl Hash for Seen {
+impl Hash for ValueSet {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.hash.hash(state);
     }
 }
 
-impl Seen {
+impl ValueSet {
     pub(super) fn contains(&self, value: &Value) -> bool {
         self.runs.iter().any(|run| run.binary_search_by(|known| known.as_ref().cmp(value)).is_ok())
     }
@@ -61,12 +64,12 @@ mod tests {
 
     #[test]
     fn sets_grow_apart() {
-        let mut one = Seen::default();
+        let mut one = ValueSet::default();
         for i in 0..100 {
             assert!(!one.contains(&value(i)));
             one.insert(value(i));
         }
-        let (mut other, mut again) = (one.clone(), Seen::default());
+        let (mut other, mut again) = (one.clone(), ValueSet::default());
         other.insert(value(100));
         (0..100).rev().for_each(|i| again.insert(value(i)));
         assert!(again == one && other != one && !one.contains(&value(100)) && other.contains(&value(100)));

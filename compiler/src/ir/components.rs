@@ -1,6 +1,6 @@
 //! Strongly connected components of the call graph (Tarjan 1972), without recursion.
 
-use crate::ir::RuleId;
+use super::RuleId;
 
 /// Components of a graph over rules.
 pub struct Components {

@@ -1,13 +1,16 @@
-//! Residuals that most characters move between, all of them alive: patterns that may match anywhere in a string,
-//! identifiers that must not end in a hyphen. Where a token of such characters leads depends on the residual, but not
-//! that it leads somewhere.
+//! Regions: sets of residuals between which most characters lead, all of them alive. Patterns that may match anywhere in a
+//! string have them, and identifiers that must not end in a hyphen. Where a token of such characters leads depends on the
+//! residual, but not that it leads somewhere.
 
 use rustc_hash::FxHashSet;
 
 use super::looping::{Lead, MIN_PLAIN, lead_bytes};
 use crate::budget::Budget;
+use crate::byteset::ByteSet;
 use crate::error::Result;
-use crate::regular::{Arena, ByteSet, EMPTY, Id, Region};
+use crate::mask::cache::Region;
+use crate::mask::maker::MaskMaker;
+use crate::regular::{Arena, EMPTY, Id};
 
 /// Larger regions are not looked for: finding one costs as much as a few walks.
 const MOST: usize = 256;
@@ -15,23 +18,25 @@ const MOST: usize = 256;
 /// Each number of a longer count would be a residual of its own.
 const MANY: u32 = 32;
 
-/// The region that a residual stands in, if it does in one. Remembered for all its residuals.
-pub(super) fn region(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<Region>> {
-    let x = arena.untag(x).map_or(x, |(untagged, _)| untagged);
-    if let Some(&known) = arena.regions.get(&x) {
-        return Ok(known);
+impl MaskMaker<'_> {
+    /// The region that a residual belongs to, if there is one. Kept for all residuals of it.
+    pub(in crate::mask) fn region(&mut self, x: Id) -> Result<Option<Region>> {
+        let x = self.machine.arena.untag(x).map_or(x, |(untagged, _)| untagged);
+        if let Some(&known) = self.local.regions.get(&x) {
+            return Ok(known);
+        }
+        let mut members = vec![x];
+        let found = explore(&mut self.machine.arena, &mut members, self.budget)?;
+        // where there is none around one residual, none is looked for around those that it leads to either
+        for member in members {
+            self.local.regions.entry(member).or_insert(found);
+        }
+        Ok(found)
     }
-    let mut members = vec![x];
-    let found = explore(arena, &mut members, budget)?;
-    // where there was none from one residual, none is looked for from those that it leads to either
-    for member in members {
-        arena.regions.entry(member).or_insert(found);
-    }
-    Ok(found)
 }
 
-/// Adds the residuals reachable from the first of `members` by plain characters. What is plain is narrowed as residuals are met: a byte stays plain if
-/// every one of them accepts it and it leads none of them out.
+/// Adds the residuals that plain characters lead to from the first of `members`. What is plain is narrowed as residuals are
+/// met: a byte stays plain if every one of them accepts it and it leads none of them out.
 fn explore(arena: &mut Arena, members: &mut Vec<Id>, budget: &mut Budget) -> Result<Option<Region>> {
     let ascii = ByteSet::range(0, 127);
     let mut plain = arena.first(members[0], budget)?.and(ascii);

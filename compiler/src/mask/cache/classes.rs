@@ -1,0 +1,62 @@
+//! The tokens of a vocabulary as a residual sees them that loops on most characters (a string's interior).
+//!
+//! A token is *plain* if such characters alone make it, so that the residual is the same behind it, or plain up to some
+//! byte on which the residual changes. The plain tokens are one row of bits. Of the others only the ends matter, from that
+//! byte on, and equal ends are merged: of 1,345 tokens that hold a quote, some 300 ends remain.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::byteset::ByteSet;
+use crate::vocabulary::{Trie, Vocabulary};
+
+/// The tokens of a vocabulary as a looping residual sees them.
+pub(in crate::mask) struct TokenClass {
+    /// Well-formed (but for a cut last character) and of plain bytes alone.
+    pub(in crate::mask) plain: Arc<[u32]>,
+    /// The other tokens that are so up to a changing byte, ascending, and where that byte is.
+    others: Vec<(u32, u32)>,
+    /// What they have from that byte on, once asked for.
+    ends: OnceLock<Trie>,
+    /// Their whole texts, once asked for.
+    texts: OnceLock<Trie>,
+}
+
+impl TokenClass {
+    pub(super) fn new(vocab: &Vocabulary, plain: ByteSet, changing: ByteSet) -> TokenClass {
+        let mut bits: Vec<u32> = vocab.utf8_prefixes().to_vec();
+        for b in ByteSet::ALL.minus(plain).iter() {
+            vocab.exclude(b, &mut bits);
+        }
+        let mut holders: Vec<u32> = changing.iter().flat_map(|b| vocab.holders(b)).copied().collect();
+        holders.sort_unstable();
+        holders.dedup();
+        let run = |&t: &u32| {
+            let text = vocab.token(t);
+            let run = text.iter().take_while(|b| plain.contains(**b)).count();
+            let ok = changing.contains(text[run]) && std::str::from_utf8(&text[..run]).is_ok();
+            ok.then_some((t, run as u32))
+        };
+        let others = holders.iter().filter_map(run).collect();
+        TokenClass { plain: bits.into(), others, ends: OnceLock::new(), texts: OnceLock::new() }
+    }
+
+    pub(in crate::mask) fn others(&self) -> impl Iterator<Item = u32> + '_ {
+        self.others.iter().map(|o| o.0)
+    }
+
+    /// The tokens that are not plain, from their first byte that is not plain on.
+    pub(in crate::mask) fn ends(&self, vocab: &Vocabulary) -> &Trie {
+        let end = |&(t, run): &(u32, u32)| (&vocab.token(t)[run as usize..], t);
+        self.ends.get_or_init(|| Trie::new(self.others.iter().map(end).collect()))
+    }
+
+    /// The same by their whole texts.
+    pub(in crate::mask) fn texts(&self, vocab: &Vocabulary) -> &Trie {
+        self.texts.get_or_init(|| Trie::new(self.others().map(|t| (vocab.token(t), t)).collect()))
+    }
+
+    /// Bytes held, with what may be made later.
+    pub(super) fn memory(&self) -> usize {
+        self.plain.len() * 4 + self.others.len() * 100 + 128
+    }
+}

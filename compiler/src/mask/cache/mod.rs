@@ -1,0 +1,12 @@
+//! The caches of masks: what is known of a vocabulary, shared by all grammars on it, and of one constraint.
+
+mod branches;
+mod classes;
+mod constraint;
+mod vocabulary;
+mod whitespace;
+
+pub(super) use branches::{Branch, Ends};
+pub(super) use classes::TokenClass;
+pub(super) use constraint::{ConstraintCache, Region};
+pub use vocabulary::VocabularyCache;

@@ -1,0 +1,153 @@
+//! The cache that all constraints on a vocabulary share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+
+use super::branches::Branch;
+use super::classes::TokenClass;
+use super::whitespace::Whitespace;
+use crate::budget::Budget;
+use crate::byteset::ByteSet;
+use crate::error::Result;
+use crate::regular::{Arena, Id};
+use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary};
+
+/// What masks need to know of a vocabulary, whatever the grammar: shared by its constraints and bounded by bytes. The least
+/// recently used entries go first.
+pub struct VocabularyCache {
+    entries: RwLock<Entries>,
+    limit: usize,
+}
+
+/// What is cached, by bytes that are plain and changing, or by the hash of an expression.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Key {
+    Class(ByteSet, ByteSet),
+    Branch(Name, NodeIndex, ByteSet),
+    Whitespace(u128),
+    SelfLoop(u128),
+}
+
+#[derive(Clone)]
+enum Entry {
+    Class(Arc<TokenClass>),
+    Branch(Arc<Branch>),
+    Whitespace(Arc<Whitespace>),
+    SelfLoop(Option<ByteSet>),
+}
+
+impl Entry {
+    fn memory(&self) -> usize {
+        match self {
+            Entry::Class(class) => class.memory(),
+            Entry::Branch(branch) => branch.memory(),
+            Entry::Whitespace(whitespace) => whitespace.memory(),
+            Entry::SelfLoop(_) => 128,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Entries {
+    /// With the time of the last use.
+    map: FxHashMap<Key, (Entry, AtomicU64)>,
+    bytes: usize,
+    /// The number of entries made: a time that stands still while threads only read.
+    made: u64,
+}
+
+impl VocabularyCache {
+    pub fn new(limit: usize) -> VocabularyCache {
+        VocabularyCache { entries: RwLock::default(), limit }
+    }
+
+    pub(in crate::mask) fn class(&self, vocab: &Vocabulary, plain: ByteSet, changing: ByteSet) -> Arc<TokenClass> {
+        let key = Key::Class(plain, changing);
+        if let Some(Entry::Class(class)) = self.get(key) {
+            return class;
+        }
+        let class = Arc::new(TokenClass::new(vocab, plain, changing));
+        self.put(key, Entry::Class(class.clone()));
+        class
+    }
+
+    /// What a vocabulary's trie has below a node.
+    pub(in crate::mask) fn branch(&self, (name, trie): (Name, &Trie), node: NodeIndex, plain: ByteSet) -> Arc<Branch> {
+        let key = Key::Branch(name, node, plain);
+        if let Some(Entry::Branch(branch)) = self.get(key) {
+            return branch;
+        }
+        let branch = Arc::new(Branch::new(trie, node, plain));
+        self.put(key, Entry::Branch(branch.clone()));
+        branch
+    }
+
+    /// What the expression `w` of whitespace admits.
+    pub(in crate::mask) fn whitespace(
+        &self,
+        vocab: &Vocabulary,
+        arena: &mut Arena,
+        w: Id,
+        budget: &mut Budget,
+    ) -> Result<Arc<Whitespace>> {
+        let key = Key::Whitespace(arena.hash(w));
+        if let Some(Entry::Whitespace(whitespace)) = self.get(key) {
+            return Ok(whitespace);
+        }
+        let whitespace = Arc::new(Whitespace::new(vocab, arena, w, budget)?);
+        self.put(key, Entry::Whitespace(whitespace.clone()));
+        Ok(whitespace)
+    }
+
+    /// The bytes on which an expression loops, by its hash; the outer `None`: not known.
+    pub(in crate::mask) fn self_loop(&self, hash: u128) -> Option<Option<ByteSet>> {
+        match self.get(Key::SelfLoop(hash)) {
+            Some(Entry::SelfLoop(found)) => Some(found),
+            _ => None,
+        }
+    }
+
+    pub(in crate::mask) fn put_self_loop(&self, hash: u128, found: Option<ByteSet>) {
+        self.put(Key::SelfLoop(hash), Entry::SelfLoop(found));
+    }
+
+    fn get(&self, key: Key) -> Option<Entry> {
+        let entries = self.entries.read();
+        let (entry, used) = entries.map.get(&key)?;
+        if used.load(Ordering::Relaxed) != entries.made {
+            used.store(entries.made, Ordering::Relaxed);
+        }
+        Some(entry.clone())
+    }
+
+    fn put(&self, key: Key, entry: Entry) {
+        let mut entries = self.entries.write();
+        entries.made += 1;
+        let now = entries.made;
+        entries.bytes += entry.memory();
+        if let Some((old, _)) = entries.map.insert(key, (entry, now.into())) {
+            entries.bytes -= old.memory();
+        }
+        if entries.bytes > self.limit {
+            entries.evict(self.limit / 2);
+        }
+    }
+}
+
+impl Entries {
+    fn evict(&mut self, down_to: usize) {
+        let mut ages: Vec<(u64, Key)> = self.map.iter().map(|(key, e)| (e.1.load(Ordering::Relaxed), *key)).collect();
+        ages.sort_unstable();
+        for (_, key) in ages {
+            if self.bytes <= down_to {
+                break;
+            }
+            if let Some((entry, _)) = self.map.remove(&key) {
+                self.bytes -= entry.memory();
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What heads look like: which strategy fits depends on it. Tokens are not looked at here.
+
+mod looping;
+mod region;
+
+pub(super) use looping::{Looping, characters};
+
+use super::maker::{BROAD, MaskMaker};
+use crate::byteset::ByteSet;
+use crate::error::Result;
+use crate::regular::EMPTY;
+use crate::stack::Head;
+
+/// If half of the printable bytes lead to the same residual, one of these does, unless a grammar is made to avoid them.
+const PROBES: [u8; 6] = *b"z~Q7k!";
+
+impl MaskMaker<'_> {
+    /// Whether many bytes can follow the first one; not so where keys begin that are all known.
+    pub(super) fn stays_broad(&mut self, head: Head) -> Result<bool> {
+        for probe in PROBES {
+            let (_, rest) = self.machine.arena.edge(head.rest, probe, self.budget)?;
+            if rest != EMPTY && self.machine.arena.first(rest, self.budget)?.len() >= BROAD {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The head that most printable bytes lead to from this one, if that is another.
+    pub(super) fn after_most(&mut self, head: Head) -> Result<Option<Head>> {
+        let printable = ByteSet::range(0x20, 0x7E);
+        for probe in PROBES {
+            let (set, rest) = self.machine.arena.edge(head.rest, probe, self.budget)?;
+            if set.and(printable).len() * 2 >= printable.len() {
+                return Ok(Some(Head { rest, ..head }).filter(|after| *after != head));
+            }
+        }
+        Ok(None)
+    }
+}

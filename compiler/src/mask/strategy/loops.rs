@@ -1,0 +1,60 @@
+//! Heads that loop on most characters: a shared row of the tokens of such characters, and a walk over the ends of the
+//! others.
+
+use crate::error::Result;
+use crate::mask::maker::{Answer, Attempt, MANY, MaskMaker};
+use crate::mask::row::Draft;
+use crate::mask::shape::Looping;
+use crate::stack::{CUT_OFF, DEAD, Head};
+use crate::vocabulary::Name;
+
+impl MaskMaker<'_> {
+    /// The strategy for heads that loop, where few tokens hold a byte that ends the loop.
+    pub(super) fn by_loop(&mut self, head: Head) -> Result<Attempt> {
+        let Some(looping) = self.looping(head)? else { return Ok(Attempt::Declined) };
+        if self.vocab.holders_of_any(looping.changing) <= MANY {
+            return Ok(self.loop_mask(head, &looping)?.into());
+        } else if looping.most.is_none() && self.vocab.later_holders_of_any(looping.changing) <= MANY {
+            return Ok(self.narrow_loop_mask(head, &looping)?.into());
+        }
+        Ok(Attempt::Declined)
+    }
+
+    /// Plain tokens are allowed, whatever follows; of the others the ends are walked. Where the loop is counted, so that
+    /// what follows depends on the number of characters, plain tokens of too many are left out and the others tried.
+    pub(super) fn loop_mask(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
+        let class = self.shared.class(self.vocab, looping.plain, looping.changing);
+        let start = self.machine.byte_state(&[head], self.budget)?;
+        let mut draft = Draft::default();
+        let Some(most) = looping.most else {
+            draft.base = Some(class.plain.clone());
+            return Ok(self.walk(class.ends(self.vocab), start, &mut draft.set)?.map(|()| draft));
+        };
+        let mut bits = class.plain.to_vec();
+        self.vocab.exclude_longer(most, &mut bits);
+        draft.base = Some(bits.into());
+        for t in class.others() {
+            match self.try_token(start, t)? {
+                CUT_OFF => return Ok(None),
+                DEAD => {}
+                _ => draft.set.push(t),
+            }
+        }
+        Ok(Some(draft))
+    }
+
+    /// The same where many tokens hold a changing byte, most of them as their first (a blank, say): the row is of the
+    /// tokens that begin with a plain byte.
+    fn narrow_loop_mask(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
+        let trie = &self.vocab.trie;
+        let branch = self.shared.branch((Name::Tokens, trie), 0, looping.plain);
+        let mut draft = Draft { base: Some(branch.row(self.vocab.words())), ..Draft::default() };
+        let here = self.machine.closure_state(&[head], self.budget)?;
+        let states = (here, self.machine.byte_state(&[head], self.budget)?, looping.changing);
+        let mut todo = Vec::new();
+        if self.leave((trie, 0), &branch, states, (&mut todo, &mut draft.set))?.is_none() {
+            return Ok(None);
+        }
+        Ok(self.walk_on(trie, todo, &mut draft.set)?.map(|()| draft))
+    }
+}

@@ -1,0 +1,144 @@
+//! The mask of a kernel: which strategy makes it.
+//!
+//! A kernel's mask is the union of the masks of its closure's heads; a head's, that of its residual's branches. Whitespace
+//! that a branch begins with is split off. What remains is given to the strategies of [`STRATEGIES`], in their order,
+//! until one does not decline; the walk over the whole trie, which fits every head, comes last.
+
+mod loops;
+mod patch;
+mod regions;
+mod walk;
+mod whitespace;
+
+use smallvec::SmallVec;
+
+use super::maker::{Answer, Attempt, BROAD, MANY, MaskMaker};
+use super::row::{Draft, Row};
+use super::shape::characters;
+use crate::byteset::ByteSet;
+use crate::error::Result;
+use crate::regular::{EMPTY, Id};
+use crate::stack::{CUT_OFF, DEAD, Head, Heads};
+use crate::vocabulary::{blank_bytes, get_bit};
+
+/// A way to make the mask of a head that many bytes lead on from.
+type Strategy = for<'a, 'b> fn(&'a mut MaskMaker<'b>, Head) -> Result<Attempt>;
+
+/// The strategies, in the order in which they are tried: each one is cheaper than those behind it where it fits.
+const STRATEGIES: [Strategy; 4] = [
+    |maker, head| maker.by_loop(head),
+    |maker, head| maker.by_exclusion(head),
+    |maker, head| maker.by_region(head),
+    |maker, head| maker.by_neighbour(head),
+];
+
+impl MaskMaker<'_> {
+    /// The row of the tokens that `kernel` allows, EOS tokens included.
+    pub(super) fn row(&mut self, kernel: &[Head]) -> Answer<Row> {
+        self.begin();
+        let closure = self.machine.close(kernel, self.budget)?;
+        if closure.cut_off {
+            return Ok(None);
+        }
+        let mut all = Draft::default();
+        if closure.accepting {
+            all.set.extend_from_slice(&self.vocab.eos);
+        }
+        for &head in &closure.heads {
+            let Some(part) = self.head(head)? else { return Ok(None) };
+            all.add(part, self.vocab.words());
+        }
+        Ok(Some(all.finish(self.vocab.words())))
+    }
+
+    /// Those of `tokens` that `kernel` does not allow, given that it allows them with its counts left out.
+    pub(super) fn refused(&mut self, kernel: &[Head], tokens: &[u32]) -> Answer<Vec<u32>> {
+        self.begin();
+        let start = self.machine.byte_state(kernel, self.budget)?;
+        // a counter of characters: of the tokens made of these alone, it is known without a walk
+        let counter = match kernel {
+            [head] => self.looping(*head)?,
+            _ => None,
+        };
+        let counter = counter.filter(|c| self.vocab.holders_of_any(c.changing) <= MANY);
+        let counter = counter.and_then(|c| Some((self.shared.class(self.vocab, c.plain, c.changing), c.most?)));
+        let mut out = Vec::new();
+        for &t in tokens {
+            if let Some((class, most)) = &counter
+                && get_bit(&class.plain, t)
+            {
+                if characters(self.vocab.token(t)) > *most as usize {
+                    out.push(t);
+                }
+                continue;
+            }
+            match self.try_token(start, t)? {
+                CUT_OFF => return Ok(None),
+                DEAD => out.push(t),
+                _ => {}
+            }
+        }
+        Ok(Some(out))
+    }
+
+    /// Makes room in the table of byte states, whose numbers then hold until the mask is made.
+    fn begin(&mut self) {
+        self.machine.table.refresh();
+        self.local.enter_epoch(self.machine.table.epoch);
+    }
+
+    /// The mask of one head of a closure.
+    fn head(&mut self, head: Head) -> Answer<Draft> {
+        // the mask of a union is the union of the masks
+        let mut all = Draft::default();
+        let mut others: SmallVec<[Id; 8]> = SmallVec::new();
+        for rest in self.machine.arena.branches(head.rest) {
+            let Some((w, x)) = self.machine.arena.led_by(rest, blank_bytes()) else {
+                others.push(rest);
+                continue;
+            };
+            let after = Head { rest: x, ..head };
+            let after = if self.machine.arena.nullable(x) {
+                let closure = self.machine.close(&[after], self.budget)?;
+                if closure.cut_off {
+                    return Ok(None);
+                }
+                closure.heads
+            } else {
+                Heads::from_slice(&[after])
+            };
+            let start = self.machine.closure_state(&after, self.budget)?;
+            if self.machine.first(start, self.budget)?.and(blank_bytes()) != ByteSet::NONE {
+                others.push(rest); // whitespace may go on in what follows
+                continue;
+            }
+            let Some(mut part) = self.whitespace_then(w, start)? else { return Ok(None) };
+            all.set.append(&mut part);
+            if !self.machine.arena.is_accept(x) {
+                others.push(x);
+            }
+        }
+        let rest = self.machine.arena.alt(&others);
+        if rest != EMPTY {
+            let Some(part) = self.without_whitespace(Head { rest, ..head })? else { return Ok(None) };
+            all.add(part, self.vocab.words());
+        }
+        Ok(Some(all))
+    }
+
+    /// The mask of a head whose leading whitespace is split off: by the first strategy that fits.
+    fn without_whitespace(&mut self, head: Head) -> Answer<Draft> {
+        if self.machine.arena.first(head.rest, self.budget)?.len() >= BROAD {
+            for strategy in STRATEGIES {
+                match strategy(self, head)? {
+                    Attempt::Made(draft) => return Ok(Some(draft)),
+                    Attempt::Deeper => return Ok(None),
+                    Attempt::Declined => {}
+                }
+            }
+        }
+        let mut draft = Draft::default();
+        let start = self.machine.closure_state(&[head], self.budget)?;
+        Ok(self.walk(&self.vocab.trie, start, &mut draft.set)?.map(|()| draft))
+    }
+}

@@ -1,0 +1,23 @@
+//! Heads whose residual belongs to a region: a shared row of the tokens of plain characters, and a walk over the others.
+
+use crate::error::Result;
+use crate::mask::maker::{Attempt, MANY, MaskMaker};
+use crate::mask::row::Draft;
+use crate::stack::Head;
+
+impl MaskMaker<'_> {
+    /// The strategy for heads in a region: plain tokens are allowed, wherever they lead; the others are walked.
+    pub(super) fn by_region(&mut self, head: Head) -> Result<Attempt> {
+        if !self.stays_broad(head)? {
+            return Ok(Attempt::Declined);
+        }
+        let region = self.region(head.rest)?;
+        let Some(region) = region.filter(|r| self.vocab.holders_of_any(r.changing) <= MANY) else {
+            return Ok(Attempt::Declined);
+        };
+        let class = self.shared.class(self.vocab, region.plain, region.changing);
+        let start = self.machine.closure_state(&[head], self.budget)?;
+        let mut draft = Draft { base: Some(class.plain.clone()), ..Draft::default() };
+        Ok(self.walk(class.texts(self.vocab), start, &mut draft.set)?.map(|()| draft).into())
+    }
+}

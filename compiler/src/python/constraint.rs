@@ -1,0 +1,134 @@
+//! `Constraint`: a grammar on a vocabulary, its states as integers; `compile`, `CancelToken` and `Pin`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use super::errors::OrRaise;
+use super::grammar::Grammar;
+use super::matcher::Matcher;
+use super::memory::Rows;
+use super::shared::Shared;
+use super::vocabulary::VocabularyIndex;
+use crate::automaton::{self, Anchor, StateId};
+use crate::budget::{Cancel, Limits};
+use crate::error::Error;
+
+#[pyclass(frozen, module = "grammarspec._compiler")]
+pub(super) struct CancelToken(Cancel);
+
+#[pymethods]
+impl CancelToken {
+    #[new]
+    fn new() -> Self {
+        CancelToken(Arc::new(AtomicBool::new(false)))
+    }
+
+    fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[pyclass(frozen, module = "grammarspec._compiler")]
+pub(super) struct Constraint(Arc<Shared>);
+
+#[pymethods]
+impl Constraint {
+    fn is_for(&self, vocabulary: &VocabularyIndex) -> bool {
+        self.0.vocab.same_as(&vocabulary.0.vocab)
+    }
+
+    #[getter]
+    fn start(&self) -> StateId {
+        self.0.start().id
+    }
+
+    fn matcher(slf: &Bound<'_, Self>) -> Matcher {
+        Matcher::new(slf.clone().into_any().unbind(), slf.get().0.clone())
+    }
+
+    fn step(&self, py: Python<'_>, state: StateId, token: u32) -> PyResult<Option<StateId>> {
+        Ok(self.0.run(py, |c| c.step(state, token)).or_raise(py)?.map(|a| a.id))
+    }
+
+    fn mask<'py>(&self, py: Python<'py>, state: StateId) -> PyResult<Bound<'py, PyBytes>> {
+        let row = self.0.row(py, state)?;
+        let mut words = vec![0u32; self.0.vocab.words()];
+        row.write(&mut words);
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    #[pyo3(signature = (state, rows, row = 0))]
+    fn fill_bitmask(&self, py: Python<'_>, state: StateId, rows: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
+        let rows = Rows::of(rows)?;
+        rows.check(row, self.0.vocab.words())?;
+        let mask = self.0.row(py, state)?;
+        rows.write(py, row, &[mask])
+    }
+
+    fn is_accepting(&self, py: Python<'_>, state: StateId) -> PyResult<bool> {
+        self.0.run(py, |c| c.is_accepting(state)).or_raise(py)
+    }
+
+    fn tokens_to_end(&self, py: Python<'_>, state: StateId) -> PyResult<usize> {
+        Ok(self.shortest_completion(py, state)?.len())
+    }
+
+    fn shortest_completion(&self, py: Python<'_>, state: StateId) -> PyResult<Vec<u32>> {
+        py.detach(|| self.0.shortest_completion(state)).or_raise(py)
+    }
+
+    fn pin(&self, py: Python<'_>, states: Vec<StateId>) -> PyResult<Pin> {
+        let anchors: Result<Vec<_>, Error> = states.into_iter().map(|s| self.0.anchor(s)).collect();
+        Ok(Pin { anchors: Mutex::new(anchors.or_raise(py)?) })
+    }
+
+    fn collect(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.0.collect())
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let out = PyDict::new(py);
+        for (name, value) in self.0.stats() {
+            out.set_item(name, value)?;
+        }
+        Ok(out)
+    }
+}
+
+#[pyclass(frozen, module = "grammarspec._compiler")]
+pub(super) struct Pin {
+    anchors: Mutex<Vec<Arc<Anchor>>>,
+}
+
+#[pymethods]
+impl Pin {
+    fn release(&self) {
+        self.anchors.lock().clear();
+    }
+}
+
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub(super) fn compile(
+    py: Python<'_>,
+    grammar: &Grammar,
+    vocabulary: &VocabularyIndex,
+    max_states: usize,
+    max_memory: usize,
+    max_steps: u64,
+    max_depth: usize,
+    timeout: Option<f64>,
+    cancel: Option<PyRef<'_, CancelToken>>,
+) -> PyResult<Constraint> {
+    let limits = Limits { max_states, max_memory, max_steps, max_depth, timeout: timeout.map(Duration::from_secs_f64) };
+    let cancel = cancel.map(|c| c.0.clone());
+    let (ir, index) = (grammar.0.clone(), vocabulary.0.clone());
+    let made = py.detach(|| automaton::Constraint::new(ir, &index, limits, cancel));
+    Ok(Constraint(Shared::new(made.or_raise(py)?)))
+}

@@ -1,0 +1,66 @@
+//! `VocabularyIndex`: a tokenizer's tokens, indexed once for all constraints on them.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::automaton::{Index, spell};
+use crate::vocabulary::Vocabulary;
+
+/// Logits of a model, at most.
+const MOST_TOKENS: usize = 1 << 24;
+
+#[pyclass(frozen, module = "grammarspec._compiler")]
+pub(super) struct VocabularyIndex(pub(super) Index);
+
+#[pymethods]
+impl VocabularyIndex {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        tokens: &Bound<'_, PyAny>,
+        eos_token_ids: Vec<u32>,
+        special_token_ids: Vec<u32>,
+        size: usize,
+    ) -> PyResult<Self> {
+        if size > MOST_TOKENS {
+            return Err(PyValueError::new_err(format!(
+                "a vocabulary of {size} tokens; at most {MOST_TOKENS} are possible"
+            )));
+        }
+        let mut texts: Vec<Option<Vec<u8>>> = Vec::new();
+        for token in tokens.try_iter()? {
+            let token = token?;
+            texts.push(if token.is_none() { None } else { Some(token.downcast::<PyBytes>()?.as_bytes().to_vec()) });
+        }
+        Ok(VocabularyIndex(py.detach(|| {
+            let texts = texts.iter().map(|t| t.as_deref());
+            Index::new(Vocabulary::new(texts, eos_token_ids, special_token_ids, size))
+        })))
+    }
+
+    fn without_caches(&self) -> VocabularyIndex {
+        VocabularyIndex(self.0.without_caches())
+    }
+
+    #[getter]
+    fn size(&self) -> usize {
+        self.0.vocab.size
+    }
+
+    #[getter]
+    fn eos_token_ids(&self) -> Vec<u32> {
+        self.0.vocab.eos.clone()
+    }
+
+    fn spell(&self, text: &[u8]) -> Vec<u32> {
+        spell(&self.0.vocab, text, true)
+    }
+
+    fn token_bytes<'py>(&self, py: Python<'py>, token: u32) -> Option<Bound<'py, PyBytes>> {
+        match self.0.vocab.token(token) {
+            [] => None,
+            text => Some(PyBytes::new(py, text)),
+        }
+    }
+}
