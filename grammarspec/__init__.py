@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from grammarspec.decoding import Sampling
     from grammarspec.frontends.json_schema import json_schema, json_value
     from grammarspec.frontends.json_schema.report.openai import Problem, check_openai_strict
-    from grammarspec.frontends.json_schema.report.report import Report
+    from grammarspec.frontends.json_schema.report.verdicts import Report
     from grammarspec.frontends.lark import lark, load
     from grammarspec.frontends.regex import regex
     from grammarspec.frontends.types.decorator import schema
@@ -106,7 +106,7 @@ _LATER = {
     "Match": "grammars.reading",
     "Model": "models.model",
     "Problem": "frontends.json_schema.report.openai",
-    "Report": "frontends.json_schema.report.report",
+    "Report": "frontends.json_schema.report.verdicts",
     "Result": "models.results",
     "Sampling": "decoding",
     "Stream": "models.streaming",

@@ -12,7 +12,7 @@ from grammarspec.positions import pointer_token
 
 if TYPE_CHECKING:
     from grammarspec.decoding import Logprob, Statistics
-    from grammarspec.frontends.json_schema.report.report import Report
+    from grammarspec.frontends.json_schema.report.verdicts import Report
     from grammarspec.tools.tool import ToolCall
 
 __all__ = ["Invalid", "Result", "Timing", "Usage", "ValidationFailed", "assistant_message", "rejections"]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from grammarspec import _compiler
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced
-from grammarspec.frontends.json_schema.document.document import Document, Schema, load
-from grammarspec.frontends.json_schema.document.scopes import ScopesNeeded
+from grammarspec.frontends.json_schema.document.loading import load
+from grammarspec.frontends.json_schema.keywords.tables import read
 from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis, TooManyCombinations
-from grammarspec.frontends.json_schema.relaxing import relaxed
+from grammarspec.frontends.json_schema.relaxing.leaving_out import relaxed
 from grammarspec.frontends.json_schema.spelling.prelude import prelude
 from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Spelling, Whitespace, spelling
 from grammarspec.grammars.expressions import Grammar
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import referencing
+
+    from grammarspec.frontends.json_schema.document.resources import Document
 
 __all__ = ["json_schema", "json_value", "language"]
 
@@ -96,7 +98,7 @@ def json_schema(
         "unsupported": unsupported,
     }  # fmt: skip
 
-    def attempt(root: Schema) -> Grammar[Any]:
+    def attempt(root: Any) -> Grammar[Any]:
         ir = language(
             root,
             spelled,
@@ -111,7 +113,11 @@ def json_schema(
     root = load(schema)
     if unsupported == "error":
         return attempt(root)
-    found = relaxed(root, attempt, lambda root: Document(root, dialect, registry), closed=not additional_properties)
+
+    def document(root: Any) -> Document:
+        return read(root, dialect, registry, dynamic=False)
+
+    found = relaxed(root, attempt, document, closed=not additional_properties)
     if found.grammar is None:
         raise found.refused[-1].error
     for left_out in found.left_out:
@@ -120,7 +126,7 @@ def json_schema(
 
 
 def language(
-    root: Schema,
+    root: Any,
     spelled: Spelling,
     *,
     dialect: str | None = None,
@@ -138,20 +144,18 @@ def language(
         GrammarError: as :func:`json_schema`.
     """
 
-    def lowered(*, dynamic: bool, narrow: bool) -> _compiler.Grammar:
-        document = Document(root, dialect, registry, dynamic=dynamic)
+    def lowered(*, narrow: bool) -> _compiler.Grammar:
+        document = read(root, dialect, registry)
         builder, text = prelude(spelled)
         analysis = Analysis(document, assert_formats=assert_formats, narrow=narrow)
         lowering = Lowering(analysis, builder, text, any_order=any_order, closed=closed)
         return builder.build(lowering.start(document.start))
 
-    dynamic = narrow = False
+    narrow = False
     try:
         while True:
             try:
-                return lowered(dynamic=dynamic, narrow=narrow)
-            except ScopesNeeded:
-                dynamic = True
+                return lowered(narrow=narrow)
             except TooManyCombinations as error:
                 if narrow:
                     raise LimitExceeded(error.message, where=error.where, hint=error.hint) from None

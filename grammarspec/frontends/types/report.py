@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from grammarspec.frontends.json_schema.report.report import Options, Report
-from grammarspec.frontends.json_schema.report.report import check as check_schema
+from grammarspec.frontends.json_schema.report.verdicts import Options, Report
+from grammarspec.frontends.json_schema.report.verdicts import check as check_schema
 from grammarspec.grammars.expressions import Grammar
 
 if TYPE_CHECKING:

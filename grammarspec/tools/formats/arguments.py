@@ -11,7 +11,7 @@ from urllib.parse import quote
 from grammarspec.errors import GrammarError, UnsupportedFeature
 from grammarspec.frontends.json_schema import language
 from grammarspec.frontends.json_schema.document.dialects import DIALECTS, LATEST, dialect_of
-from grammarspec.frontends.json_schema.meaning.keywords import handlers
+from grammarspec.frontends.json_schema.keywords.tables import asserting
 from grammarspec.frontends.json_schema.spelling.spelling import Spelling
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.positions import pointer_token
@@ -22,7 +22,7 @@ __all__ = ["TOJSON", "Parameter", "json_arguments", "parameters", "schema_gramma
 TOJSON = Spelling(separators=(", ", ": "), minimal=True, plain=True)
 """As the filter ``tojson`` of chat templates writes values: as ``json.dumps`` does, characters beyond ASCII raw."""
 
-_ASSERTED = {keyword for dialect in DIALECTS.values() for keyword in handlers(dialect)}
+_ASSERTED = {keyword for dialect in DIALECTS.values() for keyword in asserting(dialect)}
 _TAKEN = {"type", "properties", "required", "additionalProperties"}
 
 

@@ -11,7 +11,7 @@ from grammarspec.errors import GrammarSyntaxError, UnsupportedFeature
 if TYPE_CHECKING:
     import referencing
 
-__all__ = ["DIALECTS", "LATEST", "Dialect", "dialect_of", "is_standard", "lookup", "standard"]
+__all__ = ["ASSUMED", "DIALECTS", "LATEST", "Dialect", "dialect_of", "is_standard", "lookup", "standard"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Dialect:
         ref_stands_alone: the siblings of ``$ref`` are ignored (up to draft 7).
         year: 4, 6, 7, 2019 or 2020, for comparisons.
         vocabularies: the last part of the URIs of the vocabularies that a meta-schema of its own leaves; ``None``: all.
+        assumed: neither the schema nor the caller has named it, so that older notations are read, too.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Dialect:
     ref_stands_alone: bool
     year: int
     vocabularies: frozenset[str] | None = None
+    assumed: bool = False
 
 
 DIALECTS = {
@@ -46,6 +48,7 @@ DIALECTS = {
     )
 }
 LATEST = DIALECTS["draft2020-12"]
+ASSUMED = replace(LATEST, assumed=True)
 _BY_URI = {dialect.uri.partition("://")[2]: dialect for dialect in DIALECTS.values()}
 _VOCABULARIES = {
     "https://json-schema.org/draft/2020-12/vocab/": (

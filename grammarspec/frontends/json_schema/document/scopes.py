@@ -1,84 +1,106 @@
-"""Dynamic scopes: what ``$dynamicRef`` and ``$recursiveRef`` point to depends on how a schema was come to.
+"""Dynamic scopes: what ``$dynamicRef`` and ``$recursiveRef`` point to depends on the resources entered before.
 
-A *scope* binds each dynamic anchor to the outermost resource that has it, of those that were entered on the way. A
-schema in a scope is a copy of its own whose subschemas are in that scope too, so that everything else can go on telling
-schemas apart by identity (JSON Schema 2020-12 core, sections 7.1 and 8.2.3.2; 2019-09 core, section 8.2.4.2). There are
-finitely many scopes: bindings are only ever added.
+A *scope* binds each dynamic anchor to the outermost resource that has it, of those that were entered (JSON Schema
+2020-12 core, sections 7.1 and 8.2.3.2; 2019-09 core, section 8.2.4.2). A subschema is a record of its own in every
+scope that it is reached in, and the subschemas in it are in that scope too, so that everything else can tell schemas
+apart by identity alone. There are finitely many scopes, as bindings are only ever added. Documents without dynamic
+anchors have the empty scope only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from grammarspec.frontends.json_schema.document.subschemas import LISTS, MAPS, SINGLE
+from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Resource, Subschema, Target
 
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.document.document import Resource, Schema
-
-__all__ = ["RECURSIVE", "Scope", "Scopes", "ScopesNeeded"]
+__all__ = ["RECURSIVE", "DynamicScope", "Scopes"]
 
 RECURSIVE = "$recursiveAnchor"
-"""What ``$recursiveAnchor`` binds; no plain name begins like this."""
+"""The name that ``$recursiveAnchor`` binds; no plain name begins like this."""
 
-Scope = tuple[tuple[str, int], ...]
-"""Names with the ``id()`` of what they are bound to, sorted."""
-
-
-class ScopesNeeded(Exception):
-    """A dynamic reference was met: the document must be read again, with scopes."""
+_Bindings = frozenset[tuple[str, Target]]
 
 
 class Scopes:
-    """The scopes of one document, and the copies of its schemas in them."""
+    """The scopes of one document."""
 
-    def __init__(self, resource_of: Callable[[Schema], Resource], derived: Callable[[Schema, Schema], Schema]) -> None:
-        self.resource_of, self.derived = resource_of, derived
-        self.scope_of: dict[int, Scope] = {}
-        """By ``id()`` of a copy."""
-        self._bound: dict[int, Schema] = {}
-        self._copies: dict[tuple[int, Scope], Schema] = {}
+    def __init__(self, *, dynamic: bool) -> None:
+        self.dynamic = dynamic
+        self.resource_at: dict[int, Resource] = {}
+        """The resource that begins at a schema, by ``id()`` of what was read; for all that are embedded in another."""
+        self.known: dict[_Bindings, DynamicScope] = {}
+        self.empty = self.scope(frozenset())
 
-    def enter(self, schema: Schema, scope: Scope) -> Schema:
-        """The schema as it is after having come to it from ``scope``."""
-        if not isinstance(schema, dict):
-            return schema
-        scope = self._within(self.resource_of(schema), scope)
-        key = (id(schema), scope)
-        copy = self._copies.get(key)
-        if copy is None:
-            copy = self._copies[key] = dict(schema)
-            self.derived(copy, schema)
-            self.scope_of[id(copy)] = scope
-            self._enter_subschemas(copy, scope)
-        return copy
+    def scope(self, bindings: _Bindings) -> DynamicScope:
+        """The one scope with these bindings."""
+        if bindings not in self.known:
+            self.known[bindings] = DynamicScope(self, dict(bindings))
+        return self.known[bindings]
 
-    def binding(self, schema: Schema, name: str, otherwise: Schema) -> Schema:
-        """What a name is bound to in the scope of ``schema``."""
-        for bound, target in self.scope_of.get(id(schema), ()):
-            if bound == name:
-                return self._bound[target]
-        return otherwise
 
-    def _within(self, resource: Resource, scope: Scope) -> Scope:
-        bound = dict(scope)
+class DynamicScope:
+    """What dynamic anchors are bound to, and the records of the schemas that were reached with these bindings."""
+
+    __slots__ = ("_entered", "_records", "_scopes", "bindings")
+
+    def __init__(self, scopes: Scopes, bindings: Mapping[str, Target]) -> None:
+        self._scopes, self.bindings = scopes, bindings
+        self._records: dict[int, Subschema] = {}
+        """By ``id()`` of what was read, which the record keeps alive: one Python object is one schema."""
+        self._entered: dict[Resource, DynamicScope] = {}
+
+    def child(self, holder: Subschema, source: dict[str, Any], tokens: tuple[str, ...]) -> Subschema:
+        """The record of a schema that stands in another one at this path."""
+        found = self._records.get(id(source))
+        if found is not None:
+            return found
+        resource = holder.resource
+        embedded = self._scopes.resource_at
+        if embedded and id(source) in embedded:
+            resource = embedded[id(source)]
+            scope = self.entered(resource)
+            if scope is not self:
+                return scope._records.get(id(source)) or scope._add(Subschema(source, holder, tokens, resource, scope))
+        made = self._records[id(source)] = Subschema(source, holder, tokens, resource, self)
+        return made
+
+    def find(self, source: Any) -> Subschema | None:
+        """The record of what was read, if there is one in this scope."""
+        return self._records.get(id(source))
+
+    def at(self, target: Target) -> Subschema:
+        """The record of what a reference points to, after it was reached from this scope."""
+        source = target.source
+        if not isinstance(source, dict):
+            if isinstance(source, bool):
+                return ANYTHING if source else NOTHING
+            return Subschema(source, None, target.tokens, target.resource, self)
+        scope = self.entered(target.resource)
+        found = scope._records.get(id(source))
+        return found or scope._add(Subschema(source, None, target.tokens, target.resource, scope))
+
+    def _add(self, made: Subschema) -> Subschema:
+        self._records[id(made.source)] = made
+        return made
+
+    def entered(self, resource: Resource) -> DynamicScope:
+        """The scope after a resource is entered from this one."""
+        found = self._entered.get(resource)
+        if found is None:
+            found = self._entered[resource] = self._enter(resource)
+        return found
+
+    def _enter(self, resource: Resource) -> DynamicScope:
+        if not self._scopes.dynamic:
+            return self
+        bound = dict(self.bindings)
         own = dict(resource.dynamic_anchors)
         if isinstance(resource.root, dict) and resource.root.get(RECURSIVE) is True:
-            own[RECURSIVE] = resource.root
+            own[RECURSIVE] = resource.anchors.get(RECURSIVE) or Target(resource.root, resource, resource.tokens)
+            resource.anchors[RECURSIVE] = own[RECURSIVE]
         else:
             bound.pop(RECURSIVE, None)  # the chain of resources that may be extended is broken
         for name, target in own.items():
-            self._bound[id(target)] = target
-            bound.setdefault(name, id(target))
-        return tuple(sorted(bound.items()))
-
-    def _enter_subschemas(self, copy: dict[str, Any], scope: Scope) -> None:
-        for keyword in SINGLE:
-            if isinstance(copy.get(keyword), dict):
-                copy[keyword] = self.enter(copy[keyword], scope)
-        for keyword in LISTS:
-            if isinstance(copy.get(keyword), list):
-                copy[keyword] = [self.enter(part, scope) for part in copy[keyword]]
-        for keyword in MAPS:
-            if isinstance(copy.get(keyword), dict):
-                copy[keyword] = {name: self.enter(part, scope) for name, part in copy[keyword].items()}
+            bound.setdefault(name, target)
+        return self._scopes.scope(frozenset(bound.items()))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.lowering.item_counts import counted_items
 from grammarspec.frontends.json_schema.lowering.strings import clamp
 from grammarspec.frontends.json_schema.lowering.unique_items import unique_items
-from grammarspec.frontends.json_schema.meaning.conjunction import Conjunction
 from grammarspec.frontends.json_schema.meaning.evaluation import item_schemas
 from grammarspec.frontends.json_schema.spelling.prelude import CHAIN
 
@@ -35,7 +35,7 @@ def plain_array(lowering: Lowering, facts: Conjunction, kinds: int = 0) -> int:
         return counted_items(lowering, facts, kinds)
     if not facts.arrays and least == 0 and most is None and not kinds:
         return text.array
-    prefix = max((len(first) for first, _ in facts.arrays), default=0)
+    prefix = max((len(facet.first) for facet in facts.arrays), default=0)
     if most is not None:
         prefix = min(prefix, most)
     items: list[int] = []
@@ -47,7 +47,7 @@ def plain_array(lowering: Lowering, facts: Conjunction, kinds: int = 0) -> int:
         items.append(lowering.part(node) if kinds else node)
     rest = b.nothing
     if most is None or most > len(items):
-        rest = lowering.lower([rest for _, rest in facts.arrays])
+        rest = lowering.lower([facet.rest for facet in facts.arrays])
         if rest == b.nothing:
             most = len(items)
         elif kinds:

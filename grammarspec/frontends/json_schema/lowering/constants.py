@@ -7,19 +7,19 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from grammarspec.errors import GrammarSyntaxError, UnsupportedFeature
-from grammarspec.frontends.json_schema.lowering.members import Asked, Member, remembered_members
-from grammarspec.frontends.json_schema.lowering.numbers import constant_spellings
-from grammarspec.frontends.json_schema.lowering.strings import text_of
-from grammarspec.frontends.json_schema.meaning.conjunction import (
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
+from grammarspec.frontends.json_schema.keywords.json_values import (
     ARRAY,
     FRACTION,
     INTEGER,
     NUMBER,
     OBJECT,
     STRING,
-    Conjunction,
     type_of,
 )
+from grammarspec.frontends.json_schema.lowering.members import Asked, Member, remembered_members
+from grammarspec.frontends.json_schema.lowering.numbers import constant_spellings
+from grammarspec.frontends.json_schema.lowering.strings import text_of
 from grammarspec.frontends.json_schema.meaning.evaluation import holds_facts
 from grammarspec.frontends.json_schema.spelling.json_text import SMALL
 
@@ -36,7 +36,7 @@ def enum_node(lowering: Lowering, facts: Conjunction) -> int:
     only_strings = all(isinstance(constant, str) for constant in constants)
     if only_strings and not facts.types & STRING:
         return lowering.builder.nothing
-    plain = not facts.choices and not facts.refused
+    plain = not facts.choices
     if only_strings and plain and not facts.texts and not facts.excluded and facts.max_length is None:
         if facts.min_length > 0:
             constants = [constant for constant in constants if len(constant) >= facts.min_length]
@@ -45,21 +45,22 @@ def enum_node(lowering: Lowering, facts: Conjunction) -> int:
 
 
 def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> int:
-    others = facts.without("enum")
-    by_automaton = len(constants) > SMALL and not facts.choices and not facts.refused
+    others = facts.copy()
+    others.enum = None
+    by_automaton = len(constants) > SMALL and not facts.choices
     if by_automaton:  # let the compiler match the patterns
-        others = others.without("texts")
+        others.texts = ()
     strings: list[str] = []
     numbers: list[str] = []
     undecided: list[str] = []
     parts: list[int] = []
     plain = lowering.text.spelling.plain
     strict = plain and not facts.types & FRACTION
-    if lowering.analysis.strict_integers:  # whether a number must be an integer may be asked further in, too
+    if lowering.goals.strict_integers:  # whether a number must be an integer may be asked further in, too
         strict = not facts.types & FRACTION or bool(facts.choices or facts.arrays or facts.objects or facts.counts)
     for constant in constants:
         bit = type_of(constant)
-        answer = holds_facts(lowering.analysis, others, constant)
+        answer = holds_facts(lowering.goals, others, constant)
         if answer is False:
             continue
         if by_automaton and facts.texts and bit == STRING:
@@ -67,10 +68,10 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
         if answer is None and facts.choices:
             return lowering.disjunctions.distribute(facts)  # and ask again, of each alternative
         if answer is None:
-            if bit == STRING and not facts.refused:
+            if bit == STRING:
                 undecided.append(constant)
                 continue
-            where = lowering.analysis.place(facts, "enum", "const")
+            where = facts.where("enum", "const")
             raise UnsupportedFeature(f"whether {constant!r:.60} satisfies the other keywords beside enum", where=where)
         if bit == STRING:
             strings.append(constant)

@@ -13,20 +13,19 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from grammarspec.errors import LimitExceeded
-from grammarspec.frontends.json_schema.meaning.conjunction import Conjunction, ItemCount
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction, ItemCount
+from grammarspec.frontends.json_schema.keywords.types_and_sizes import MAX_COUNTED
 from grammarspec.frontends.json_schema.meaning.evaluation import item_schemas
 from grammarspec.frontends.json_schema.spelling.prelude import CHAIN
 from grammarspec.grammars.builder import UNBOUNDED
 
 if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.document.document import Schema
+    from grammarspec.frontends.json_schema.document.subschema import Subschema
     from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 
-__all__ = ["MAX_COUNTED", "counted_items"]
+__all__ = ["counted_items"]
 
 _MAX_STATES = 5_000
-MAX_COUNTED = 1_000
-"""Items that a ``maxItems`` beside ``contains`` is counted to."""
 
 _Counts = tuple[int, ...]
 
@@ -38,7 +37,7 @@ def counted_items(lowering: Lowering, facts: Conjunction, kinds: int = 0) -> int
         LimitExceeded: positions times counts are too many.
     """
     counter = _Counter(lowering, facts, kinds)
-    where = lowering.analysis.document.where(next(iter(facts.members.values())))
+    where = facts.first.pointer
     if counter.size() > _MAX_STATES:
         raise LimitExceeded("contains counted up to these bounds", where=where)
     return counter.array()
@@ -51,7 +50,7 @@ class _Counter:
         self.kinds = kinds
         self.lowering, self.builder, self.text, self.facts = lowering, lowering.builder, lowering.text, facts
         self.counts = facts.counts
-        prefix = max((len(first) for first, _ in facts.arrays), default=0)
+        prefix = max((len(facet.first) for facet in facts.arrays), default=0)
         starts = max(count.start for count in self.counts)
         self.steady = max(prefix, starts, facts.min_items)
         """From this many items on, all positions are alike."""
@@ -156,7 +155,7 @@ class _Counter:
             ways = []
             base = item_schemas(self.facts, position)
             for counted in product((True, False), repeat=len(self.counts)):
-                goal: list[Schema] | None = list(base)
+                goal: list[Subschema] | None = list(base)
                 for count, counts in zip(self.counts, counted, strict=True):
                     goal = self._with(goal, count, position, counts)
                 node = self.builder.nothing if goal is None else self.lowering.lower(goal)
@@ -166,12 +165,12 @@ class _Counter:
         return ways
 
     def _with(
-        self, goal: Sequence[Schema] | None, count: ItemCount, position: int, counts: bool
-    ) -> list[Schema] | None:
+        self, goal: Sequence[Subschema] | None, count: ItemCount, position: int, counts: bool
+    ) -> list[Subschema] | None:
         if goal is None or (counts and position < count.start):
             return None
         if counts:
             return [*goal, count.schema]
         if count.most is None or position < count.start:
             return list(goal)
-        return [*goal, self.lowering.analysis.negate(count.schema, next(iter(self.facts.members.values())))]
+        return [*goal, self.lowering.goals.negate(count.schema)]

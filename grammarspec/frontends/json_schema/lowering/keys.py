@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from grammarspec.errors import UnsupportedFeature
+from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction, SomeMember
+from grammarspec.frontends.json_schema.keywords.json_values import STRING
 from grammarspec.frontends.json_schema.lowering.strings import Text, pattern_text, text_of
-from grammarspec.frontends.json_schema.meaning.conjunction import STRING, Conjunction, SomeMember
 from grammarspec.frontends.json_schema.meaning.evaluation import holds_facts
 from grammarspec.frontends.json_schema.meaning.matching import exact_prefix, few_texts, is_endless
 
 if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.document.document import Schema
     from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 
 __all__ = ["has_endless_names", "undeclared_members"]
@@ -25,8 +27,8 @@ def undeclared_members(
 ) -> int | None:
     """Any member whose name is not declared (and that is all these witnesses), or ``None`` if there can be none."""
     b, text = lowering.builder, lowering.text
-    if not facts.names and not witnesses and not any(patterns for _, patterns, _ in facts.objects):
-        value = lowering.lower([additional for _, _, additional in facts.objects])
+    if not facts.names and not witnesses and not any(facet.patterns for facet in facts.objects):
+        value = lowering.lower([facet.rest for facet in facts.objects])
         return None if value == b.nothing else text.member(text.key_except(declared), value)
     limits = _limits(lowering, facts, declared, witnesses)
     parts = []
@@ -44,15 +46,15 @@ def undeclared_members(
 
 def has_endless_names(lowering: Lowering, facts: Conjunction, witness: SomeMember | None = None) -> bool:
     """Whether there are surely endlessly many names for undeclared members (that are this witness)."""
-    if witness is not None and witness.name is not True:
+    if witness is not None and witness.name is not ANYTHING:
         return False
-    patterns = {pattern for _, own, _ in facts.objects for pattern in own}
+    patterns = {pattern for facet in facts.objects for pattern in facet.patterns}
     if facts.names:
-        asked = lowering.analysis.gather(facts.names)
+        asked = lowering.goals.gather(facts.names)
         if not _is_open(asked):
             return False
-        if any(wanted for _, _, wanted, _ in asked.texts):  # names outside that pattern do not count
-            return not patterns and witness is None and not any(rest is False for _, _, rest in facts.objects)
+        if any(facet.wanted for facet in asked.texts):  # names outside that pattern do not count
+            return not patterns and witness is None and not any(facet.rest is NOTHING for facet in facts.objects)
     if witness is not None:
         patterns.update(witness.patterns)
         patterns.update([] if witness.within is None else [witness.within])
@@ -61,18 +63,18 @@ def has_endless_names(lowering: Lowering, facts: Conjunction, witness: SomeMembe
     if len(patterns) > 1:
         return False
     (pattern,) = patterns
-    outside = not any(additional is False for _, _, additional in facts.objects)
+    outside = not any(facet.rest is NOTHING for facet in facts.objects)
     inside = True
     if witness is not None:
         outside, inside = outside and witness.within is None, pattern not in witness.patterns
     if is_endless(pattern):
-        return inside and not any(own.get(pattern) is False for _, own, _ in facts.objects)
+        return inside and not any(facet.patterns.get(pattern) is NOTHING for facet in facts.objects)
     return outside
 
 
 def _is_open(facts: Conjunction) -> bool:
     """Whether strings of a conjunction are all that match its one pattern, if it has any, but for finitely many."""
-    if facts.enum is not None or facts.choices or facts.refused or facts.max_length is not None:
+    if facts.enum is not None or facts.choices or facts.max_length is not None:
         return False
     patterns = [argument for keyword, argument, wanted, _ in facts.texts if wanted and keyword == "pattern"]
     refused = [argument for keyword, argument, wanted, _ in facts.texts if not wanted and keyword == "pattern"]
@@ -90,40 +92,39 @@ def _limits(
     taken = list(declared)
     if facts.names:
         limits.append(_name_text(lowering, facts.names))
-    owner = next(iter(facts.members.values()))
     for witness in witnesses:
         taken += sorted(witness.names.difference(taken))
         for pattern in witness.patterns:
-            node, asserting = pattern_text(lowering, pattern, owner, "patternProperties", pattern)
+            where = partial(facts.first.where, "patternProperties", pattern)
+            node, asserting = pattern_text(lowering, pattern, where)
             limits.append(Text(b.complement(node), asserting))
         if witness.within is not None:
-            limits.append(pattern_text(lowering, witness.within, owner, "patternProperties", witness.within))
-        if witness.name is not True:
+            where = partial(facts.first.where, "patternProperties", witness.within)
+            limits.append(pattern_text(lowering, witness.within, where))
+        if witness.name is not ANYTHING:
             limits.append(_name_text(lowering, [witness.name]))
     if taken:
         limits.append(Text(b.complement(exact.words(taken)), False))
     return [Text(exact.any_text, False), *limits] if limits else limits
 
 
-def _name_text(lowering: Lowering, goal: Sequence[Schema]) -> Text:
+def _name_text(lowering: Lowering, goal: Sequence[Subschema]) -> Text:
     """The strings that satisfy a goal, in the exact alphabet."""
-    b, analysis = lowering.builder, lowering.analysis
-    facts = analysis.gather(goal)
+    b, goals = lowering.builder, lowering.goals
+    facts = goals.gather(goal)
     if not facts.types & STRING:
         return Text(b.nothing, False)
-    if facts.refused:
-        lowering.check_refused(facts)
     if facts.enum is not None:
-        answers = {c: holds_facts(analysis, facts, c) for c in facts.enum if isinstance(c, str)}
+        answers = {c: holds_facts(goals, facts, c) for c in facts.enum if isinstance(c, str)}
         if None in answers.values():
-            where = analysis.document.where(next(iter(facts.members.values())))
+            where = facts.first.pointer
             raise UnsupportedFeature("an enum with these other keywords in propertyNames", where=where)
         words = [name for name, holds in answers.items() if holds]
         return Text(lowering.text.exact.words(words) if words else b.nothing, False)
     if facts.choices:
-        base = analysis.base(facts)
+        base = facts.base
         first, *others = facts.choices
-        rest = [analysis.choice(alternatives) for alternatives in others]
+        rest = [goals.choice(alternatives) for alternatives in others]
         texts = [_name_text(lowering, [*base, alternative, *rest]) for alternative in first]
         kept = [text for text in texts if text.node != b.nothing]
         if not kept:
@@ -134,22 +135,21 @@ def _name_text(lowering: Lowering, goal: Sequence[Schema]) -> Text:
     return text_of(lowering, facts)
 
 
-def _classes(lowering: Lowering, facts: Conjunction) -> Iterator[tuple[list[Text], list[Schema]]]:
+def _classes(lowering: Lowering, facts: Conjunction) -> Iterator[tuple[list[Text], list[Subschema]]]:
     """The classes of keys by the set of patterns they match, with the schemas of their values."""
     b, exact = lowering.builder, lowering.text.exact
     patterns: dict[str, Text] = {}
-    for _, own, _ in facts.objects:
-        owner = next((s for s in facts.members.values() if s.get("patternProperties") is own), True)
-        for pattern in own:
-            patterns[pattern] = pattern_text(lowering, pattern, owner, "patternProperties", pattern)
+    for facet in facts.objects:
+        for pattern in facet.patterns:
+            patterns[pattern] = pattern_text(lowering, pattern, partial(facts.where_pattern, facet, pattern))
     sets = _compatible_sets(list(patterns))
     if sets is None:
-        where = lowering.analysis.place(facts, "patternProperties")
+        where = facts.where("patternProperties")
         hint = "begin the patterns with ^ and different literal texts"
         raise UnsupportedFeature(f"{len(patterns)} patterns that may overlap in patternProperties", where, hint)
     for matched in sets:
         schemas = _schemas(facts, matched)
-        if any(schema is False for schema in schemas):
+        if NOTHING in schemas:
             continue
         texts = [patterns[pattern] for pattern in matched]
         if not texts and patterns:
@@ -160,11 +160,11 @@ def _classes(lowering: Lowering, facts: Conjunction) -> Iterator[tuple[list[Text
         yield texts, schemas
 
 
-def _schemas(facts: Conjunction, matched: frozenset[str]) -> list[Schema]:
-    found: list[Schema] = []
-    for _, patterns, additional in facts.objects:
-        own = [schema for pattern, schema in patterns.items() if pattern in matched]
-        found.extend(own or ([additional] if additional is not True else []))
+def _schemas(facts: Conjunction, matched: frozenset[str]) -> list[Subschema]:
+    found: list[Subschema] = []
+    for facet in facts.objects:
+        own = [schema for pattern, schema in facet.patterns.items() if pattern in matched]
+        found.extend(own or ([facet.rest] if facet.rest is not ANYTHING else []))
     return found
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 
-from grammarspec.errors import GrammarError, LimitExceeded, UnsupportedFeature
-from grammarspec.frontends.json_schema.document.document import Schema
+from grammarspec.errors import GrammarError, LimitExceeded
+from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
 from grammarspec.frontends.json_schema.formats.formats import Formats
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
+from grammarspec.frontends.json_schema.keywords.json_values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE
 from grammarspec.frontends.json_schema.lowering.arrays import array_node
 from grammarspec.frontends.json_schema.lowering.constants import enum_node
 from grammarspec.frontends.json_schema.lowering.disjunctions import Disjunctions
@@ -17,23 +19,14 @@ from grammarspec.frontends.json_schema.lowering.numbers import number_node
 from grammarspec.frontends.json_schema.lowering.objects import object_node
 from grammarspec.frontends.json_schema.lowering.strings import Text, string_node
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
-from grammarspec.frontends.json_schema.meaning.conjunction import (
-    ARRAY,
-    FALSE,
-    NULL,
-    NUMBER,
-    OBJECT,
-    STRING,
-    TRUE,
-    Conjunction,
-)
+from grammarspec.frontends.json_schema.meaning.some_member import some_alternatives
 from grammarspec.frontends.json_schema.spelling.json_text import JsonText
 from grammarspec.frontends.json_schema.spelling.prelude import SchemaBuilder
 from grammarspec.grammars.builder import PART
 
 __all__ = ["Lowering"]
 
-_Key = int | tuple[int, ...]
+_Key = Hashable
 
 MAX_SIZE = 4_000_000
 """Integers that the grammar may take."""
@@ -45,9 +38,9 @@ class Lowering:
     """Lowers the goals of one document."""
 
     def __init__(
-        self, analysis: Analysis, builder: SchemaBuilder, text: JsonText, *, any_order: bool, closed: bool
+        self, goals: Analysis, builder: SchemaBuilder, text: JsonText, *, any_order: bool, closed: bool
     ) -> None:
-        self.analysis, self.builder, self.any_order, self.closed = analysis, builder, any_order, closed
+        self.goals, self.builder, self.any_order, self.closed = goals, builder, any_order, closed
         self.text = text
         """How values are spelled; where lines are indented, at the level of the value being lowered."""
         self.container = 0
@@ -63,7 +56,7 @@ class Lowering:
         """Nodes of objects and arrays: worth a rule when they are used again."""
         self._calls: dict[int, int] = {}
         self._parts: dict[int, int] = {}
-        self._deferred: list[tuple[int, Sequence[Schema], JsonText]] = []
+        self._deferred: list[tuple[int, Sequence[Subschema], JsonText]] = []
         self._depth = 0
         self.height = 0
         """How deeply the nodes of the goal being lowered nest, roughly."""
@@ -74,7 +67,7 @@ class Lowering:
         return Formats(self.builder, self.text.exact)
 
     # ------------------------------------------------------------------ entry
-    def start(self, schema: Schema) -> int:
+    def start(self, schema: Subschema) -> int:
         """The node of a whole document."""
         node = self.lower([schema])
         while self._deferred:
@@ -82,24 +75,24 @@ class Lowering:
             self.builder.define(rule, self._lowered(goal, None))
         return node
 
-    def lower(self, goal: Sequence[Schema], facts: Conjunction | None = None) -> int:
+    def lower(self, goal: Sequence[Subschema], facts: Conjunction | None = None) -> int:
         """The values that satisfy all the subschemas at once (``facts``: gathered already); of none, any value."""
         if self.container:
             return self.inside(lambda: self.lower(goal, facts))
         if len(goal) == 1:
             schema = goal[0]
-            if schema is True:
+            if schema is ANYTHING:
                 return self.text.value
-            key: _Key = id(schema)
+            key: _Key = schema
         else:
-            if False in [schema for schema in goal if isinstance(schema, bool)]:
+            if NOTHING in goal:
                 return self.builder.nothing
-            goal = list({id(schema): schema for schema in goal if schema is not True}.values())
+            goal = tuple(dict.fromkeys(schema for schema in goal if schema is not ANYTHING))
             if not goal:
                 return self.text.value
-            key = tuple(map(id, goal)) if len(goal) > 1 else id(goal[0])
+            key = goal if len(goal) > 1 else goal[0]
         if self.text.variant:
-            key = (-self.text.variant, *key) if isinstance(key, tuple) else (-self.text.variant, key)
+            key = (self.text.variant, key)
         node = self._nodes.get(key)
         if node is not None:
             return self._call(node) if node in self._composite else node
@@ -176,12 +169,12 @@ class Lowering:
         return part
 
     # ------------------------------------------------------------------ one goal
-    def _lowered(self, goal: Sequence[Schema], facts: Conjunction | None) -> int:
+    def _lowered(self, goal: Sequence[Subschema], facts: Conjunction | None) -> int:
         if self.builder.size > MAX_SIZE:
             raise LimitExceeded(f"schema size: more than {MAX_SIZE} operands of grammar nodes")
         try:
             if facts is None:
-                facts = self.analysis.gather(goal)
+                facts = self.goals.gather(goal)
             if not facts.types:
                 return self.builder.nothing
             if facts.enum is not None:
@@ -191,22 +184,19 @@ class Lowering:
             if facts.choices:
                 return self.disjunctions.distribute(facts)
             if facts.some:
-                return self.disjunctions.any_of(*self.analysis.some_alternatives(facts), ())
+                return self.disjunctions.any_of(*some_alternatives(self.goals, facts), ())
             return self._typed(facts)
         except GrammarError as error:
             if error.where:
                 raise
-            where = self.analysis.document.where(goal[0])
-            raise type(error)(error.message, where=where, hint=error.hint) from None
+            raise type(error)(error.message, where=goal[0].pointer, hint=error.hint) from None
 
     def _typed(self, facts: Conjunction) -> int:
         """A conjunction without choices: the alternatives of its types."""
         types = facts.types
-        if facts.refused:
-            self.check_refused(facts)
         if types in (OBJECT, STRING, ARRAY):
             return self._one_type(facts, types)
-        if facts.is_free:
+        if not facts.asked:
             return self.text.value
         text = self.text
         parts = [self._one_type(facts, bit) for bit in (STRING, ARRAY, OBJECT) if types & bit]
@@ -236,10 +226,3 @@ class Lowering:
         if not self._composite.isdisjoint(kept):
             self._composite.add(node)
         return node
-
-    def check_refused(self, facts: Conjunction) -> None:
-        """Raise for a keyword that is not enforced, if a value of the types it is about is possible."""
-        for types, keyword, schema in facts.refused:
-            if facts.types & types:
-                where = self.analysis.document.where(schema, keyword)
-                raise UnsupportedFeature(f"the keyword {keyword}", where=where, hint="it is not enforced yet")

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from grammarspec.frontends.json_schema.meaning.presence import Absent, Both, Presence, Present, allows_none, wanted
+from grammarspec.frontends.json_schema.keywords.presence import Absent, Both, Presence, Present, allows_none, wanted
 from grammarspec.frontends.json_schema.spelling.prelude import CHAIN
 from grammarspec.grammars.builder import FEW, NAMES, OPENS, UNBOUNDED
 

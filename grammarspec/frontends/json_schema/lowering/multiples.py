@@ -14,8 +14,8 @@ from functools import reduce
 from math import ceil, floor, gcd, lcm
 
 from grammarspec.errors import UnsupportedFeature
+from grammarspec.frontends.json_schema.keywords.json_values import Bound, Number
 from grammarspec.frontends.json_schema.lowering.intervals import Intervals, Kind
-from grammarspec.frontends.json_schema.meaning.conjunction import Bound, Number
 from grammarspec.frontends.json_schema.spelling.json_text import NONZERO
 from grammarspec.grammars.builder import GrammarBuilder
 

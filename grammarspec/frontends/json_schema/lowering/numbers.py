@@ -6,15 +6,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from grammarspec.errors import LimitExceeded
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
+from grammarspec.frontends.json_schema.keywords.json_values import FRACTION, INTEGER, NUMBER, Number, type_of
 from grammarspec.frontends.json_schema.lowering.intervals import MAX_EXPONENT, Kind
-from grammarspec.frontends.json_schema.meaning.conjunction import (
-    FRACTION,
-    INTEGER,
-    NUMBER,
-    Conjunction,
-    Number,
-    type_of,
-)
 from grammarspec.frontends.json_schema.spelling.json_text import NONZERO, TOLD_APART
 
 if TYPE_CHECKING:
@@ -34,7 +28,7 @@ def number_node(lowering: Lowering, facts: Conjunction) -> int:
 def _numbers(lowering: Lowering, facts: Conjunction) -> int:
     text = lowering.text
     kinds = facts.types & NUMBER
-    strict = (text.spelling.plain or lowering.analysis.strict_integers) and kinds == INTEGER
+    strict = (text.spelling.plain or lowering.goals.strict_integers) and kinds == INTEGER
     low, high = facts.low, facts.high
     excluded = [
         Decimal(repr(number)) if isinstance(number, float) else number

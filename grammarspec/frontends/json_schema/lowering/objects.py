@@ -11,28 +11,29 @@ Each is one node made of the next ones, so that the size is linear in the number
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from grammarspec.errors import UnsupportedFeature
+from grammarspec.frontends.json_schema.document.subschema import NOTHING, Subschema
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
+from grammarspec.frontends.json_schema.keywords.constants import Constants
+from grammarspec.frontends.json_schema.keywords.presence import names_in
+from grammarspec.frontends.json_schema.keywords.unevaluated import UnevaluatedMembers
 from grammarspec.frontends.json_schema.lowering.keys import has_endless_names, undeclared_members
 from grammarspec.frontends.json_schema.lowering.members import Asked, Member, remembered_members
 from grammarspec.frontends.json_schema.lowering.strings import pattern_text
-from grammarspec.frontends.json_schema.meaning.conjunction import Conjunction
 from grammarspec.frontends.json_schema.meaning.evaluation import holds, property_schemas
-from grammarspec.frontends.json_schema.meaning.presence import names_in
 from grammarspec.frontends.json_schema.spelling.prelude import CHAIN
 
 if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.document.document import Schema
     from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 
 __all__ = ["object_node"]
 
 _MAX_KINDS = 4  # of witnesses, of which one member may be several
-_OPENING = frozenset(("additionalProperties", "patternProperties", "unevaluatedProperties"))
-"""Keywords about undeclared members."""
 
 
 def object_node(lowering: Lowering, facts: Conjunction) -> int:
@@ -62,7 +63,7 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
     if facts.witnesses:
         all_endless = endless and all(has_endless_names(lowering, facts, witness) for witness in facts.witnesses)
         if distinct and not all_endless:
-            where = lowering.analysis.document.where(next(iter(facts.members.values())))
+            where = facts.first.pointer
             raise UnsupportedFeature("negated patternProperties or the like, of few names, with unique items", where)
         distinct = distinct or all_endless
         witnesses = _witnesses(lowering, facts, names, distinct=distinct)
@@ -73,13 +74,13 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
     if least > len(members) + (undeclared is not None or bool(witnesses)) and not endless:
         if undeclared is None:
             return b.nothing
-        where = lowering.analysis.place(facts, "minProperties", "maxProperties")
+        where = facts.where("minProperties", "maxProperties")
         hint = "declare more properties, or let the names of the others be any"
         raise UnsupportedFeature("minProperties that takes several undeclared properties of few names", where, hint)
     free = any(member.free for member in members) and len(members) + (undeclared is not None) > 1
     if not (least > 1 or most is not None or witnesses or distinct or facts.presence or free):
         return _chain(lowering, members, undeclared, may_be_empty=least == 0 and not facts.required)
-    few = bool(facts.names or facts.witnesses or any(patterns for _, patterns, _ in facts.objects))
+    few = bool(facts.names or facts.witnesses or any(facet.patterns for facet in facts.objects))
     together = Asked(undeclared, witnesses, least, most, distinct, few, facts.presence)
     return remembered_members(lowering, members, together)
 
@@ -99,43 +100,40 @@ def _witnesses(
         if node is not None:
             found.append((node, which if distinct else (0,)))
     if not distinct and len(kinds) > 1 and (not found or lowering.builder.is_barren(found[0][0])):
-        where = lowering.analysis.document.where(next(iter(facts.members.values())))
+        where = facts.first.pointer
         raise UnsupportedFeature("several negated patternProperties or the like, of few names", where)
     return [] if len({i for _, which in found for i in which}) < (len(kinds) if distinct else 1) else found
 
 
 def _is_closed(lowering: Lowering, facts: Conjunction) -> bool:
     """Whether undeclared members are left out by default: some properties are declared, and no subschema says more."""
-    if not lowering.closed or facts.witnesses:
+    if not lowering.closed or facts.witnesses or any(facet.has_rest or facet.has_patterns for facet in facts.objects):
         return False
-    schemas = facts.members.values()
-    if any(not _OPENING.isdisjoint(schema) for schema in schemas):
+    if any(isinstance(asked, UnevaluatedMembers) for schema in facts.members for asked in schema.assertions):
         return False
-    return any(_declares(lowering, schema) for schema in schemas)
+    return any(facet.in_document and _declares(facet.properties) for facet in facts.objects)
 
 
-def _declares(lowering: Lowering, schema: Schema) -> bool:
-    """Whether the document itself declares these properties; what merely forbids some does not."""
-    properties = schema.get("properties")
-    if properties is None or lowering.analysis.document.origin(schema).get("properties") is not properties:
-        return False
-    return not properties or any(value is not False for value in properties.values())
+def _declares(properties: Mapping[str, Subschema]) -> bool:
+    """Whether properties are declared, and not only forbidden."""
+    return not properties or any(value is not NOTHING for value in properties.values())
 
 
 def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[int], int]:
     """The declared names, the node of each one's value, and how many are in order; the others may come anywhere."""
-    if len(facts.objects) == 1 and not facts.objects[0][1] and not facts.names:
-        properties, _, additional = facts.objects[0]
-        names = list(properties)
-        values = [lowering.lower((schema,)) for schema in properties.values()]
+    if len(facts.objects) == 1 and not facts.objects[0].patterns and not facts.names:
+        facet = facts.objects[0]
+        names = list(facet.properties)
+        values = [lowering.lower((schema,)) for schema in facet.properties.values()]
         for name in _further_names(facts):
-            if name not in properties:
+            if name not in facet.properties:
                 names.append(name)
-                values.append(lowering.lower((additional,)))
-        return names, values, len(properties)
+                values.append(lowering.lower((facet.rest,)))
+        return names, values, len(facet.properties)
     order: dict[str, None] = {}
-    for i, (some, _, _) in enumerate(facts.objects):
-        if not any(some.keys() < more.keys() for more, _, _ in facts.objects):  # which says how they follow each other
+    for i, facet in enumerate(facts.objects):
+        some = facet.properties
+        if not any(some.keys() < other.properties.keys() for other in facts.objects):  # which says how they come
             order.update(dict.fromkeys(some))
         elif i == 0:
             order.update((name, None) for name, schema in some.items() if _is_constant(schema))
@@ -144,9 +142,11 @@ def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[i
     return list(order), [_value(lowering, facts, name) for name in order], ordered
 
 
-def _is_constant(schema: Schema) -> bool:
+def _is_constant(schema: Subschema) -> bool:
     """Whether a subschema names its one value, as those do that tell the branches of a choice apart."""
-    return isinstance(schema, dict) and ("const" in schema or len(schema.get("enum", ())) == 1)
+    return not schema.is_malformed and any(
+        isinstance(assertion, Constants) and len(assertion.values) == 1 for assertion in schema.assertions
+    )
 
 
 def _further_names(facts: Conjunction) -> dict[str, None]:
@@ -158,22 +158,17 @@ def _further_names(facts: Conjunction) -> dict[str, None]:
 
 def _value(lowering: Lowering, facts: Conjunction, name: str) -> int:
     schemas = property_schemas(facts, name)
-    allowed = holds(lowering.analysis, facts.names, name) if facts.names else True
+    allowed = holds(lowering.goals, facts.names, name) if facts.names else True
     if allowed is False:
         return lowering.builder.nothing
     if schemas is None or allowed is None:
-        where = lowering.analysis.document.where(next(iter(facts.members.values())))
-        for _, patterns, _ in facts.objects:
-            for pattern in patterns:
-                pattern_text(lowering, pattern, _owner(facts, patterns), "patternProperties", pattern)
+        where = facts.first.pointer
+        for facet in facts.objects:
+            for pattern in facet.patterns:
+                pattern_text(lowering, pattern, partial(facts.where_pattern, facet, pattern))
         keyword = "propertyNames" if allowed is None else "patternProperties"
         raise UnsupportedFeature(f"whether {keyword} applies to the name {name!r}", where=where)
     return lowering.lower(schemas)
-
-
-def _owner(facts: Conjunction, patterns: object) -> Schema:
-    """The subschema whose patternProperties these are."""
-    return next((s for s in facts.members.values() if s.get("patternProperties") is patterns), True)
 
 
 def _chain(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from grammarspec.errors import GrammarError, LimitExceeded
-from grammarspec.frontends.json_schema.meaning.conjunction import Conjunction
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.meaning.matching import parsed
 from grammarspec.frontends.regex.lower import lower_search
 from grammarspec.grammars.builder import UNBOUNDED
 
 if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.document.document import Schema
     from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 
 __all__ = ["Text", "clamp", "pattern_text", "string_node", "text_of"]
@@ -58,11 +58,12 @@ def text_of(lowering: Lowering, facts: Conjunction, words: Sequence[str] | None 
     elif facts.min_length > 0 or facts.max_length is not None:
         parts.append(b.repeat(exact.character, *clamp(facts.min_length, facts.max_length)))
     excluded = [constant for constant in facts.excluded if isinstance(constant, str)]
-    if not parts and (excluded or len(facts.texts) > 1 or not all(wanted for _, _, wanted, _ in facts.texts)):
+    if not parts and (excluded or len(facts.texts) > 1 or not all(facet.wanted for facet in facts.texts)):
         parts.append(exact.any_text)
     for keyword, argument, wanted, schema in facts.texts:
         if keyword == "pattern":
-            node, looks = pattern_text(lowering, argument, schema, "pattern", assured=bool(parts))
+            where = partial(schema.where, "pattern")
+            node, looks = pattern_text(lowering, argument, where, assured=bool(parts))
             asserting |= looks
         else:
             node = lowering.formats.inside(argument) if wanted else lowering.formats.around(argument)
@@ -72,10 +73,15 @@ def text_of(lowering: Lowering, facts: Conjunction, words: Sequence[str] | None 
     return Text(b.both(*parts) if parts else exact.any_text, asserting)
 
 
-def pattern_text(lowering: Lowering, pattern: str, schema: Schema, *keywords: str, assured: bool = False) -> Text:
+def pattern_text(lowering: Lowering, pattern: str, where: Callable[[], str], *, assured: bool = False) -> Text:
     """The texts in which an ECMA-262 pattern is found, in the exact alphabet.
 
-    ``assured``: something beside it sees to it that they are texts.
+    Args:
+        where: the JSON pointer of the pattern.
+        assured: the node is intersected with one that has well-formed texts only, so that it may have others.
+
+    Raises:
+        GrammarError: the pattern is malformed, or uses what is not supported.
     """
     known = lowering.patterns.get((pattern, assured))
     if known is None:
@@ -84,8 +90,7 @@ def pattern_text(lowering: Lowering, pattern: str, schema: Schema, *keywords: st
         try:
             node = lower_search(parsed(pattern), b, lowering.text.exact, assured=assured)
         except GrammarError as error:
-            where = lowering.analysis.document.where(schema, *keywords)
-            place = f"{error.where}\n  at {where}" if error.where else where
+            place = f"{error.where}\n  at {where()}" if error.where else where()
             raise type(error)(f"pattern: {error.message}", where=place, hint=error.hint) from None
         known = lowering.patterns[pattern, assured] = Text(node, b.looks > looks)
     return known

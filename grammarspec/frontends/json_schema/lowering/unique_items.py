@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from grammarspec.errors import UnsupportedFeature
-from grammarspec.frontends.json_schema.meaning.conjunction import (
+from grammarspec.frontends.json_schema.document.subschema import ANYTHING, Subschema
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
+from grammarspec.frontends.json_schema.keywords.json_values import (
     ARRAY,
     FALSE,
     FRACTION,
@@ -20,13 +22,11 @@ from grammarspec.frontends.json_schema.meaning.conjunction import (
     OBJECT,
     STRING,
     TRUE,
-    Conjunction,
 )
 from grammarspec.frontends.json_schema.meaning.evaluation import few_values, item_schemas
 from grammarspec.grammars.builder import FEW, ITEMS, OPENS
 
 if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.document.document import Schema
     from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 
 __all__ = ["unique_items"]
@@ -44,7 +44,7 @@ def unique_items(lowering: Lowering, facts: Conjunction) -> int:
     facts = _bounded(lowering, facts)
     if facts.max_items is not None and facts.min_items > facts.max_items:
         return b.nothing
-    array = lowering.telling_apart(lambda: plain_array(lowering, facts.without("unique"), OPENS | ITEMS))
+    array = lowering.telling_apart(lambda: plain_array(lowering, _with_repeats(facts), OPENS | ITEMS))
     if array == b.nothing:
         return array
     rule = b.rule("unique", OPENS | ITEMS | (0 if _is_endless(lowering, facts) else FEW))
@@ -52,12 +52,18 @@ def unique_items(lowering: Lowering, facts: Conjunction) -> int:
     return b.call(rule)
 
 
+def _with_repeats(facts: Conjunction) -> Conjunction:
+    copy = facts.copy()
+    copy.unique = None
+    return copy
+
+
 def _bounded(lowering: Lowering, facts: Conjunction) -> Conjunction:
     """The same, with at most as many items as there are values."""
-    prefix = max((len(first) for first, _ in facts.arrays), default=0)
-    rest = _how_many(lowering, [rest for _, rest in facts.arrays])
+    prefix = max((len(facet.first) for facet in facts.arrays), default=0)
+    rest = _how_many(lowering, [facet.rest for facet in facts.arrays])
     if prefix == 0 and rest is not None:
-        facts = facts.without()
+        facts = facts.copy()
         facts.max_items = rest if facts.max_items is None else min(rest, facts.max_items)
     else:
         needed = prefix if any(count.least > 0 for count in facts.counts) else min(prefix, facts.min_items)
@@ -73,16 +79,16 @@ def _bounded(lowering: Lowering, facts: Conjunction) -> Conjunction:
             if values is not None and prefix:
                 raise _too_few(lowering, facts)
             if values is not None and values < count.least:
-                facts = facts.without()
+                facts = facts.copy()
                 facts.max_items, facts.min_items = 0, 1  # there are not so many that differ
     return facts
 
 
 def _is_endless(lowering: Lowering, facts: Conjunction) -> bool:
     """Whether every item, as far as it is written, can still become any of endlessly many, for all that is plain."""
-    if facts.counts or any(first for first, _ in facts.arrays):
+    if facts.counts or any(facet.first for facet in facts.arrays):
         return False
-    item = lowering.analysis.gather([rest for _, rest in facts.arrays])
+    item = lowering.goals.gather([facet.rest for facet in facts.arrays])
     if item.enum is not None or item.choices or item.excluded or item.types & (TRUE | FALSE | NULL | ARRAY):
         return False
     if item.types & STRING and (item.texts or item.max_length is not None):
@@ -95,17 +101,18 @@ def _is_endless(lowering: Lowering, facts: Conjunction) -> bool:
     ):
         return False
     if item.types & OBJECT:
-        closed = any(additional is not True or patterns for _, patterns, additional in item.objects)
+        closed = any(facet.rest is not ANYTHING or facet.patterns for facet in item.objects)
         return not (closed or lowering.closed or item.names or item.some or item.max_properties is not None)
     return True
 
 
-def _how_many(lowering: Lowering, goal: Sequence[Schema]) -> int | None:
-    values = few_values(lowering.analysis, goal)
+def _how_many(lowering: Lowering, goal: Sequence[Subschema]) -> int | None:
+    values = few_values(lowering.goals, goal)
     return None if values is None else len(values)
 
 
 def _too_few(lowering: Lowering, facts: Conjunction) -> UnsupportedFeature:
-    where = lowering.analysis.document.where(facts.unique, "uniqueItems")
+    assert facts.unique is not None
+    where = facts.unique.where("uniqueItems")
     hint = "items that must be there have few values, which others may take: ask for fewer, or for other values"
     return UnsupportedFeature("uniqueItems with so few values for some items", where=where, hint=hint)

@@ -1,31 +1,32 @@
 """What schemas mean, before anything is spelled: conjunctions, negations and exclusive alternatives of subschemas.
 
-The method is a tableau (an alternating automaton made explicit): a *goal* is a list of subschemas that must hold at
-once. :meth:`Analysis.gather` turns a goal into a :class:`Conjunction`; what is left as a disjunction is distributed by
-making one goal per alternative. Goals consist of the document's own subschemas and of schemas derived from them once
-(negations, stripped copies), so there are finitely many and recursion closes.
+The method is a tableau, as for description logics (Baader and Sattler, "An overview of tableau algorithms for
+description logics", 2001), or an alternating automaton made explicit: a *goal* is a list of subschemas that must hold
+at once. :meth:`Analysis.gather` turns a goal into a :class:`.Conjunction`; what is left as a disjunction is distributed
+by making one goal per alternative. Goals consist of the document's own subschemas and of schemas that are derived from
+them once (negations, parts), so there are finitely many and recursion closes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
-from grammarspec.frontends.json_schema.document.document import Document, Schema
+from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded
+from grammarspec.frontends.json_schema.document.resources import Document
+from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
 from grammarspec.frontends.json_schema.formats.formats import FORMATS, INTEGER_FORMATS
+from grammarspec.frontends.json_schema.keywords.combining import AllOf, AnyOf, InPlace
+from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction
+from grammarspec.frontends.json_schema.keywords.constants import Constants
+from grammarspec.frontends.json_schema.keywords.outcomes import Outcome
 from grammarspec.frontends.json_schema.meaning import evaluation, negation, unevaluated
-from grammarspec.frontends.json_schema.meaning.conjunction import OBJECT, Conjunction
-from grammarspec.frontends.json_schema.meaning.keywords import BITS, IN_PLACE, SOME, WITNESS, Handler, handlers
-from grammarspec.frontends.json_schema.meaning.matching import few_texts
+from grammarspec.frontends.json_schema.meaning.exclusive import exclusive
 
-__all__ = ["MAX_PAIRS", "Analysis", "TooManyCombinations"]
+__all__ = ["Analysis", "TooManyCombinations"]
 
 MAX_CONJUNCTIONS = 30_000
 """Conjunctions of subschemas that one document may ask for: one per subschema, and those of combinations."""
 _MAX_IN_PLACE = 100  # allOf, $ref and the like, one inside the other, at one value
-MAX_PAIRS = 20_000
-"""Pairs of ``oneOf`` branches that are compared with each other."""
 
 
 class TooManyCombinations(LimitExceeded):
@@ -33,28 +34,31 @@ class TooManyCombinations(LimitExceeded):
 
 
 class Analysis:
-    """The meaning of one document's schemas."""
+    """The meaning of one document's schemas: the :class:`.Goals` that assertions are gathered by.
+
+    Attributes:
+        strict_integers: integers are digits only (draft 4).
+        comparisons: how often it was asked whether anything satisfies a goal.
+    """
 
     def __init__(self, document: Document, *, assert_formats: bool, narrow: bool = False) -> None:
         self.document, self.narrow = document, narrow
         self.assert_formats = assert_formats
         self.strict_integers = document.main.dialect.year == 4
-        self._handlers = handlers(document.main.dialect)
-        self._derived: dict[tuple[Any, ...], Any] = {}
-        self._stripped: dict[int, Schema | None] = {}
-        self._acyclic: set[int] = set()
+        self.comparisons = 0
+        self._choices: dict[tuple[Subschema, ...], Subschema] = {}
+        self._acyclic: set[Subschema] = set()
+        self._comparing: set[Subschema] = set()
         self._depth = 0
         self._gathered = 0
-        self._comparing: set[int] = set()
-        self.comparisons = 0
-        """How often it was asked whether anything satisfies a goal."""
 
     # ------------------------------------------------------------------ goals
-    def gather(self, goal: Sequence[Schema]) -> Conjunction:
+    def gather(self, goal: Sequence[Subschema]) -> Conjunction:
         """All that the subschemas ask at once.
 
         Raises:
             LimitExceeded: too many conjunctions were asked for.
+            GrammarError: a keyword is malformed or cannot be enforced.
         """
         self._gathered += 1
         if self._gathered > MAX_CONJUNCTIONS:
@@ -64,186 +68,135 @@ class Analysis:
             self.collect(schema, facts)
         return facts
 
-    def known(self, schema: Schema) -> Mapping[Any, Handler]:
-        """The keywords that the dialect of a subschema knows, but for annotations."""
-        if not self.document.resource_of:
-            return self._handlers
-        return handlers(self.document.resource(schema).dialect)
+    def collect(self, schema: Subschema, facts: Conjunction) -> None:
+        """Add what one subschema asks, in the order in which its keywords stand.
 
-    def collect(self, schema: Schema, facts: Conjunction) -> None:
-        """Add what one subschema asks, in the order in which its keywords stand."""
-        if schema is True:
+        Raises:
+            LimitExceeded: subschemas apply each other to the same value too deeply.
+            GrammarError: a keyword is malformed or cannot be enforced.
+        """
+        members = facts.members
+        if schema is ANYTHING or schema in members:
             return
-        if schema is False:
+        if schema is NOTHING:
+            facts.asked |= Asked.TYPES
             facts.types = 0
             return
-        if not isinstance(schema, dict):
-            message = f"a schema must be an object or a boolean, not {schema!r:.40}"
-            raise GrammarSyntaxError(message, where=self.document.where_malformed(schema))
-        if id(schema) in facts.members:
-            return
-        facts.members[id(schema)] = schema
+        assertions = schema.assertions
+        members[schema] = None
         if self._depth == _MAX_IN_PLACE:
             message = f"the nesting depth of allOf, $ref and the like at one value is above {_MAX_IN_PLACE}"
-            raise LimitExceeded(message, where=self.document.where(schema))
+            raise LimitExceeded(message, where=schema.pointer)
         self._depth += 1
         try:
-            known = self.known(schema)
-            if "$ref" in schema and self.document.resource(schema).dialect.ref_stands_alone:
-                known["$ref"](self, facts, schema["$ref"], schema)
-                return
-            if unevaluated.is_asked(schema, known):
+            if schema.unevaluated:
                 self._collect_outcomes(schema, facts)
-                return
-            for keyword, value in schema.items():
-                handler = known.get(keyword)
-                if handler is not None:
-                    handler(self, facts, value, schema)
+            else:
+                for assertion in assertions:
+                    assertion.add(facts, self, schema)
         finally:
             self._depth -= 1
 
-    def _collect_outcomes(self, schema: dict[Any, Any], facts: Conjunction) -> None:
+    def _collect_outcomes(self, schema: Subschema, facts: Conjunction) -> None:
         """What a schema with ``unevaluatedProperties`` or ``unevaluatedItems`` asks."""
-
-        made = self.derive(schema, ("outcomes",), lambda: unevaluated.alternatives(self, schema))
+        made: list[Subschema] = schema.derive("outcomes", lambda: self._without_unevaluated(schema))
         if len(made) == 1:
             self.collect(made[0], facts)
         else:
             facts.add_choice(made, last=False)
 
-    def place(self, facts: Conjunction, *keywords: str) -> str:
-        """The JSON pointer of the first of these keywords in a conjunction; without any, that of a subschema in it."""
-        document = self.document
-        for schema in facts.members.values():
-            for keyword in keywords:
-                if keyword in document.origin(schema):
-                    return document.where(schema, keyword)
-        return document.where(next(iter(facts.members.values())))
+    def _without_unevaluated(self, schema: Subschema) -> list[Subschema]:
+        return [schema.derived(AllOf(parts)) for parts in unevaluated.alternatives(self, schema)]
 
-    def base(self, facts: Conjunction) -> list[Schema]:
-        """The subschemas of a conjunction without the keywords that were resolved into it or into its choices."""
-        stripped = [self._strip(schema) for schema in facts.members.values()]
-        return [schema for schema in stripped if schema is not None]
+    def outcomes(self, schema: Subschema) -> Sequence[Outcome]:
+        """The outcomes of all keywords but those about what is unevaluated: exactly one holds for a value."""
+        return unevaluated.outcomes_beside(self, schema)
 
-    def _strip(self, schema: dict[Any, Any]) -> Schema | None:
-        known = self.known(schema)
-        return None if unevaluated.is_asked(schema, known) else self.without_in_place(schema)
-
-    def without_in_place(self, schema: Mapping[Any, Any]) -> Schema | None:
-        """The subschema without the keywords that apply others to the same value; ``None`` if that leaves nothing."""
-        key = id(schema)
-        if key not in self._stripped:
-            dialect = self.document.resource(schema).dialect
-            known = handlers(dialect)
-            kept: Schema | None = schema
-            if dialect.ref_stands_alone and "$ref" in schema:
-                kept = None
-            elif not IN_PLACE.isdisjoint(schema):
-                rest = {keyword: value for keyword, value in schema.items() if keyword not in IN_PLACE}
-                kept = self.document.derived(rest, schema)
-            if kept is not None and not any(keyword in known for keyword in kept):
-                kept = None
-            self._stripped[key] = kept
-        return self._stripped[key]
+    def impossible(self, facts: Conjunction) -> bool:
+        """Whether nothing can satisfy a conjunction, as far as a shallow look shows; errors are left for later."""
+        try:
+            return evaluation.surely_no_value(self, facts, 1)
+        except GrammarError:
+            return False
 
     # ------------------------------------------------------------------ derived schemas
-    def derive(self, origin: Schema, key: tuple[Any, ...], make: Callable[[], list[Schema]]) -> list[Schema]:
-        """Schemas made from one keyword of ``origin``: always the same objects, so that goals can be told apart."""
-        full = (id(origin), *key)
-        made: list[Schema] | None = self._derived.get(full)
+    def choice(self, alternatives: Sequence[Subschema]) -> Subschema:
+        """A schema that says that one of these holds: the same one for the same alternatives."""
+        key = tuple(alternatives)
+        made = self._choices.get(key)
         if made is None:
-            made = self._derived[full] = make()
+            start = self.document.start
+            made = self._choices[key] = Subschema({}, None, (), start.resource, start.scope)
+            made.origin = ANYTHING
+            made.assertions = (AnyOf(key),)
         return made
 
-    def choice(self, alternatives: Sequence[Schema]) -> Schema:
-        """A schema for a disjunction of its own."""
-        key = ("choice", *map(id, alternatives))
-        return self.derive(None, key, lambda: [{"anyOf": list(alternatives)}])[0]
+    def negate(self, schema: Subschema) -> Subschema:
+        """A schema for the values that another one refuses: the same one each time."""
+        return negation.negate(self, schema)
 
-    def negate(self, schema: Schema, origin: Schema) -> Schema:
-        """A schema for the values that ``schema`` refuses."""
-        if isinstance(schema, bool):
-            return not schema
-        if not isinstance(schema, dict):
-            where = self.document.where_malformed(schema) or self.document.where(origin, "not")
-            raise GrammarSyntaxError("not must be a schema", where=where)
-        return self.derive(schema, ("not",), lambda: [negation.negate(self, schema)])[0]
+    def enumerated(self, origin: Subschema, branches: Sequence[Subschema], *, differ: bool) -> Subschema | None:
+        """One ``enum`` for branches that are some constants each; ``None`` if they ask for more."""
 
-    def target(self, schema: Schema, reference: Any, keyword: str = "$ref") -> Schema:
-        """What a reference points to, once it is sure that it does not come back without entering the value."""
+        def make() -> Subschema | None:
+            constants = evaluation.constants_of(self, branches, differ=differ)
+            return None if constants is None else origin.derived(Constants(constants))
+
+        made: Subschema | None = origin.derive(("constants", differ), make)
+        return made
+
+    def exclusive(self, origin: Subschema, branches: Sequence[Subschema]) -> Sequence[Subschema]:
+        """Alternatives that together are ``oneOf`` of the branches, of which at most one holds for any value."""
+        if origin in self._comparing:
+            # Recursion: whether the branches are apart is asked to find out just that. Without an answer nothing is
+            # proved from them, and no grammar is made of what is found meanwhile.
+            return branches
+
+        def make() -> list[Subschema]:
+            self._comparing.add(origin)
+            try:
+                return exclusive(self, origin, branches, narrow=self.narrow)
+            finally:
+                self._comparing.discard(origin)
+
+        made: list[Subschema] = origin.derive("oneOf", make)
+        return made
+
+    # ------------------------------------------------------------------ references
+    def resolve(self, schema: Subschema, reference: str, keyword: str) -> Subschema:
+        """What a reference points to."""
+        return self.document.resolve(schema, reference, keyword)
+
+    def target(self, schema: Subschema, reference: str, keyword: str) -> Subschema:
+        """What a reference points to, once it is sure that it does not come back without entering the value.
+
+        Raises:
+            GrammarSyntaxError: it does.
+        """
         target = self.document.resolve(schema, reference, keyword)
-        if id(target) not in self._acyclic:
+        if target not in self._acyclic:
             self._check_cycle(target, schema, keyword)
         return target
 
-    def _check_cycle(self, start: Schema, origin: Schema, keyword: str) -> None:
+    def _check_cycle(self, start: Subschema, origin: Subschema, keyword: str) -> None:
         """Depth first over the schemas that apply to the same value; ``None`` in the stack ends one."""
-        path: dict[int, None] = {}
-        stack: list[Schema | None] = [start]
+        path: dict[Subschema, None] = {}
+        stack: list[Subschema | None] = [start]
         while stack:
             schema = stack.pop()
             if schema is None:
-                done = path.popitem()[0]
-                self._acyclic.add(done)
+                self._acyclic.add(path.popitem()[0])
                 continue
-            key = id(schema)
-            if not isinstance(schema, dict) or key in self._acyclic:
+            if schema in self._acyclic or schema.is_malformed:
                 continue
-            if key in path:
-                where = self.document.where(origin, keyword)
-                raise GrammarSyntaxError(f"{keyword} comes back to itself without entering the value", where=where)
-            path[key] = None
+            if schema in path:
+                message = f"{keyword} comes back to itself without entering the value"
+                raise GrammarSyntaxError(message, where=origin.where(keyword))
+            path[schema] = None
             stack.append(None)
-            stack.extend(self._in_place(schema))
-
-    def _in_place(self, schema: dict[str, Any]) -> Iterator[Schema]:
-        dialect = self.document.resource(schema).dialect
-        known = handlers(dialect)
-        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
-            if keyword in schema and keyword in known:
-                yield self.document.resolve(schema, schema[keyword], keyword)
-        if "$ref" in schema and dialect.ref_stands_alone:
-            return
-        for keyword in ("allOf", "anyOf", "oneOf"):
-            if isinstance(schema.get(keyword), list):
-                yield from schema[keyword]
-        for keyword in ("not", "if", "then", "else"):
-            if isinstance(schema.get(keyword), dict):
-                yield schema[keyword]
-        for keyword in ("dependentSchemas", "dependencies"):
-            if isinstance(schema.get(keyword), dict):
-                yield from schema[keyword].values()
-
-    # ------------------------------------------------------------------ some member
-    def some_alternatives(self, facts: Conjunction) -> tuple[list[Schema], list[Schema]]:
-        """The first "some member" of a conjunction as alternatives: a declared member is it, or an undeclared one is.
-
-        Returns the rest of the goal and the alternatives.
-        """
-        some = facts.some[0]
-        base = self.base(facts)
-        asked = next(schema for schema in base if schema.get(SOME) is some)
-        goal = [schema for schema in base if schema is not asked]
-        names = dict.fromkeys(name for properties, _, _ in facts.objects for name in properties)
-        names.update(facts.required)
-        few = None if some.within is None else few_texts(some.within)
-        names.update(dict.fromkeys(few or ()))
-
-        def alternatives() -> list[Schema]:
-            made: list[Schema] = []
-            for name in names:
-                answer = evaluation.may_be(self, some, name)
-                if answer is None:
-                    raise UnsupportedFeature(
-                        f"whether {name!r} is among the names meant", where=self.document.where(asked)
-                    )
-                if answer:
-                    made.append({BITS: OBJECT, "required": [name], "properties": {name: some.value}})
-            if few is None and not any(rest is False and not patterns for _, patterns, rest in facts.objects):
-                made.append({BITS: OBJECT, WITNESS: some})
-            return [self.document.derived(schema, asked) for schema in made]
-
-        return goal, self.derive(asked, ("some", *names), alternatives)
+            for assertion in schema.assertions:
+                if isinstance(assertion, InPlace):
+                    stack.extend(assertion.applied(self, schema))
 
     # ------------------------------------------------------------------ formats
     def asserts_format(self, name: str) -> bool:
@@ -253,66 +206,3 @@ class Analysis:
     def integer_format(self, name: str) -> tuple[int, int] | None:
         """The least and the greatest number of a format of integers that is enforced."""
         return INTEGER_FORMATS.get(name) if self.assert_formats else None
-
-    # ------------------------------------------------------------------ oneOf
-    def exclusive(self, origin: Schema, branches: list[Schema]) -> list[Schema]:
-        """Alternatives of which at most one holds for any value, and that together are ``oneOf`` of the branches.
-
-        Branches that are provably apart stay as they are. To one that overlaps others, "and none of these" is added;
-        or, where many overlap that a property of theirs would tell apart if it were required, "and has this property"
-        (a narrowing: without it, an object is seldom of one branch only).
-        """
-        if id(origin) in self._comparing:
-            # Recursion: whether the branches are apart is asked to find out just that. Without an answer nothing is
-            # proved from them, and no grammar is made of what is found meanwhile.
-            return branches
-        return self.derive(origin, ("oneOf",), lambda: self._exclusive(origin, branches))
-
-    def _exclusive(self, origin: Schema, branches: list[Schema]) -> list[Schema]:
-        self._comparing.add(id(origin))
-        try:
-            overlaps = evaluation.overlapping(self, branches, MAX_PAIRS)
-        finally:
-            self._comparing.discard(id(origin))
-        if overlaps is None:
-            message = f"oneOf with {len(branches)} branches that are not told apart by one required property"
-            raise LimitExceeded(message, where=self.document.where(origin, "oneOf"))
-        tag = evaluation.optional_tag(self, [branches[i] for i in overlaps]) if len(overlaps) > 2 else None
-        tagged = self.document.derived({BITS: OBJECT, "required": [tag]}, origin)
-        out: list[Schema] = []
-        for i, branch in enumerate(branches):
-            others = overlaps.get(i, ())
-            if not others:
-                out.append(branch)
-                continue
-            if tag is not None:
-                out.append(self.document.derived({"allOf": [branch, tagged]}, origin))
-                continue
-            try:
-                apart = [self._unlike(branches[j], branch, origin) for j in others]
-            except UnsupportedFeature as error:
-                hint = "use anyOf, or give the branches a required property with a different const in each"
-                message = f"oneOf branches that are not provably disjoint, as one of them uses {error.message}"
-                raise UnsupportedFeature(message, where=self.document.where(origin, "oneOf", i), hint=hint) from None
-            out.append(self.document.derived({"allOf": [branch, *apart]}, origin))
-        return out
-
-    def _unlike(self, other: Schema, branch: Schema, origin: Schema) -> Schema:
-        """What tells values of ``branch`` from those of another one, that refuses them.
-
-        Where exact answers are too many, if it can be said so: they lack a property that the other one requires.
-        """
-        if self.narrow:
-            theirs, own = self.gather([other]).required, self.gather([branch]).required
-            lacking = [name for name in theirs if name not in own]
-            if lacking:
-                absent = [{"properties": {name: False}} for name in lacking]
-                return self.derive(other, ("lacking", *lacking), lambda: [{"anyOf": absent}])[0]
-        return self.negate(other, origin)
-
-    def impossible(self, facts: Conjunction) -> bool:
-        """Whether nothing can satisfy a conjunction, as far as a shallow look shows; errors are left for later."""
-        try:
-            return evaluation.surely_no_value(self, facts, 1)
-        except GrammarError:
-            return False

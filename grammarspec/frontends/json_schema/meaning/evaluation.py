@@ -10,11 +10,14 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from grammarspec.errors import GrammarError
-from grammarspec.frontends.json_schema.document.document import Schema
-from grammarspec.frontends.json_schema.meaning.conjunction import (
+from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction, SomeMember
+from grammarspec.frontends.json_schema.keywords.constants import Constants
+from grammarspec.frontends.json_schema.keywords.goals import Goals
+from grammarspec.frontends.json_schema.keywords.json_values import (
     ARRAY,
     FALSE,
     FRACTION,
@@ -24,16 +27,12 @@ from grammarspec.frontends.json_schema.meaning.conjunction import (
     OBJECT,
     STRING,
     TRUE,
-    Conjunction,
     Number,
-    SomeMember,
     canonical,
     type_of,
 )
+from grammarspec.frontends.json_schema.keywords.types_and_sizes import Types
 from grammarspec.frontends.json_schema.meaning.matching import few_texts, pattern_found
-
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 
 __all__ = [
     "constants_of", "divides", "few_values", "holds", "holds_facts", "item_schemas", "may_be", "optional_tag",
@@ -50,37 +49,38 @@ def _any(answers: list[bool | None]) -> bool | None:
 
 
 # ---------------------------------------------------------------------- parts of values
-def property_schemas(facts: Conjunction, name: str) -> list[Schema] | None:
+def property_schemas(facts: Conjunction, name: str) -> list[Subschema] | None:
     """The subschemas for the member ``name``; ``None`` if a pattern cannot be decided on it."""
-    found: list[Schema] = []
-    for properties, patterns, additional in facts.objects:
-        evaluated = name in properties
-        if evaluated:
-            found.append(properties[name])
-        for pattern, schema in patterns.items():
+    found: list[Subschema] = []
+    for facet in facts.objects:
+        member = facet.properties.get(name)
+        evaluated = member is not None
+        if member is not None:
+            found.append(member)
+        for pattern, schema in facet.patterns.items():
             matched = pattern_found(pattern, name)
             if matched is None:
                 return None
             if matched:
                 evaluated = True
                 found.append(schema)
-        if not evaluated and additional is not True:
-            found.append(additional)
+        if not evaluated and facet.rest is not ANYTHING:
+            found.append(facet.rest)
     return found
 
 
-def item_schemas(facts: Conjunction, index: int) -> list[Schema]:
+def item_schemas(facts: Conjunction, index: int) -> list[Subschema]:
     """The subschemas for the item at ``index``."""
-    return [first[index] if index < len(first) else rest for first, rest in facts.arrays]
+    return [facet.first[index] if index < len(facet.first) else facet.rest for facet in facts.arrays]
 
 
 # ---------------------------------------------------------------------- constants
-def holds(analysis: Analysis, goal: Sequence[Schema], value: Any) -> bool | None:
+def holds(goals: Goals, goal: Sequence[Subschema], value: Any) -> bool | None:
     """Whether a constant satisfies all the subschemas."""
-    return holds_facts(analysis, analysis.gather(goal), value)
+    return holds_facts(goals, goals.gather(goal), value)
 
 
-def holds_facts(analysis: Analysis, facts: Conjunction, value: Any) -> bool | None:
+def holds_facts(goals: Goals, facts: Conjunction, value: Any) -> bool | None:
     """Whether a constant satisfies a conjunction."""
     bit = type_of(value)
     if not facts.types & bit:
@@ -89,17 +89,17 @@ def holds_facts(analysis: Analysis, facts: Conjunction, value: Any) -> bool | No
         return False
     if facts.excluded and canonical(value) in facts.excluded_constants:
         return False
-    answers: list[bool | None] = [None for types, _, _ in facts.refused if types & bit]
+    answers: list[bool | None] = []
     if bit & NUMBER:
         answers.append(_number_holds(facts, Decimal(repr(value)) if isinstance(value, float) else value))
     elif bit == STRING:
         answers.append(text_holds(facts, value))
     elif bit == ARRAY:
-        answers.append(_array_holds(analysis, facts, value))
+        answers.append(_array_holds(goals, facts, value))
     elif bit == OBJECT:
-        answers.append(_object_holds(analysis, facts, value))
+        answers.append(_object_holds(goals, facts, value))
     for alternatives in facts.choices:
-        answers.append(_any([holds(analysis, [alternative], value) for alternative in alternatives]))
+        answers.append(_any([holds(goals, [alternative], value) for alternative in alternatives]))
     return _all(answers)
 
 
@@ -141,21 +141,22 @@ def text_holds(facts: Conjunction, value: str) -> bool | None:
     if len(value) < facts.min_length or (facts.max_length is not None and len(value) > facts.max_length):
         return False
     answers: list[bool | None] = []
-    for keyword, argument, wanted, _ in facts.texts:
-        found = pattern_found(argument, value) if keyword == "pattern" else None
-        answers.append(found if wanted else _not(found))
+    for facet in facts.texts:
+        found = pattern_found(facet.argument, value) if facet.keyword == "pattern" else None
+        answers.append(found if facet.wanted else _not(found))
     return _all(answers)
 
 
-def _array_holds(analysis: Analysis, facts: Conjunction, value: list[Any]) -> bool | None:
+def _array_holds(goals: Goals, facts: Conjunction, value: list[Any]) -> bool | None:
     if len(value) < facts.min_items or (facts.max_items is not None and len(value) > facts.max_items):
         return False
     if facts.unique is not None and len({canonical(item) for item in value}) < len(value):
         return False
-    answers = [holds(analysis, item_schemas(facts, i), item) for i, item in enumerate(value)] if facts.arrays else []
-    for start, schema, least, most in facts.counts:
-        found = [holds(analysis, [schema], item) for item in value[start:]]
+    answers = [holds(goals, item_schemas(facts, i), item) for i, item in enumerate(value)] if facts.arrays else []
+    for count in facts.counts:
+        found = [holds(goals, [count.schema], item) for item in value[count.start :]]
         sure, possible = found.count(True), len(found) - found.count(False)
+        least, most = count.least, count.most
         if possible < least or (most is not None and sure > most):
             answers.append(False)
         else:
@@ -163,7 +164,7 @@ def _array_holds(analysis: Analysis, facts: Conjunction, value: list[Any]) -> bo
     return _all(answers)
 
 
-def _object_holds(analysis: Analysis, facts: Conjunction, value: Mapping[str, Any]) -> bool | None:
+def _object_holds(goals: Goals, facts: Conjunction, value: Mapping[str, Any]) -> bool | None:
     if len(value) < facts.min_properties or (facts.max_properties is not None and len(value) > facts.max_properties):
         return False
     if any(name not in value for name in facts.required):
@@ -171,57 +172,62 @@ def _object_holds(analysis: Analysis, facts: Conjunction, value: Mapping[str, An
     answers: list[bool | None] = []
     for name, member in value.items():
         schemas = property_schemas(facts, name)
-        answers.append(None if schemas is None else holds(analysis, schemas, member))
+        answers.append(None if schemas is None else holds(goals, schemas, member))
         if facts.names:
-            answers.append(holds(analysis, facts.names, name))
+            answers.append(holds(goals, facts.names, name))
     for some in [*facts.some, *facts.witnesses]:
-        found = [_all([may_be(analysis, some, n), holds(analysis, [some.value], m)]) for n, m in value.items()]
+        found = [_all([may_be(goals, some, n), holds(goals, [some.value], m)]) for n, m in value.items()]
         answers.append(_any(found))
     return _all(answers)
 
 
-def may_be(analysis: Analysis, some: SomeMember, name: str) -> bool | None:
+def may_be(goals: Goals, some: SomeMember, name: str) -> bool | None:
     """Whether a member of this name can be the one that is asked for."""
     if name in some.names:
         return False
     answers = [_not(pattern_found(pattern, name)) for pattern in some.patterns]
     if some.within is not None:
         answers.append(pattern_found(some.within, name))
-    if some.name is not True:
-        answers.append(holds(analysis, [some.name], name))
+    if some.name is not ANYTHING:
+        answers.append(holds(goals, [some.name], name))
     return _all(answers)
 
 
 # ---------------------------------------------------------------------- few values
-def constants_of(analysis: Analysis, branches: Sequence[Schema], *, differ: bool) -> list[Any] | None:
-    """The values of branches that are some constants each (no two the same one), with a description at most."""
+def constants_of(goals: Goals, branches: Sequence[Subschema], *, differ: bool) -> list[Any] | None:
+    """The values of branches that are some constants each, with a type at most; ``None`` if they ask for more.
+
+    Args:
+        differ: no two branches may have the same constant.
+    """
     found: list[Any] = []
     for branch in branches:
-        if not isinstance(branch, dict) or not ("const" in branch or "enum" in branch):
+        if branch.is_malformed:
             return None
-        known = analysis.known(branch)
-        if any(keyword in known for keyword in branch if keyword not in ("type", "const", "enum")):
+        kinds = {type(assertion) for assertion in branch.assertions}
+        if Constants not in kinds or not kinds <= {Constants, Types}:
             return None
-        facts = analysis.gather([branch])
+        facts = goals.gather([branch])
         if facts.enum is None:
             return None
         found += [constant for constant in facts.enum if facts.types & type_of(constant)]
     return None if differ and len(set(map(canonical, found))) < len(found) else found
 
 
-def few_values(analysis: Analysis, goal: Sequence[Schema], depth: int = 4) -> set[Any] | None:
+def few_values(goals: Goals, goal: Sequence[Subschema], depth: int = 4) -> set[Any] | None:
     """The values that satisfy all the subschemas, in canonical form, if they are plainly few; else ``None``."""
-    facts = analysis.gather(goal)
+    facts = goals.gather(goal)
     if facts.enum is not None:
-        kept = facts.without("enum")
-        return {canonical(value) for value in facts.enum if holds_facts(analysis, kept, value) is not False}
+        kept = facts.copy()
+        kept.enum = None
+        return {canonical(value) for value in facts.enum if holds_facts(goals, kept, value) is not False}
     if facts.choices:
         if depth == 0:
             return None
-        base, found = analysis.base(facts), set()
-        rest = [analysis.choice(alternatives) for alternatives in facts.choices[1:]]
+        base, found = facts.base, set()
+        rest = [goals.choice(alternatives) for alternatives in facts.choices[1:]]
         for alternative in facts.choices[0]:
-            values = few_values(analysis, [*base, alternative, *rest], depth - 1)
+            values = few_values(goals, [*base, alternative, *rest], depth - 1)
             if values is None:
                 return None
             found |= values
@@ -249,43 +255,43 @@ def _few_words(facts: Conjunction) -> tuple[str, ...] | None:
     """The strings that satisfy a conjunction, if they are plainly few."""
     if facts.max_length == 0:
         return ("",)
-    for keyword, argument, wanted, _ in facts.texts:
-        words = few_texts(argument) if keyword == "pattern" and wanted else None
+    for facet in facts.texts:
+        words = few_texts(facet.argument) if facet.keyword == "pattern" and facet.wanted else None
         if words is not None:
             return tuple(word for word in words if text_holds(facts, word) is not False)
     return None
 
 
 # ---------------------------------------------------------------------- emptiness
-def surely_empty(analysis: Analysis, goal: Sequence[Schema], depth: int) -> bool:
+def surely_empty(goals: Goals, goal: Sequence[Subschema], depth: int) -> bool:
     """Whether provably no value satisfies all the subschemas, looking ``depth`` required members or items deep."""
-    analysis.comparisons += 1
-    if analysis.comparisons > _MAX_COMPARISONS:
+    goals.comparisons += 1
+    if goals.comparisons > _MAX_COMPARISONS:
         return False
-    return surely_no_value(analysis, analysis.gather(goal), depth)
+    return surely_no_value(goals, goals.gather(goal), depth)
 
 
-def surely_no_value(analysis: Analysis, facts: Conjunction, depth: int) -> bool:
+def surely_no_value(goals: Goals, facts: Conjunction, depth: int) -> bool:
     """As :func:`surely_empty`, of what is gathered already."""
     if facts.enum is not None:
         if len(facts.enum) > _MANY:
             return False
-        return all(holds_facts(analysis, facts, constant) is False for constant in facts.enum)
+        return all(holds_facts(goals, facts, constant) is False for constant in facts.enum)
     types = facts.types
     if types & NUMBER and _no_number(facts):
         types &= ~NUMBER
     if types & STRING and facts.max_length is not None and facts.min_length > facts.max_length:
         types &= ~STRING
-    if types & ARRAY and _no_array(analysis, facts, depth):
+    if types & ARRAY and _no_array(goals, facts, depth):
         types &= ~ARRAY
-    if types & OBJECT and _no_object(analysis, facts, depth):
+    if types & OBJECT and _no_object(goals, facts, depth):
         types &= ~OBJECT
     if not types:
         return True
     if depth > 0:
-        base = analysis.base(facts)
+        base = facts.base
         for alternatives in facts.choices:
-            if len(alternatives) <= 16 and all(surely_empty(analysis, [*base, a], depth - 1) for a in alternatives):
+            if len(alternatives) <= 16 and all(surely_empty(goals, [*base, a], depth - 1) for a in alternatives):
                 return True
     return False
 
@@ -308,52 +314,52 @@ def _no_number(facts: Conjunction) -> bool:
     return first > high[0] or (high[1] and first == high[0])
 
 
-def _no_array(analysis: Analysis, facts: Conjunction, depth: int) -> bool:
+def _no_array(goals: Goals, facts: Conjunction, depth: int) -> bool:
     if facts.max_items is not None and facts.min_items > facts.max_items:
         return True
     if depth <= 0 or not facts.arrays:
         return False
     return any(
-        surely_empty(analysis, item_schemas(facts, i), depth - 1) for i in range(min(facts.min_items, 8))
+        surely_empty(goals, item_schemas(facts, i), depth - 1) for i in range(min(facts.min_items, 8))
     )  # one impossible item among the required ones is enough
 
 
-def _no_object(analysis: Analysis, facts: Conjunction, depth: int) -> bool:
+def _no_object(goals: Goals, facts: Conjunction, depth: int) -> bool:
     if facts.max_properties is not None and facts.max_properties < max(facts.min_properties, len(facts.required)):
         return True
     if not facts.objects:
         return False
     for name in facts.required:
         schemas = property_schemas(facts, name)
-        if schemas and (False in [s for s in schemas if isinstance(s, bool)]):
+        if schemas and NOTHING in schemas:
             return True
-        if schemas and depth > 0 and surely_empty(analysis, schemas, depth - 1):
+        if schemas and depth > 0 and surely_empty(goals, schemas, depth - 1):
             return True
     return False
 
 
 # ---------------------------------------------------------------------- disjointness
-def overlapping(analysis: Analysis, branches: list[Schema], max_pairs: int) -> Mapping[int, list[int]] | None:
+def overlapping(goals: Goals, branches: Sequence[Subschema], max_pairs: int) -> Mapping[int, list[int]] | None:
     """For each branch, which others may hold of a value that it holds of; ``None`` if that is too much to find out.
 
     Branches with a tag (a required property, or the value itself, that has finitely many values) are compared by it
     first, so that long unions with a discriminator cost no comparison of each with each.
     """
-    tags = [_tags(analysis, branch) for branch in branches]
+    tags = [_tags(goals, branch) for branch in branches]
     candidates = _candidate_pairs(tags, max_pairs)
     if candidates is None:
         return None
     overlaps: dict[int, list[int]] = defaultdict(list)
     for i, j in candidates:
-        if not _apart(analysis, branches[i], branches[j]):
+        if not _apart(goals, branches[i], branches[j]):
             overlaps[i].append(j)
             overlaps[j].append(i)
     return overlaps
 
 
-def _apart(analysis: Analysis, one: Schema, other: Schema) -> bool:
+def _apart(goals: Goals, one: Subschema, other: Subschema) -> bool:
     try:
-        return surely_empty(analysis, [one, other], 3)
+        return surely_empty(goals, [one, other], 3)
     except GrammarError:  # it will be raised where the branch itself is lowered, if it matters
         return False
 
@@ -361,30 +367,30 @@ def _apart(analysis: Analysis, one: Schema, other: Schema) -> bool:
 _Tags = dict[str | None, frozenset[Any]]
 
 
-def _tags(analysis: Analysis, branch: Schema) -> _Tags:
+def _tags(goals: Goals, branch: Subschema) -> _Tags:
     """The finitely many values of the branch itself (under ``None``), or of its required properties."""
-    facts = analysis.gather([branch])
+    facts = goals.gather([branch])
     if facts.enum is not None:
         return {None: frozenset(map(canonical, facts.enum))}
     tags: _Tags = {}
     if facts.types == OBJECT:
         for name in facts.required:
             schemas = property_schemas(facts, name)
-            value = analysis.gather(schemas) if schemas else None
+            value = goals.gather(schemas) if schemas else None
             if value is not None and value.enum is not None:
                 tags[name] = frozenset(map(canonical, value.enum))
     return tags
 
 
-def optional_tag(analysis: Analysis, branches: Sequence[Schema]) -> str | None:
+def optional_tag(goals: Goals, branches: Sequence[Subschema]) -> str | None:
     """A property with finitely many values in each branch, in no two the same."""
     try:
-        conjunctions = [analysis.gather([branch]) for branch in branches]
-        for name in dict.fromkeys(name for properties, _, _ in conjunctions[0].objects for name in properties):
+        conjunctions = [goals.gather([branch]) for branch in branches]
+        for name in dict.fromkeys(name for facet in conjunctions[0].objects for name in facet.properties):
             seen: set[Any] = set()
             for facts in conjunctions:
                 schemas = property_schemas(facts, name)
-                enum = analysis.gather(schemas).enum if schemas else None
+                enum = goals.gather(schemas).enum if schemas else None
                 values = None if enum is None else set(map(canonical, enum))
                 if values is None or not seen.isdisjoint(values):
                     break

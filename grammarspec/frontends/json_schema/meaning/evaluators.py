@@ -8,25 +8,31 @@ that of the schema; whether the conditions exclude each other is found where the
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from grammarspec.frontends.json_schema.meaning.checks import schema_list, schema_map
-from grammarspec.frontends.json_schema.meaning.conjunction import OBJECT
-from grammarspec.frontends.json_schema.meaning.keywords import BITS
+from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Assertion, Malformed, Subschema
+from grammarspec.frontends.json_schema.keywords.combining import AllOf, AnyOf, Conditional, Not, OneOf, Reference
+from grammarspec.frontends.json_schema.keywords.dependencies import Dependents
+from grammarspec.frontends.json_schema.keywords.goals import Goals
+from grammarspec.frontends.json_schema.keywords.objects import Members, Required
+from grammarspec.frontends.json_schema.keywords.types_and_sizes import IS_OBJECT
+from grammarspec.frontends.json_schema.keywords.unevaluated import UnevaluatedItems, UnevaluatedMembers
 from grammarspec.frontends.json_schema.meaning.matching import pattern_found
-
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.document.document import Schema
-    from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 
 __all__ = ["conditions"]
 
-_When = tuple["Schema", ...]
+_When = tuple[Subschema, ...]
 
 
 class _Evaluator(NamedTuple):
-    """What a subschema evaluates, when it is asked and holds."""
+    """What a subschema evaluates, when it is asked and holds.
+
+    Attributes:
+        when: the schemas that must hold for it to be asked.
+        names, patterns: the members that it evaluates,
+        members: or it evaluates all.
+    """
 
     when: _When
     names: Sequence[str]
@@ -34,19 +40,24 @@ class _Evaluator(NamedTuple):
     members: bool
 
 
-def conditions(analysis: Analysis, schema: dict[Any, Any]) -> list[Schema] | None:
+def conditions(goals: Goals, schema: Subschema) -> list[Subschema] | None:
     """Schemas that together are one with ``unevaluatedProperties``; ``None`` if they cannot be given like this."""
-    if "unevaluatedItems" in schema:
-        return None
-    asked = schema["unevaluatedProperties"]
-    rest = {keyword: value for keyword, value in schema.items() if keyword != "unevaluatedProperties"}
-    evaluators = list(_evaluators(analysis, rest, schema, ()))
+    asked = None
+    rest: list[Assertion] = []
+    for assertion in schema.assertions:
+        if isinstance(assertion, UnevaluatedItems):
+            return None
+        if isinstance(assertion, UnevaluatedMembers):
+            asked = assertion.schema
+        else:
+            rest.append(assertion)
+    assert asked is not None
+    evaluators = list(_evaluators(goals, rest, schema, ()))
     always = [evaluator for evaluator in evaluators if not evaluator.when]
     sometimes = [evaluator for evaluator in evaluators if evaluator.when]
     names = dict.fromkeys(name for evaluator in always for name in evaluator.names)
     patterns = dict.fromkeys(pattern for evaluator in always for pattern in evaluator.patterns)
-    derived = analysis.document.derived
-    parts: list[Schema] = [derived(rest, schema)]
+    parts = [schema.derived(*rest)]
     if any(evaluator.members for evaluator in always):
         return parts
     if any(evaluator.patterns for evaluator in sometimes):
@@ -61,47 +72,56 @@ def conditions(analysis: Analysis, schema: dict[Any, Any]) -> list[Schema] | Non
             those = (i for i, one in enumerate(sometimes) if one.members or name in one.names)
             alike[tuple(those)].append(name)
 
-    def unless(whens: Sequence[_When], otherwise: Schema) -> Schema:
-        ways = [when[0] if len(when) == 1 else derived({"allOf": list(when)}, schema) for when in whens]
-        otherwise = derived(otherwise, schema)
-        return derived({"anyOf": [otherwise, *ways]}, schema) if ways else otherwise
+    def unless(whens: Sequence[_When], otherwise: Members) -> Subschema:
+        ways = [when[0] if len(when) == 1 else schema.derived(AllOf(when)) for when in whens]
+        said = schema.derived(otherwise)
+        return schema.derived(AnyOf((said, *ways))) if ways else said
 
     for which, group in alike.items():
-        parts.append(unless([sometimes[i].when for i in which], {"properties": dict.fromkeys(group, asked)}))
-    known = dict.fromkeys([*names, *(name for group in alike.values() for name in group)], True)
-    others = {"properties": known, "patternProperties": dict.fromkeys(patterns, True), "additionalProperties": asked}
-    return [*parts, unless(everything, others)]
+        parts.append(unless([sometimes[i].when for i in which], Members(dict.fromkeys(group, asked))))
+    known = dict.fromkeys([*names, *(name for group in alike.values() for name in group)], ANYTHING)
+    return [*parts, unless(everything, Members(known, dict.fromkeys(patterns, ANYTHING), asked, True))]
 
 
-def _evaluators(analysis: Analysis, schema: Mapping[Any, Any], origin: Schema, when: _When) -> Iterator[_Evaluator]:
-    """What a subschema, and those in it for the same value, evaluate."""
-    if not isinstance(schema, dict):
-        return
-    document = analysis.document
-    dialect = document.resource(origin).dialect
-    if "$ref" in schema and dialect.ref_stands_alone:
-        schema = {"$ref": schema["$ref"]}
-    names = schema_map(analysis, schema.get("properties", {}), origin, "properties")
-    patterns = schema_map(analysis, schema.get("patternProperties", {}), origin, "patternProperties")
-    members = "additionalProperties" in schema or (dialect.year >= 2019 and "unevaluatedProperties" in schema)
+def _evaluators(goals: Goals, assertions: Sequence[Assertion], schema: Subschema, when: _When) -> Iterator[_Evaluator]:
+    """What the assertions of a subschema, and those in them for the same value, evaluate."""
+    names: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    members = False
+    for assertion in assertions:
+        match assertion:
+            case Members():
+                names, patterns = tuple(assertion.properties), tuple(assertion.patterns)
+                members |= assertion.has_rest
+            case UnevaluatedMembers():
+                members = True
+            case Malformed():
+                raise assertion.error
     if names or patterns or members:
-        yield _Evaluator(when, tuple(names), tuple(patterns), members)
-    for keyword, value in schema.items():
-        below: list[tuple[Schema, _When]] = []
-        match keyword:
-            case "$ref" | "$dynamicRef" | "$recursiveRef":
-                below = [(analysis.target(origin, value, keyword), when)]
-            case "allOf":
-                below = [(part, when) for part in schema_list(analysis, value, origin, keyword)]
-            case "anyOf" | "oneOf":
-                below = [(branch, (*when, branch)) for branch in schema_list(analysis, value, origin, keyword)]
-            case "if":
-                failed = document.derived({"not": value}, origin)
-                below = [(value, (*when, value)), (schema.get("then", True), (*when, value))]
-                below.append((schema.get("else", True), (*when, failed)))
-            case "dependentSchemas":
-                for name, dependent in schema_map(analysis, value, origin, keyword).items():
-                    present = document.derived({BITS: OBJECT, "required": [name]}, origin)
-                    below.append((dependent, (*when, present)))
-        for part, condition in below:
-            yield from _evaluators(analysis, part, part, condition)
+        yield _Evaluator(when, names, patterns, members)
+    for assertion in assertions:
+        for part, further in _guarded(goals, assertion, schema):
+            if part is not ANYTHING and part is not NOTHING and not part.is_malformed:
+                yield from _evaluators(goals, part.assertions, part, (*when, *further))
+
+
+def _guarded(goals: Goals, assertion: Assertion, schema: Subschema) -> Iterator[tuple[Subschema, _When]]:
+    """The schemas that an assertion applies to the same value, each with what must hold for it to count."""
+    match assertion:
+        case Reference():
+            yield goals.target(schema, assertion.reference, assertion.keyword), ()
+        case AllOf():
+            for part in assertion.parts:
+                yield part, ()
+        case AnyOf() | OneOf():
+            for branch in assertion.branches:
+                yield branch, (branch,)
+        case Conditional(condition, then, otherwise):
+            yield condition, (condition,)
+            if then is not None:
+                yield then, (condition,)
+            if otherwise is not None:
+                yield otherwise, (schema.derived(Not(condition)),)
+        case Dependents() if assertion.evaluates:
+            for name, dependent in assertion.schemas.items():
+                yield dependent, (schema.derived(IS_OBJECT, Required((name,))),)

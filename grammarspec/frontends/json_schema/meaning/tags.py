@@ -10,24 +10,25 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from grammarspec.errors import GrammarError
-from grammarspec.frontends.json_schema.document.document import Schema
+from grammarspec.frontends.json_schema.document.subschema import ANYTHING, Subschema
+from grammarspec.frontends.json_schema.keywords.combining import Not
+from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction
+from grammarspec.frontends.json_schema.keywords.constants import Constants
+from grammarspec.frontends.json_schema.keywords.goals import Goals
+from grammarspec.frontends.json_schema.keywords.json_values import ALL_TYPES, OBJECT, canonical
+from grammarspec.frontends.json_schema.keywords.objects import Members, Required, absent
+from grammarspec.frontends.json_schema.keywords.types_and_sizes import IS_OBJECT, Types
 from grammarspec.frontends.json_schema.meaning import evaluation
-from grammarspec.frontends.json_schema.meaning.conjunction import ALL_TYPES, OBJECT, Conjunction, canonical
-from grammarspec.frontends.json_schema.meaning.keywords import BITS
-
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 
 __all__ = ["Slots", "Tags"]
 
 _FEW = 3  # choices that look at a property, from which on it is a tag
 _MOST = 256  # values that are told apart
 
-_CACHED = frozenset(("members", "allowed_constants", "excluded_constants"))
-_ASKS = _CACHED | {"types", "required", "objects", "choices", "places"}
+_ASKS = Asked.TYPES | Asked.REQUIRED | Asked.MEMBERS | Asked.CHOICES
 
 _Constants = Mapping[Any, Any]  # by their canonical forms
 
@@ -46,7 +47,7 @@ class _No(Enum):
     OBJECT = auto()
 
 
-Slots = Sequence[Sequence[Schema]]
+Slots = Sequence[Sequence[Subschema]]
 """Choices: of each, one alternative must hold."""
 
 _Group = Sequence[Any]  # constants; or one of the above
@@ -55,13 +56,13 @@ _Group = Sequence[Any]  # constants; or one of the above
 class Tags:
     """Finds the properties that the choices of one document look at."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        self.analysis = analysis
-        self._looks: dict[int, Mapping[str, list[_Constants]]] = {}
-        self._told: dict[tuple[int, str, Any], bool | None] = {}
-        self._facts: dict[tuple[int, ...], Conjunction] = {}
+    def __init__(self, goals: Goals) -> None:
+        self.goals = goals
+        self._looks: dict[Subschema, Mapping[str, list[_Constants]]] = {}
+        self._told: dict[tuple[Subschema, str, Any], bool | None] = {}
+        self._facts: dict[tuple[Subschema, ...], Conjunction] = {}
 
-    def cases(self, facts: Conjunction, slots: Slots) -> list[tuple[Schema, Slots]]:
+    def cases(self, facts: Conjunction, slots: Slots) -> list[tuple[Subschema, Slots]]:
         """Schemas one of which holds for any value, each with what it leaves of the choices.
 
         They tell apart the constants that the most choices compare a property with. There are none, if no property is
@@ -77,26 +78,26 @@ class Tags:
                     counts[name] += 1
         for name, count in counts.most_common():
             cases = self._split(facts, name, looks[name]) if count >= _FEW else []
-            if len(cases) > 1 and not any(id(case) in facts.members for case, _ in cases):
+            if len(cases) > 1 and not any(case in facts.members for case, _ in cases):
                 return [(case, [self._left(slot, name, group) for slot in slots]) for case, group in cases]
         return []
 
-    def _gather(self, goal: Sequence[Schema]) -> Conjunction:
+    def _gather(self, goal: Sequence[Subschema]) -> Conjunction:
         """What small schemas ask, which are met again and again."""
-        key = tuple(map(id, goal))
+        key = tuple(goal)
         if key not in self._facts:
-            self._facts[key] = self.analysis.gather(goal)
+            self._facts[key] = self.goals.gather(goal)
         return self._facts[key]
 
-    def _looked_at(self, alternative: Schema, depth: int = 3) -> Mapping[str, list[_Constants]]:
+    def _looked_at(self, alternative: Subschema, depth: int = 3) -> Mapping[str, list[_Constants]]:
         """For each property that an alternative compares with constants, these."""
-        known = self._looks.get(id(alternative))
+        known = self._looks.get(alternative)
         if known is None:
             looks: dict[str, list[_Constants]] = defaultdict(list)
             try:
                 facts = self._gather([alternative])
-                for properties, _, _ in facts.objects:
-                    for name, schema in properties.items():
+                for facet in facts.objects:
+                    for name, schema in facet.properties.items():
                         value = self._gather([schema])
                         constants = value.excluded if value.enum is None else value.enum
                         if constants:
@@ -106,19 +107,19 @@ class Tags:
                         looks[name] += found
             except GrammarError:  # raised again, with its place, where the alternative is lowered
                 pass
-            known = self._looks[id(alternative)] = looks
+            known = self._looks[alternative] = looks
         return known
 
-    def _split(self, facts: Conjunction, name: str, looks: Sequence[_Constants]) -> list[tuple[Schema, _Group]]:
+    def _split(self, facts: Conjunction, name: str, looks: Sequence[_Constants]) -> list[tuple[Subschema, _Group]]:
         """The property is one of some constants that all who look at it treat alike; or another; or not there."""
         schemas = evaluation.property_schemas(facts, name)
         constants = {key: constant for some in looks for key, constant in some.items()}
         if schemas is None or len(constants) > _MOST:
             return []
-        value = self.analysis.gather(schemas)
+        value = self.goals.gather(schemas)
         alike: dict[tuple[bool, ...], list[Any]] = defaultdict(list)
         for key, constant in constants.items():
-            if evaluation.holds_facts(self.analysis, value, constant) is not False:
+            if evaluation.holds_facts(self.goals, value, constant) is not False:
                 alike[tuple(key in some for some in looks)].append(constant)
         groups: list[_Group] = list(alike.values())
         if value.types and (value.allowed_constants is None or not value.allowed_constants <= constants.keys()):
@@ -127,41 +128,41 @@ class Tags:
             groups.append([_No.PROPERTY])
         if facts.types != OBJECT:
             groups.append([_No.OBJECT])
-        origin = next(iter(facts.members.values()))
+        origin = facts.first
         return [(self._case(origin, name, group, constants), group) for group in groups]
 
-    def _case(self, origin: Schema, name: str, group: _Group, constants: _Constants) -> Schema:
+    def _case(self, origin: Subschema, name: str, group: _Group, constants: _Constants) -> Subschema:
         """That the property is of the group."""
 
-        def make() -> list[Schema]:
+        def make() -> Subschema:
             match group[0]:
                 case _No.OBJECT:
-                    case: Schema = {BITS: ALL_TYPES & ~OBJECT}
+                    return origin.derived(Types(ALL_TYPES & ~OBJECT))
                 case _No.PROPERTY:
-                    case = {BITS: OBJECT, "properties": {name: False}}
+                    return origin.derived(IS_OBJECT, absent(name))
                 case _Other():
-                    others = {"not": {"enum": list(constants.values())}}
-                    case = {BITS: OBJECT, "required": [name], "properties": {name: others}}
+                    value = origin.derived(Not(origin.derived(Constants(list(constants.values())))))
                 case _:
-                    case = {BITS: OBJECT, "required": [name], "properties": {name: {"enum": group}}}
-            return [self.analysis.document.derived(case, origin)]
+                    value = origin.derived(Constants(group))
+            return origin.derived(IS_OBJECT, Required((name,)), Members({name: value}))
 
-        return self.analysis.derive(origin, ("case", name, *map(_key, group)), make)[0]
+        case: Subschema = origin.derive(("case", name, *map(_key, group)), make)
+        return case
 
-    def _left(self, slot: Sequence[Schema], name: str, group: _Group) -> Sequence[Schema]:
+    def _left(self, slot: Sequence[Subschema], name: str, group: _Group) -> Sequence[Subschema]:
         """The alternatives that may hold where the property is of the group: only one, if one surely does."""
         left = []
         for alternative in slot:
             answers = {self._holds(alternative, name, constant) for constant in group}
             if answers == {True}:
-                return [True]
+                return [ANYTHING]
             if answers != {False}:
                 left.append(alternative)
         return left
 
-    def _holds(self, schema: Schema, name: str, constant: Any) -> bool | None:
+    def _holds(self, schema: Subschema, name: str, constant: Any) -> bool | None:
         """Whether objects whose property is this constant satisfy a schema; ``None`` if that depends on more."""
-        key = (id(schema), name, _key(constant))
+        key = (schema, name, _key(constant))
         if key not in self._told:
             try:
                 self._told[key] = self._find(schema, name, constant)
@@ -169,7 +170,7 @@ class Tags:
                 self._told[key] = None
         return self._told[key]
 
-    def _find(self, schema: Schema, name: str, constant: Any) -> bool | None:
+    def _find(self, schema: Subschema, name: str, constant: Any) -> bool | None:
         facts = self._gather([schema])
         types = ALL_TYPES & ~OBJECT if constant is _No.OBJECT else OBJECT
         if not facts.types & types or (constant is _No.PROPERTY and name in facts.required):
@@ -182,7 +183,7 @@ class Tags:
             elif isinstance(constant, _Other):
                 answer = self._of_others(schemas, constant.constants)
             else:
-                answer = evaluation.holds_facts(self.analysis, self._gather(schemas), constant)
+                answer = evaluation.holds_facts(self.goals, self._gather(schemas), constant)
         for alternatives in facts.choices:
             answers = [self._holds(alternative, name, constant) for alternative in alternatives]
             if all(one is False for one in answers):
@@ -193,21 +194,21 @@ class Tags:
 
     def _asks_more(self, facts: Conjunction, types: int, name: str) -> bool:
         """Whether a conjunction asks anything of values of these types that is not about the property."""
-        if facts.types & types != types or not facts.__dict__.keys() <= _ASKS:
+        if facts.types & types != types or facts.asked & ~_ASKS:
             return True
         if types != OBJECT:
             return False
         return not facts.required.keys() <= {name} or any(
-            patterns or additional is not True or not properties.keys() <= {name}
-            for properties, patterns, additional in facts.objects
+            facet.patterns or facet.rest is not ANYTHING or not facet.properties.keys() <= {name}
+            for facet in facts.objects
         )
 
-    def _of_others(self, schemas: Sequence[Schema], constants: frozenset[Any]) -> bool | None:
+    def _of_others(self, schemas: Sequence[Subschema], constants: frozenset[Any]) -> bool | None:
         """Whether these hold of what is none of the constants."""
         facts = self._gather(schemas)
         if facts.allowed_constants is not None:
             return False if facts.allowed_constants <= constants else None
-        if facts.__dict__.keys() <= _CACHED | {"excluded"}:
+        if not facts.asked & ~Asked.EXCLUDED:
             return True if facts.excluded_constants <= constants else None
         return None
 

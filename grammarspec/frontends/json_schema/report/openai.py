@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from grammarspec.errors import GrammarError
-from grammarspec.frontends.json_schema.document.document import Document, load
-from grammarspec.frontends.json_schema.document.structure import DEFINITIONS, Place, Structure
+from grammarspec.frontends.json_schema.document.loading import load
+from grammarspec.frontends.json_schema.document.subschema import Subschema
+from grammarspec.frontends.json_schema.keywords.tables import read
+from grammarspec.frontends.json_schema.relaxing.graph import Graph
 from grammarspec.positions import pointer_token
 
 __all__ = ["Problem", "check_openai_strict"]
@@ -31,6 +33,7 @@ MAX_LARGE_ENUM: Final = 250, 15_000
 """An ``enum`` of more texts than the first has at most so many characters as the second."""
 _MAX_LEVELS: Final = 200  # of subschemas of any kind; what nests more deeply is not looked at
 
+_DEFINITIONS: Final = ("$defs", "definitions")
 _TYPES: Final = ("string", "number", "boolean", "integer", "object", "array", "null")
 _FORMATS: Final = ("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid")
 _KEYWORDS: Final = frozenset(
@@ -88,18 +91,18 @@ def check_openai_strict(schema: Mapping[str, Any] | bool | str | bytes) -> list[
     root = load(schema)
     if not isinstance(root, dict):
         return [Problem("#", "the root must be an object schema", 'begin with "type": "object"')]
-    structure = Structure(Document(root, "draft2020-12", None))
+    graph = Graph(read(root, "draft2020-12", None, dynamic=False))
     problems = list(_of_root(root))
-    levels: dict[int, int] = {}
-    for place in structure.places.values():  # what a subschema stands in comes before it
-        level = levels[id(place.schema)] = 0 if place.parent is None else levels[id(place.parent.schema)] + 1
+    levels: dict[Subschema, int] = {}
+    for place in graph.edges:  # what a subschema stands in comes before it
+        level = levels[place] = 0 if place.parent is None else levels[place.parent] + 1
         if level > _MAX_LEVELS:
             problems.append(Problem("#", f"more than {_MAX_LEVELS} levels of subschemas", "nest less deeply"))
             break
         problems += _of_keywords(place)
         problems += _of_types(place)
-        problems += _of_reference(place, structure)
-    problems += _of_sizes(structure)
+        problems += _of_reference(place, graph)
+    problems += _of_sizes(graph)
     return problems
 
 
@@ -111,9 +114,9 @@ def _of_root(root: dict[str, Any]) -> Iterator[Problem]:
         yield Problem("#/anyOf", "the root must not be anyOf", "put it into a property of an object")
 
 
-def _of_keywords(place: Place) -> Iterator[Problem]:
+def _of_keywords(place: Subschema) -> Iterator[Problem]:
     """What is not among the keywords, or has a value that is not allowed."""
-    schema = place.schema
+    schema = place.keywords
     for keyword, value in schema.items():
         pointer = f"{place.pointer}/{pointer_token(keyword)}"
         if keyword not in _KEYWORDS:
@@ -122,15 +125,15 @@ def _of_keywords(place: Place) -> Iterator[Problem]:
             yield Problem(pointer, f"the format {value!r:.60} is not supported", f"one of {', '.join(_FORMATS)}")
         elif keyword == "items" and not isinstance(value, dict):
             yield Problem(pointer, "items must be a schema with a type")
-        elif keyword in ("properties", *DEFINITIONS) and isinstance(value, dict):
+        elif keyword in ("properties", *_DEFINITIONS) and isinstance(value, dict):
             for name, part in value.items():
                 if not isinstance(part, dict):
                     yield Problem(f"{pointer}/{pointer_token(name)}", "a subschema must be an object with a type")
 
 
-def _of_types(place: Place) -> Iterator[Problem]:
+def _of_types(place: Subschema) -> Iterator[Problem]:
     """What a subschema must have for its types."""
-    schema, pointer = place.schema, place.pointer
+    schema, pointer = place.keywords, place.pointer
     if not {"type", "anyOf", "$ref", "enum", "const", "oneOf", "allOf"} & schema.keys():
         if place.parent is not None:
             yield Problem(pointer, "a subschema must have a type", f"one of {', '.join(_TYPES)}")
@@ -146,7 +149,7 @@ def _of_types(place: Place) -> Iterator[Problem]:
         yield Problem(pointer, "an array must have items", 'add "items" with the schema of an item')
 
 
-def _of_object(schema: dict[str, Any], pointer: str) -> Iterator[Problem]:
+def _of_object(schema: Mapping[str, Any], pointer: str) -> Iterator[Problem]:
     if schema.get("additionalProperties") is not False:
         where = f"{pointer}/additionalProperties" if "additionalProperties" in schema else pointer
         yield Problem(where, "additionalProperties must be false", 'add "additionalProperties": false')
@@ -164,8 +167,8 @@ def _of_object(schema: dict[str, Any], pointer: str) -> Iterator[Problem]:
         yield Problem(where, f"required names {name!r:.60}, which is no property", "declare it in properties")
 
 
-def _of_reference(place: Place, structure: Structure) -> Iterator[Problem]:
-    schema = place.schema
+def _of_reference(place: Subschema, graph: Graph) -> Iterator[Problem]:
+    schema = place.keywords
     if "$ref" not in schema:
         return
     pointer = f"{place.pointer}/$ref"
@@ -173,20 +176,20 @@ def _of_reference(place: Place, structure: Structure) -> Iterator[Problem]:
         yield Problem(pointer, "$ref must point into the schema itself", "copy what it points to into $defs")
         return
     try:
-        structure.document.resolve(schema, schema["$ref"])
+        graph.document.resolve(place, schema["$ref"])
     except GrammarError as error:
         yield Problem(pointer, error.message)
-    others = [str(keyword) for keyword in schema if keyword not in ("$ref", *DEFINITIONS)]
+    others = [str(keyword) for keyword in schema if keyword not in ("$ref", *_DEFINITIONS)]
     if others:
         yield Problem(pointer, f"beside $ref there must be no other keywords: {', '.join(others):.60}", "remove them")
 
 
-def _of_sizes(structure: Structure) -> Iterator[Problem]:
+def _of_sizes(graph: Graph) -> Iterator[Problem]:
     properties = values = characters = 0
-    depths: dict[int, int] = {}
-    too_deep: Place | None = None
-    for place in structure.places.values():  # what a subschema stands in comes before it
-        schema = place.schema
+    depths: dict[Subschema, int] = {}
+    too_deep: Subschema | None = None
+    for place in graph.edges:  # what a subschema stands in comes before it
+        schema = place.keywords
         declared, named = _names(schema)
         properties += declared
         characters += named
@@ -198,8 +201,8 @@ def _of_sizes(structure: Structure) -> Iterator[Problem]:
         if len(constants) > MAX_LARGE_ENUM[0] and texts > MAX_LARGE_ENUM[1]:
             message = f"an enum of more than {MAX_LARGE_ENUM[0]} values has {texts} characters (at most "
             yield Problem(f"{place.pointer}/enum", f"{message}{MAX_LARGE_ENUM[1]})", "use fewer or shorter values")
-        outside = 0 if place.parent is None else depths[id(place.parent.schema)]
-        depth = depths[id(schema)] = outside + ("properties" in schema or schema.get("type") == "object")
+        outside = 0 if place.parent is None else depths[place.parent]
+        depth = depths[place] = outside + ("properties" in schema or schema.get("type") == "object")
         if depth > MAX_DEPTH and too_deep is None:
             too_deep = place
     if too_deep is not None:
@@ -213,9 +216,9 @@ def _of_sizes(structure: Structure) -> Iterator[Problem]:
         yield Problem("#", message, "use fewer or shorter ones")
 
 
-def _names(schema: dict[str, Any]) -> tuple[int, int]:
+def _names(schema: Mapping[str, Any]) -> tuple[int, int]:
     """How many properties there are, and the characters of their names and of those of definitions."""
     declared = schema.get("properties")
-    maps = [m for m in (declared, *(schema.get(keyword) for keyword in DEFINITIONS)) if isinstance(m, dict)]
+    maps = [m for m in (declared, *(schema.get(keyword) for keyword in _DEFINITIONS)) if isinstance(m, dict)]
     count = len(declared) if isinstance(declared, dict) else 0
     return count, sum(len(str(name)) for names in maps for name in names)

@@ -18,18 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
-from grammarspec.frontends.json_schema.document.document import Document, Schema
-from grammarspec.frontends.json_schema.document.structure import (
-    DEFINITIONS,
-    Path,
-    Place,
-    Structure,
-    at,
-    parsed,
-    pointer,
-)
-from grammarspec.frontends.json_schema.document.subschemas import children
-from grammarspec.frontends.json_schema.meaning.keywords import IN_PLACE, handlers
+from grammarspec.frontends.json_schema.document.resources import Document
+from grammarspec.frontends.json_schema.document.subschema import Subschema
+from grammarspec.frontends.json_schema.keywords.keyword import Role
+from grammarspec.frontends.json_schema.keywords.tables import IN_PLACE, KEYWORDS, asserting, children, keyword
+from grammarspec.frontends.json_schema.relaxing.graph import Graph, Path, at, parsed, pointer
 from grammarspec.grammars.expressions import Grammar
 
 __all__ = ["LeftOut", "Relaxed", "relaxed"]
@@ -37,10 +30,10 @@ __all__ = ["LeftOut", "Relaxed", "relaxed"]
 MAX_LEFT_OUT = 200
 """Refusals that one schema is tried again after."""
 
-_KEPT = frozenset(
-    ("$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", *DEFINITIONS)
-)
+_KEPT = frozenset(record.name for record in KEYWORDS if record.role is Role.IDENTIFIER)
 """Keywords that say what a schema is called and hold others, and ask nothing."""
+_FIXED = frozenset(("$schema", "$vocabulary", "$defs", "definitions"))
+"""Those of them that cannot be left out."""
 _EVALUATING = IN_PLACE - {"not", "dependentRequired"}
 """Keywords whose subschemas evaluate members and items, or declare properties."""
 _WORD = re.compile(r"\$?[A-Za-z]+")
@@ -87,9 +80,9 @@ class Relaxed:
 
 
 def relaxed(
-    root: Schema,
-    attempt: Callable[[Schema], Grammar[Any]],
-    document: Callable[[Schema], Document],
+    root: Any,
+    attempt: Callable[[Any], Grammar[Any]],
+    document: Callable[[Any], Document],
     *,
     closed: bool,
     malformed: bool = False,
@@ -120,7 +113,7 @@ def relaxed(
 class _Work:
     """A schema that gets smaller."""
 
-    def __init__(self, root: Schema, document: Callable[[Schema], Document], closed: bool) -> None:
+    def __init__(self, root: Any, document: Callable[[Any], Document], closed: bool) -> None:
         self.root, self._document, self._closed = root, document, closed
         self._renamed: set[Path] = set()
         """Places, in the schema as it was, of ``oneOf`` keywords that are ``anyOf`` now."""
@@ -136,42 +129,42 @@ class _Work:
         if path is None or error.message.startswith("schema size"):
             return nothing, []
         try:
-            structure = Structure(self._document(self.root))
+            graph = Graph(self._document(self.root))
         except GrammarError:
             return nothing, []
         inside = path[-2:-1] == ("patternProperties",) and not error.where.startswith("#")  # the pattern of a name
-        found = structure.split(path[:-2] if inside else path)
+        found = graph.split(path[:-2] if inside else path)
         if found is None:
             return nothing, []
         place, tail = found[0], path[-2:] if inside else found[1]
-        if not syntax and (not tail or tail[0] not in place.schema):
-            place, tail = _guess(structure, place, error)
+        if not syntax and (not tail or tail[0] not in place.keywords):
+            place, tail = _guess(graph, place, error)
         cause = self._pointer(place, tail)
         target = LeftOut(cause, self._keyword(place, tail), "", error, cause)
-        testers = [] if syntax else _outermost(structure, structure.testers(place))
-        if len(testers) > MAX_LEFT_OUT or any(tester.uri for tester, _ in testers):
+        testers = [] if syntax else _outermost(graph, graph.testers(place))
+        if len(testers) > MAX_LEFT_OUT or any(tester.resource.document_uri for tester, _ in testers):
             return target, []  # too many, or in another document, which is not ours to change
         # what is renamed last, and from the inside out, moves no places of others
         testers.sort(key=lambda step: (step[1] == "oneOf", -len(step[0].path)))
-        steps: list[tuple[Place, Path]] = [
+        steps: list[tuple[Subschema, Path]] = [
             (tester, ("maxContains" if k == "contains" else k,)) for tester, k in testers
         ] or [(place, tail)]
         done = []
         for holder, rest in steps:
-            how = self._relax(structure, holder, rest, syntax)
+            how = self._relax(graph, holder, rest, syntax)
             if how:
                 done.append(LeftOut(self._pointer(holder, rest), self._keyword(holder, rest), how, error, cause))
         if not done and not testers and tail:  # it was not that keyword, or not that alone
-            how = self._relax(structure, place, (), syntax)
+            how = self._relax(graph, place, (), syntax)
             if how:
                 done.append(LeftOut(self._pointer(place, ()), "", how, error, cause))
         gone = tuple(item.pointer + "/" for item in done if item.how == "left out")
         return target, [item for item in done if not item.pointer.startswith(gone)]
 
-    def _pointer(self, place: Place, tail: Path) -> str:
-        return place.uri + pointer(self._original((*place.path, *tail)))
+    def _pointer(self, place: Subschema, tail: Path) -> str:
+        return place.resource.document_uri + pointer(self._original((*place.path, *tail)))
 
-    def _keyword(self, place: Place, tail: Path) -> str:
+    def _keyword(self, place: Subschema, tail: Path) -> str:
         if not tail:
             return ""
         return self._original((*place.path, tail[0]))[-1]
@@ -184,10 +177,10 @@ class _Work:
             tokens.append("oneOf" if was else token)
         return tuple(tokens)
 
-    def _relax(self, structure: Structure, place: Place, tail: Path, syntax: bool) -> str:
+    def _relax(self, graph: Graph, place: Subschema, tail: Path, syntax: bool) -> str:
         """Leave out one keyword (or, without any, all of a subschema); says how, or nothing if it cannot be."""
-        path, keyword = place.path, tail[0] if tail else ""
-        if place.uri or keyword in ("$schema", "$vocabulary", *DEFINITIONS):
+        path, name = place.path, tail[0] if tail else ""
+        if place.resource.document_uri or name in _FIXED:
             return ""
         try:
             schema = self.root
@@ -201,23 +194,29 @@ class _Work:
             self.root = _replaced(self.root, (*path, *tail), True)
             return "left out"
         new = dict(schema)
-        alone = structure.dialect(place).ref_stands_alone
+        alone = place.resource.dialect.ref_stands_alone
         how = "left out"
-        if syntax and keyword:
-            new.pop(keyword, None)
-        elif not keyword or (keyword == "$ref" and alone):
-            new = {name: value for name, value in schema.items() if name in _KEPT}
+        if syntax and name:
+            new.pop(name, None)
+        elif not name or (name == "$ref" and alone):
+            new = {kept: value for kept, value in schema.items() if kept in _KEPT}
         else:
-            how = _neutralise(new, keyword, tail)
+            record = keyword(name, place.resource.dialect)
+            if record is None:
+                del new[name]
+            else:
+                record.neutral(new, name, tail[1:])
+            if name == "oneOf" and "anyOf" in new.keys() - schema.keys():
+                how = "anyOf remains of it"
         if how == "anyOf remains of it":
             self._renamed.add((*self._original(path), "oneOf"))
-        elif keyword in _EVALUATING or not keyword:
-            if any(name in other.schema for other in structure.places.values()
-                   for name in ("unevaluatedProperties", "unevaluatedItems")):  # fmt: skip
+        elif name in _EVALUATING or not name:
+            if any(other in known.keywords for known in graph.edges
+                   for other in ("unevaluatedProperties", "unevaluatedItems")):  # fmt: skip
                 new["unevaluatedProperties"] = new["unevaluatedItems"] = True
             if self._closed:
                 new.setdefault("additionalProperties", True)
-        if new.keys() == schema.keys() and all(new[name] is schema[name] for name in new):
+        if new.keys() == schema.keys() and all(new[kept] is schema[kept] for kept in new):
             return ""
         self.root = _replaced(self.root, path, new)
         return how
@@ -228,69 +227,38 @@ def _is_malformed(schema: dict[Any, Any], path: Path) -> bool:
     return any(tokens == path and not isinstance(part, dict | bool) for _, tokens, part in children(schema))
 
 
-def _outermost(structure: Structure, testers: list[tuple[Place, str]]) -> list[tuple[Place, str]]:
+def _outermost(graph: Graph, testers: list[tuple[Subschema, str]]) -> list[tuple[Subschema, str]]:
     """Without those that stand in what others hold, and are left out with it."""
-    leaving = {(id(place.schema), keyword) for place, keyword in testers if keyword in ("not", "if")}
-    covered: set[int] = set()
-    for key, place in structure.places.items():  # what a subschema stands in comes before it
+    leaving = {(place, keyword) for place, keyword in testers if keyword in ("not", "if")}
+    covered: set[Subschema] = set()
+    for place in graph.edges:  # what a subschema stands in comes before it
         parent = place.parent
-        if parent is not None and (id(parent.schema) in covered or (id(parent.schema), place.tokens[0]) in leaving):
-            covered.add(key)
-    return [step for step in testers if id(step[0].schema) not in covered]
+        if parent is not None and (parent in covered or (parent, place.tokens[0]) in leaving):
+            covered.add(place)
+    return [step for step in testers if step[0] not in covered]
 
 
-def _guess(structure: Structure, place: Place, error: GrammarError) -> tuple[Place, Path]:
+def _guess(graph: Graph, place: Subschema, error: GrammarError) -> tuple[Subschema, Path]:
     """The keyword that an error is about that names a subschema only: one that its message mentions.
 
     It stands in the subschema, or in one that applies to the same value.
     """
-    mentioned = set(_WORD.findall(error.message)) & handlers(structure.dialect(place)).keys()
-    seen = {id(place.schema)}
+    mentioned = set(_WORD.findall(error.message)) & asserting(place.resource.dialect)
+    seen = {place}
     pending = [place]
     for other in pending:  # breadth first
-        for keyword in other.schema:
-            if keyword in mentioned:
-                return other, (keyword,)
-        for edge in structure.edges[id(other.schema)]:
+        for name in other.keywords:
+            if name in mentioned:
+                return other, (name,)
+        for edge in graph.edges[other]:
             target = edge.target
-            if edge.keyword in (*IN_PLACE, "then", "else") and id(target.schema) not in seen and not target.uri:
-                seen.add(id(target.schema))
+            if edge.keyword in IN_PLACE and target not in seen and not target.resource.document_uri:
+                seen.add(target)
                 pending.append(target)
     return place, ()
 
 
-def _neutralise(new: dict[Any, Any], keyword: str, tail: Path) -> str:
-    """Let a keyword ask nothing, and still say to others what it says; tells how."""
-    value = new[keyword]
-    match keyword:
-        case "oneOf" if "anyOf" not in new and isinstance(value, list):
-            entries = list(new.items())
-            new.clear()
-            new.update((("anyOf" if name == "oneOf" else name), argument) for name, argument in entries)
-            return "anyOf remains of it"
-        case "contains" | "minContains":
-            new["contains"] = True
-            new.pop("maxContains", None)
-            if "minContains" in new:
-                new["minContains"] = 0
-        case "properties" if isinstance(value, dict):
-            new["properties"] = dict.fromkeys(value, True)
-        case "prefixItems" if isinstance(value, list):
-            new["prefixItems"] = [True] * len(value)
-        case "items" | "additionalItems" | "additionalProperties" | "unevaluatedItems" | "unevaluatedProperties":
-            new[keyword] = True
-        case "patternProperties":
-            if len(tail) > 1 and isinstance(value, dict):
-                new[keyword] = {pattern: schema for pattern, schema in value.items() if pattern != tail[1]}
-            else:
-                del new[keyword]
-            new["additionalProperties"] = True
-        case _:
-            del new[keyword]
-    return "left out"
-
-
-def _replaced(root: Schema, path: Path, new: Schema) -> Schema:
+def _replaced(root: Any, path: Path, new: Any) -> Any:
     """A copy of the schema with another value in one place; all other places are shared with it."""
     holders = [root]
     for token in path[:-1]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -11,15 +11,19 @@ from grammarspec.constraint import compile
 from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, Unsatisfiable
 from grammarspec.frontends.json_schema import json_schema
 from grammarspec.frontends.json_schema.document.dialects import Dialect
-from grammarspec.frontends.json_schema.document.document import Document, Schema, load
-from grammarspec.frontends.json_schema.document.scopes import ScopesNeeded
-from grammarspec.frontends.json_schema.document.structure import Place, Structure, parsed
+from grammarspec.frontends.json_schema.document.loading import load
+from grammarspec.frontends.json_schema.document.resources import Document
+from grammarspec.frontends.json_schema.document.subschema import Subschema
 from grammarspec.frontends.json_schema.formats.formats import FORMATS, INTEGER_FORMATS
-from grammarspec.frontends.json_schema.meaning.analysis import MAX_PAIRS, Analysis
+from grammarspec.frontends.json_schema.keywords.combining import OneOf
+from grammarspec.frontends.json_schema.keywords.json_values import ALL_TYPES, TYPE_BITS
+from grammarspec.frontends.json_schema.keywords.keyword import Choices, Role
+from grammarspec.frontends.json_schema.keywords.tables import keyword, keywords, read
+from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.meaning.evaluation import optional_tag, overlapping
-from grammarspec.frontends.json_schema.meaning.keywords import handlers
-from grammarspec.frontends.json_schema.relaxing import LeftOut, Relaxed, relaxed
-from grammarspec.frontends.json_schema.report.narrowings import Choices, narrowings, whitespace
+from grammarspec.frontends.json_schema.meaning.exclusive import MAX_PAIRS
+from grammarspec.frontends.json_schema.relaxing.graph import Graph, parsed
+from grammarspec.frontends.json_schema.relaxing.leaving_out import LeftOut, Relaxed, relaxed
 from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Whitespace
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.positions import pointer_token
@@ -37,16 +41,6 @@ _VERDICTS: tuple[Verdict, ...] = ("refused", "not enforced", "narrowed", "enforc
 
 _MAX_POINTERS = 50_000_000
 """Characters of all JSON pointers of a report together, which grow with the square of a schema's depth."""
-
-_IDENTIFIERS = frozenset(
-    ("$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", "$defs", "definitions")
-)
-_ANNOTATIONS = frozenset(
-    ("title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly",
-     "contentEncoding", "contentMediaType", "contentSchema")
-)  # fmt: skip
-_BESIDE = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
-"""Keywords that are read together with another one only."""
 
 
 class Options(TypedDict, total=False):
@@ -151,26 +145,26 @@ def check(schema: Mapping[str, Any] | bool | str | bytes, **options: Unpack[Opti
     inner["unsupported"] = "error"
     dialect, registry = options.get("dialect"), options.get("registry")
 
-    def document(root: Schema) -> Document:
-        return Document(root, dialect, registry)
+    def document(root: Any) -> Document:
+        return read(root, dialect, registry, dynamic=False)
 
     closed = not options.get("additional_properties", True)
     found = relaxed(root, lambda root: json_schema(root, **inner), document, closed=closed, malformed=True)
     try:
-        structure: Structure | None = Structure(document(root))
+        graph: Graph | None = Graph(document(root))
     except GrammarError:  # which has been found above
-        structure = None
+        graph = None
     refusals = _refusals(found, warn)
     if not found.refused or (warn and not any(entry.verdict == "refused" for entry in refusals.values())):
         empty = None if found.grammar is None else _emptiness(found.grammar)
         if empty is not None:
             refusals[""] = empty
     gone = {item.pointer for item in found.left_out if item.how == "left out"} if warn else set()
-    entries = [] if structure is None else list(_Listing(structure, options, refusals, gone).entries())
+    entries = [] if graph is None else list(_Listing(graph, options, refusals, gone).entries())
     entries += refusals.values()  # what stands in no subschema
     written = options.get("indent") is not None or options.get("separators") is not None
     layout = options.get("whitespace", "flexible")
-    notes = [whitespace(layout, written=written or layout in ("compact", "pretty"))]
+    notes = [_whitespace(layout, written=written or layout in ("compact", "pretty"))]
     if found.grammar is None:
         notes.append("without what is refused, the rest could not be tried: more may be refused")
     return Report(tuple(entries), tuple(notes))
@@ -211,11 +205,9 @@ def _emptiness(grammar: Grammar[Any]) -> Entry | None:
 class _Listing:
     """Lists the keywords of a document."""
 
-    def __init__(
-        self, structure: Structure, options: Options, refusals: dict[str, Entry], left_out: Collection[str]
-    ) -> None:
-        self.reached = structure.reached_without(left_out) if left_out else structure.reached
-        self.structure, self.refusals = structure, refusals
+    def __init__(self, graph: Graph, options: Options, refusals: dict[str, Entry], left_out: Collection[str]) -> None:
+        self.reached = graph.reached_without(left_out) if left_out else graph.reached
+        self.graph, self.refusals = graph, refusals
         self.asserting = options.get("format", "assert") == "assert"
         self.choices = Choices(
             any_order=options.get("property_order") == "any",
@@ -223,77 +215,77 @@ class _Listing:
             plain=options.get("numbers") == "plain",
             minimal=options.get("escapes") == "minimal",
             ensure_ascii=options.get("ensure_ascii", False),
+            draft_4=graph.document.main.dialect.year == 4,
         )
-        self.negated = structure.negated()
-        self.analysis = Analysis(structure.document, assert_formats=self.asserting)
-        self.draft_4 = structure.document.main.dialect.year == 4
+        self.negated = graph.negated()
+        self.goals = Analysis(graph.document, assert_formats=self.asserting)
 
     def entries(self) -> Iterator[Entry]:
         """One for each keyword, and for each refusal within one; takes them out of ``refusals``."""
         size = 0
-        for place in self.structure.places.values():
-            base = place.pointer
-            size += len(base) * (1 + len(place.schema))
+        for schema in self.graph.edges:
+            base = schema.pointer
+            size += len(base) * (1 + len(schema.keywords))
             if size > _MAX_POINTERS:
                 raise LimitExceeded("the size of the report: the schema nests too deeply")
             if base in self.refusals:
                 yield self.refusals.pop(base)
-            for keyword, value in place.schema.items():
-                pointer = f"{base}/{pointer_token(keyword)}"
+            for name, value in schema.keywords.items():
+                pointer = f"{base}/{pointer_token(name)}"
                 inside = [other for other in self.refusals if other == pointer or other.startswith(pointer + "/")]
-                yield from (self.refusals.pop(other) for other in inside if self._own(other, place, pointer))
+                yield from (self.refusals.pop(other) for other in inside if self._own(other, schema, pointer))
                 if pointer not in inside:
-                    verdict, detail = self._verdict(place, keyword, value)
-                    yield Entry(pointer, str(keyword), verdict, detail)
+                    verdict, detail = self._verdict(schema, name, value)
+                    yield Entry(pointer, str(name), verdict, detail)
 
-    def _own(self, refused: str, place: Place, pointer: str) -> bool:
+    def _own(self, refused: str, schema: Subschema, pointer: str) -> bool:
         """Whether a refusal within a keyword of a subschema is about the keyword and not about a subschema in it."""
         within = parsed(refused)
-        found = None if within is None else self.structure.split(within)
-        return refused == pointer or (found is not None and found[0].schema is place.schema)
+        found = None if within is None else self.graph.split(within)
+        return refused == pointer or (found is not None and found[0] is schema)
 
-    def _verdict(self, place: Place, keyword: str, value: Any) -> tuple[Verdict, str]:
-        schema, dialect = place.schema, self.structure.dialect(place)
-        if keyword in _ANNOTATIONS:
+    def _verdict(self, schema: Subschema, name: str, value: Any) -> tuple[Verdict, str]:
+        dialect = schema.resource.dialect
+        record = keyword(name, dialect)
+        if record is not None and record.role is Role.ANNOTATION:
             return "annotation", ""
-        if keyword in _IDENTIFIERS or keyword == dialect.id_keyword:
-            return "enforced", dialect.name if keyword == "$schema" else ""
-        if id(schema) not in self.structure.reached:
+        if name == dialect.id_keyword or (record is not None and record.role is Role.IDENTIFIER and name != "id"):
+            return "enforced", dialect.name if name == "$schema" else ""
+        if schema not in self.graph.reached:
             return "annotation", "nothing refers to this subschema"
-        if id(schema) not in self.reached:
+        if schema not in self.reached:
             return "not enforced", "within what is left out"
-        if dialect.ref_stands_alone and "$ref" in schema and keyword != "$ref":
+        if dialect.ref_stands_alone and "$ref" in schema.keywords and name != "$ref":
             return "annotation", f"ignored beside $ref in {dialect.name}"
-        if keyword == "format":
+        if name == "format":
             ignored = self._format(value)
             if ignored:
                 return "annotation", ignored
-        if keyword == "oneOf":
-            tag = self._tag(value)
+        if name == "oneOf":
+            tag = self._tag(schema)
             return ("narrowed", f"the property {tag!r} is required, to tell overlapping branches apart") if tag else (
                 "enforced", "")  # fmt: skip
-        unread = _unread(keyword, schema, dialect, self.structure.document.dialect_assumed)
-        if unread:
+        unread = _unread(name, schema, dialect)
+        if unread or record is None:
             return "annotation", unread
         try:
-            narrowed = "; ".join(
-                narrowings(
-                    keyword, value, schema, self.choices, negated=id(schema) in self.negated, draft_4=self.draft_4
-                )
-            )
+            possible = _is_possible(record.about, schema.keywords.get("type"))
+            found = record.narrowings(value, schema.keywords, self.choices, schema in self.negated)
+            narrowed = "; ".join(found) if possible else ""
         except (TypeError, AttributeError):  # a malformed value where no value of the type is possible
             narrowed = ""
         return ("narrowed", narrowed) if narrowed else ("enforced", "")
 
-    def _tag(self, branches: Any) -> str | None:
-        """The property that is asked for in a ``oneOf`` whose branches overlap (see ``Analysis.exclusive``)."""
-        if not isinstance(branches, list) or len(branches) < 3:
-            return None
+    def _tag(self, schema: Subschema) -> str | None:
+        """The property that is asked for in a ``oneOf`` whose branches overlap (see ``exclusive.py``)."""
         try:
-            overlaps = overlapping(self.analysis, branches, MAX_PAIRS)
+            branches = next((each.branches for each in schema.assertions if isinstance(each, OneOf)), ())
+            if len(branches) < 3:
+                return None
+            overlaps = overlapping(self.goals, branches, MAX_PAIRS)
             overlaps = overlaps if overlaps and len(overlaps) > 2 else {}
-            return optional_tag(self.analysis, [branches[i] for i in overlaps]) if overlaps else None
-        except (GrammarError, ScopesNeeded, RecursionError):  # the first is listed as refused
+            return optional_tag(self.goals, [branches[i] for i in overlaps]) if overlaps else None
+        except (GrammarError, RecursionError):  # the first is listed as refused
             return None
 
     def _format(self, name: Any) -> str:
@@ -303,19 +295,35 @@ class _Listing:
         return "" if known else "a format that is not known"
 
 
-def _unread(keyword: str, schema: dict[Any, Any], dialect: Dialect, assumed: bool) -> str:
+def _is_possible(about: int, types: Any) -> bool:
+    """Whether a value of one of the types (as bits) can have one of those that ``type`` names."""
+    if about == ALL_TYPES or not isinstance(types, str | list):
+        return True
+    names = [types] if isinstance(types, str) else types
+    return any(TYPE_BITS.get(name, 0) & about for name in names if isinstance(name, str))
+
+
+def _unread(name: str, schema: Subschema, dialect: Dialect) -> str:
     """Why a keyword is not read; empty if it is."""
-    known: Mapping[Any, Callable[..., None]] = handlers(dialect)
-    if keyword in _BESIDE and _BESIDE[keyword] in known:
-        other = _BESIDE[keyword]
-        if other == "contains" and dialect.year < 2019:
-            return f"no keyword of {dialect.name}"
-        return "" if other in schema else f"nothing without {other}"
-    if keyword == "if" and keyword in known and not {"then", "else"} & schema.keys():
+    record = keywords(dialect).get(name)
+    if record is None:
+        return f"no keyword of {dialect.name}"
+    among = schema.keywords
+    if name == "if" and not {"then", "else"} & among.keys():
         return "nothing without then or else"
-    if keyword == "additionalItems" and (dialect.year < 2020 or assumed):
-        return "" if isinstance(schema.get("items"), list) else "nothing without an array of items"
-    if dialect.year == 4 and keyword in ("exclusiveMinimum", "exclusiveMaximum"):
-        other = "minimum" if keyword == "exclusiveMinimum" else "maximum"
-        return "" if other in schema else f"nothing without {other}"
-    return "" if keyword in known else f"no keyword of {dialect.name}"
+    if name == "additionalItems" and (dialect.year < 2020 or dialect.assumed):
+        return "" if isinstance(among.get("items"), list) else "nothing without an array of items"
+    if record.read_with and not any(other in among for other in record.read_with):
+        return f"nothing without {record.read_with[0]}"
+    return ""
+
+
+def _whitespace(layout: object, *, written: bool) -> str:
+    """What is narrowed for the whole text. ``written``: whitespace is what ``json.dumps`` writes."""
+    if written:
+        return "whitespace is exactly what json.dumps writes"
+    if layout == "flexible":
+        return (
+            "whitespace where JSON allows it: up to 8 blanks, or a line break and up to 120; none around the document"
+        )
+    return "whitespace where JSON allows it is what the pattern matches; none around the document"

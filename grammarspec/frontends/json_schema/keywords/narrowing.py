@@ -1,0 +1,31 @@
+"""Sentences for reports that several keywords share: where fewer texts are allowed than JSON Schema does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from grammarspec.frontends.json_schema.keywords.keyword import Choices
+from grammarspec.grammars.builder import UNBOUNDED
+
+__all__ = ["DISTINCT", "KEYS", "STRINGS", "cut", "keys", "numbers"]
+
+STRINGS: Final = "strings have one spelling per character"
+KEYS: Final = "keys have one spelling per character"
+DISTINCT: Final = "where it is to fail, undeclared members do not repeat names"
+
+
+def cut(value: Any, schema: Mapping[str, Any], choices: Choices, negated: bool) -> Iterator[str]:
+    """Of a maximum: it may be beyond what can be counted."""
+    if value >= UNBOUNDED:
+        yield f"cut to {UNBOUNDED - 1}"
+
+
+def keys(value: Any, schema: Mapping[str, Any], choices: Choices, negated: bool) -> Iterator[str]:
+    """Of a keyword that names members."""
+    yield KEYS
+
+
+def numbers(exponents: bool) -> str:
+    """How numbers are spelled that are bounded."""
+    return "numbers are plain decimals" + (", or d.ddde±x with an exponent from -307 to 307" if exponents else "")

@@ -1,0 +1,126 @@
+"""The texts of strings: ``pattern`` and ``format``, which also has formats of integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from grammarspec.frontends.json_schema.document.subschema import Assertion, Subschema
+from grammarspec.frontends.json_schema.formats.formats import FORMATS
+from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction, TextFacet
+from grammarspec.frontends.json_schema.keywords.goals import Goals
+from grammarspec.frontends.json_schema.keywords.json_values import FRACTION, NUMBER, STRING
+from grammarspec.frontends.json_schema.keywords.keyword import Choices, Keyword
+from grammarspec.frontends.json_schema.keywords.narrowing import STRINGS, numbers
+from grammarspec.frontends.json_schema.keywords.numbers import High, Low
+from grammarspec.frontends.json_schema.keywords.types_and_sizes import IS_STRING, Types
+from grammarspec.frontends.json_schema.keywords.values import text
+
+__all__ = ["KEYWORDS", "Format", "Text"]
+
+
+class Text(TextFacet, Assertion):
+    """Strings match a pattern or have a format, or do not."""
+
+    __slots__ = ()
+
+    def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
+        """Add the text."""
+        facts.asked |= Asked.TEXT
+        facts.texts = [*facts.texts, self]
+
+    def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
+        """The opposite, of strings."""
+        yield IS_STRING, Text(self.keyword, self.argument, not self.wanted, self.schema)
+
+
+class Format(Assertion):
+    """``format``: what it asks depends on whether formats are asserted, and on which are known."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
+        """Add the text, or the bounds of a format of integers."""
+        integers = goals.integer_format(self.name)
+        if integers is not None:
+            facts.asked |= Asked.TYPES
+            facts.types &= ~FRACTION
+            facts.narrow_low(integers[0], False)
+            facts.narrow_high(integers[1], False)
+        elif goals.asserts_format(self.name):
+            self._text(schema).add(facts, goals, schema)
+
+    def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
+        """A string that is not of the format, or a number that is out of its bounds or none of its integers."""
+        integers = goals.integer_format(self.name)
+        if integers is not None:
+            yield (Types(FRACTION),)
+            yield Types(NUMBER), High(integers[0], True)
+            yield Types(NUMBER), Low(integers[1], True)
+        elif goals.asserts_format(self.name):
+            yield from self._text(schema).failures(goals, schema)
+
+    def _text(self, schema: Subschema) -> Text:
+        return Text("format", self.name, True, schema)
+
+
+def _pattern(schema: Subschema, value: Any) -> Text:
+    return Text("pattern", text(schema, "pattern", value), True, schema)
+
+
+def _format(schema: Subschema, value: Any) -> Format:
+    return Format(text(schema, "format", value))
+
+
+def _pattern_narrowings(value: Any, schema: Mapping[str, Any], choices: Choices, negated: bool) -> Iterator[str]:
+    yield STRINGS
+
+
+_NARROWED: Final = {
+    "date-time": "leap seconds only at the end of June and of December, UTC",
+    "hostname": 'no labels with "--" in the third and fourth place',
+    "idn-hostname": "no A-labels, bounded lengths of labels and names, contexts as far as an automaton can tell",
+    "email": "local parts of at most 64 octets, address literals of IPv4 and IPv6 only",
+    "idn-email": "local parts of at most 64 octets, domains as of idn-hostname",
+    "uri-template": "without the operators that RFC 6570 reserves",
+    "regex": "groups at most five deep, no references to groups and some rarer constructs",
+    "byte": "the bits that pad are zero",
+}
+_EXCLUDED: Final = {
+    "time": "of 60 seconds at any time",
+    "date-time": "of 60 seconds at any time",
+    "time-local": "of 60 seconds at any time",
+    "date-time-local": "of 60 seconds at any time",
+    "hostname": "of letters, digits and inner hyphens",
+    "idn-hostname": "whose ASCII characters are letters, digits, hyphens and dots",
+    "email": "with parts of any length and any address literal",
+    "idn-email": "with parts of any length and any address literal",
+    "uri-template": "with the reserved operators",
+    "byte": "with line breaks and any padding",
+    "regex": "that do not begin with *, +, ? or )",
+}
+"""What more is excluded where a format is to fail."""
+
+
+def _format_narrowings(value: Any, schema: Mapping[str, Any], choices: Choices, negated: bool) -> Iterator[str]:
+    yield STRINGS if value in FORMATS else numbers(exponents=True)
+    if value in _NARROWED:
+        yield _NARROWED[value]
+    if negated and value in _EXCLUDED:
+        yield f"where it is to fail, also all texts {_EXCLUDED[value]}"
+
+
+KEYWORDS = (
+    Keyword("pattern", parse=_pattern, makes=(Text,), about=STRING, narrowings=_pattern_narrowings),
+    Keyword(
+        "format",
+        parse=_format,
+        makes=(Format,),
+        about=STRING,
+        vocabularies=("format", "format-annotation", "format-assertion"),
+        narrowings=_format_narrowings,
+    ),
+)

@@ -1,0 +1,1 @@
+"""A schema without what cannot be enforced."""
