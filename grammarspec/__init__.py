@@ -7,7 +7,7 @@ A grammar (:func:`json_schema`, :func:`regex`, :func:`lark`, :func:`choice`) and
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grammarspec.bitmask import allocate_bitmask, apply_bitmask
 from grammarspec.constraint import CancelToken, Constraint, Limits, Matcher, compile, fill_bitmasks
@@ -24,7 +24,7 @@ from grammarspec.errors import (
     Unsatisfiable,
     UnsupportedFeature,
 )
-from grammarspec.grammars.expressions import Grammar, choice, literal, special, text
+from grammarspec.grammars.expressions import Grammar, choice, literal, read_types_by, special, text
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -140,6 +140,16 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+def _type_grammar(type: Any) -> Grammar[Any]:
+    """What a type stands for among grammars. The front-end needs Pydantic, so it is imported on first use."""
+    from grammarspec.frontends.types.python import grammar
+
+    return grammar(type)
+
+
+read_types_by(_type_grammar)
 
 
 def __dir__() -> list[str]:

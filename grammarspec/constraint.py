@@ -34,7 +34,7 @@ def compile(
         LimitExceeded: a limit was hit while compiling. What is built later may hit one in the call that needs it.
         GrammarError: the grammar uses an operator in a way that the compiler refuses.
     """
-    for name in sorted(grammar._special):
+    for name in sorted(grammar.node.special_tokens):
         _check_special(name, vocabulary)
     return compile_ir(grammar.ir, vocabulary.index, limits, cancel)
 

@@ -13,12 +13,18 @@ _WIDTH = 100  # characters of a line that are shown
 
 
 class Position(NamedTuple):
-    """A place in a text: ``line`` and ``column`` count from 1, the text is from ``start`` to ``end``."""
+    """A part of a text, from ``start`` to ``end``; ``line`` and ``column``, which count from 1, are those of its start.
+
+    As text it is ``line 3, column 7``.
+    """
 
     line: int
     column: int
     start: int
     end: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}"
 
     @staticmethod
     def of(text: str, start: int, end: int) -> Position:

@@ -100,6 +100,10 @@ class GrammarBuilder:
             node = self._codepoints[key] = self._node(_CODEPOINTS, [bound for pair in key for bound in pair])
         return node
 
+    def any_text(self, most: int | None = None) -> int:
+        """Any text in UTF-8 of at most ``most`` code points (``None``: of any length)."""
+        return self.repeat(self.codepoints([(0, 0x10FFFF)]), 0, most)
+
     def seq(self, *nodes: int) -> int:
         """One after the other."""
         return nodes[0] if len(nodes) == 1 else self._node(_SEQ, nodes)

@@ -16,6 +16,7 @@ from grammarspec.frontends.json_schema.relaxing import relaxed
 from grammarspec.frontends.json_schema.spelling.prelude import prelude
 from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Spelling, Whitespace, spelling
 from grammarspec.grammars.expressions import Grammar
+from grammarspec.grammars.operators import Call
 
 if TYPE_CHECKING:
     import re
@@ -106,7 +107,7 @@ def json_schema(
             any_order=property_order == "any",
             closed=not additional_properties,
         )
-        return Grammar(ir, read=json.loads, call=("json_schema", (schema,), options))
+        return Grammar(ir, read=json.loads, call=Call(json_schema, (schema,), options))
 
     root = load(schema)
     if unsupported == "error":

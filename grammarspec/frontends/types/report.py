@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
+from grammarspec.frontends.json_schema import json_schema
 from grammarspec.frontends.json_schema.report.report import Options, Report
 from grammarspec.frontends.json_schema.report.report import check as check_schema
 from grammarspec.grammars.expressions import Grammar
+from grammarspec.grammars.operators import Call, Leaf
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -46,8 +48,8 @@ def report(asked: Any) -> Report | None:
     """The report on a type, or on what made a grammar; ``None`` for a grammar that was made of no JSON Schema."""
     if not isinstance(asked, Grammar):
         return check(asked)
-    match asked._call:
-        case ("json_schema", (schema,), options):
+    match asked.node:
+        case Leaf(call=Call(function=made_by, arguments=(schema,), options=options)) if made_by is json_schema:
             return check(schema, **options)
     return None
 

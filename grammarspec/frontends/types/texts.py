@@ -8,6 +8,7 @@ All of them mean values of the Python type: ``gs.types.date().parse("2024-02-29"
 from __future__ import annotations
 
 import datetime as _datetime
+import json
 from collections.abc import Callable
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
@@ -146,13 +147,12 @@ _KEYWORDS = {
 
 
 def _json(
-    name: str, schema: dict[str, Any], options: dict[str, Any], read: Callable[[str], T] | None = None
+    name: str, schema: dict[str, Any], options: dict[str, Any], read: Callable[[str], T] = json.loads
 ) -> Grammar[T]:
     from grammarspec.frontends.json_schema import json_schema
 
     asked = {_KEYWORDS[option]: value for option, value in options.items() if value is not None}
-    grammar = json_schema(schema | asked, numbers="plain")
-    return _named(name, options, grammar, read or grammar._read)
+    return _named(name, options, json_schema(schema | asked, numbers="plain"), read)
 
 
 def _regex(name: str, pattern: str, options: dict[str, Any], read: Callable[[str], T]) -> Grammar[T]:
