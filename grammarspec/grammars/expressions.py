@@ -13,7 +13,7 @@ from typing import Any, Generic, NewType, TypeVar, get_origin, overload
 
 from grammarspec import _compiler
 from grammarspec.errors import GrammarSyntaxError, Unsatisfiable
-from grammarspec.grammars import examples, marks, reading
+from grammarspec.grammars import marks, reading
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.operators import (
     Call,
@@ -163,7 +163,9 @@ class Grammar(Generic[T_co]):
 
         After ``max_bytes`` bytes it goes on in the shortest way.
         """
-        return examples.sample(self.node, seed, max_bytes)
+        from grammarspec.grammars.examples import sample
+
+        return sample(self.node, seed, max_bytes)
 
     # ------------------------------------------------------------------ operators
     def __add__(self, other: Grammar[Any] | str | type[Any]) -> Grammar[str]:

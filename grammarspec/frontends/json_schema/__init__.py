@@ -12,9 +12,10 @@ from grammarspec.frontends.json_schema.document.document import Document, Schema
 from grammarspec.frontends.json_schema.document.scopes import ScopesNeeded
 from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis, TooManyCombinations
+from grammarspec.frontends.json_schema.options import check_options
 from grammarspec.frontends.json_schema.relaxing import relaxed
 from grammarspec.frontends.json_schema.spelling.prelude import prelude
-from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Spelling, Whitespace, spelling
+from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Spelling, Whitespace
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
 
@@ -80,22 +81,13 @@ def json_schema(
         LimitExceeded: the schema is too large or nested too deeply.
         ValueError: an option's value is none of its kind, or two options contradict each other.
     """
-    if format not in ("assert", "annotation"):
-        raise ValueError(f'format must be "assert" or "annotation", not {format!r}')
-    if property_order not in ("declared", "any"):
-        raise ValueError(f'property_order must be "declared" or "any", not {property_order!r}')
-    if not isinstance(additional_properties, bool):
-        raise ValueError(f"additional_properties must be True or False, not {additional_properties!r:.60}")
-    if unsupported not in ("error", "warn"):
-        raise ValueError(f'unsupported must be "error" or "warn", not {unsupported!r}')
-    spelled = spelling(whitespace, indent, separators, ensure_ascii, escapes, numbers)
-
-    options = {
+    options: dict[str, Any] = {
         "dialect": dialect, "registry": registry, "format": format, "property_order": property_order,
         "additional_properties": additional_properties, "whitespace": whitespace, "indent": indent,
         "separators": separators, "ensure_ascii": ensure_ascii, "escapes": escapes, "numbers": numbers,
         "unsupported": unsupported,
     }  # fmt: skip
+    spelled = check_options(**options)
 
     def attempt(root: Schema) -> Grammar[Any]:
         ir = language(

@@ -37,9 +37,9 @@ def schema(cls: Any = None, /, **options: Any) -> Any:
         ValueError: an option has no such value.
     """
     if options:
-        from grammarspec.frontends.json_schema import json_schema
+        from grammarspec.frontends.json_schema.options import check_options
 
-        json_schema(True, **options)  # the options are wrong here, and not where the class is used
+        check_options(**options)  # wrong options are refused here, and not where the class is used
 
     def decorate(cls: Any) -> Any:
         if not isinstance(cls, type):

@@ -18,6 +18,7 @@ from grammarspec.frontends.json_schema.formats.formats import FORMATS, INTEGER_F
 from grammarspec.frontends.json_schema.meaning.analysis import MAX_PAIRS, Analysis
 from grammarspec.frontends.json_schema.meaning.evaluation import optional_tag, overlapping
 from grammarspec.frontends.json_schema.meaning.keywords import handlers
+from grammarspec.frontends.json_schema.options import check_options
 from grammarspec.frontends.json_schema.relaxing import LeftOut, Relaxed, relaxed
 from grammarspec.frontends.json_schema.report.narrowings import Choices, narrowings, whitespace
 from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Whitespace
@@ -146,7 +147,7 @@ def check(schema: Mapping[str, Any] | bool | str | bytes, **options: Unpack[Opti
     """
     root = load(schema)
     warn = options.get("unsupported") == "warn"
-    json_schema(True, **options)  # the options themselves
+    check_options(**options)
     inner = options.copy()
     inner["unsupported"] = "error"
     dialect, registry = options.get("dialect"), options.get("registry")
