@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from grammarspec import _compiler
 from grammarspec.errors import UnsupportedFeature
@@ -46,7 +46,7 @@ _CACHES = frozenset(("byte_constraint", "special_tokens"))
 _SUM, _AND, _OR = range(3)  # how tightly operators bind in Python: + before & before |
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Call:
     """The call that made a grammar: its text is Python that makes the grammar again.
 
@@ -80,11 +80,7 @@ class Node(ABC):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Node):
             return NotImplemented
-        return type(self) is type(other) and all(
-            getattr(self, part.name) == getattr(other, part.name)
-            for part in fields(self)  # type: ignore[arg-type]  # every node is a dataclass
-            if part.compare
-        )
+        return type(self) is type(other) and self.parts == other.parts
 
     def __hash__(self) -> int:
         return hash(self.ir)
@@ -96,6 +92,11 @@ class Node(ABC):
     def operands(self) -> Sequence[Node]:
         """The nodes that this one is made of."""
         return ()
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """All that this node is made of: nodes of one class are equal if these are."""
+        return tuple(self.operands)
 
     # ------------------------------------------------------------------ the language
     @abstractmethod
@@ -162,7 +163,6 @@ class Node(ABC):
         return [name for operand in self.operands for name in operand.names]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Leaf(Node):
     """A language that a front-end has compiled.
 
@@ -172,9 +172,16 @@ class Leaf(Node):
         call: the call that made it, or the text of one; ``None`` if there is no such call.
     """
 
-    compiled: _compiler.Grammar
-    read: Callable[[str], Any] | None = None
-    call: Call | str | None = field(default=None, compare=False)
+    def __init__(
+        self, compiled: _compiler.Grammar, read: Callable[[str], Any] | None = None, call: Call | str | None = None
+    ) -> None:
+        self.compiled: Final = compiled
+        self.read: Final = read
+        self.call: Final = call
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return self.ir, self.read
 
     @cached_property
     def ir(self) -> _compiler.Grammar:
@@ -195,12 +202,12 @@ class Leaf(Node):
 
 
 # ---------------------------------------------------------------------- operators between two grammars
-@dataclass(frozen=True, eq=False, repr=False)
 class _Binary(Node):
-    left: Node
-    right: Node
-
     sign: ClassVar[str]
+
+    def __init__(self, left: Node, right: Node) -> None:
+        self.left: Final = left
+        self.right: Final = right
 
     @property
     def operands(self) -> Sequence[Node]:
@@ -256,11 +263,11 @@ class Intersection(_Binary):
 
 
 # ---------------------------------------------------------------------- operators on one grammar
-@dataclass(frozen=True, eq=False, repr=False)
 class _Unary(Node):
     """Made of one grammar: by default the same language with the same reading."""
 
-    inner: Node
+    def __init__(self, inner: Node) -> None:
+        self.inner: Final = inner
 
     @property
     def operands(self) -> Sequence[Node]:
@@ -294,17 +301,22 @@ class Complement(_Unary):
         return reader.text(start, end)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Repetition(_Unary):
     """``least`` to ``most`` items (``None``: any number), separators between them; means the list of their values."""
 
-    least: int
-    most: int | None
-    separator: Node | None
+    def __init__(self, inner: Node, least: int, most: int | None, separator: Node | None) -> None:
+        super().__init__(inner)
+        self.least: Final = least
+        self.most: Final = most
+        self.separator: Final = separator
 
     @property
     def operands(self) -> Sequence[Node]:
         return (self.inner,) if self.separator is None else (self.inner, self.separator)
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return self.inner, self.least, self.most, self.separator
 
     def __repr__(self) -> str:
         separated = "" if self.separator is None else f", sep={self.separator!r}"
@@ -360,11 +372,16 @@ class Option(_Unary):
         return self.inner.value(reader, start, end, captures) if taken else None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Named(_Unary):
     """The inner grammar, whose value is captured under a name."""
 
-    name: str
+    def __init__(self, inner: Node, name: str) -> None:
+        super().__init__(inner)
+        self.name: Final = name
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return self.inner, self.name
 
     def __repr__(self) -> str:
         return f"{self._receiver}.named({self.name!r})"
@@ -394,11 +411,16 @@ class Fields(_Unary):
         return own
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Mapped(_Unary):
     """The inner language; means what a function makes of the inner grammar's value."""
 
-    function: Callable[[Any], Any]
+    def __init__(self, inner: Node, function: Callable[[Any], Any]) -> None:
+        super().__init__(inner)
+        self.function: Final = function
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return self.inner, self.function
 
     def __repr__(self) -> str:
         return f"{self._receiver}.map({getattr(self.function, '__qualname__', repr(self.function))})"
