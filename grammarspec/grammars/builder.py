@@ -19,7 +19,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 
-from grammarspec import _compiler
+from grammarspec._compiler import Grammar as Ir
 
 __all__ = ["FEW", "ITEMS", "NAMES", "OPENS", "PART", "UNBOUNDED", "GrammarBuilder"]
 
@@ -223,7 +223,7 @@ class GrammarBuilder:
         """The empty text, if that counter of the parameter is in the range (inclusive); else nothing."""
         return self._node(_WHEN, (_WITHIN, *counter, least, UNBOUNDED if most is None else most))
 
-    def embed(self, grammar: _compiler.Grammar) -> int:
+    def embed(self, grammar: Ir) -> int:
         """The language of a grammar that was built before."""
         arrays = grammar.arrays(self._size, len(self._rules), len(self._blob))
         ops, rules, blob, names, kinds, start, size = arrays
@@ -235,10 +235,10 @@ class GrammarBuilder:
         self._size += size
         return start
 
-    def build(self, start: int) -> _compiler.Grammar:
+    def build(self, start: int) -> Ir:
         """Hand everything to the compiler, ``start`` being the node that describes the whole text.
 
         Raises ``GrammarError`` for a rule without a body, or a Boolean operator over a context-free node.
         """
         ops, rules = self._ops.tobytes(), self._rules.tobytes()
-        return _compiler.Grammar(ops, rules, bytes(self._blob), self._names, bytes(self._kinds), start)
+        return Ir(ops, rules, bytes(self._blob), self._names, bytes(self._kinds), start)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from grammarspec import _compiler
+from grammarspec._compiler import CancelToken, Constraint, VocabularyIndex
+from grammarspec._compiler import Grammar as Ir
+from grammarspec._compiler import compile as _compile
 
 __all__ = ["Limits", "compile_ir", "over_bytes"]
 
@@ -38,14 +40,14 @@ class Limits:
 
 
 def compile_ir(
-    ir: _compiler.Grammar,
-    index: _compiler.VocabularyIndex,
+    ir: Ir,
+    index: VocabularyIndex,
     limits: Limits | None = None,
-    cancel: _compiler.CancelToken | None = None,
-) -> _compiler.Constraint:
+    cancel: CancelToken | None = None,
+) -> Constraint:
     """Compile for a vocabulary that has the special tokens of the grammar, or all bytes of their marks."""
     bounds = limits or Limits()
-    return _compiler.compile(
+    return _compile(
         ir,
         index,
         bounds.max_states,
@@ -57,7 +59,7 @@ def compile_ir(
     )
 
 
-def over_bytes(ir: _compiler.Grammar) -> _compiler.Constraint:
+def over_bytes(ir: Ir) -> Constraint:
     """Compile for the vocabulary of the 256 single bytes: what reads texts, where there is no model.
 
     Raises:
@@ -67,6 +69,6 @@ def over_bytes(ir: _compiler.Grammar) -> _compiler.Constraint:
 
 
 @cache
-def byte_index() -> _compiler.VocabularyIndex:
+def byte_index() -> VocabularyIndex:
     """The 256 single bytes, and token 256 to end a text."""
-    return _compiler.VocabularyIndex([*(bytes([value]) for value in range(256)), None], [256], [], 257)
+    return VocabularyIndex([*(bytes([value]) for value in range(256)), None], [256], [], 257)

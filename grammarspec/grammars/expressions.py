@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import FrozenInstanceError
 from typing import Any, Generic, NewType, TypeVar, get_origin, overload
 
-from grammarspec import _compiler
+from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import GrammarSyntaxError, Unsatisfiable
 from grammarspec.grammars import marks, reading
 from grammarspec.grammars.builder import GrammarBuilder
@@ -59,7 +59,7 @@ class Grammar(Generic[T_co]):
 
     def __init__(
         self,
-        ir: _compiler.Grammar,
+        ir: Ir,
         *,
         read: Callable[[str], T_co] | None = None,
         call: Call | str | None = None,
@@ -111,10 +111,10 @@ class Grammar(Generic[T_co]):
         Raises:
             GrammarError: ``data`` is damaged, or of a version that this release cannot read.
         """
-        return Grammar(_compiler.Grammar.from_bytes(data))
+        return Grammar(Ir.from_bytes(data))
 
     @property
-    def ir(self) -> _compiler.Grammar:
+    def ir(self) -> Ir:
         """The compiler's hash-consed form of the language.
 
         Raises:

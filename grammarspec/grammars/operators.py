@@ -18,7 +18,8 @@ from inspect import signature
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
-from grammarspec import _compiler
+from grammarspec._compiler import Constraint
+from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.grammars import marks
 from grammarspec.grammars.builder import GrammarBuilder
@@ -104,7 +105,7 @@ class Node(ABC):
         """Describe the language to a builder; returns the builder's node for it."""
 
     @cached_property
-    def ir(self) -> _compiler.Grammar:
+    def ir(self) -> Ir:
         """The compiler's hash-consed form of the language.
 
         Raises:
@@ -132,7 +133,7 @@ class Node(ABC):
                 raise UnsupportedFeature(f"{operator} of {operand!r:.80}, {why}", f"{self!r:.100}", hint) from None
 
     @cached_property
-    def byte_constraint(self) -> _compiler.Constraint:
+    def byte_constraint(self) -> Constraint:
         """The language compiled for the vocabulary of the 256 single bytes.
 
         Raises:
@@ -172,9 +173,7 @@ class Leaf(Node):
         call: the call that made it, or the text of one; ``None`` if there is no such call.
     """
 
-    def __init__(
-        self, compiled: _compiler.Grammar, read: Callable[[str], Any] | None = None, call: Call | str | None = None
-    ) -> None:
+    def __init__(self, compiled: Ir, read: Callable[[str], Any] | None = None, call: Call | str | None = None) -> None:
         self.compiled: Final = compiled
         self.read: Final = read
         self.call: Final = call
@@ -184,7 +183,7 @@ class Leaf(Node):
         return self.ir, self.read
 
     @cached_property
-    def ir(self) -> _compiler.Grammar:
+    def ir(self) -> Ir:
         return self.compiled
 
     def __repr__(self) -> str:

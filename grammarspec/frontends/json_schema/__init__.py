@@ -6,7 +6,7 @@ import json
 import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
-from grammarspec import _compiler
+from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced
 from grammarspec.frontends.json_schema.document.document import Document, Schema, load
 from grammarspec.frontends.json_schema.document.scopes import ScopesNeeded
@@ -121,7 +121,7 @@ def language(
     assert_formats: bool = True,
     any_order: bool = False,
     closed: bool = False,
-) -> _compiler.Grammar:
+) -> Ir:
     """The texts of the values that satisfy a schema, spelled in this way; see :func:`json_schema`.
 
     Args:
@@ -131,7 +131,7 @@ def language(
         GrammarError: as :func:`json_schema`.
     """
 
-    def lowered(*, dynamic: bool, narrow: bool) -> _compiler.Grammar:
+    def lowered(*, dynamic: bool, narrow: bool) -> Ir:
         document = Document(root, dialect, registry, dynamic=dynamic)
         builder, text = prelude(spelled)
         analysis = Analysis(document, assert_formats=assert_formats, narrow=narrow)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from grammarspec import _compiler
+from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import LimitExceeded, UnsupportedFeature
 from grammarspec.frontends.lark.loader import read
 from grammarspec.frontends.lark.rules import Rules
@@ -56,7 +56,7 @@ def load(
     return Grammar(ir, call=Call(load, (str(path),), options))
 
 
-def _compiled(text: str, source_name: str, start: str, parser: str | None, lexer: str | None) -> _compiler.Grammar:
+def _compiled(text: str, source_name: str, start: str, parser: str | None, lexer: str | None) -> Ir:
     for option, value, known in (("parser", parser, _PARSERS), ("lexer", lexer, _LEXERS)):
         if value is not None and value not in known:
             raise ValueError(f"{option} must be one of {', '.join(known)}, or None, not {value!r}")

@@ -118,6 +118,8 @@ class Document:
 
     # ------------------------------------------------------------------ dialects
     def _choose(self, root: Schema, given: str | None) -> Dialect:
+        if given is not None and given not in DIALECTS:
+            raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, not {given!r}")
         declared = root.get("$schema") if isinstance(root, dict) else None
         if given is not None and not (isinstance(declared, str) and self._is_custom(declared)):
             return DIALECTS[given]
