@@ -13,18 +13,12 @@ _WIDTH = 100  # characters of a line that are shown
 
 
 class Position(NamedTuple):
-    """A part of a text, from ``start`` to ``end``; ``line`` and ``column``, which count from 1, are those of its start.
-
-    As text it is ``line 3, column 7``.
-    """
+    """A place in a text: ``line`` and ``column`` count from 1, the text is from ``start`` to ``end``."""
 
     line: int
     column: int
     start: int
     end: int
-
-    def __str__(self) -> str:
-        return f"line {self.line}, column {self.column}"
 
     @staticmethod
     def of(text: str, start: int, end: int) -> Position:

@@ -180,7 +180,8 @@ def _check(grammar: Readable, data: bytes, text: str, broken: bool) -> None:
 
 def _no_match(text: str, at: int, message: str) -> NoMatch:
     position = Position.of(text, at, at + 1)
-    return NoMatch(message, where=f"{position}\n{excerpt(text, position)}")
+    line = f"line {position.line}, column {position.column}"
+    return NoMatch(message, where=f"{line}\n{excerpt(text, position)}")
 
 
 def _listed(following: bytes) -> str:

@@ -16,7 +16,6 @@ from grammarspec.frontends.json_schema.spelling.json_text import JsonText
 from grammarspec.frontends.json_schema.spelling.spelling import Spelling
 from grammarspec.frontends.regex.charsets import normalise
 from grammarspec.grammars.builder import UNBOUNDED, GrammarBuilder
-from grammarspec.grammars.engine import over_bytes
 
 __all__ = ["CHAIN", "SchemaBuilder", "prelude"]
 
@@ -57,10 +56,17 @@ class SchemaBuilder(GrammarBuilder):
 
     def is_barren(self, node: int) -> bool:
         """Whether the compiler finds no text for a node, rules that are not defined yet aside. It is slow."""
+        from grammarspec.constraint import compile
+        from grammarspec.grammars.expressions import Grammar
+        from grammarspec.vocabulary import Vocabulary
+
         part = self.copy()
         part._rules = array("I", [self.empty if body == UNBOUNDED else body for body in self._rules])
         try:
-            over_bytes(part.build(node))
+            compile(
+                Grammar(part.build(node)),
+                Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), None], [256]),
+            )
         except Unsatisfiable:
             return True
         except GrammarError:

@@ -9,10 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from grammarspec._compiler import VocabularyIndex
 from grammarspec.errors import GrammarError, Unsatisfiable
 from grammarspec.frontends.regex import regex
-from grammarspec.grammars.engine import compile_ir
 from grammarspec.grammars.expressions import Grammar
 
 __all__ = ["BLANKS", "JSON", "Escapes", "Notation", "Numbers", "Quotes", "Spelling", "Whitespace", "spelling"]
@@ -150,12 +148,14 @@ def _check_separators(separators: object) -> None:
 
 def _check_blanks(pattern: re.Pattern[str]) -> None:
     """Some text of JSON's whitespace matches."""
+    from grammarspec.constraint import compile
+    from grammarspec.vocabulary import Vocabulary
+
     if not isinstance(pattern.pattern, str):
         raise ValueError(f"whitespace must be a pattern of text, not of bytes: {pattern.pattern!r:.60}")
     try:
-        tokens = [*(character.encode() for character in BLANKS), None]
-        index = VocabularyIndex(tokens, [len(BLANKS)], [], len(tokens))
-        compile_ir(regex(pattern.pattern, flags=pattern.flags).ir, index)
+        grammar = regex(pattern.pattern, flags=pattern.flags)
+        compile(grammar, Vocabulary.from_tokens([character.encode() for character in BLANKS], [len(BLANKS)]))
     except Unsatisfiable:
         raise ValueError(f"whitespace: no JSON whitespace matches {pattern.pattern!r:.60}") from None
     except GrammarError as error:
