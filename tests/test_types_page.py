@@ -13,7 +13,7 @@ import pytest
 import test_types as cases
 
 import grammarspec as gs
-from grammarspec.frontends.types.python import known_adapter
+from grammarspec.frontends.types.adapters import known_adapter
 
 PAGE = Path(__file__).parent.parent / "docs" / "types.md"
 SOURCE = Path(cases.__file__).read_text(encoding="utf-8")

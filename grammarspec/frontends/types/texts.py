@@ -1,8 +1,9 @@
-"""Primitives as grammars: numbers, dates, addresses and the like, as they stand in a text.
+"""Primitives as grammars, ``gs.types``: numbers, dates, addresses and the like, as they are written in a text.
 
-``gs.grammar(T)`` has the *JSON* of a type's values, where a date is in quotes; these are to stand among other text:
-``"on " + gs.types.date()``. Only :func:`string` has quotes, which say where it ends; :func:`grammarspec.text` has none.
-All of them mean values of the Python type: ``gs.types.date().parse("2024-02-29")`` is a ``datetime.date``.
+``gs.grammar(T)`` describes the *JSON* of a type's values, where a date is in quotes; the grammars here are made to be
+parts of other text: ``"on " + gs.types.date()``. Only :func:`string` has quotes, which mark where it ends;
+:func:`grammarspec.text` has none. The value of a text is of the Python type: ``gs.types.date().parse("2024-02-29")`` is
+a ``datetime.date``.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def date(
     le: _datetime.date | None = None,
     lt: _datetime.date | None = None,
 ) -> Grammar[_datetime.date]:
-    """Dates such as ``2024-02-29`` that there are, within bounds."""
+    """Dates of the calendar, such as ``2024-02-29``, within bounds."""
     from grammarspec.frontends.types.dates import dates
 
     bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt}
@@ -149,6 +150,7 @@ _KEYWORDS = {
 def _json(
     name: str, schema: dict[str, Any], options: dict[str, Any], read: Callable[[str], T] = json.loads
 ) -> Grammar[T]:
+    """The JSON of a schema with the keywords of these options; ``read`` makes a value of a text."""
     from grammarspec.frontends.json_schema import json_schema
 
     asked = {_KEYWORDS[option]: value for option, value in options.items() if value is not None}
@@ -156,13 +158,14 @@ def _json(
 
 
 def _regex(name: str, pattern: str, options: dict[str, Any], read: Callable[[str], T]) -> Grammar[T]:
+    """The texts that match a pattern; ``read`` makes a value of a text."""
     from grammarspec.frontends.regex import regex
 
     return _named(name, options, regex(pattern), read)
 
 
 def _format(name: str, read: Callable[[str], T] | None = None) -> Grammar[T]:
-    """A format of JSON Schema's, of plain text."""
+    """A format of JSON Schema, in plain text: nothing is quoted or escaped."""
     from grammarspec.frontends.json_schema.formats.formats import Formats
     from grammarspec.frontends.regex import PlainText
 
@@ -172,6 +175,7 @@ def _format(name: str, read: Callable[[str], T] | None = None) -> Grammar[T]:
 
 
 def _named(name: str, options: dict[str, Any], grammar: Grammar[Any], read: Callable[[str], T] | None) -> Grammar[T]:
+    """The same language, read by ``read``, whose ``repr`` is the call of a function of this module."""
     said = ", ".join(f"{option}={value!r}" for option, value in options.items() if value is not None)
     return Grammar(grammar.ir, read=read, call=f"gs.types.{name}({said})")
 
