@@ -2,6 +2,9 @@
 
 A grammar (:func:`json_schema`, :func:`regex`, :func:`lark`, :func:`choice`) and a :class:`Vocabulary` make a
 :class:`Constraint`; its matchers say which tokens may come next.
+
+This module has the public names. Importing it imports no other package: what needs one, or much code, is imported when
+its name is first used.
 """
 
 from __future__ import annotations
@@ -101,7 +104,8 @@ __all__ = [
 
 __version__: str
 
-# These are imported on first use: each costs more than all the rest, and few programs need them all.
+# The module of each name that is imported on first use. Type checkers read the same from the imports above; a test
+# compares the two.
 _LATER = {
     "Match": "grammars.reading",
     "Model": "models.model",
@@ -143,7 +147,7 @@ def __getattr__(name: str) -> object:
 
 
 def _type_grammar(type: Any) -> Grammar[Any]:
-    """What a type stands for among grammars. The front-end needs Pydantic, so it is imported on first use."""
+    """What a Python type stands for as an operand. The front-end needs Pydantic, so it is imported on first use."""
     from grammarspec.frontends.types.python import grammar
 
     return grammar(type)

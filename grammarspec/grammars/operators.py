@@ -10,21 +10,17 @@ the front-ends (:class:`Leaf`); what goes out is the compiler's form of the whol
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from inspect import signature
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
-from grammarspec._compiler import Constraint
 from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import UnsupportedFeature
-from grammarspec.grammars import marks
 from grammarspec.grammars.builder import GrammarBuilder
-from grammarspec.grammars.engine import over_bytes
-from grammarspec.grammars.reading import Reader
+from grammarspec.grammars.reading import Readable, Reader
 
 __all__ = [
     "Call",
@@ -68,7 +64,7 @@ class Call:
         return f"gs.{self.function.__name__}({', '.join(written)})"
 
 
-class Node(ABC):
+class Node(Readable):
     """A language over UTF-8 text, and what its texts mean. Equal nodes are built alike."""
 
     binds: ClassVar[int] = _SUM
@@ -104,13 +100,7 @@ class Node(ABC):
     def lower(self, builder: GrammarBuilder) -> int:
         """Describe the language to a builder; returns the builder's node for it."""
 
-    @cached_property
-    def ir(self) -> Ir:
-        """The compiler's hash-consed form of the language.
-
-        Raises:
-            UnsupportedFeature: an operator for regular languages has an operand that is not regular.
-        """
+    def build(self) -> Ir:
         builder = GrammarBuilder()
         try:
             return builder.build(self.lower(builder))
@@ -132,32 +122,7 @@ class Node(ABC):
                 hint = "& and ~ take regular languages: regular expressions, choices, and what operators make of these"
                 raise UnsupportedFeature(f"{operator} of {operand!r:.80}, {why}", f"{self!r:.100}", hint) from None
 
-    @cached_property
-    def byte_constraint(self) -> Constraint:
-        """The language compiled for the vocabulary of the 256 single bytes.
-
-        Raises:
-            Unsatisfiable: the language is empty.
-            GrammarError: as :attr:`ir`.
-        """
-        return over_bytes(self.ir)
-
-    @cached_property
-    def special_tokens(self) -> frozenset[str]:
-        """The names of the special tokens that the language's texts can hold."""
-        return frozenset(name for data in self.ir.literals_with(marks.BEGIN) for name in marks.marked_names(data))
-
     # ------------------------------------------------------------------ the reading
-    @abstractmethod
-    def value(self, reader: Reader, start: int, end: int, captures: dict[str, Any]) -> Any:
-        """What a part of a text means.
-
-        Args:
-            reader: reads the text.
-            start, end: the part, as byte offsets. It is in the language.
-            captures: the values of named parts, by their names; those of this part are added.
-        """
-
     @property
     def names(self) -> list[str]:
         """The names of the parts that this node captures, the inner ones first."""
@@ -180,10 +145,9 @@ class Leaf(Node):
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        return self.ir, self.read
+        return self.compiled, self.read
 
-    @cached_property
-    def ir(self) -> Ir:
+    def build(self) -> Ir:
         return self.compiled
 
     def __repr__(self) -> str:

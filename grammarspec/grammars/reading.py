@@ -8,13 +8,17 @@ programming. What the parts mean, they say themselves (:mod:`grammarspec.grammar
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from functools import cached_property
+from typing import Any, Generic, TypeVar
 
 from grammarspec._compiler import Constraint
+from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import NoMatch, Unsatisfiable
 from grammarspec.grammars import marks
+from grammarspec.grammars.engine import over_bytes
 from grammarspec.positions import Position, excerpt
 
 __all__ = ["Match", "Readable", "Reader", "match", "match_marked", "matches"]
@@ -38,19 +42,46 @@ class Match(Generic[T_co]):
     captures: dict[str, Any]
 
 
-class Readable(Protocol):
-    """What a text can be read by: a part of a grammar expression."""
+class Readable(ABC):
+    """A language and what its texts mean: the part of a grammar expression that reading needs."""
 
-    @property
+    @abstractmethod
+    def build(self) -> Ir:
+        """Make :attr:`ir`."""
+
+    @cached_property
+    def ir(self) -> Ir:
+        """The language in the compiler's hash-consed form.
+
+        Raises:
+            UnsupportedFeature: an operator for regular languages has an operand that is not regular.
+        """
+        return self.build()
+
+    @cached_property
     def byte_constraint(self) -> Constraint:
-        """The language, compiled for the vocabulary of the 256 single bytes."""
+        """The language compiled for the vocabulary of the 256 single bytes.
 
-    @property
+        Raises:
+            Unsatisfiable: the language is empty.
+            GrammarError: as :attr:`ir`.
+        """
+        return over_bytes(self.ir)
+
+    @cached_property
     def special_tokens(self) -> frozenset[str]:
-        """The names of the special tokens that texts of the language can hold."""
+        """The names of the special tokens that the language's texts can hold."""
+        return frozenset(name for data in self.ir.literals_with(marks.BEGIN) for name in marks.marked_names(data))
 
+    @abstractmethod
     def value(self, reader: Reader, start: int, end: int, captures: dict[str, Any]) -> Any:
-        """What the text from ``start`` to ``end`` means; adds the values of its named parts to ``captures``."""
+        """What a part of a text means.
+
+        Args:
+            reader: reads the text.
+            start, end: the part, as byte offsets. It is in the language.
+            captures: the values of named parts, by their names; those of this part are added.
+        """
 
 
 class Reader:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from grammarspec.frontends.json_schema import json_schema
 from grammarspec.frontends.json_schema.report.report import Options, Report
 from grammarspec.frontends.json_schema.report.report import check as check_schema
+from grammarspec.frontends.types.decorator import stored_options
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call, Leaf
 
@@ -39,7 +40,6 @@ def check(what: Mapping[str, Any] | bool | str | bytes | TypeForm[Any], **option
     if isinstance(what, Mapping | bool | str | bytes):
         return check_schema(what, **options)
     from grammarspec.frontends.types.adapters import known_adapter
-    from grammarspec.frontends.types.decorator import stored_options
 
     chosen: dict[str, Any] = {"additional_properties": False, "numbers": "plain", **stored_options(what), **options}
     found = check_schema(known_adapter(what).schema, **chosen)

@@ -16,6 +16,7 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, TypeVar
 from uuid import UUID
 
+from grammarspec.frontends.types.dates import DATE, TIME, ZONE, dates
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.expressions import Grammar
 
@@ -46,7 +47,16 @@ def integer(
     lt: int | None = None,
     multiple_of: int | None = None,
 ) -> Grammar[int]:
-    """Integers in decimal, such as ``-12``, within bounds (greater or equal, greater, ...)."""
+    """Integers in decimal, such as ``-12``, within bounds.
+
+    Args:
+        ge, gt, le, lt: bounds: greater or equal, greater, less or equal, less.
+        multiple_of: only multiples of this number.
+
+    Raises:
+        GrammarSyntaxError: a bound is no number, or ``multiple_of`` is not above 0.
+        LimitExceeded: the bounds need too large an automaton.
+    """
     bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt, "multiple_of": multiple_of}
     return _json("integer", {"type": "integer"}, bounds, int)
 
@@ -59,7 +69,11 @@ def number(
     lt: float | Decimal | None = None,
     multiple_of: float | Decimal | None = None,
 ) -> Grammar[float]:
-    """Numbers in decimal, such as ``-1.5`` or ``2``, without exponents, within bounds."""
+    """Numbers in decimal, such as ``-1.5`` or ``2``, without exponents, within bounds as of :func:`integer`.
+
+    Raises:
+        GrammarSyntaxError, LimitExceeded: as :func:`integer`.
+    """
     bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt, "multiple_of": multiple_of}
     return _json("number", {"type": "number"}, bounds, float)
 
@@ -75,6 +89,10 @@ def string(*, min_length: int | None = None, max_length: int | None = None, patt
     Args:
         min_length, max_length: in code points.
         pattern: a regular expression of ECMA-262, which matches somewhere in the string unless it says ``^`` and ``$``.
+
+    Raises:
+        GrammarSyntaxError: the pattern is malformed, or a length is no natural number.
+        UnsupportedFeature: the pattern uses what no automaton can decide.
     """
     return _json("string", {"type": "string"}, {"min_length": min_length, "max_length": max_length, "pattern": pattern})
 
@@ -87,8 +105,6 @@ def date(
     lt: _datetime.date | None = None,
 ) -> Grammar[_datetime.date]:
     """Dates of the calendar, such as ``2024-02-29``, within bounds."""
-    from grammarspec.frontends.types.dates import dates
-
     bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt}
     return _regex("date", dates(**bounds), bounds, _datetime.date.fromisoformat)
 
@@ -99,15 +115,11 @@ def time(*, aware: bool | None = None) -> Grammar[_datetime.time]:
     Args:
         aware: with a time zone (``Z`` or an offset), or without; by default both may be written.
     """
-    from grammarspec.frontends.types.dates import TIME
-
     return _regex("time", TIME + _zone(aware), {"aware": aware}, _datetime.time.fromisoformat)
 
 
 def datetime(*, aware: bool | None = None) -> Grammar[_datetime.datetime]:
     """Dates and times such as ``2024-02-29T12:00:00Z``; ``aware`` as of :func:`time`."""
-    from grammarspec.frontends.types.dates import DATE, TIME
-
     return _regex("datetime", f"{DATE}T{TIME}{_zone(aware)}", {"aware": aware}, _datetime.datetime.fromisoformat)
 
 
@@ -181,6 +193,4 @@ def _named(name: str, options: dict[str, Any], grammar: Grammar[Any], read: Call
 
 
 def _zone(aware: bool | None) -> str:
-    from grammarspec.frontends.types.dates import ZONE
-
     return f"{ZONE}?" if aware is None else ZONE if aware else ""
