@@ -1,4 +1,7 @@
-"""The compiler, asked from Python: IR and a vocabulary's index in, a constraint out, within limits."""
+"""The compiler, as Python calls it: a grammar's IR and a vocabulary's index come in, a constraint goes out.
+
+IR is the compiler's form of a grammar (intermediate representation), as :class:`~.builder.GrammarBuilder` makes it.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,20 @@ def compile_ir(
     limits: Limits | None = None,
     cancel: CancelToken | None = None,
 ) -> Constraint:
-    """Compile for a vocabulary that has the special tokens of the grammar, or all bytes of their marks."""
+    """Compile a grammar for a vocabulary.
+
+    Args:
+        ir: the grammar.
+        index: of a vocabulary that has the grammar's special tokens, or all bytes of their marks (:mod:`.marks`).
+        limits: what compiling and running may use; :class:`Limits` with its defaults if not given.
+        cancel: stops the work when it is cancelled.
+
+    Raises:
+        Unsatisfiable: no text of the language can be spelled with the vocabulary's tokens.
+        LimitExceeded: a limit was hit.
+        Cancelled: ``cancel`` was cancelled.
+        GrammarError: the grammar uses an operator in a way that the compiler refuses.
+    """
     bounds = limits or Limits()
     return _compile(
         ir,
@@ -60,15 +76,15 @@ def compile_ir(
 
 
 def over_bytes(ir: Ir) -> Constraint:
-    """Compile for the vocabulary of the 256 single bytes: what reads texts, where there is no model.
+    """Compile a grammar for the vocabulary of the 256 single bytes, for reading texts where there is no model.
 
     Raises:
-        GrammarError: as :func:`compile_ir`.
+        Unsatisfiable, LimitExceeded, GrammarError: as :func:`compile_ir`.
     """
     return compile_ir(ir, byte_index())
 
 
 @cache
 def byte_index() -> VocabularyIndex:
-    """The 256 single bytes, and token 256 to end a text."""
+    """The index of the 256 single bytes as tokens; token 256 ends a text."""
     return VocabularyIndex([*(bytes([value]) for value in range(256)), None], [256], [], 257)

@@ -24,14 +24,14 @@ _MAX_SIZE: Final = 1 << 22  # far above any model's, and what is allocated for i
 
 
 class Vocabulary:
-    """The tokens of a model and the index over them that all its constraints share.
+    """The tokens of a model, and the index over them that all constraints on this vocabulary share.
 
     Building the index takes about a second for 128,000 tokens: make one vocabulary per model and keep it.
     Decoding with a prompt before it is assumed: a sentencepiece token such as ``▁Hello`` says ``" Hello"``, also
     where the tokenizer would strip the blank at the very start of a text.
 
     Attributes:
-        index: what the compiler knows of it.
+        index: the tokens in the compiler's form.
         special_tokens: the tokens that are no text, those that end texts among them, by their names (``"<|eot|>"``).
     """
 
@@ -72,7 +72,7 @@ class Vocabulary:
         return None if token in self._special_ids else self.index.token_bytes(token)
 
     def marked(self, tokens: Iterable[int]) -> _Text:
-        """What a sequence of tokens is to a grammar: its text, with marks for special tokens (but not for ends)."""
+        """The text of a sequence of tokens as grammars have it: with marks for special tokens, but not for ends."""
         return b"".join(self.index.token_bytes(token) or b"" for token in tokens)
 
     def decode(self, tokens: Iterable[int]) -> _Text:
@@ -80,10 +80,18 @@ class Vocabulary:
         return b"".join(self.token_bytes(token) or b"" for token in tokens)
 
     def spell(self, text: _Text, *, before: _Text = b"") -> list[int]:
-        """A text, in which there may be marks, as tokens.
+        """A text as tokens.
 
-        It is split as the tokenizer splits it behind ``before``, if the vocabulary was made of a tokenizer, a token
-        ends where the text begins, and the tokens do say the text. Otherwise each token is the longest that fits.
+        If the vocabulary was made of a tokenizer, the text is split as the tokenizer splits it after ``before``,
+        provided that a token ends where the text begins and that the tokens spell the text. Otherwise each token is
+        the longest that fits.
+
+        Args:
+            text: in UTF-8; special tokens are marked (:mod:`grammarspec.grammars.marks`).
+            before: the text in front of it.
+
+        Raises:
+            KeyError: a special token that is marked is not in the vocabulary.
         """
         tokens: list[int] = []
         for piece, name in marks.split(text) if marks.BEGIN in text else [(text, None)]:
