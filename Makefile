@@ -28,7 +28,7 @@ instructions: .venv/ready
 	$(BIN)/python -m benchmarks.instructions
 
 lint: .venv/ready
-	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy && $(BIN)/pyright
+	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy && $(BIN)/pyright && $(BIN)/lint-imports
 	cargo fmt --manifest-path compiler/Cargo.toml --check
 	cargo clippy --manifest-path compiler/Cargo.toml --all-targets --features python -- -D warnings
 

@@ -2,12 +2,15 @@
 
 A grammar (:func:`json_schema`, :func:`regex`, :func:`lark`, :func:`choice`) and a :class:`Vocabulary` make a
 :class:`Constraint`; its matchers say which tokens may come next.
+
+This module has the public names. Importing it imports no other package: what needs one, or much code, is imported when
+its name is first used.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grammarspec.bitmask import allocate_bitmask, apply_bitmask
 from grammarspec.constraint import CancelToken, Constraint, Limits, Matcher, compile, fill_bitmasks
@@ -24,7 +27,7 @@ from grammarspec.errors import (
     Unsatisfiable,
     UnsupportedFeature,
 )
-from grammarspec.grammars.expressions import Grammar, choice, literal, special, text
+from grammarspec.grammars.expressions import Grammar, choice, literal, read_types_by, special, text
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -101,7 +104,8 @@ __all__ = [
 
 __version__: str
 
-# These are imported on first use: each costs more than all the rest, and few programs need them all.
+# The module of each name that is imported on first use. Type checkers read the same from the imports above; a test
+# compares the two.
 _LATER = {
     "Match": "grammars.reading",
     "Model": "models.model",
@@ -140,6 +144,16 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+def _type_grammar(type: Any) -> Grammar[Any]:
+    """What a Python type stands for as an operand. The front-end needs Pydantic, so it is imported on first use."""
+    from grammarspec.frontends.types.python import grammar
+
+    return grammar(type)
+
+
+read_types_by(_type_grammar)
 
 
 def __dir__() -> list[str]:

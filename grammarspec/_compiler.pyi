@@ -1,10 +1,10 @@
 """The Rust crate in compiler/: grammar IR -> token automaton."""
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any
 
-# The numbers of the arrays that ``Grammar`` takes (compiler/src/ir/codes.rs). A node is its operation, the number of its
-# operands, and these.
+# The numbers of the arrays that ``Grammar`` takes (compiler/src/ir/codes.rs). A node is its operation, the number of
+# its operands, and these.
 OP_NOTHING: int
 OP_LITERAL: int
 OP_BYTES: int

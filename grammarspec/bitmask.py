@@ -1,4 +1,4 @@
-"""Packed mask rows and their application to logits.
+"""Mask rows, which say of each token whether it is allowed, and their application to logits.
 
 A mask row is ``int32[ceil(vocabulary size / 32)]``; bit ``t % 32`` (least significant first) of word ``t // 32``
 is set when token ``t`` is allowed. It is the layout of llguidance, XGrammar and vLLM.
@@ -23,9 +23,15 @@ __all__ = ["allocate_bitmask", "apply_bitmask"]
 
 
 def allocate_bitmask(batch: int, vocab_size: int) -> NDArray[np.int32]:
-    """Mask rows for ``batch`` sequences: ``int32[batch, ceil(vocab_size / 32)]``, allowing nothing until filled.
+    """Mask rows for a batch of sequences, allowing nothing until they are filled.
 
-    ``torch.from_numpy`` makes a tensor of it that shares its memory.
+    Args:
+        batch: the number of sequences.
+        vocab_size: the number of tokens, :attr:`grammarspec.Vocabulary.size`.
+
+    Returns:
+        ``int32[batch, ceil(vocab_size / 32)]``, all zero. ``torch.from_numpy`` makes a tensor of it that shares its
+        memory.
     """
     import numpy as np
 
@@ -57,6 +63,7 @@ def apply_bitmask(logits: Logits, rows: Rows, indices: Indices | None = None) ->
 
 
 def _check(logits: Logits, rows: Rows, batch: int | None) -> None:
+    """Raise ``ValueError`` unless the shapes fit together; ``batch`` is the number of indices, if there are any."""
     if logits.ndim not in (1, 2) or rows.ndim not in (1, 2):
         raise ValueError(f"logits and rows must have 1 or 2 dimensions, not {logits.ndim} and {rows.ndim}")
     sequences = logits.shape[0] if logits.ndim == 2 else 1

@@ -1,4 +1,4 @@
-"""Constraint = grammar x vocabulary: compiling one."""
+"""Compiling: a grammar and a vocabulary come in; a constraint goes out, which knows what tokens may come next."""
 
 from __future__ import annotations
 
@@ -26,20 +26,27 @@ def compile(
     ``constraint.matcher()`` for each sequence.
 
     Args:
+        grammar: the language.
+        vocabulary: the tokens of the model.
         limits: what compiling and running may use; :class:`Limits` with its defaults if not given.
-        cancel: ``cancel.cancel()``, from any thread, stops what the constraint is doing and will do.
+        cancel: ``cancel.cancel()``, from any thread, stops the constraint's work under way and all its later work.
 
     Raises:
-        Unsatisfiable: no text of the language can be spelled with this vocabulary's tokens; it lacks a special token.
-        LimitExceeded: a limit was hit while compiling. What is built later may hit one in the call that needs it.
-        GrammarError: the grammar uses an operator in a way that the compiler refuses.
+        Unsatisfiable: no text of the language can be spelled with this vocabulary's tokens, or the vocabulary lacks a
+            special token of the grammar.
+        UnsupportedFeature: a special token of the grammar is one that ends texts; the grammar uses an operator in a way
+            that the compiler refuses.
+        LimitExceeded: a limit was hit while compiling. As the rest of the automaton is built when matchers reach it,
+            later calls may hit one, too.
+        Cancelled: ``cancel`` was cancelled.
     """
-    for name in sorted(grammar._special):
+    for name in sorted(grammar.node.special_tokens):
         _check_special(name, vocabulary)
     return compile_ir(grammar.ir, vocabulary.index, limits, cancel)
 
 
 def _check_special(name: str, vocabulary: Vocabulary) -> None:
+    """Raise an error unless the vocabulary has the special token, as one that does not end texts."""
     token = vocabulary.special_tokens.get(name)
     if token is None:
         known = ", ".join(sorted(vocabulary.special_tokens)[:8]) or "none"

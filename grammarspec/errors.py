@@ -84,7 +84,7 @@ class UnsupportedType(UnsupportedFeature):
 
 
 class UnsupportedTokenizer(UnsupportedFeature):
-    """A tokenizer whose tokens cannot be said one by one, as bytes."""
+    """A tokenizer of an unknown kind, or one in which what a token says depends on its neighbours."""
 
     code = "unsupported-tokenizer"
 
@@ -108,7 +108,7 @@ class LimitExceeded(GrammarError):
 
 
 class NoMatch(GrammarError):
-    """A text is not in the language that it was to be read by."""
+    """A text that is to be read by a grammar is not in its language."""
 
     code = "no-match"
 
@@ -121,19 +121,19 @@ class NotEnforced(UserWarning):
 
 # ---------------------------------------------------------------------- models
 class PromptError(GrammarspecError, ValueError):
-    """A prompt that the model cannot be asked: empty, too long, or refused by the chat template."""
+    """A prompt that cannot be given to the model: empty, too long, or refused by the chat template."""
 
     code = "prompt"
 
 
 class BudgetTooSmall(GrammarspecError, ValueError):
-    """``on_limit="close"``, and no text of the grammar is whole within the budget of tokens."""
+    """With ``on_limit="close"``: the grammar has no text that is complete within the budget of tokens."""
 
     code = "budget-too-small"
 
 
 class Truncated(GrammarspecError, RuntimeError):
-    """The budget of tokens, or the model's context, ran out before the text was whole.
+    """The budget of tokens, or the model's context, ran out before the text was complete.
 
     Attributes:
         partial: the text so far.
@@ -157,7 +157,7 @@ class NoModel(GrammarspecError, LookupError):
 
 
 class DraftMismatch(GrammarspecError, ValueError):
-    """A draft model whose tokens are not those of the model that it is to draft for."""
+    """The tokens of a draft model are not those of the model that it is to draft for."""
 
     code = "draft-mismatch"
 
@@ -186,5 +186,5 @@ GrammarError.UnsupportedFeature = UnsupportedFeature  # type: ignore[attr-define
 GrammarError.Unsatisfiable = Unsatisfiable  # type: ignore[attr-defined]
 GrammarError.LimitExceeded = LimitExceeded  # type: ignore[attr-defined]
 
-#: What using a constraint may raise long after it was compiled.
 FAILURES = (LimitExceeded, Cancelled, StateCollected)
+"""What using a constraint may raise long after it was compiled."""

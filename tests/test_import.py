@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +35,17 @@ def test_public_names() -> None:
     assert set(grammarspec.__all__) <= set(dir(grammarspec))
     with pytest.raises(AttributeError, match="no_such_name"):
         grammarspec.no_such_name  # noqa: B018
+
+
+def test_names_imported_on_first_use_are_those_that_type_checkers_see() -> None:
+    tree = ast.parse(Path(grammarspec.__file__).read_text("utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    checked = {}
+    for statement in block.body:
+        assert isinstance(statement, ast.ImportFrom)
+        checked |= {name.name: f"{statement.module}" for name in statement.names}
+    assert checked.pop("types") == "grammarspec"  # a module of the package
+    assert checked == {name: f"grammarspec.{module}" for name, module in grammarspec._LATER.items()}
 
 
 def test_errors_are_found_on_their_base() -> None:

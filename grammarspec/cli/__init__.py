@@ -1,4 +1,8 @@
-"""The ``grammarspec`` command: ``generate`` and ``check``, each in a file of its own."""
+"""The ``grammarspec`` command line.
+
+Arguments come in; what a command prints, and its exit code, go out. Each command is a module with ``add_parser``:
+:mod:`.generate` and :mod:`.check`. Errors become one line on standard error here, for all commands.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,19 @@ from grammarspec.cli import check, generate
 
 __all__ = ["main"]
 
-REFUSED, INTERRUPTED, UNREAD = 2, 130, 141
+UNUSABLE, INTERRUPTED, UNREAD = 2, 130, 141
+"""Exit codes: something given cannot be used; interrupted; nobody reads the output any more."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code. ``sys.argv`` is read if no arguments are given."""
+    """Run the command line.
+
+    Args:
+        arguments: without the name of the program; ``None``: those of ``sys.argv``.
+
+    Returns:
+        The exit code.
+    """
     options = _parser().parse_args(arguments)
     try:
         run: Callable[[argparse.Namespace], int] = options.run
@@ -24,14 +36,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # What is still to be written must not be tried again when Python ends.
+        # Python must not try again to write the rest of the output when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
     except (grammarspec.GrammarspecError, OSError, ImportError, ValueError) as error:
         print(f"grammarspec: error: {_one_line(error)}", file=sys.stderr)
         for note in getattr(error, "__notes__", ()):
             print(note, file=sys.stderr)
-        return REFUSED
+        return UNUSABLE
     except KeyboardInterrupt:
         print("\ngrammarspec: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -49,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
 def _one_line(error: Exception) -> str:
     """What is wrong, where, what to do about it, and the error's code, on one line."""
     if isinstance(error, grammarspec.GrammarspecError):
-        # The place in a text goes on with the text itself and a caret, indented.
+        # Of a place in a text, only the line and column: the excerpt below them is indented.
         place = " ".join(line.strip() for line in error.where.splitlines() if not line.startswith("    "))
         hint = f"; hint: {error.hint}" if error.hint else ""
         return " ".join(error.message.split()) + (f" (at {place})" if place else "") + f"{hint} [{error.code}]"

@@ -1,4 +1,7 @@
-"""The command ``grammarspec check``: what becomes of each keyword of a schema, with places in its file."""
+"""The command ``grammarspec check``: what becomes of each keyword of a schema, with places in its file.
+
+The file of a schema comes in; a report goes out, as text or as JSON.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from grammarspec.positions import excerpt, locate
 
 __all__ = ["add_parser"]
 
-TAKEN, REFUSED = 0, 1
+ACCEPTED, REFUSED = 0, 1
 _EXIT_CODES = """exit codes:
   0    the schema is taken: everything is enforced, narrowed, an annotation, or (--unsupported warn) left out
   1    something is refused, malformed or satisfied by no value; with --openai-strict: there are problems
@@ -21,7 +24,7 @@ _EXIT_CODES = """exit codes:
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line; ``run`` of its options is what runs it."""
+    """Add the command to the command line. ``run`` of its parsed options runs it and returns the exit code."""
     check = commands.add_parser(
         "check",
         help="say what becomes of each keyword of a JSON Schema",
@@ -56,6 +59,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _check(options: argparse.Namespace) -> int:
+    """Run the command; returns the exit code."""
     with schema_text(options.schema) as text:
         if options.openai_strict:
             return _openai(options, text)
@@ -80,10 +84,11 @@ def _check(options: argparse.Namespace) -> int:
         print(report)
         for entry in report.of("refused"):
             _show(options.schema, text, entry.pointer, entry.detail)
-    return TAKEN if report.ok else REFUSED
+    return ACCEPTED if report.ok else REFUSED
 
 
 def _openai(options: argparse.Namespace, text: str) -> int:
+    """Print what OpenAI's structured outputs would refuse of the schema; returns the exit code."""
     problems = grammarspec.check_openai_strict(text)
     if options.output == "json":
         found = [{"pointer": p.pointer, "message": p.message, "hint": p.hint} for p in problems]
@@ -95,10 +100,11 @@ def _openai(options: argparse.Namespace, text: str) -> int:
         print(f"{len(problems)} problems" if problems else "OpenAI's structured outputs would take the schema")
         for problem in problems:
             _show(options.schema, text, problem.pointer, problem.message)
-    return REFUSED if problems else TAKEN
+    return REFUSED if problems else ACCEPTED
 
 
 def _add_positions(entries: list[dict[str, Any]], text: str) -> None:
+    """Add the line and column in the file to each entry that has a JSON pointer to a place in it."""
     for entry in entries:
         position = locate(text, entry["pointer"])
         if position is not None:
@@ -106,7 +112,7 @@ def _add_positions(entries: list[dict[str, Any]], text: str) -> None:
 
 
 def _show(path: Path, text: str, pointer: str, message: str) -> None:
-    """Print the place in the file."""
+    """Print what is wrong at a place of the file, and its line, if the pointer leads to one."""
     position = locate(text, pointer)
     if position is not None:
         print(f"\n{path}:{position.line}:{position.column}: {' '.join(message.split())}\n{excerpt(text, position)}")

@@ -61,10 +61,10 @@ def registry(paths: list[Path] | None, schema: str) -> referencing.Registry[Any]
 
 
 def _identifier(schema: str) -> str:
-    """What the names of other documents are relative to."""
+    """The URI that references of a schema are relative to."""
     try:
         contents = json.loads(schema)
-    except ValueError:  # said with its place where the schema is read
+    except ValueError:  # json_schema raises this error with its place
         return ""
     own = contents.get("$id", contents.get("id", "")) if isinstance(contents, dict) else ""
     return own if isinstance(own, str) else ""
@@ -92,7 +92,7 @@ def schema_text(path: Path) -> Iterator[str]:
 
 
 def _position(where: str, text: str) -> Position | None:
-    """Where an error about a schema is: at a JSON pointer, or in text that is not JSON."""
+    """Where in a schema's text an error is, by its ``where``: a JSON pointer, or line and column."""
     if not where.startswith("#"):
         numbers = re.fullmatch(r"line (\d+), column (\d+)", where)
         if numbers is None:

@@ -1,4 +1,7 @@
-"""The command ``grammarspec generate``: let a model write a text of a grammar."""
+"""The command ``grammarspec generate``: let a model write a text of a grammar.
+
+A grammar, a model and a prompt come in; the text that the model writes goes out, as it is or in JSON.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _EXIT_CODES = """exit codes:
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line; ``run`` of its options is what runs it."""
+    """Add the command to the command line. ``run`` of its parsed options runs it and returns the exit code."""
     generate = commands.add_parser(
         "generate",
         help="let a model write a text of a grammar",
@@ -54,13 +57,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     model.add_argument("--model", default="smollm2", help="directory, .gguf file or hub name (%(default)s)")
     model.add_argument("--system", metavar="TEXT", help="system message")
     speculation = generate.add_argument_group(
-        "speculation", "Drafts are verified by one pass of the model; they change what the output costs, not its law."
+        "speculation",
+        "Drafts are verified by one pass of the model; they change what the output costs, not its distribution.",
     )
     speculation.add_argument(
         "--draft",
         metavar="SOURCES",
         default="forced,lookup",
-        help="where drafts come from, the first with something to say is heard: forced (what the grammar forces), "
+        help="where drafts come from, in order of preference: forced (what the grammar forces), "
         "lookup (what followed the same tokens before), a smaller model (directory, .gguf file or hub name), or none "
         "(%(default)s)",
     )
@@ -92,9 +96,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _generate(options: argparse.Namespace) -> int:
+    """Run the command; returns the exit code."""
     grammar = _grammar(options)
     if not sys.stderr.isatty():
-        os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws bars while it loads, wherever they go
+        os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws progress bars, also where nobody sees them
     from grammarspec.decoding import Sampling, generate
     from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
 
@@ -140,6 +145,7 @@ def _generate(options: argparse.Namespace) -> int:
 
 
 def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
+    """The grammar that one of ``--schema``, ``--lark`` and ``--regex`` gives."""
     if options.schema is not None:
         with schema_text(options.schema) as text:
             return grammarspec.json_schema(text, whitespace=options.whitespace, registry=registry(options.refs, text))
@@ -152,6 +158,7 @@ def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
 
 
 def _proposers(sources: str, vocabulary: grammarspec.Vocabulary) -> list[Proposer]:
+    """The proposers that ``--draft`` names."""
     from grammarspec.decoding.proposers import DraftModel, Forced, Lookup
     from grammarspec.models.loading import load_draft
 
@@ -172,12 +179,13 @@ def _proposers(sources: str, vocabulary: grammarspec.Vocabulary) -> list[Propose
 
 
 def _report(result: Generation, statistics: bool) -> dict[str, object]:
+    """What ``--output json`` prints."""
     report: dict[str, object] = {"text": result.text, "finish_reason": result.finish_reason, "tokens": result.tokens}
     return report | {"statistics": result.statistics.summary()} if statistics else report
 
 
 def _writer(write: Callable[[str], object], flush: Callable[[], object]) -> Callable[[bytes], None]:
-    """Writes bytes as the text they make, each character once it is whole."""
+    """A function that writes bytes as text, each character when all its bytes have come."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def on_text(data: bytes) -> None:

@@ -19,7 +19,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 
-from grammarspec import _compiler
 from grammarspec._compiler import (
     FEW,
     ITEMS,
@@ -47,6 +46,7 @@ from grammarspec._compiler import (
     WHEN_CLEAR,
     WHEN_WITHIN,
 )
+from grammarspec._compiler import Grammar as Ir
 
 __all__ = ["FEW", "ITEMS", "NAMES", "OPENS", "PART", "UNBOUNDED", "GrammarBuilder"]
 
@@ -115,6 +115,10 @@ class GrammarBuilder:
         if node is None:
             node = self._codepoints[key] = self._node(OP_CODEPOINTS, [bound for pair in key for bound in pair])
         return node
+
+    def any_text(self, most: int | None = None) -> int:
+        """Any text in UTF-8 of at most ``most`` code points (``None``: of any length)."""
+        return self.repeat(self.codepoints([(0, 0x10FFFF)]), 0, most)
 
     def seq(self, *nodes: int) -> int:
         """One after the other."""
@@ -235,7 +239,7 @@ class GrammarBuilder:
         """The empty text, if that counter of the parameter is in the range (inclusive); else nothing."""
         return self._node(OP_WHEN, (WHEN_WITHIN, *counter, least, UNBOUNDED if most is None else most))
 
-    def embed(self, grammar: _compiler.Grammar) -> int:
+    def embed(self, grammar: Ir) -> int:
         """The language of a grammar that was built before."""
         arrays = grammar.arrays(self._size, len(self._rules), len(self._blob))
         ops, rules, blob, names, kinds, start, size = arrays
@@ -247,10 +251,10 @@ class GrammarBuilder:
         self._size += size
         return start
 
-    def build(self, start: int) -> _compiler.Grammar:
+    def build(self, start: int) -> Ir:
         """Hand everything to the compiler, ``start`` being the node that describes the whole text.
 
         Raises ``GrammarError`` for a rule without a body, or a Boolean operator over a context-free node.
         """
         ops, rules = self._ops.tobytes(), self._rules.tobytes()
-        return _compiler.Grammar(ops, rules, bytes(self._blob), self._names, bytes(self._kinds), start)
+        return Ir(ops, rules, bytes(self._blob), self._names, bytes(self._kinds), start)

@@ -1,11 +1,16 @@
-"""The compiler, asked from Python: IR and a vocabulary's index in, a constraint out, within limits."""
+"""The compiler, as Python calls it: a grammar's IR and a vocabulary's index come in, a constraint goes out.
+
+IR is the compiler's form of a grammar (intermediate representation), as :class:`~.builder.GrammarBuilder` makes it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
 
-from grammarspec import _compiler
+from grammarspec._compiler import CancelToken, Constraint, VocabularyIndex
+from grammarspec._compiler import Grammar as Ir
+from grammarspec._compiler import compile as _compile
 
 __all__ = ["Limits", "compile_ir", "over_bytes"]
 
@@ -38,14 +43,27 @@ class Limits:
 
 
 def compile_ir(
-    ir: _compiler.Grammar,
-    index: _compiler.VocabularyIndex,
+    ir: Ir,
+    index: VocabularyIndex,
     limits: Limits | None = None,
-    cancel: _compiler.CancelToken | None = None,
-) -> _compiler.Constraint:
-    """Compile for a vocabulary that has the special tokens of the grammar, or all bytes of their marks."""
+    cancel: CancelToken | None = None,
+) -> Constraint:
+    """Compile a grammar for a vocabulary.
+
+    Args:
+        ir: the grammar.
+        index: of a vocabulary that has the grammar's special tokens, or all bytes of their marks (:mod:`.marks`).
+        limits: what compiling and running may use; :class:`Limits` with its defaults if not given.
+        cancel: stops the work when it is cancelled.
+
+    Raises:
+        Unsatisfiable: no text of the language can be spelled with the vocabulary's tokens.
+        LimitExceeded: a limit was hit.
+        Cancelled: ``cancel`` was cancelled.
+        GrammarError: the grammar uses an operator in a way that the compiler refuses.
+    """
     bounds = limits or Limits()
-    return _compiler.compile(
+    return _compile(
         ir,
         index,
         bounds.max_states,
@@ -57,16 +75,16 @@ def compile_ir(
     )
 
 
-def over_bytes(ir: _compiler.Grammar) -> _compiler.Constraint:
-    """Compile for the vocabulary of the 256 single bytes: what reads texts, where there is no model.
+def over_bytes(ir: Ir) -> Constraint:
+    """Compile a grammar for the vocabulary of the 256 single bytes, for reading texts where there is no model.
 
     Raises:
-        GrammarError: as :func:`compile_ir`.
+        Unsatisfiable, LimitExceeded, GrammarError: as :func:`compile_ir`.
     """
     return compile_ir(ir, byte_index())
 
 
 @cache
-def byte_index() -> _compiler.VocabularyIndex:
-    """The 256 single bytes, and token 256 to end a text."""
-    return _compiler.VocabularyIndex([*(bytes([value]) for value in range(256)), None], [256], [], 257)
+def byte_index() -> VocabularyIndex:
+    """The index of the 256 single bytes as tokens; token 256 ends a text."""
+    return VocabularyIndex([*(bytes([value]) for value in range(256)), None], [256], [], 257)

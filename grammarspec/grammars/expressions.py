@@ -2,33 +2,40 @@
 
 A :class:`Grammar` is a language together with a reading: ``grammar.parse(text)`` is a value of its type parameter. The
 front-ends make simple ones (:func:`literal`, :func:`choice`, :func:`grammarspec.regex`, ...), operators combine them.
+A grammar is the typed face of an expression, whose nodes are in :mod:`grammarspec.grammars.operators`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import FrozenInstanceError
-from functools import cached_property
-from importlib import import_module
-from inspect import signature
-from typing import TYPE_CHECKING, Any, Generic, NewType, TypeVar, get_origin, overload
+from typing import Any, Generic, NewType, TypeVar, get_origin, overload
 
-from grammarspec import _compiler
-from grammarspec.errors import GrammarSyntaxError, Unsatisfiable, UnsupportedFeature
-from grammarspec.grammars import marks
+from grammarspec._compiler import Grammar as Ir
+from grammarspec.errors import GrammarSyntaxError, Unsatisfiable
+from grammarspec.grammars import marks, reading
 from grammarspec.grammars.builder import GrammarBuilder
-from grammarspec.grammars.engine import over_bytes
+from grammarspec.grammars.operators import (
+    Call,
+    Complement,
+    Concatenation,
+    Fields,
+    Intersection,
+    Leaf,
+    Mapped,
+    Named,
+    Node,
+    Option,
+    Repetition,
+    Union,
+)
+from grammarspec.grammars.reading import Match
 
-if TYPE_CHECKING:
-    from grammarspec.grammars.reading import Match
-
-__all__ = ["Grammar", "choice", "literal", "special", "text"]
+__all__ = ["Grammar", "choice", "literal", "read_types_by", "special", "text"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
-
-_SUM, _AND, _OR = range(3)  # how tightly the operators bind, as in Python: + before & before |
 
 
 class Grammar(Generic[T_co]):
@@ -43,28 +50,36 @@ class Grammar(Generic[T_co]):
     :func:`grammarspec.grammar` of it; type checkers want that spelled out for other types, and left of ``|``.
 
     Attributes:
-        ir: the compiler's hash-consed form.
+        node: the expression that it is the typed face of, for the other modules of grammarspec.
     """
 
-    _binds = _SUM
-    _read: Callable[[str], Any] | None
-    _call: tuple[str, tuple[Any, ...], dict[str, Any]] | str | None
+    __slots__ = ("__weakref__", "node")
+
+    node: Node
 
     def __init__(
         self,
-        ir: _compiler.Grammar,
+        ir: Ir,
         *,
         read: Callable[[str], T_co] | None = None,
-        call: tuple[str, tuple[Any, ...], dict[str, Any]] | str | None = None,
+        call: Call | str | None = None,
     ) -> None:
         """A grammar that is not made of others.
 
         Args:
+            ir: the language in the compiler's form.
             read: makes a value of a text of the language; by default a text means itself.
-            call: which function of :mod:`grammarspec` made it, of which arguments and options, or all that as text:
-                what ``repr`` says.
+            call: the call of a function of :mod:`grammarspec` that made it, or the text of such a call: what ``repr``
+                says.
         """
-        self.__dict__.update(ir=ir, _read=read, _call=call)
+        object.__setattr__(self, "node", Leaf(ir, read, call))
+
+    @staticmethod
+    def of(node: Node) -> Grammar[Any]:
+        """The grammar of an expression."""
+        grammar: Grammar[Any] = Grammar.__new__(Grammar)
+        object.__setattr__(grammar, "node", node)
+        return grammar
 
     # ------------------------------------------------------------------ as a value
     def __setattr__(self, name: str, value: object) -> None:
@@ -74,35 +89,16 @@ class Grammar(Generic[T_co]):
         raise FrozenInstanceError(f"grammars are immutable: cannot delete {name!r}")
 
     def __repr__(self) -> str:
-        if isinstance(self._call, str):
-            return self._call
-        if self._call is None:
-            return f"<Grammar {hash(self.ir) & 0xFFFF_FFFF_FFFF_FFFF:016x}>"
-        name, arguments, options = self._call
-        parameters = signature(getattr(import_module("grammarspec"), name)).parameters
-        said = [repr(argument) for argument in arguments]
-        said += [f"{option}={value!r}" for option, value in options.items() if value != parameters[option].default]
-        return f"gs.{name}({', '.join(said)})"
-
-    def _key(self) -> tuple[Any, ...]:
-        return (self._read,)
+        return repr(self.node)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Grammar):
-            return NotImplemented
-        return type(self) is type(other) and self.ir == other.ir and self._key() == other._key()
+        return self.node == other.node if isinstance(other, Grammar) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.ir)
+        return hash(self.node)
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in self.__dict__.items() if name not in ("_bytes", "_special")}
-        if "_call" in state:
-            state["_call"] = repr(self)  # its arguments need not be picklable
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+    def __reduce__(self) -> tuple[Callable[[Node], Grammar[Any]], tuple[Node]]:
+        return Grammar.of, (self.node,)
 
     def to_bytes(self) -> bytes:
         """The language in a portable form that carries its version; :meth:`from_bytes` reads it back."""
@@ -115,36 +111,16 @@ class Grammar(Generic[T_co]):
         Raises:
             GrammarError: ``data`` is damaged, or of a version that this release cannot read.
         """
-        return Grammar(_compiler.Grammar.from_bytes(data))
+        return Grammar(Ir.from_bytes(data))
 
-    # ------------------------------------------------------------------ the language
-    @cached_property
-    def ir(self) -> _compiler.Grammar:
-        builder = GrammarBuilder()
-        try:
-            return builder.build(self._lower(builder))
-        except UnsupportedFeature:
-            for operand in self._operands():
-                _ = operand.ir  # what is wrong within it, its own error says
-            if isinstance(self, _Boolean):
-                self._check_regular()
-            raise
+    @property
+    def ir(self) -> Ir:
+        """The compiler's hash-consed form of the language.
 
-    def _lower(self, builder: GrammarBuilder) -> int:
-        return builder.embed(self.ir)
-
-    @cached_property
-    def _bytes(self) -> _compiler.Constraint:
-        """The grammar compiled over single bytes."""
-        return over_bytes(self.ir)
-
-    @cached_property
-    def _special(self) -> frozenset[str]:
-        """The names of the special tokens in its texts."""
-        return frozenset(name for data in self.ir.literals_with(marks.BEGIN) for name in marks.marked_names(data))
-
-    def _operands(self) -> Sequence[Grammar[Any]]:
-        return ()
+        Raises:
+            UnsupportedFeature: ``&`` or ``~`` has an operand that is not regular.
+        """
+        return self.node.ir
 
     # ------------------------------------------------------------------ texts
     def matches(self, text: str) -> bool:
@@ -153,12 +129,7 @@ class Grammar(Generic[T_co]):
         Raises:
             GrammarError: the grammar cannot be compiled (see :func:`grammarspec.compile`).
         """
-        try:
-            data = marks.with_marks(text, self._special)
-            matcher = self._bytes.matcher()
-        except (UnicodeEncodeError, Unsatisfiable):  # a lone surrogate is in no text of any language
-            return False
-        return matcher.accept_tokens(data) == len(data) and matcher.is_accepting
+        return reading.matches(self.node, text)
 
     def parse(self, text: str) -> T_co:
         """What a text of the language means.
@@ -173,25 +144,35 @@ class Grammar(Generic[T_co]):
 
     def match(self, text: str) -> Match[T_co]:
         """What a text of the language means, and what its named parts do; raises as :meth:`parse` does."""
-        from grammarspec.grammars.reading import match
+        return reading.match(self.node, text)
 
-        return match(self, text)
+    def match_marked(self, data: bytes) -> Match[T_co]:
+        """What a text in which special tokens are marked means, and what its named parts do.
+
+        Args:
+            data: the text in UTF-8, with marks (:mod:`grammarspec.grammars.marks`), as
+                :meth:`grammarspec.Vocabulary.marked` makes it of tokens.
+
+        Raises:
+            NoMatch: the text is not in the language.
+        """
+        return reading.match_marked(self.node, data)
 
     def sample(self, seed: int | None = None, *, max_bytes: int = 200) -> str:
         """Some text of the language, the same for the same seed, for trying things out (by no particular law).
 
         After ``max_bytes`` bytes it goes on in the shortest way.
         """
-        from grammarspec.grammars.reading import sample
+        from grammarspec.grammars.examples import sample
 
-        return sample(self, seed, max_bytes)
+        return sample(self.node, seed, max_bytes)
 
     # ------------------------------------------------------------------ operators
     def __add__(self, other: Grammar[Any] | str | type[Any]) -> Grammar[str]:
-        return Concatenation(self, _grammar(other)) if _is_operand(other) else NotImplemented
+        return Grammar.of(Concatenation(self.node, _node(other))) if _is_operand(other) else NotImplemented
 
     def __radd__(self, other: str | type[Any]) -> Grammar[str]:
-        return Concatenation(_grammar(other), self) if _is_operand(other) else NotImplemented
+        return Grammar.of(Concatenation(_node(other), self.node)) if _is_operand(other) else NotImplemented
 
     @overload
     def __or__(self, other: str) -> Grammar[T_co | str]: ...
@@ -200,27 +181,27 @@ class Grammar(Generic[T_co]):
     @overload
     def __or__(self, other: type[U]) -> Grammar[T_co | U]: ...
     def __or__(self, other: Any) -> Grammar[Any]:
-        return Union(self, _grammar(other)) if _is_operand(other) else NotImplemented
+        return Grammar.of(Union(self.node, _node(other))) if _is_operand(other) else NotImplemented
 
     @overload
     def __ror__(self, other: str) -> Grammar[str | T_co]: ...
     @overload
     def __ror__(self, other: type[U]) -> Grammar[U | T_co]: ...
     def __ror__(self, other: Any) -> Grammar[Any]:
-        return Union(_grammar(other), self) if _is_operand(other) else NotImplemented
+        return Grammar.of(Union(_node(other), self.node)) if _is_operand(other) else NotImplemented
 
     def __and__(self, other: Grammar[Any] | str | type[Any]) -> Grammar[T_co]:
-        return Intersection(self, _grammar(other)) if _is_operand(other) else NotImplemented
+        return Grammar.of(Intersection(self.node, _node(other))) if _is_operand(other) else NotImplemented
 
     @overload
     def __rand__(self, other: str) -> Grammar[str]: ...
     @overload
     def __rand__(self, other: type[U]) -> Grammar[U]: ...
     def __rand__(self, other: Any) -> Grammar[Any]:
-        return Intersection(_grammar(other), self) if _is_operand(other) else NotImplemented
+        return Grammar.of(Intersection(_node(other), self.node)) if _is_operand(other) else NotImplemented
 
     def __invert__(self) -> Grammar[str]:
-        return Complement(self)
+        return Grammar.of(Complement(self.node))
 
     def repeat(
         self, least: int = 0, most: int | None = None, *, sep: Grammar[Any] | str | type[Any] = ""
@@ -234,215 +215,56 @@ class Grammar(Generic[T_co]):
         """
         if least < 0 or (most is not None and most < least):
             raise ValueError(f"cannot repeat from {least} to {most} times")
-        return Repetition(self, least, most, _grammar(sep))
+        separator = _node(sep)
+        return Grammar.of(Repetition(self.node, least, most, None if separator == _node("") else separator))
 
     def optional(self) -> Grammar[T_co | None]:
         """A text of this language or the empty text, which means ``None``."""
-        return Option(self)
+        return Grammar.of(Option(self.node))
 
     def named(self, name: str) -> Grammar[T_co]:
         """The same, and :meth:`match` tells its value under this name; within a repetition, a list of them."""
-        return Named(self, name)
+        return Grammar.of(Named(self.node, name))
 
     def fields(self) -> Grammar[dict[str, Any]]:
         """The same language; a text means what the named parts in it mean, by their names (which end here)."""
-        return Fields(self)
+        return Grammar.of(Fields(self.node))
 
     def map(self, function: Callable[[T_co], U]) -> Grammar[U]:
         """The same language; what its texts mean goes through a function (whose errors :meth:`parse` lets through)."""
-        return Mapped(self, function)
+        return Grammar.of(Mapped(self.node, function))
+
+
+# ---------------------------------------------------------------------- operands
+_type_grammar: Callable[[Any], Grammar[Any]] | None = None
+
+
+def read_types_by(type_grammar: Callable[[Any], Grammar[Any]]) -> None:
+    """Say which grammar a Python type stands for as an operand (``word + int``).
+
+    The package fills this in when it is imported: what types mean belongs to a front-end, and front-ends build on
+    grammars.
+    """
+    global _type_grammar  # noqa: PLW0603  # the one registration
+    _type_grammar = type_grammar
 
 
 def _is_operand(value: object) -> bool:
-    """A grammar, or what stands for one: a text, or a type."""
+    """Whether a value is a grammar, or stands for one: a text, or a type."""
     return isinstance(value, Grammar | str | type | NewType | None) or (
         get_origin(value) is not None or type(value).__name__ == "TypeAliasType"  # of typing, or its extensions
     )
 
 
-def _grammar(value: Any) -> Grammar[Any]:
+def _node(value: Any) -> Node:
+    """The expression of an operand."""
     if isinstance(value, str):
-        return literal(value)
+        return literal(value).node
     if isinstance(value, Grammar):
-        return value
-    if not _is_operand(value):
+        return value.node
+    if not _is_operand(value) or _type_grammar is None:
         raise TypeError(f"expected a grammar, a text or a type, not {value!r:.60}")
-    from grammarspec.frontends.types.python import grammar
-
-    return grammar(value)
-
-
-class _Combined(Grammar[T_co]):
-    """A grammar made of others."""
-
-    def __init__(self, *operands: Grammar[Any]) -> None:
-        self.__dict__["operands"] = operands
-
-    operands: tuple[Grammar[Any], ...]
-
-    def _key(self) -> tuple[Any, ...]:
-        return self.operands
-
-    def _operands(self) -> Sequence[Grammar[Any]]:
-        return self.operands
-
-    def _joined(self, sign: str) -> str:
-        parts = []
-        for i, operand in enumerate(self.operands):
-            loose = operand._binds > self._binds or (i > 0 and operand._binds == self._binds != _SUM)
-            nested = i > 0 and type(operand) is type(self)
-            parts.append(f"({operand!r})" if loose or nested else repr(operand))
-        return f" {sign} ".join(parts)
-
-
-class Concatenation(_Combined[str]):
-    def __repr__(self) -> str:
-        return self._joined("+")
-
-    def _lower(self, builder: GrammarBuilder) -> int:
-        return builder.seq(*(operand._lower(builder) for operand in self.operands))
-
-
-class Union(_Combined[T_co]):
-    _binds = _OR
-
-    def __repr__(self) -> str:
-        return self._joined("|")
-
-    def _lower(self, builder: GrammarBuilder) -> int:
-        return builder.alt(*(operand._lower(builder) for operand in self.operands))
-
-
-class _Boolean(_Combined[T_co]):
-    """Takes regular languages only."""
-
-    _sign: str
-
-    def _check_regular(self) -> None:
-        """Refuse an operand that is not regular, naming it."""
-        for operand in self.operands:
-            builder = GrammarBuilder()
-            try:
-                builder.build(builder.complement(operand._lower(builder)))
-            except UnsupportedFeature:
-                why = "which has rules that call themselves or remember what came before"
-                hint = "& and ~ take regular languages: regular expressions, choices, and what operators make of these"
-                raise UnsupportedFeature(f"{self._sign} of {operand!r:.80}, {why}", f"{self!r:.100}", hint) from None
-
-
-class Intersection(_Boolean[T_co]):
-    _binds = _AND
-    _sign = "&"
-
-    def __repr__(self) -> str:
-        return self._joined("&")
-
-    def _lower(self, builder: GrammarBuilder) -> int:
-        return builder.both(*(operand._lower(builder) for operand in self.operands))
-
-
-class _Unary(_Combined[T_co]):
-    """Made of one grammar."""
-
-    @property
-    def inner(self) -> Grammar[Any]:
-        return self.operands[0]
-
-    def _called(self) -> str:
-        """The grammar as what a method or ``~`` is called on."""
-        simple = type(self.inner) not in (Concatenation, Union, Intersection, Complement)
-        return repr(self.inner) if simple else f"({self.inner!r})"
-
-
-class Complement(_Unary[str], _Boolean[str]):
-    _sign = "~"
-
-    def __repr__(self) -> str:
-        return f"~{self._called()}"
-
-    def _lower(self, builder: GrammarBuilder) -> int:
-        return builder.both(_any_text(builder), builder.complement(self.inner._lower(builder)))
-
-
-class Repetition(_Unary[list[Any]]):
-    def __init__(self, inner: Grammar[Any], least: int, most: int | None, separator: Grammar[Any]) -> None:
-        super().__init__(inner, separator)
-        self.__dict__.update(least=least, most=most)
-
-    least: int
-    most: int | None
-
-    @property
-    def separator(self) -> Grammar[Any]:
-        return self.operands[1]
-
-    def __repr__(self) -> str:
-        separated = "" if self.separator == literal("") else f", sep={self.separator!r}"
-        return f"{self._called()}.repeat({self.least}, {self.most}{separated})"
-
-    def _key(self) -> tuple[Any, ...]:
-        return (*self.operands, self.least, self.most)
-
-    def _lower(self, builder: GrammarBuilder) -> int:
-        item = self.inner._lower(builder)
-        if self.separator == literal(""):
-            return builder.repeat(item, self.least, self.most)
-        if self.most == 0:
-            return builder.empty
-        further = builder.seq(self.separator._lower(builder), item)
-        most = None if self.most is None else self.most - 1
-        some = builder.seq(item, builder.repeat(further, max(self.least - 1, 0), most))
-        return some if self.least else builder.optional(some)
-
-
-class Option(_Unary[T_co]):
-    def __repr__(self) -> str:
-        return f"{self._called()}.optional()"
-
-    def _lower(self, builder: GrammarBuilder) -> int:
-        return builder.optional(self.inner._lower(builder))
-
-
-class Named(_Unary[T_co]):
-    def __init__(self, inner: Grammar[T_co], name: str) -> None:
-        super().__init__(inner)
-        self.__dict__["name"] = name
-
-    name: str
-
-    def __repr__(self) -> str:
-        return f"{self._called()}.named({self.name!r})"
-
-    def _key(self) -> tuple[Any, ...]:
-        return (*self.operands, self.name)
-
-    def _lower(self, builder: GrammarBuilder) -> int:
-        return self.inner._lower(builder)
-
-
-class Fields(_Unary[dict[str, Any]]):
-    def __repr__(self) -> str:
-        return f"{self._called()}.fields()"
-
-    def _lower(self, builder: GrammarBuilder) -> int:
-        return self.inner._lower(builder)
-
-
-class Mapped(_Unary[T_co]):
-    def __init__(self, inner: Grammar[Any], function: Callable[[Any], T_co]) -> None:
-        super().__init__(inner)
-        self.__dict__["function"] = function
-
-    function: Callable[[Any], T_co]
-
-    def __repr__(self) -> str:
-        return f"{self._called()}.map({getattr(self.function, '__qualname__', repr(self.function))})"
-
-    def _key(self) -> tuple[Any, ...]:
-        return (*self.operands, self.function)
-
-    def _lower(self, builder: GrammarBuilder) -> int:
-        return self.inner._lower(builder)
+    return _type_grammar(value).node
 
 
 # ---------------------------------------------------------------------- simple grammars
@@ -455,7 +277,7 @@ def literal(text: str) -> Grammar[str]:
     if not isinstance(text, str):
         raise TypeError(f"literal() takes a text, not {type(text).__name__}")
     builder = GrammarBuilder()
-    return Grammar(builder.build(builder.literal(_encoded(text))), call=("literal", (text,), {}))
+    return Grammar(builder.build(builder.literal(_encoded(text))), call=Call(literal, (text,)))
 
 
 def choice(texts: Iterable[str]) -> Grammar[str]:
@@ -477,7 +299,7 @@ def choice(texts: Iterable[str]) -> Grammar[str]:
     if not encoded:
         raise Unsatisfiable("a choice of no texts has no member", hint="give choice() at least one text")
     builder = GrammarBuilder()
-    return Grammar(builder.build(builder.words(encoded)), call=("choice", (texts,), {}))
+    return Grammar(builder.build(builder.words(encoded)), call=Call(choice, (texts,)))
 
 
 def special(name: str) -> Grammar[str]:
@@ -494,7 +316,7 @@ def special(name: str) -> Grammar[str]:
     _encoded(name)
     builder = GrammarBuilder()
     node = builder.literal(marks.mark(name))
-    return Grammar(builder.build(node), call=("special", (name,), {}))
+    return Grammar(builder.build(node), call=Call(special, (name,)))
 
 
 def text(*, until: str | None = None, max_chars: int | None = None) -> Grammar[str]:
@@ -506,16 +328,12 @@ def text(*, until: str | None = None, max_chars: int | None = None) -> Grammar[s
     if until == "" or (max_chars is not None and max_chars < 0):
         raise ValueError("until must not be empty, nor max_chars negative")
     builder = GrammarBuilder()
-    node = _any_text(builder, max_chars)
+    node = builder.any_text(max_chars)
     if until is not None:
         within = builder.seq(builder.anything, builder.literal(_encoded(until)), builder.anything)
         node = builder.both(node, builder.complement(within))
     options = {"until": until, "max_chars": max_chars}
-    return Grammar(builder.build(builder.terminal(node)), call=("text", (), options))
-
-
-def _any_text(builder: GrammarBuilder, most: int | None = None) -> int:
-    return builder.repeat(builder.codepoints([(0, 0x10FFFF)]), 0, most)
+    return Grammar(builder.build(builder.terminal(node)), call=Call(text, (), options))
 
 
 def _encoded(text: str, where: str = "") -> bytes:

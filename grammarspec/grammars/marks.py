@@ -1,8 +1,8 @@
 """Marks: special tokens among bytes of text.
 
-A special token such as ``<|eot|>`` is not text: text that spells its name is something else. So in the bytes of a
-grammar, and in what tokens say, it stands as a *mark*: bytes that UTF-8 never has (0xF5 to 0xFF), which spell its name.
-Tokens of text never hold such bytes, so that a mark is one token, whole.
+A special token such as ``<|eot|>`` is not text: a text that spells its name is something else. So in the bytes of a
+grammar, and among the bytes of tokens, it is written as a *mark*: bytes that UTF-8 never has (0xF5 to 0xFF), which
+spell its name. Vocabularies keep tokens of text with such bytes out, so a mark is always one token.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ def _name(found: re.Match[bytes]) -> bytes:
 
 
 def reserved(text: bytes) -> bool:
-    """The text holds a byte that marks are made of."""
+    """Whether a text holds a byte that marks are made of."""
     return not _RESERVED.isdisjoint(text)
 
 
 def named(data: bytes) -> bytes:
-    """The same with names in place of marks."""
+    """Marked text with the names of special tokens in place of their marks."""
     return _MARK.sub(_name, data) if BEGIN in data else data
 
 
 def marked_names(data: bytes) -> set[str]:
-    """The special tokens that are marked in it."""
+    """The names of the special tokens that are marked in a text."""
     return {_name(found).decode() for found in _MARK.finditer(data)}
 
 
 def split(data: bytes) -> Iterator[tuple[bytes, str | None]]:
-    """The texts between marks, and the marks with their names (of a text: ``None``), in order."""
+    """The parts of a marked text, in order: each mark with its name, and each text between marks with ``None``."""
     at = 0
     for found in _MARK.finditer(data):
         if found.start() > at:
@@ -64,7 +64,14 @@ def split(data: bytes) -> Iterator[tuple[bytes, str | None]]:
 
 
 def ending(data: bytes, text: str) -> bytes:
-    """The end of it that says this text, which it ends with."""
+    """The end of a marked text that reads ``text`` once names stand in place of marks.
+
+    Args:
+        data: the marked text. With names in place of marks it ends with ``text``.
+
+    Returns:
+        A suffix of ``data``; empty, if ``text`` begins inside a name.
+    """
     before = len(named(data)) - len(text.encode())
     at = 0
     for piece, _ in split(data):
@@ -76,13 +83,17 @@ def ending(data: bytes, text: str) -> bytes:
 
 
 def whole(data: bytes) -> bytes:
-    """The same without a mark at its end that is not whole."""
+    """Marked text without the incomplete mark that it may end with."""
     begin = data.rfind(BEGIN)
     return data if begin < 0 or END in data[begin:] else data[:begin]
 
 
 def with_marks(text: str, names: Iterable[str]) -> bytes:
-    """A text as bytes, with marks wherever one of the names stands; of several that fit, the longest."""
+    """A text in UTF-8, with marks in place of the names of special tokens; of several names that fit, the longest.
+
+    Raises:
+        UnicodeEncodeError: the text holds a lone surrogate.
+    """
     alternatives = sorted(map(re.escape, names), key=len, reverse=True)
     if not alternatives:
         return text.encode()

@@ -88,7 +88,7 @@ def gap(answer: Grammar[Any], *, freely: bool) -> int:
     Args:
         freely: the answer begins with free text, which does without line ends at its beginning.
     """
-    may_begin, _ = answer._bytes.matcher().next_bytes()
+    may_begin, _ = answer.node.byte_constraint.matcher().next_bytes()
     return 0 if b"\n" in may_begin and not freely else _GAP
 
 

@@ -164,6 +164,6 @@ class Result(Generic[T_co]):
 
         All that such a grammar says is enforced. Validators of one's own, which only see the whole value, are notes.
         """
-        from grammarspec.frontends.types.report import report
+        from grammarspec.frontends.types.report import check_target
 
-        return report(self.type)
+        return check_target(self.type)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from grammarspec.errors import GrammarError, PromptError, UnsupportedFeature
 from grammarspec.grammars import marks
 from grammarspec.grammars.expressions import Grammar, text
-from grammarspec.grammars.reading import match_marked
 from grammarspec.models.chat import Prompt, messages_of
 from grammarspec.models.reasoning import gap, marker
 from grammarspec.models.results import Invalid, ValidationFailed, assistant_message, rejections
@@ -102,7 +101,7 @@ class Turn:
             ValidationFailed: a validator refuses it.
         """
         with _validators(marks.named(data).decode(), "#"):
-            match = match_marked(self.answer, data)
+            match = self.answer.match_marked(data)
             return Said(match.value, match.text, match.captures)
 
     def again(self, data: bytes, error: ValidationFailed) -> list[dict[str, Any]]:
@@ -184,7 +183,7 @@ class ToolTurn(Turn):
         return () if self.choice == "none" else self.tools
 
     def read(self, data: bytes) -> Said:
-        reply = match_marked(self.grammar, data).value
+        reply = self.grammar.match_marked(data).value
         if reply.calls:
             read = {tool.name: tool.read for tool in self.tools}
             calls = []
@@ -198,7 +197,7 @@ class ToolTurn(Turn):
             return Said(match.value, text, match.captures, (), reply.reasoning)
 
     def again(self, data: bytes, error: ValidationFailed) -> list[dict[str, Any]]:
-        reply = match_marked(self.grammar, data).value
+        reply = self.grammar.match_marked(data).value
         if not reply.calls:
             return super().again(data, error)
         told = ["This was not called: another call is not valid."] * len(reply.calls)

@@ -57,7 +57,7 @@ def _bound(
 def _declaration(
     function: Callable[..., Any], name: str, description: str | None, parameters: list[Parameter]
 ) -> Declaration:
-    from grammarspec.frontends.types.python import new_adapter  # it needs Pydantic
+    from grammarspec.frontends.types.adapters import new_adapter  # it needs Pydantic
 
     hints = _hints(function, name, parameters)
     fields = [(one.name, hints[one.name], _default(one, hints[one.name], name)) for one in parameters]
@@ -72,7 +72,7 @@ def _declaration(
                 raise UnsupportedFeature(error.message, where, error.hint) from None
         raise
     text, described = parse(function.__doc__ or "")
-    told = arguments_schema(adapter.told(), f"the tool {name}")
+    told = arguments_schema(adapter.library_schema(), f"the tool {name}")
     told.pop("title", None)
     if len(told["properties"]) != len(parameters):  # pydantic.json_schema.SkipJsonSchema
         raise TypeError(f"models are not told of a parameter of the tool {name}\n  hint: wrap a function without it")
@@ -122,13 +122,13 @@ def class_tool(
     type: Any, name: str | None = None, description: str | None = None, call: Callable[[Any], Any] | None = None
 ) -> Tool[..., Any]:
     """A tool whose arguments make an instance of a class, which ``call`` takes."""
-    from grammarspec.frontends.types.python import known_adapter
+    from grammarspec.frontends.types.adapters import known_adapter
 
     own: str = type.__name__ if name is None else name
 
     def declare() -> Declaration:
         adapter = known_adapter(type)
-        told = arguments_schema(adapter.told(), f"the tool {own}")
+        told = arguments_schema(adapter.library_schema(), f"the tool {own}")
         told.pop("title", None)
         text, described = parse(told.pop("description", ""))
         for member in told["properties"].keys() & described:

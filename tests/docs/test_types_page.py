@@ -12,7 +12,7 @@ import pytest
 
 import grammarspec as gs
 import tests.frontends.types.test_types as cases
-from grammarspec.frontends.types.python import known_adapter
+from grammarspec.frontends.types.adapters import known_adapter
 
 PAGE = Path(__file__).parents[2] / "docs" / "types.md"
 SOURCE = Path(cases.__file__).read_text(encoding="utf-8")

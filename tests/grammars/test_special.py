@@ -67,10 +67,8 @@ def test_masks_are_what_is_accepted_and_texts_are_read(grammar: gs.Grammar[Any],
         assert len(ending) == constraint.tokens_to_end(matcher.state)
         assert matcher.accept_tokens([*ending, END]) == len(ending) + 1
         tokens += ending
-    from grammarspec.grammars.reading import match_marked
-
     marked = VOCABULARY.marked(tokens)
-    assert match_marked(grammar, marked).text.encode() == marks.named(marked)
+    assert grammar.match_marked(marked).text.encode() == marks.named(marked)
 
 
 def test_it_is_that_token_and_no_text() -> None:

@@ -6,16 +6,18 @@ import json
 import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
-from grammarspec import _compiler
+from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced
 from grammarspec.frontends.json_schema.document.loading import load
 from grammarspec.frontends.json_schema.keywords.tables import read
 from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis, TooManyCombinations
+from grammarspec.frontends.json_schema.options import check_options
 from grammarspec.frontends.json_schema.relaxing.leaving_out import relaxed
 from grammarspec.frontends.json_schema.spelling.prelude import prelude
-from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Spelling, Whitespace, spelling
+from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Spelling, Whitespace
 from grammarspec.grammars.expressions import Grammar
+from grammarspec.grammars.operators import Call
 
 if TYPE_CHECKING:
     import re
@@ -81,22 +83,13 @@ def json_schema(
         LimitExceeded: the schema is too large or nested too deeply.
         ValueError: an option's value is none of its kind, or two options contradict each other.
     """
-    if format not in ("assert", "annotation"):
-        raise ValueError(f'format must be "assert" or "annotation", not {format!r}')
-    if property_order not in ("declared", "any"):
-        raise ValueError(f'property_order must be "declared" or "any", not {property_order!r}')
-    if not isinstance(additional_properties, bool):
-        raise ValueError(f"additional_properties must be True or False, not {additional_properties!r:.60}")
-    if unsupported not in ("error", "warn"):
-        raise ValueError(f'unsupported must be "error" or "warn", not {unsupported!r}')
-    spelled = spelling(whitespace, indent, separators, ensure_ascii, escapes, numbers)
-
-    options = {
+    options: dict[str, Any] = {
         "dialect": dialect, "registry": registry, "format": format, "property_order": property_order,
         "additional_properties": additional_properties, "whitespace": whitespace, "indent": indent,
         "separators": separators, "ensure_ascii": ensure_ascii, "escapes": escapes, "numbers": numbers,
         "unsupported": unsupported,
     }  # fmt: skip
+    spelled = check_options(**options)
 
     def attempt(root: Any) -> Grammar[Any]:
         ir = language(
@@ -108,7 +101,7 @@ def json_schema(
             any_order=property_order == "any",
             closed=not additional_properties,
         )
-        return Grammar(ir, read=json.loads, call=("json_schema", (schema,), options))
+        return Grammar(ir, read=json.loads, call=Call(json_schema, (schema,), options))
 
     root = load(schema)
     if unsupported == "error":
@@ -134,7 +127,7 @@ def language(
     assert_formats: bool = True,
     any_order: bool = False,
     closed: bool = False,
-) -> _compiler.Grammar:
+) -> Ir:
     """The texts of the values that satisfy a schema, spelled in this way; see :func:`json_schema`.
 
     Args:
@@ -144,7 +137,7 @@ def language(
         GrammarError: as :func:`json_schema`.
     """
 
-    def lowered(*, narrow: bool) -> _compiler.Grammar:
+    def lowered(*, narrow: bool) -> Ir:
         document = read(root, dialect, registry)
         builder, text = prelude(spelled)
         analysis = Analysis(document, assert_formats=assert_formats, narrow=narrow)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from grammarspec import _compiler
+from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import LimitExceeded, UnsupportedFeature
 from grammarspec.frontends.lark.loader import read
 from grammarspec.frontends.lark.rules import Rules
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.expressions import Grammar
+from grammarspec.grammars.operators import Call
 
 __all__ = ["lark", "load"]
 
@@ -39,7 +40,7 @@ def lark(text: str, *, start: str = "start", parser: str | None = None, lexer: s
         MissingPackage: the package ``lark`` is not installed.
     """
     options = {"start": start, "parser": parser, "lexer": lexer}
-    return Grammar(_compiled(text, "<string>", start, parser, lexer), call=("lark", (text,), options))
+    return Grammar(_compiled(text, "<string>", start, parser, lexer), call=Call(lark, (text,), options))
 
 
 def load(
@@ -52,10 +53,10 @@ def load(
     """
     options = {"start": start, "parser": parser, "lexer": lexer}
     ir = _compiled(Path(path).read_text(encoding="utf-8"), str(path), start, parser, lexer)
-    return Grammar(ir, call=("load", (str(path),), options))
+    return Grammar(ir, call=Call(load, (str(path),), options))
 
 
-def _compiled(text: str, source_name: str, start: str, parser: str | None, lexer: str | None) -> _compiler.Grammar:
+def _compiled(text: str, source_name: str, start: str, parser: str | None, lexer: str | None) -> Ir:
     for option, value, known in (("parser", parser, _PARSERS), ("lexer", lexer, _LEXERS)):
         if value is not None and value not in known:
             raise ValueError(f"{option} must be one of {', '.join(known)}, or None, not {value!r}")

@@ -12,6 +12,7 @@ from grammarspec.frontends.regex.python import PythonParser
 from grammarspec.frontends.regex.tree import Node
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.expressions import Grammar
+from grammarspec.grammars.operators import Call
 
 __all__ = ["Alphabet", "Dialect", "PlainText", "lower", "lower_search", "parse", "regex"]
 
@@ -56,7 +57,7 @@ def regex(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "py
     except RecursionError:
         raise nested_too_deeply() from None
     options = {"flags": flags, "dialect": dialect}
-    return Grammar(builder.build(builder.terminal(node)), call=("regex", (pattern,), options))
+    return Grammar(builder.build(builder.terminal(node)), call=Call(regex, (pattern,), options))
 
 
 def nested_too_deeply() -> LimitExceeded:

@@ -21,10 +21,10 @@ ZONE = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 
 
 def dates(ge: date | None = None, gt: date | None = None, le: date | None = None, lt: date | None = None) -> str:
-    """The pattern of the dates within bounds.
+    """The pattern of the dates within bounds: from ``ge`` or after ``gt``, up to ``le`` or before ``lt``.
 
-    All dates are as long as one another, so that their order is that of their texts: the later one has the greater
-    digit where they first differ.
+    The texts of all dates have the same length, so the order of dates is that of their texts: the later one has the
+    greater digit where they first differ.
     """
     ahead = [
         f"(?={_beyond(bound, above, itself)})"
@@ -35,11 +35,16 @@ def dates(ge: date | None = None, gt: date | None = None, le: date | None = None
 
 
 def _beyond(bound: date, above: bool, itself: bool) -> str:
-    """What texts of later (or else earlier) dates begin with."""
+    """A pattern of what the texts of all dates on one side of a bound begin with.
+
+    Args:
+        above: the side: later dates, or else earlier ones.
+        itself: the bound is one of them.
+    """
     text = bound.isoformat()
-    ways = [text] if itself else []
-    for place, digit in enumerate(text):
+    beginnings = [text] if itself else []
+    for index, digit in enumerate(text):
         if digit not in ("9" if above else "0") + "-":
             further = f"[{int(digit) + 1}-9]" if above else f"[0-{int(digit) - 1}]"
-            ways.append(text[:place] + further)
-    return f"(?:{'|'.join(ways)})"
+            beginnings.append(text[:index] + further)
+    return f"(?:{'|'.join(beginnings)})"

@@ -1,4 +1,7 @@
-"""Classes that say how their JSON is written: ``@gs.schema``."""
+"""``@gs.schema``: options of :func:`grammarspec.json_schema` that are kept with a class.
+
+A class and options go in; the class comes out, with the options stored on it for :func:`grammarspec.grammar`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ C = TypeVar("C", bound=type)
 
 _OPTIONS = "__grammarspec_options__"
 _FIELDS = ("__pydantic_fields__", "__struct_fields__", "__attrs_attrs__", "__total__", "_fields")
-"""What classes have whose fields another library knows: Pydantic, msgspec, attrs, ``TypedDict``, ``NamedTuple``."""
+"""Attributes by which classes with fields are recognised: Pydantic, msgspec, attrs, ``TypedDict``, ``NamedTuple``."""
 
 
 @overload
@@ -26,20 +29,21 @@ def schema(cls: Any = None, /, **options: Any) -> Any:
     """A decorator that makes a plain class a dataclass, and keeps options for :func:`grammarspec.grammar`.
 
     Dataclasses, enums, models of Pydantic, structs of msgspec, attrs classes, ``TypedDict`` and ``NamedTuple`` stay as
-    they are. The options hold where the class itself is asked for, and not where it is part of another type, nor for
-    its subclasses; those that :func:`grammarspec.grammar` is given go before.
+    they are. The options hold where a grammar is made of the class itself, and not where it is part of another type,
+    nor for its subclasses. Options that :func:`grammarspec.grammar` is given take precedence.
 
     Args:
         options: those of :func:`grammarspec.json_schema`, such as ``whitespace="compact"``.
 
     Raises:
         TypeError: there is no such option, or what is decorated is no class.
-        ValueError: an option has no such value.
+        ValueError: an option's value is none of its kind, or two options contradict each other.
+        GrammarError: the pattern of whitespace is one that no automaton can decide.
     """
     if options:
-        from grammarspec.frontends.json_schema import json_schema
+        from grammarspec.frontends.json_schema.options import check_options
 
-        json_schema(True, **options)  # the options are wrong here, and not where the class is used
+        check_options(**options)  # wrong options are refused here, and not where the class is used
 
     def decorate(cls: Any) -> Any:
         if not isinstance(cls, type):
@@ -54,6 +58,6 @@ def schema(cls: Any = None, /, **options: Any) -> Any:
 
 
 def stored_options(type: Any) -> dict[str, Any]:
-    """The options that :func:`schema` has kept for a type; none for anything else."""
+    """The options that :func:`schema` has stored on a type; empty for any other type."""
     found: dict[str, Any] = getattr(type, "__dict__", {}).get(_OPTIONS, {})
     return found

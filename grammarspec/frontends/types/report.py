@@ -1,4 +1,7 @@
-"""What of a schema or a type holds while it is generated, and what is validated afterwards."""
+"""``gs.check``: what of a schema or a type is enforced while a text is generated, and what is validated afterwards.
+
+A JSON Schema, a Python type or a grammar goes in; a :class:`~grammarspec.Report` comes out.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
+from grammarspec.frontends.json_schema import json_schema
 from grammarspec.frontends.json_schema.report.verdicts import Options, Report
 from grammarspec.frontends.json_schema.report.verdicts import check as check_schema
+from grammarspec.frontends.types.decorator import stored_options
 from grammarspec.grammars.expressions import Grammar
+from grammarspec.grammars.operators import Call, Leaf
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-__all__ = ["check", "report"]
+__all__ = ["check", "check_target"]
 
 
 def check(what: Mapping[str, Any] | bool | str | bytes | TypeForm[Any], **options: Unpack[Options]) -> Report:
@@ -33,8 +39,7 @@ def check(what: Mapping[str, Any] | bool | str | bytes | TypeForm[Any], **option
     """
     if isinstance(what, Mapping | bool | str | bytes):
         return check_schema(what, **options)
-    from grammarspec.frontends.types.decorator import stored_options
-    from grammarspec.frontends.types.python import known_adapter
+    from grammarspec.frontends.types.adapters import known_adapter
 
     chosen: dict[str, Any] = {"additional_properties": False, "numbers": "plain", **stored_options(what), **options}
     found = check_schema(known_adapter(what).schema, **chosen)
@@ -42,12 +47,16 @@ def check(what: Mapping[str, Any] | bool | str | bytes | TypeForm[Any], **option
     return replace(found, notes=(*found.notes, *notes))
 
 
-def report(asked: Any) -> Report | None:
-    """The report on a type, or on what made a grammar; ``None`` for a grammar that was made of no JSON Schema."""
-    if not isinstance(asked, Grammar):
-        return check(asked)
-    match asked._call:
-        case ("json_schema", (schema,), options):
+def check_target(target: Any) -> Report | None:
+    """:func:`check` for what a model was asked to write: a type, or a grammar.
+
+    Returns:
+        The report on the type, or on the JSON Schema that the grammar was made of; ``None`` for any other grammar.
+    """
+    if not isinstance(target, Grammar):
+        return check(target)
+    match target.node:
+        case Leaf(call=Call(function=made_by, arguments=(schema,), options=options)) if made_by is json_schema:
             return check(schema, **options)
     return None
 
@@ -78,5 +87,6 @@ def _validators(type: Any) -> Iterator[str]:
 
 
 def _name(function: Any) -> Iterator[str]:
+    """The name of a function, unless it is Pydantic's own."""
     if not str(getattr(function, "__module__", "")).startswith("pydantic"):
         yield getattr(function, "__qualname__", None) or repr(function)

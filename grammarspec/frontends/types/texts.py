@@ -1,19 +1,22 @@
-"""Primitives as grammars: numbers, dates, addresses and the like, as they stand in a text.
+"""Primitives as grammars, ``gs.types``: numbers, dates, addresses and the like, as they are written in a text.
 
-``gs.grammar(T)`` has the *JSON* of a type's values, where a date is in quotes; these are to stand among other text:
-``"on " + gs.types.date()``. Only :func:`string` has quotes, which say where it ends; :func:`grammarspec.text` has none.
-All of them mean values of the Python type: ``gs.types.date().parse("2024-02-29")`` is a ``datetime.date``.
+``gs.grammar(T)`` describes the *JSON* of a type's values, where a date is in quotes; the grammars here are made to be
+parts of other text: ``"on " + gs.types.date()``. Only :func:`string` has quotes, which mark where it ends;
+:func:`grammarspec.text` has none. The value of a text is of the Python type: ``gs.types.date().parse("2024-02-29")`` is
+a ``datetime.date``.
 """
 
 from __future__ import annotations
 
 import datetime as _datetime
+import json
 from collections.abc import Callable
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, TypeVar
 from uuid import UUID
 
+from grammarspec.frontends.types.dates import DATE, TIME, ZONE, dates
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.expressions import Grammar
 
@@ -44,7 +47,16 @@ def integer(
     lt: int | None = None,
     multiple_of: int | None = None,
 ) -> Grammar[int]:
-    """Integers in decimal, such as ``-12``, within bounds (greater or equal, greater, ...)."""
+    """Integers in decimal, such as ``-12``, within bounds.
+
+    Args:
+        ge, gt, le, lt: bounds: greater or equal, greater, less or equal, less.
+        multiple_of: only multiples of this number.
+
+    Raises:
+        GrammarSyntaxError: a bound is no number, or ``multiple_of`` is not above 0.
+        LimitExceeded: the bounds need too large an automaton.
+    """
     bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt, "multiple_of": multiple_of}
     return _json("integer", {"type": "integer"}, bounds, int)
 
@@ -57,7 +69,11 @@ def number(
     lt: float | Decimal | None = None,
     multiple_of: float | Decimal | None = None,
 ) -> Grammar[float]:
-    """Numbers in decimal, such as ``-1.5`` or ``2``, without exponents, within bounds."""
+    """Numbers in decimal, such as ``-1.5`` or ``2``, without exponents, within bounds as of :func:`integer`.
+
+    Raises:
+        GrammarSyntaxError, LimitExceeded: as :func:`integer`.
+    """
     bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt, "multiple_of": multiple_of}
     return _json("number", {"type": "number"}, bounds, float)
 
@@ -73,6 +89,10 @@ def string(*, min_length: int | None = None, max_length: int | None = None, patt
     Args:
         min_length, max_length: in code points.
         pattern: a regular expression of ECMA-262, which matches somewhere in the string unless it says ``^`` and ``$``.
+
+    Raises:
+        GrammarSyntaxError: the pattern is malformed, or a length is no natural number.
+        UnsupportedFeature: the pattern uses what no automaton can decide.
     """
     return _json("string", {"type": "string"}, {"min_length": min_length, "max_length": max_length, "pattern": pattern})
 
@@ -84,9 +104,7 @@ def date(
     le: _datetime.date | None = None,
     lt: _datetime.date | None = None,
 ) -> Grammar[_datetime.date]:
-    """Dates such as ``2024-02-29`` that there are, within bounds."""
-    from grammarspec.frontends.types.dates import dates
-
+    """Dates of the calendar, such as ``2024-02-29``, within bounds."""
     bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt}
     return _regex("date", dates(**bounds), bounds, _datetime.date.fromisoformat)
 
@@ -97,15 +115,11 @@ def time(*, aware: bool | None = None) -> Grammar[_datetime.time]:
     Args:
         aware: with a time zone (``Z`` or an offset), or without; by default both may be written.
     """
-    from grammarspec.frontends.types.dates import TIME
-
     return _regex("time", TIME + _zone(aware), {"aware": aware}, _datetime.time.fromisoformat)
 
 
 def datetime(*, aware: bool | None = None) -> Grammar[_datetime.datetime]:
     """Dates and times such as ``2024-02-29T12:00:00Z``; ``aware`` as of :func:`time`."""
-    from grammarspec.frontends.types.dates import DATE, TIME
-
     return _regex("datetime", f"{DATE}T{TIME}{_zone(aware)}", {"aware": aware}, _datetime.datetime.fromisoformat)
 
 
@@ -146,23 +160,24 @@ _KEYWORDS = {
 
 
 def _json(
-    name: str, schema: dict[str, Any], options: dict[str, Any], read: Callable[[str], T] | None = None
+    name: str, schema: dict[str, Any], options: dict[str, Any], read: Callable[[str], T] = json.loads
 ) -> Grammar[T]:
+    """The JSON of a schema with the keywords of these options; ``read`` makes a value of a text."""
     from grammarspec.frontends.json_schema import json_schema
 
     asked = {_KEYWORDS[option]: value for option, value in options.items() if value is not None}
-    grammar = json_schema(schema | asked, numbers="plain")
-    return _named(name, options, grammar, read or grammar._read)
+    return _named(name, options, json_schema(schema | asked, numbers="plain"), read)
 
 
 def _regex(name: str, pattern: str, options: dict[str, Any], read: Callable[[str], T]) -> Grammar[T]:
+    """The texts that match a pattern; ``read`` makes a value of a text."""
     from grammarspec.frontends.regex import regex
 
     return _named(name, options, regex(pattern), read)
 
 
 def _format(name: str, read: Callable[[str], T] | None = None) -> Grammar[T]:
-    """A format of JSON Schema's, of plain text."""
+    """A format of JSON Schema, in plain text: nothing is quoted or escaped."""
     from grammarspec.frontends.json_schema.formats.formats import Formats
     from grammarspec.frontends.regex import PlainText
 
@@ -172,11 +187,10 @@ def _format(name: str, read: Callable[[str], T] | None = None) -> Grammar[T]:
 
 
 def _named(name: str, options: dict[str, Any], grammar: Grammar[Any], read: Callable[[str], T] | None) -> Grammar[T]:
+    """The same language, read by ``read``, whose ``repr`` is the call of a function of this module."""
     said = ", ".join(f"{option}={value!r}" for option, value in options.items() if value is not None)
     return Grammar(grammar.ir, read=read, call=f"gs.types.{name}({said})")
 
 
 def _zone(aware: bool | None) -> str:
-    from grammarspec.frontends.types.dates import ZONE
-
     return f"{ZONE}?" if aware is None else ZONE if aware else ""

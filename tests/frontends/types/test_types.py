@@ -194,7 +194,7 @@ UNSUPPORTED: list[Any] = [
 
 def _written(grammar: gs.Grammar[Any], seed: int) -> str:
     """A text by random choice among the allowed bytes, mostly those that JSON is made of."""
-    rng, matcher, constraint = random.Random(seed), grammar._bytes.matcher(), grammar._bytes
+    rng, matcher, constraint = random.Random(seed), grammar.node.byte_constraint.matcher(), grammar.node.byte_constraint
     out = bytearray()
     while len(out) < 40:
         following, may_end = matcher.next_bytes()

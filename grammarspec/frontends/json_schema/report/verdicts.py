@@ -22,6 +22,7 @@ from grammarspec.frontends.json_schema.keywords.tables import keyword, keywords,
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.meaning.evaluation import optional_tag, overlapping
 from grammarspec.frontends.json_schema.meaning.exclusive import MAX_PAIRS
+from grammarspec.frontends.json_schema.options import check_options
 from grammarspec.frontends.json_schema.relaxing.graph import Graph, parsed
 from grammarspec.frontends.json_schema.relaxing.leaving_out import LeftOut, Relaxed, relaxed
 from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Whitespace
@@ -140,7 +141,7 @@ def check(schema: Mapping[str, Any] | bool | str | bytes, **options: Unpack[Opti
     """
     root = load(schema)
     warn = options.get("unsupported") == "warn"
-    json_schema(True, **options)  # the options themselves
+    check_options(**options)
     inner = options.copy()
     inner["unsupported"] = "error"
     dialect, registry = options.get("dialect"), options.get("registry")

@@ -1,0 +1,120 @@
+"""What a Python type is in JSON: its exact schema, and how its values are read.
+
+A type goes in; an :class:`Adapter` comes out. Pydantic says what types look like in JSON and makes values of JSON;
+msgspec does so for its own structs and for attrs classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from inspect import isclass
+from types import SimpleNamespace
+from typing import Any, get_type_hints
+
+from grammarspec.errors import MissingPackage, UnsupportedType
+
+try:
+    from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
+
+    from grammarspec.frontends.types.exact_schemas import ExactSchema, UntitledSchema, made_exact
+except ImportError as missing:
+    raise MissingPackage(f"Python types: {missing}", hint="pip install 'grammarspec[types]'") from missing
+
+__all__ = ["Adapter", "known_adapter", "new_adapter", "type_name"]
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """What a type is in JSON.
+
+    Attributes:
+        schema: its exact JSON Schema: every text that satisfies it can be read.
+        read: makes a value of a JSON text.
+        library_schema: makes the JSON Schema that the library itself has for the type: wider in places, and shorter. It
+            is what models are shown.
+    """
+
+    schema: dict[str, Any]
+    read: Callable[[str], Any]
+    library_schema: Callable[[], dict[str, Any]]
+
+
+def known_adapter(type: Any) -> Adapter:
+    """The adapter of a type, which is kept for as long as the process lives.
+
+    Raises:
+        UnsupportedType, MissingPackage: as :func:`new_adapter`.
+    """
+    try:
+        hash(type)
+    except TypeError:  # constraints in Annotated may be anything
+        return new_adapter(type)
+    return _known_adapter(type)
+
+
+def new_adapter(type: Any) -> Adapter:
+    """Make the adapter of a type: by msgspec for its structs and for attrs classes, by Pydantic for all others.
+
+    Raises:
+        UnsupportedType: the type has no JSON, or a constraint that cannot be enforced while generating.
+        MissingPackage: msgspec is not installed.
+    """
+    if hasattr(type, "__struct_fields__") or hasattr(type, "__attrs_attrs__"):
+        return _of_msgspec(type)
+    try:
+        adapter = TypeAdapter(type)
+        schema = made_exact(adapter.json_schema(schema_generator=ExactSchema))
+        return Adapter(schema, adapter.validate_json, lambda: adapter.json_schema(schema_generator=UntitledSchema))
+    except (PydanticSchemaGenerationError, PydanticUserError) as error:
+        with suppress(ImportError, TypeError):  # it may hold structs
+            return _of_msgspec(type)
+        reason = str(error).splitlines()[0].partition(". Set `")[0]  # what else Pydantic could do, JSON cannot
+        raise UnsupportedType(f"the type has no JSON: {reason}", _place(type)) from None
+    except UnsupportedType as error:
+        raise UnsupportedType(error.message, where=_place(type), hint=error.hint) from None
+
+
+_known_adapter = cache(new_adapter)
+
+
+def type_name(type: Any) -> str:
+    """A type as Python code has it."""
+    return str(type.__qualname__) if isclass(type) else repr(type)
+
+
+def _place(type: Any) -> str:
+    """The type, for errors: without what ``Annotated`` adds, which can be long."""
+    with suppress(Exception):  # a name in quotes may mean nothing here
+        type = get_type_hints(SimpleNamespace(__annotations__={"type": type}))["type"]
+    return f"the type {type_name(type).replace('typing.', '')}"
+
+
+def _of_msgspec(type: Any) -> Adapter:
+    try:
+        import msgspec
+    except ImportError as missing:
+        raise MissingPackage(f"{_place(type)}: {missing}", hint="pip install msgspec") from missing
+    inspect = msgspec.inspect
+    for part in _parts(inspect.type_info(type), set()):
+        if isinstance(part, inspect.DateTimeType | inspect.TimeType) and not part.tz:
+            hint = "Annotated[datetime, msgspec.Meta(tz=True)] has a time zone"
+            raise UnsupportedType("msgspec's times without time zones", _place(type), hint)
+        if isinstance(part, inspect.DictType) and not isinstance(part.key_type, inspect.StrType):
+            raise UnsupportedType("msgspec's names of members other than str", _place(type))
+    read = msgspec.json.Decoder(type).decode
+    return Adapter(made_exact(msgspec.json.schema(type)), read, lambda: msgspec.json.schema(type))
+
+
+def _parts(info: Any, seen: set[int]) -> Iterator[Any]:
+    """A type, as msgspec describes it, and all the types that it is made of."""
+    if id(info) in seen:
+        return
+    seen.add(id(info))
+    yield info
+    inner = info if isinstance(info, list | tuple) else [getattr(info, name) for name in info.__struct_fields__]
+    for part in inner:
+        if isinstance(part, list | tuple) or hasattr(part, "__struct_fields__"):
+            yield from _parts(part, seen)
