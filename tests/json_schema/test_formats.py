@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from json_schema.texts import BYTES, Case, acceptor, check, corpus
 
 import grammarspec as gs
-from grammarspec.frontends.json_schema.formats.formats import FORMATS
 from grammarspec.frontends.json_schema.formats.host_names import U_LABEL_SIZES
+from grammarspec.frontends.json_schema.formats.table import FORMATS
 
 
 @pytest.mark.parametrize("case", corpus("formats.txt"), ids=lambda case: json.loads(case.schema)["format"])

@@ -13,8 +13,8 @@ from grammarspec.frontends.json_schema.document.scopes import ScopesNeeded
 from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis, TooManyCombinations
 from grammarspec.frontends.json_schema.relaxing import relaxed
+from grammarspec.frontends.json_schema.spelling.options import Escapes, Numbers, Spelling, Whitespace, spelling
 from grammarspec.frontends.json_schema.spelling.prelude import prelude
-from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Spelling, Whitespace, spelling
 from grammarspec.grammars.expressions import Grammar
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from itertools import dropwhile
 from typing import Any, Final
 
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded, MissingPackage, UnsupportedFeature
-from grammarspec.frontends.regex.places import place
+from grammarspec.positions import where as place
 
 __all__ = ["Pattern", "Source", "read"]
 

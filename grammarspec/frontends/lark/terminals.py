@@ -1,10 +1,10 @@
 """Terminals of a ``.lark`` grammar as regular nodes.
 
 With lark's Earley parser and the lexer ``dynamic_complete``, a terminal is tried wherever it is expected, on the text
-from there on and then on ever shorter beginnings of its match. What it can take are exactly the texts that
-``re.match`` takes whole when given alone (see :mod:`grammarspec.frontends.regex.prefer`), so a terminal is a regular
-language that knows nothing of its surroundings. An ignored terminal is tried but once, on all the text that follows, so
-it does know: its guards look into the terminal behind it, and the two are one lexeme here.
+from there on and then on ever shorter beginnings of its match. What it can take are exactly the texts that ``re.match``
+takes whole when given alone (see :mod:`grammarspec.frontends.regex.preference`), so a terminal is a regular language
+that knows nothing of its surroundings. An ignored terminal is tried but once, on all the text that follows, so it does
+know: its guards look into the terminal behind it, and the two are one lexeme here.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from grammarspec.errors import GrammarError, UnsupportedFeature
 from grammarspec.frontends.lark.loader import Pattern, Source
 from grammarspec.frontends.regex import PlainText, lower, parse
 from grammarspec.frontends.regex.charsets import Ranges, intersect, union
-from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, Edge, FactTable
-from grammarspec.frontends.regex.prefer import preferred
+from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, FactTable, Neighbour
+from grammarspec.frontends.regex.preference import preferred
 from grammarspec.frontends.regex.reach import looks_outside
 from grammarspec.frontends.regex.tree import EMPTY, Alternation, Chars, Node, Repeat, Sequence, Text
 from grammarspec.grammars.builder import GrammarBuilder
@@ -103,11 +103,11 @@ class Terminals:
     def lexeme(self, tree: Node) -> int:
         """Plain strings are left for the compiler to join with their neighbours; the rest are terminals."""
         facts = self.table.of(tree)
-        skipped = self.skipped(Edge(facts.first, False), facts.shortest)
+        skipped = self.skipped(Neighbour(facts.first, False), facts.shortest)
         node = self.lower(Sequence((skipped, tree)))
         return node if skipped is EMPTY and isinstance(tree, Text) else self.builder.terminal(node)
 
-    def skipped(self, after: Edge, room: int) -> Node:
+    def skipped(self, after: Neighbour, room: int) -> Node:
         """Any number of ignored lexemes, before what begins as ``after`` says and has ``room`` characters or more."""
         ignored = self.ignored
         if not ignored.all:
@@ -176,7 +176,7 @@ class Terminals:
             )
         return tree
 
-    def preferred(self, tree: Node, origin: _Origin, after: Edge = BORDER) -> Node:
+    def preferred(self, tree: Node, origin: _Origin, after: Neighbour = BORDER) -> Node:
         try:
             return preferred(tree, self.table, after)
         except UnsupportedFeature as error:

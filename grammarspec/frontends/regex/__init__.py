@@ -1,4 +1,15 @@
-"""Regular expressions: Python's ``re`` and ECMA-262's (for JSON Schema)."""
+"""Regular expressions, in the syntax of Python's ``re`` and of ECMA-262 (the one of JSON Schema's ``pattern``).
+
+A pattern's text goes in, and a regular node of the grammar builder comes out. It passes through these steps:
+
+* :mod:`.python` or :mod:`.ecma262`, on the common :mod:`.parser`: from the text to a syntax tree (:mod:`.tree`), in
+  which flags are resolved into sets of characters (:mod:`.charsets`, :mod:`.unicode_sets`);
+* :mod:`.simplify`: decide the anchors and lookarounds that their neighbours decide (:mod:`.facts`);
+* :mod:`.lower`: from the tree to the builder's nodes, over an alphabet (:mod:`.alphabet`).
+
+The front-end of ``.lark`` grammars uses two steps more: :mod:`.preference` keeps of a terminal's texts those that a
+backtracking matcher would take, and :mod:`.reach` proves that a terminal does not look past its own text.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +17,15 @@ import re
 from typing import Literal
 
 from grammarspec.errors import LimitExceeded
+from grammarspec.frontends.regex.alphabet import Alphabet, PlainText
 from grammarspec.frontends.regex.ecma262 import EcmaParser
-from grammarspec.frontends.regex.lower import Alphabet, PlainText, lower, lower_search
+from grammarspec.frontends.regex.lower import lower, lower_search
 from grammarspec.frontends.regex.python import PythonParser
 from grammarspec.frontends.regex.tree import Node
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.expressions import Grammar
 
-__all__ = ["Alphabet", "Dialect", "PlainText", "lower", "lower_search", "parse", "regex"]
+__all__ = ["Alphabet", "Dialect", "PlainText", "lower", "lower_pattern", "lower_search", "parse", "regex"]
 
 Dialect = Literal["python", "ecma262"]
 
@@ -25,6 +37,7 @@ def parse(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "py
         GrammarSyntaxError: the pattern is malformed.
         UnsupportedFeature: it uses what no automaton can do (backreferences) or what is not supported yet.
         LimitExceeded: a repetition count is too large.
+        ValueError: the dialect or a flag is unknown, or the dialect takes no flags.
     """
     if dialect == "python":
         return PythonParser(pattern, flags).parse()
@@ -33,6 +46,22 @@ def parse(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "py
     if flags:
         raise ValueError("the dialect ecma262 takes no flags")
     return EcmaParser(pattern).parse()
+
+
+def lower_pattern(
+    pattern: str, builder: GrammarBuilder, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python"
+) -> int:
+    """The plain texts that a pattern matches as a whole (``re.fullmatch``), as a regular node; see :func:`lower`.
+
+    Raises:
+        GrammarError: as :func:`parse`.
+        LimitExceeded: groups are nested too deeply.
+    """
+    try:
+        return lower(parse(pattern, flags=flags, dialect=dialect), builder, PlainText(builder))
+    except RecursionError:
+        message = "a regular expression exceeds the limit on nesting depth"
+        raise LimitExceeded(message, hint="nest its groups less deeply") from None
 
 
 def regex(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python") -> Grammar[str]:
@@ -49,15 +78,9 @@ def regex(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "py
         GrammarSyntaxError: the pattern is malformed; the error shows where.
         UnsupportedFeature: the pattern uses one of the refused constructs.
         LimitExceeded: a repetition count is above 2**32 - 2, or groups are nested too deeply.
+        ValueError: the dialect or a flag is unknown, or the dialect takes no flags.
     """
     builder = GrammarBuilder()
-    try:
-        node = lower(parse(pattern, flags=flags, dialect=dialect), builder, PlainText(builder))
-    except RecursionError:
-        raise nested_too_deeply() from None
+    node = builder.terminal(lower_pattern(pattern, builder, flags=flags, dialect=dialect))
     options = {"flags": flags, "dialect": dialect}
-    return Grammar(builder.build(builder.terminal(node)), call=("regex", (pattern,), options))
-
-
-def nested_too_deeply() -> LimitExceeded:
-    return LimitExceeded("a regular expression exceeds the limit on nesting depth", hint="nest its groups less deeply")
+    return Grammar(builder.build(node), call=("regex", (pattern,), options))

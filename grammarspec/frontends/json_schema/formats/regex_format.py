@@ -15,8 +15,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Final
 
+from grammarspec.frontends.regex.alphabet import Alphabet
 from grammarspec.frontends.regex.charsets import ALL, LAST, Ranges, normalise, subtract
-from grammarspec.frontends.regex.lower import Alphabet
 from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["RegexFormat"]

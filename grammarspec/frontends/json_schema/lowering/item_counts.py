@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from grammarspec.errors import LimitExceeded
 from grammarspec.frontends.json_schema.meaning.conjunction import Conjunction, ItemCount
 from grammarspec.frontends.json_schema.meaning.evaluation import item_schemas
-from grammarspec.frontends.json_schema.spelling.prelude import CHAIN
+from grammarspec.frontends.json_schema.spelling.builder import CHAIN
 from grammarspec.grammars.builder import UNBOUNDED
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from grammarspec.errors import GrammarError, LimitExceeded, UnsupportedFeature
 from grammarspec.frontends.json_schema.document.document import Schema
-from grammarspec.frontends.json_schema.formats.formats import Formats
+from grammarspec.frontends.json_schema.formats.table import Formats
 from grammarspec.frontends.json_schema.lowering.arrays import array_node
 from grammarspec.frontends.json_schema.lowering.constants import enum_node
 from grammarspec.frontends.json_schema.lowering.disjunctions import Disjunctions
@@ -27,8 +27,8 @@ from grammarspec.frontends.json_schema.meaning.conjunction import (
     TRUE,
     Conjunction,
 )
+from grammarspec.frontends.json_schema.spelling.builder import SchemaBuilder
 from grammarspec.frontends.json_schema.spelling.json_text import JsonText
-from grammarspec.frontends.json_schema.spelling.prelude import SchemaBuilder
 from grammarspec.grammars.builder import PART
 
 __all__ = ["Lowering"]

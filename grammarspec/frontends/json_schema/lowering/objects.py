@@ -22,7 +22,7 @@ from grammarspec.frontends.json_schema.lowering.strings import pattern_text
 from grammarspec.frontends.json_schema.meaning.conjunction import Conjunction
 from grammarspec.frontends.json_schema.meaning.evaluation import holds, property_schemas
 from grammarspec.frontends.json_schema.meaning.presence import names_in
-from grammarspec.frontends.json_schema.spelling.prelude import CHAIN
+from grammarspec.frontends.json_schema.spelling.builder import CHAIN
 
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.document.document import Schema

@@ -82,7 +82,7 @@ def pattern_text(lowering: Lowering, pattern: str, schema: Schema, *keywords: st
         b = lowering.builder
         looks = b.looks
         try:
-            node = lower_search(parsed(pattern), b, lowering.text.exact, assured=assured)
+            node = lower_search(parsed(pattern), b, lowering.text.exact, unchecked_rest=assured)
         except GrammarError as error:
             where = lowering.analysis.document.where(schema, *keywords)
             place = f"{error.where}\n  at {where}" if error.where else where

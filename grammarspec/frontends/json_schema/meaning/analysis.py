@@ -13,7 +13,7 @@ from typing import Any
 
 from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
 from grammarspec.frontends.json_schema.document.document import Document, Schema
-from grammarspec.frontends.json_schema.formats.formats import FORMATS, INTEGER_FORMATS
+from grammarspec.frontends.json_schema.formats.table import FORMATS, INTEGER_FORMATS
 from grammarspec.frontends.json_schema.meaning import evaluation, negation, unevaluated
 from grammarspec.frontends.json_schema.meaning.conjunction import OBJECT, Conjunction
 from grammarspec.frontends.json_schema.meaning.keywords import BITS, IN_PLACE, SOME, WITNESS, Handler, handlers

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from grammarspec.frontends.json_schema.formats.formats import FORMATS
+from grammarspec.frontends.json_schema.formats.table import FORMATS
 from grammarspec.frontends.json_schema.lowering.item_counts import MAX_COUNTED
 from grammarspec.grammars.builder import UNBOUNDED
 

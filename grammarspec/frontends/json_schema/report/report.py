@@ -14,13 +14,13 @@ from grammarspec.frontends.json_schema.document.dialects import Dialect
 from grammarspec.frontends.json_schema.document.document import Document, Schema, load
 from grammarspec.frontends.json_schema.document.scopes import ScopesNeeded
 from grammarspec.frontends.json_schema.document.structure import Place, Structure, parsed
-from grammarspec.frontends.json_schema.formats.formats import FORMATS, INTEGER_FORMATS
+from grammarspec.frontends.json_schema.formats.table import FORMATS, INTEGER_FORMATS
 from grammarspec.frontends.json_schema.meaning.analysis import MAX_PAIRS, Analysis
 from grammarspec.frontends.json_schema.meaning.evaluation import optional_tag, overlapping
 from grammarspec.frontends.json_schema.meaning.keywords import handlers
 from grammarspec.frontends.json_schema.relaxing import LeftOut, Relaxed, relaxed
 from grammarspec.frontends.json_schema.report.narrowings import Choices, narrowings, whitespace
-from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Whitespace
+from grammarspec.frontends.json_schema.spelling.options import Escapes, Numbers, Whitespace
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.positions import pointer_token
 from grammarspec.vocabulary import Vocabulary

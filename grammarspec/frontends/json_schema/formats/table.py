@@ -16,7 +16,7 @@ from typing import Final
 from grammarspec.frontends.json_schema.formats.host_names import HostNames
 from grammarspec.frontends.json_schema.formats.regex_format import RegexFormat
 from grammarspec.frontends.json_schema.formats.resource_names import ResourceNames
-from grammarspec.frontends.regex.lower import Alphabet
+from grammarspec.frontends.regex.alphabet import Alphabet
 from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["FORMATS", "INTEGER_FORMATS", "Format", "Formats"]
