@@ -24,30 +24,6 @@ class Choices:
     ensure_ascii: bool = False
 
 
-_ASKED: Final = {
-    "date-time": "leap seconds only at the end of June and of December, UTC",
-    "hostname": 'no labels with "--" in the third and fourth place',
-    "idn-hostname": "no A-labels, bounded lengths of labels and names, contexts as far as an automaton can tell",
-    "email": "local parts of at most 64 octets, address literals of IPv4 and IPv6 only",
-    "idn-email": "local parts of at most 64 octets, domains as of idn-hostname",
-    "uri-template": "without the operators that RFC 6570 reserves",
-    "regex": "groups at most five deep, no references to groups and some rarer constructs",
-    "byte": "the bits that pad are zero",
-}
-_EXCLUDED: Final = {
-    "time": "of 60 seconds at any time",
-    "date-time": "of 60 seconds at any time",
-    "time-local": "of 60 seconds at any time",
-    "date-time-local": "of 60 seconds at any time",
-    "hostname": "of letters, digits and inner hyphens",
-    "idn-hostname": "whose ASCII characters are letters, digits, hyphens and dots",
-    "email": "with parts of any length and any address literal",
-    "idn-email": "with parts of any length and any address literal",
-    "uri-template": "with the reserved operators",
-    "byte": "with line breaks and any padding",
-    "regex": "that do not begin with *, +, ? or )",
-}
-
 _STRINGS = "strings have one spelling per character"
 _KEYS = "keys have one spelling per character"
 _DISTINCT = "where it is to fail, undeclared members do not repeat names"
@@ -183,11 +159,12 @@ def _kinds(constants: list[Any]) -> Iterator[str]:
 
 
 def _of_format(name: str, negated: bool) -> Iterator[str]:
-    if name in FORMATS:
-        yield _STRINGS
-    else:  # of integers
+    form = FORMATS.get(name)
+    if form is None:  # of integers
         yield "numbers are plain decimals, or d.ddde±x with an exponent from -307 to 307"
-    if name in _ASKED:
-        yield _ASKED[name]
-    if negated and name in _EXCLUDED:
-        yield f"where it is to fail, also all texts {_EXCLUDED[name]}"
+        return
+    yield _STRINGS
+    if form.narrowed:
+        yield form.narrowed
+    if negated and form.excluded:
+        yield f"where it is to fail, also all texts {form.excluded}"
