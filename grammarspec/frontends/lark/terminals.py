@@ -18,9 +18,11 @@ from functools import cached_property
 from grammarspec.errors import GrammarError, UnsupportedFeature
 from grammarspec.frontends.lark.loader import Source
 from grammarspec.frontends.lark.tree import Pattern
-from grammarspec.frontends.regex import PlainText, lower, parse
+from grammarspec.frontends.regex.alphabet import PlainText
 from grammarspec.frontends.regex.charsets import Ranges, intersect, union
 from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, FactTable, Neighbour
+from grammarspec.frontends.regex.lower import lower
+from grammarspec.frontends.regex.patterns import parse
 from grammarspec.frontends.regex.preference import preferred
 from grammarspec.frontends.regex.reach import looks_outside
 from grammarspec.frontends.regex.tree import EMPTY, Alternation, Chars, Node, Repeat, Sequence, Text

@@ -1,6 +1,6 @@
 """Regular expressions, in the syntax of Python's ``re`` and of ECMA-262 (the one of JSON Schema's ``pattern``).
 
-A pattern's text goes in, and a regular node of the grammar builder comes out. It passes through these steps:
+A pattern's text goes in, and a regular node of the grammar builder comes out (:mod:`.patterns`), by these steps:
 
 * :mod:`.python` or :mod:`.ecma262`, on the common :mod:`.parser`: from the text to a syntax tree (:mod:`.tree`), in
   which flags are resolved into sets of characters (:mod:`.charsets`, :mod:`.unicode_sets`);
@@ -14,54 +14,14 @@ backtracking matcher would take, and :mod:`.reach` proves that a terminal does n
 from __future__ import annotations
 
 import re
-from typing import Literal
 
-from grammarspec.errors import LimitExceeded
 from grammarspec.frontends.regex.alphabet import Alphabet, PlainText
-from grammarspec.frontends.regex.ecma262 import EcmaParser
 from grammarspec.frontends.regex.lower import lower, lower_search
-from grammarspec.frontends.regex.python import PythonParser
-from grammarspec.frontends.regex.tree import Node
+from grammarspec.frontends.regex.patterns import Dialect, lower_pattern, parse
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.expressions import Grammar
 
-__all__ = ["Alphabet", "Dialect", "PlainText", "lower", "lower_pattern", "lower_search", "parse", "regex"]
-
-Dialect = Literal["python", "ecma262"]
-
-
-def parse(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python") -> Node:
-    """The syntax tree of a pattern. ``flags`` are those of :mod:`re`; only the Python dialect has any.
-
-    Raises:
-        GrammarSyntaxError: the pattern is malformed.
-        UnsupportedFeature: it uses what no automaton can do (backreferences) or what is not supported yet.
-        LimitExceeded: a repetition count is too large.
-        ValueError: the dialect or a flag is unknown, or the dialect takes no flags.
-    """
-    if dialect == "python":
-        return PythonParser(pattern, flags).parse()
-    if dialect != "ecma262":
-        raise ValueError(f'dialect must be "python" or "ecma262", not {dialect!r}')
-    if flags:
-        raise ValueError("the dialect ecma262 takes no flags")
-    return EcmaParser(pattern).parse()
-
-
-def lower_pattern(
-    pattern: str, builder: GrammarBuilder, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python"
-) -> int:
-    """The plain texts that a pattern matches as a whole (``re.fullmatch``), as a regular node; see :func:`lower`.
-
-    Raises:
-        GrammarError: as :func:`parse`.
-        LimitExceeded: groups are nested too deeply.
-    """
-    try:
-        return lower(parse(pattern, flags=flags, dialect=dialect), builder, PlainText(builder))
-    except RecursionError:
-        message = "a regular expression exceeds the limit on nesting depth"
-        raise LimitExceeded(message, hint="nest its groups less deeply") from None
+__all__ = ["Alphabet", "Dialect", "PlainText", "lower", "lower_search", "parse", "regex"]
 
 
 def regex(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python") -> Grammar[str]:

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from grammarspec.errors import GrammarError, Unsatisfiable
-from grammarspec.frontends.regex import lower_pattern
+from grammarspec.frontends.regex.patterns import lower_pattern
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.engine import over_bytes
 
