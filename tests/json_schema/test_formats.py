@@ -39,6 +39,12 @@ def test_every_format_has_cases() -> None:
     assert {json.loads(case.schema)["format"] for case in corpus("formats.txt")} >= FORMATS.keys()
 
 
+def test_every_format_says_how_its_languages_differ() -> None:
+    for form in FORMATS.values():
+        assert bool(form.excluded) == (form.around is not None)
+        assert form.around is not None or not form.narrowed
+
+
 def test_every_day_of_some_years() -> None:
     accepts = acceptor({"type": "string", "format": "date"})
     for year in (1900, 1999, 2000, 2023, 2024, 2100):

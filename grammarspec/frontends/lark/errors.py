@@ -34,11 +34,11 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
         yield
     except UnexpectedInput as error:
         offset = error.pos_in_stream
-        place = source.at(offset) if isinstance(offset, int) else ""
-        raise GrammarSyntaxError("malformed grammar: unexpected input", place) from error
+        position = source.at(offset) if isinstance(offset, int) else ""
+        raise GrammarSyntaxError("malformed grammar: unexpected input", position) from error
     except GrammarError as error:
-        message, place = _with_position(str(error).partition("\n\n")[0].strip(), source)
-        raise GrammarSyntaxError(f"malformed grammar: {message}", place) from error
+        message, position = _with_position(str(error).partition("\n\n")[0].strip(), source)
+        raise GrammarSyntaxError(f"malformed grammar: {message}", position) from error
     except RecursionError as error:
         raise too_deep() from error
     except ImportError as error:
@@ -50,8 +50,8 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
 def _with_position(message: str, source: GrammarText) -> tuple[str, str]:
     """A message of lark's without the position in it, and the position."""
     if found := _POSITION.search(message):
-        place = source.at_line(int(found[1]), int(found[2]))
-        return (message[: found.start()] + message[found.end() :]).strip(), place
+        position = source.at_line(int(found[1]), int(found[2]))
+        return (message[: found.start()] + message[found.end() :]).strip(), position
     if undefined := _UNDEFINED.search(message):
         name = undefined["rule"] or undefined["terminal"] or undefined["ignored"]
         return message, source.use(name, undefined["user"])

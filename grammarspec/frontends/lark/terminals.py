@@ -59,10 +59,12 @@ class _Origin:
 
     @property
     def title(self) -> str:
+        """What the terminal is called."""
         return f"the terminal {self.name or self.raw}"
 
     @property
     def where(self) -> str:
+        """Where it is defined, or ``""`` if it is imported."""
         text = self.source.text
         return text.definition(self.name) if self.name else text.literal(self.raw)
 

@@ -1,8 +1,8 @@
 """The text of a ``.lark`` grammar, and where in it things stand, for error messages.
 
-Lark's loader keeps no positions of what it has read. So they are looked up in the text when an error needs one: by a
-scanner that knows comments, literals and names, or by the look of a definition. What is imported stands in another file
-and has no position here: then the answer is ``""``.
+Lark's loader keeps no positions of what it has read. So one is looked up in the text when an error needs it: with a
+scanner that knows comments, literals and names, or with a pattern of how definitions begin. What is imported stands in
+another file and has no position in this one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ line, or another character."""
 
 @dataclass(frozen=True, slots=True)
 class GrammarText:
-    """A grammar's text. Each method answers with ``line L, column C`` and an excerpt, or with ``""``."""
+    """A grammar's text.
+
+    Each method answers with a position in it, as ``line L, column C`` and an excerpt, or with ``""`` if there is none.
+    """
 
     text: str
 

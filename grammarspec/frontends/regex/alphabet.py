@@ -33,7 +33,7 @@ class Alphabet(ABC):
 
     @property
     def any_prefix(self) -> int:
-        """``any_text`` or a superset of it, for a place where the text is checked to be valid by other means.
+        """``any_text`` or a superset of it, for where the text is checked to be valid by other means.
 
         It must still end between two characters. A spelling in which the beginning of a character can be told from any
         position (UTF-8 is one) may answer with ``builder.anything``, which is cheaper to run.

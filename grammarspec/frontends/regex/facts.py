@@ -6,7 +6,7 @@ abstract theory of automata", 1961), for sets of characters in place of position
 possible: a character in ``first`` need not begin any text, but one that is not in it begins none. So conclusions may be
 drawn only from what the facts exclude.
 
-Of the facts of a place's neighbours, :class:`Neighbour` is made: what may stand on one side of the place.
+From the facts of the parts around a position, a :class:`Neighbour` is made: what may stand on one side of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From the syntax tree to the builder's nodes, over an alphabet that says how characters are spelled.
 
 Sequences, alternatives and repetitions are those of the builder. An assertion that is still undecided
-(:class:`~.tree.Rest`) is a condition on all the text before or after its place, so it becomes a zero-width node
+(:class:`~.tree.Rest`) is a condition on all the text before or after its position, so it becomes a zero-width node
 (``ahead``, ``behind``); where that text is the whole text of the terminal, it becomes an intersection (``both``), which
 is far cheaper to run. The compiler runs both by derivatives (J. A. Brzozowski, "Derivatives of Regular Expressions",
 1964; for lookaheads T. Miyazaki and Y. Minamide, "Derivatives of Regular Expressions with Lookahead", 2019).

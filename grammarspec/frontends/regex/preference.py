@@ -37,12 +37,12 @@ _MAX_HEAD: Final = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Follow:
-    """All that follows a place in the pattern, as a linked list.
+    """All that follows a position in the pattern, as a linked list.
 
     Attributes:
         node: what follows directly.
         more: what follows that; ``None``: this is the end of the pattern, and ``node`` is empty.
-        next: the character or border that may stand after the place, in the pattern or after its end.
+        next: the character or border that may stand after the position, in the pattern or after its end.
         nullable: whether all that follows in the pattern may be empty.
         asserts: whether it holds assertions.
     """
@@ -101,7 +101,7 @@ class _Preference:
         return node
 
     def before(self, node: Node, follow: _Follow) -> _Follow:
-        """What follows the place before a node, given what follows the node."""
+        """What follows the position before a node, given what follows the node."""
         facts = self.table.of(node)
         following = follow.next.past(facts.first, facts.nullable)
         return _Follow(node, follow, following, facts.nullable and follow.nullable, node.asserts or follow.asserts)
@@ -120,6 +120,7 @@ class _Preference:
         return Look(Sequence(parts), ahead=True, negative=True)
 
     def sequence(self, node: Node, parts: tuple[Node, ...], follow: _Follow) -> Node:
+        """A sequence: each part is followed by the parts behind it."""
         guarded: list[Node] = []
         for part in reversed(parts):
             guarded.append(self.node(part, follow))
@@ -128,6 +129,7 @@ class _Preference:
         return node if all(map(is_, guarded, parts)) else Sequence(tuple(guarded))
 
     def option(self, node: Repeat, follow: _Follow) -> Node:
+        """``x?``, which prefers to take ``x``, or ``x??``, which prefers to leave it out."""
         inside = self.before(node.body, follow)
         body = self.node(node.body, follow)
         guard = self.unless(follow, inside) if node.lazy else self.unless(inside, follow)
@@ -137,6 +139,7 @@ class _Preference:
         return Alternation((taken, left))
 
     def alternation(self, node: Node, branches: tuple[Node, ...], follow: _Follow) -> Node:
+        """Alternatives: a branch is taken where none of its rivals matches."""
         rivals = self.rivals(branches, follow)
         guarded: list[Node] = []
         for branch, higher in zip(branches, rivals, strict=True):
@@ -157,7 +160,7 @@ class _Preference:
         heads = [list(islice(_head(branch), _MAX_HEAD)) for branch in branches]
         facts = [self.table.of(branch) for branch in branches]
 
-        def rival(j: int, i: int) -> bool:
+        def rival(j: int, i: int) -> bool:  # whether branch j may match where branch i does
             if closed and facts[j].shortest > facts[i].longest:
                 return False  # too long to match in a text of the other
             return all(intersect(a, b) for a, b in zip(heads[j], heads[i], strict=False))

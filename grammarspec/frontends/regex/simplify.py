@@ -1,6 +1,6 @@
 """Decide anchors and lookarounds by what may stand next to them, as far as that decides them.
 
-A syntax tree and the neighbours of its place go in; an equal tree comes out, in which no assertion is left that its
+A syntax tree and the neighbours of its position go in; an equal tree comes out, in which no assertion is left that its
 neighbours decide: ``^`` at the start, ``$`` at the end, ``\\b`` between a letter and a space. Those are most of the
 assertions in real patterns, and they cost nothing later. The others become :class:`Rest` nodes: a lookaround is a
 condition on the whole rest of the text.
@@ -71,7 +71,7 @@ def _anchored(node: Node, side: int) -> bool:
 
 
 def simplify(node: Node, before: Neighbour, after: Neighbour, table: FactTable) -> Node:
-    """An equal node for a place with these neighbours, without decided assertions; each ``Look`` becomes a ``Rest``."""
+    """An equal node between these neighbours, without assertions that they decide; each ``Look`` becomes a ``Rest``."""
     if not node.asserts:
         return node
     match node:
@@ -127,6 +127,7 @@ def _alternation(branches: list[Node], table: FactTable) -> Node:
 
 
 def _simplify_sequence(parts: tuple[Node, ...], before: Neighbour, after: Neighbour, table: FactTable) -> Node:
+    """A sequence, each part of which has the others as its neighbours."""
     simple: list[Node] = []
     for part, part_before, part_after in with_neighbours(parts, before, after, table):
         new = simplify(part, part_before, part_after, table)
@@ -140,6 +141,7 @@ def _simplify_sequence(parts: tuple[Node, ...], before: Neighbour, after: Neighb
 
 
 def _simplify_look(look: Look, before: Neighbour, after: Neighbour, table: FactTable) -> Node:
+    """A lookaround: decided, or as a condition on all the text on the side that it looks to."""
     verdict = look_verdict(look, after if look.ahead else before, table)
     if verdict is not None:
         return _decided(verdict, look)

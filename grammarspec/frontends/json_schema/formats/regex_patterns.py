@@ -24,7 +24,7 @@ from grammarspec.frontends.regex.charsets import ALL, LAST, subtract
 __all__ = ["RegexPatterns"]
 
 _DEPTH: Final = 5
-"""How many groups, at most, are around a place."""
+"""The most groups inside one another."""
 
 _SYNTAX = "^$\\.*+?()[]{}|"
 _CATEGORIES = (
@@ -67,7 +67,7 @@ class RegexPatterns(FormatNodes):
 
     # ------------------------------------------------------------------ terms
     def _disjunction(self, inner: int, *, nested: bool) -> int:
-        """Alternatives, in whose groups ``inner`` stands."""
+        """``Disjunction``, whose groups hold ``inner``; without ``nested``, it has no groups."""
         b = self.builder
         plain = self.exact.codepoints(subtract(ALL, characters(_SYNTAX)))
         atom = b.alt(plain, self._text("."), self._escape, self._class)

@@ -62,30 +62,37 @@ class Formats:
 
     @cached_property
     def dates(self) -> DatesAndTimes:
+        """Dates, times and durations."""
         return DatesAndTimes(self.builder, self.exact)
 
     @cached_property
     def identifiers(self) -> Identifiers:
+        """UUIDs and JSON pointers."""
         return Identifiers(self.builder, self.exact)
 
     @cached_property
     def base64(self) -> Base64:
+        """Bytes in base64."""
         return Base64(self.builder, self.exact)
 
     @cached_property
     def hosts(self) -> HostNames:
+        """Names of hosts."""
         return HostNames(self.builder, self.exact)
 
     @cached_property
     def names(self) -> ResourceNames:
+        """Addresses of the Internet and resource identifiers."""
         return ResourceNames(self.builder, self.exact)
 
     @cached_property
     def mail(self) -> Mailboxes:
+        """Addresses of mail."""
         return Mailboxes(self.builder, self.exact, self.hosts, self.names)
 
     @cached_property
     def regex(self) -> RegexPatterns:
+        """Patterns of ECMA-262."""
         return RegexPatterns(self.builder, self.exact)
 
 
