@@ -1,4 +1,7 @@
-"""Places in texts that are shown to people: from a JSON pointer to line and column, with the line and a caret."""
+"""Positions in texts, for people to read: line and column, and the line with carets below.
+
+An offset or, in a JSON text, a JSON pointer (RFC 6901) goes in; what comes out is shown in errors and reports.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import json
 import re
 from typing import NamedTuple
 
-__all__ = ["Position", "excerpt", "locate", "pointer_token"]
+__all__ = ["Position", "excerpt", "locate", "pointer_token", "where"]
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 _WIDTH = 100  # characters of a line that are shown
@@ -89,15 +92,29 @@ def _name(token: str) -> str:
 
 
 def excerpt(text: str, position: Position) -> str:
-    """The line of a position and carets under it, both indented by four; of long lines the part around it."""
+    """The line of a position and carets under it, both indented by four.
+
+    Of a long line the part around the position is shown, between dots. Characters that cannot be printed are replaced.
+    """
     begin = position.start - position.column + 1
     end = text.find("\n", begin)
-    end = len(text) if end < 0 else end
-    left = begin if position.column <= _WIDTH // 2 else position.start - _WIDTH // 2
-    line = text[left : min(end, left + _WIDTH)].rstrip("\r")
-    before = "".join("\t" if character == "\t" else " " for character in text[left : position.start])
-    carets = "^" * max(1, min(position.end, left + len(line)) - position.start)
-    return f"    {line}\n    {before}{carets}"
+    line = text[begin : len(text) if end < 0 else end].rstrip("\r")
+    column = position.start - begin
+    first = max(0, column - _WIDTH // 2)
+    last = first + _WIDTH
+    shown = "".join(
+        char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in line[first:last]
+    )
+    head, tail = "..." if first else "", "..." if last < len(line) else ""
+    indentation = "".join("\t" if c == "\t" else " " for c in text[begin + first : position.start])
+    carets = "^" * max(1, min(position.end - begin, last, len(line)) - column)
+    return f"    {head}{shown}{tail}\n    {' ' * len(head)}{indentation}{carets}"
+
+
+def where(text: str, offset: int) -> str:
+    """``line L, column C`` of one character of a text, and its :func:`excerpt`: what errors say as their place."""
+    position = Position.of(text, offset, offset + 1)
+    return f"line {position.line}, column {position.column}\n{excerpt(text, position)}"
 
 
 def pointer_token(key: object) -> str:

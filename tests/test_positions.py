@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grammarspec.positions import excerpt, locate
+from grammarspec.positions import excerpt, locate, where
 from tests.endings import ends
 
 VALUES = st.recursive(
@@ -79,3 +79,11 @@ def test_excerpts() -> None:
     assert position is not None
     assert position[:2] == (2, 8)
     assert excerpt(text, position) == '    \t"a": {"type": 1}\n    \t      ^^^^^^'
+
+
+def test_where_of_an_offset() -> None:
+    assert where("a\nb\x07\td", 5) == "line 2, column 4\n    b\N{REPLACEMENT CHARACTER}\td\n      \t^"
+    assert where("", 0) == "line 1, column 1\n    \n    ^"
+    assert where("ab\r\nc", 2) == "line 1, column 3\n    ab\n      ^"
+    head, tail = "x" * 300, "y" * 300
+    assert where(head + "(" + tail, 300) == f"line 1, column 301\n    ...{'x' * 50}({'y' * 49}...\n    {' ' * 53}^"

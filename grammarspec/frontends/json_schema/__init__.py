@@ -14,8 +14,8 @@ from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis, TooManyCombinations
 from grammarspec.frontends.json_schema.options import check_options
 from grammarspec.frontends.json_schema.relaxing.leaving_out import relaxed
+from grammarspec.frontends.json_schema.spelling.options import Escapes, Numbers, Spelling, Whitespace
 from grammarspec.frontends.json_schema.spelling.prelude import prelude
-from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Spelling, Whitespace
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from grammarspec.frontends.json_schema.document.dialects import DIALECTS
-from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Spelling, Whitespace, spelling
+from grammarspec.frontends.json_schema.spelling.options import Escapes, Numbers, Spelling, Whitespace, spelling
 
 if TYPE_CHECKING:
     import re

@@ -1,4 +1,10 @@
-"""``.lark`` grammars."""
+"""Grammars in the syntax of the package ``lark``.
+
+Data flows one way: the text of a grammar (:mod:`.text`) goes through lark's own loader (:mod:`.loader`), which makes
+records of its rules (:mod:`.tree`) and regular expressions of its terminals; these become nodes of the grammar builder
+(:mod:`.rules`, :mod:`.terminals`). :mod:`.options` says under which of lark's options that is done, :mod:`.limits` what
+is too large to be loaded, and :mod:`.errors` how lark's errors are shown.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +12,15 @@ from os import PathLike
 from pathlib import Path
 
 from grammarspec._compiler import Grammar as Ir
-from grammarspec.errors import LimitExceeded, UnsupportedFeature
+from grammarspec.frontends.lark.errors import too_deep
 from grammarspec.frontends.lark.loader import read
+from grammarspec.frontends.lark.options import check_options
 from grammarspec.frontends.lark.rules import Rules
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
 
 __all__ = ["lark", "load"]
-
-_PARSERS = ("earley", "lalr", "cyk")
-_LEXERS = ("dynamic_complete", "auto", "basic", "contextual", "dynamic")
 
 
 def lark(text: str, *, start: str = "start", parser: str | None = None, lexer: str | None = None) -> Grammar[str]:
@@ -28,6 +32,7 @@ def lark(text: str, *, start: str = "start", parser: str | None = None, lexer: s
     between parses, not between texts, and so make no difference.
 
     Args:
+        text: the grammar.
         start: the rule to start from.
         parser: ``"earley"`` or ``None``.
         lexer: ``"dynamic_complete"`` or ``None``.
@@ -38,6 +43,7 @@ def lark(text: str, *, start: str = "start", parser: str | None = None, lexer: s
             ahead or behind past its own text, or holds what a regular expression must not (see :func:`regex`).
         LimitExceeded: nesting, counts or templates go too far.
         MissingPackage: the package ``lark`` is not installed.
+        ValueError: lark has no such parser or lexer.
     """
     options = {"start": start, "parser": parser, "lexer": lexer}
     return Grammar(_compiled(text, "<string>", start, parser, lexer), call=Call(lark, (text,), options))
@@ -50,6 +56,8 @@ def load(
 
     Raises:
         OSError: the file cannot be read.
+        UnicodeDecodeError: it is not UTF-8.
+        GrammarError: as :func:`lark`.
     """
     options = {"start": start, "parser": parser, "lexer": lexer}
     ir = _compiled(Path(path).read_text(encoding="utf-8"), str(path), start, parser, lexer)
@@ -57,18 +65,12 @@ def load(
 
 
 def _compiled(text: str, source_name: str, start: str, parser: str | None, lexer: str | None) -> Ir:
-    for option, value, known in (("parser", parser, _PARSERS), ("lexer", lexer, _LEXERS)):
-        if value is not None and value not in known:
-            raise ValueError(f"{option} must be one of {', '.join(known)}, or None, not {value!r}")
-        if value is not None and value != known[0]:
-            raise UnsupportedFeature(
-                f"{option}={value!r} of lark is not supported",
-                hint=f"{option}={known[0]!r} is what is available: no lexer pass, terminals where they are expected",
-            )
-    builder = GrammarBuilder()
+    """The language of a grammar; ``source_name`` is its path, or ``"<string>"``."""
+    check_options(parser=parser, lexer=lexer)
     source = read(text, source_name)
+    builder = GrammarBuilder()
     try:
         node = Rules(source, builder).start(start)
     except RecursionError:
-        raise LimitExceeded("the grammar exceeds the limit on nesting depth") from None
+        raise too_deep() from None
     return builder.build(node)

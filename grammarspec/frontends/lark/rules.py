@@ -1,27 +1,47 @@
-"""Rules of a ``.lark`` grammar as context-free nodes."""
+"""From the rules of a ``.lark`` grammar to context-free nodes of the grammar builder.
+
+Each rule that is reached from the start becomes a rule of the builder, and each template one rule for each different
+choice of arguments. Terminals become nodes by :mod:`.terminals`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded, UnsupportedFeature
-from grammarspec.frontends.lark.loader import Pattern, Source
+from grammarspec.frontends.lark.loader import Source
 from grammarspec.frontends.lark.terminals import Terminals
+from grammarspec.frontends.lark.tree import (
+    Alternatives,
+    Body,
+    Literal,
+    Maybe,
+    Repetition,
+    Sequence,
+    Symbol,
+    TemplateUse,
+    Value,
+)
 from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["Rules"]
 
 _MAX_INSTANCES: Final = 10_000
 """Templates used with different arguments. A template that uses itself with ever larger ones has no end."""
+_MAX_DIGITS: Final = 12
+"""Digits of a repetition count that are read as a number; all longer ones are too large."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """What a template's parameter stands for: a node, or (``template``) the name of a template to use.
+    """What a value means, as an argument of a template or on its own.
 
-    ``key`` tells arguments apart.
+    Attributes:
+        key: a number that is the same for equal values.
+        node: the builder's node.
+        template: if the value is a template without its arguments, its name; then there is no node of its own.
     """
 
     key: int
@@ -30,6 +50,7 @@ class _Argument:
 
 
 _Scope = Mapping[str, _Argument]
+"""The parameters of the template around a body, and their arguments."""
 
 
 class Rules:
@@ -40,16 +61,23 @@ class Rules:
         self.terminals = Terminals(source, builder)
         self.declared: dict[tuple[str, tuple[int, ...]], int] = {}
         self.keys: dict[object, int] = {}
-        self.pending: list[tuple[int, Any, _Scope]] = []
+        self.pending: list[tuple[int, Body, _Scope]] = []
 
     def start(self, name: str) -> int:
-        """The node of the whole language."""
+        """The node of the whole language, from the rule that it starts with.
+
+        Raises:
+            GrammarSyntaxError: there is no such rule, or a rule, template or terminal is malformed.
+            UnsupportedFeature: a rule or terminal uses what is refused.
+            LimitExceeded: counts or templates go too far.
+            RecursionError: the grammar is nested too deeply.
+        """
         if name not in self.source.rules:
             raise GrammarSyntaxError(f"there is no rule {name!r} to start from", hint="pass start=...")
         start = self.call(name, ())
         while self.pending:
-            rule, tree, scope = self.pending.pop()
-            self.builder.define(rule, self.node(tree, scope))
+            rule, body, scope = self.pending.pop()
+            self.builder.define(rule, self.node(body, scope))
         return self.builder.seq(start, self.terminals.trailing)
 
     def call(self, name: str, arguments: tuple[_Argument, ...]) -> int:
@@ -57,58 +85,56 @@ class Rules:
         keys = tuple(argument.key for argument in arguments)
         rule = self.declared.get((name, keys))
         if rule is None:
-            parameters, tree = self.source.rules[name]
-            if tree is None:
+            definition = self.source.rules[name]
+            parameters, where = definition.parameters, self.source.text.definition
+            if definition.body is None:
                 raise UnsupportedFeature(f"the rule {name} is only declared", hint="define it in the grammar")
             if len(parameters) != len(arguments):
                 message = f"the template {name} takes {len(parameters)} arguments, not {len(arguments)}"
-                raise GrammarSyntaxError(message, self.source.where(name))
+                raise GrammarSyntaxError(message, where(name))
             if arguments and len(self.declared) > _MAX_INSTANCES:
-                raise LimitExceeded(f"templates exceed the limit of {_MAX_INSTANCES} uses", self.source.where(name))
+                raise LimitExceeded(f"templates exceed the limit of {_MAX_INSTANCES} uses", where(name))
             rule = self.declared[name, keys] = self.builder.rule(name)
-            self.pending.append((rule, tree, dict(zip(parameters, arguments, strict=True))))
+            self.pending.append((rule, definition.body, dict(zip(parameters, arguments, strict=True))))
         return self.builder.call(rule)
 
-    def node(self, tree: Any, scope: _Scope) -> int:
-        builder, children = self.builder, tree.children
-        match tree.data:
-            case "expansions":
-                return self.alternatives(children, scope)
-            case "expansion":
-                return builder.seq(*(self.node(child, scope) for child in children)) if children else builder.empty
-            case "alias":
-                return self.node(children[0], scope)
-            case "maybe":
-                return builder.optional(self.node(children[0], scope))
-            case "expr":
-                return self.repetition(self.node(children[0], scope), str(children[1]), [str(c) for c in children[2:]])
-            case "value":
-                argument = self.argument(children[0], scope)
-                if argument.template is not None:
-                    message = f"the template {argument.template} is used without arguments"
-                    raise GrammarSyntaxError(message, self.source.where(argument.template))
-                return argument.node
-        raise AssertionError(f"lark's loader made a tree of an unknown kind, {tree.data!r}")
+    def node(self, body: Body, scope: _Scope) -> int:
+        """The node of a rule's body, or of a part of it."""
+        builder = self.builder
+        match body:
+            case Alternatives(branches):
+                return self.alternatives(branches, scope)
+            case Sequence(parts):
+                return builder.seq(*[self.node(part, scope) for part in parts]) if parts else builder.empty
+            case Maybe(inner):
+                return builder.optional(self.node(inner, scope))
+            case Repetition(inner, operator, counts):
+                return self.repetition(self.node(inner, scope), operator, counts)
+        argument = self.argument(body, scope)
+        if argument.template is not None:
+            message = f"the template {argument.template} is used without arguments"
+            raise GrammarSyntaxError(message, self.source.text.definition(argument.template))
+        return argument.node
 
-    def alternatives(self, branches: list[Any], scope: _Scope) -> int:
-        """Branches that are plain strings become one set of words."""
+    def alternatives(self, branches: tuple[Body, ...], scope: _Scope) -> int:
+        """Any of the branches; those that are plain strings become one set of words."""
         texts: list[str] = []
         nodes: list[int] = []
         for branch in branches:
-            text = _plain_string(branch)
-            if text is None:
-                nodes.append(self.node(branch, scope))
+            if isinstance(branch, Literal) and branch.pattern.literal is not None:
+                texts.append(branch.pattern.literal)
             else:
-                texts.append(text)
+                nodes.append(self.node(branch, scope))
         if texts:
             nodes.append(self.terminals.any_of(texts))
         return self.builder.alt(*nodes)
 
-    def repetition(self, node: int, operator: str, counts: list[str]) -> int:
+    def repetition(self, node: int, operator: str, counts: tuple[str, ...]) -> int:
+        """A node with an operator; see :class:`~.tree.Repetition`."""
         if operator in "?*+":
             return self.builder.repeat(node, int(operator == "+"), 1 if operator == "?" else None)
-        if any(len(count) > 12 for count in counts):
-            raise LimitExceeded(f"a repetition count exceeds the limit: {counts[-1][:12]}...")
+        if any(len(count) > _MAX_DIGITS for count in counts):
+            raise LimitExceeded(f"a repetition count exceeds the limit: {counts[-1][:_MAX_DIGITS]}...")
         least, most = int(counts[0]), int(counts[-1])
         if not 0 <= least <= most:
             raise GrammarSyntaxError(f"bad range of a repetition: {least}..{most}")
@@ -117,43 +143,31 @@ class Rules:
         except OverflowError as error:
             raise LimitExceeded(str(error)) from None
 
-    def argument(self, value: Any, scope: _Scope) -> _Argument:
-        """A symbol, literal or use of a template, in a rule's body or as an argument."""
-        if getattr(value, "data", None) == "value":
-            return self.argument(value.children[0], scope)
-        if getattr(value, "data", None) == "pattern":
-            pattern: Pattern = value.children[0]
-            return _Argument(self.key(pattern.regex), self.terminals.literal(pattern))
-        if getattr(value, "data", None) == "template_usage":
-            name, arguments = value.children[0].name, [self.argument(child, scope) for child in value.children[1:]]
-            if name in scope:
-                name = scope[name].template
-            if name not in self.source.rules:
-                raise GrammarSyntaxError("a parameter that is no template is used as one")
-            key = self.key((name, tuple(argument.key for argument in arguments)))
-            return _Argument(key, self.call(name, tuple(arguments)))
-        if value.name in scope:
-            return scope[value.name]
-        key = self.key((value.name,))
-        if value.is_term:
-            return _Argument(key, self.terminals.named(value.name))
-        if self.source.rules[value.name][0]:
-            return _Argument(key, self.builder.nothing, template=value.name)
-        return _Argument(key, self.call(value.name, ()))
+    def argument(self, value: Value, scope: _Scope) -> _Argument:
+        """A symbol, a literal or the use of a template."""
+        match value:
+            case Literal(pattern):
+                return _Argument(self.key(pattern.regex), self.terminals.literal(pattern))
+            case TemplateUse(name, values):
+                return self.template(name, tuple([self.argument(inner, scope) for inner in values]), scope)
+            case Symbol(name, is_terminal):
+                if name in scope:
+                    return scope[name]
+                key = self.key((name,))
+                if is_terminal:
+                    return _Argument(key, self.terminals.named(name))
+                if self.source.rules[name].parameters:
+                    return _Argument(key, self.builder.nothing, template=name)
+                return _Argument(key, self.call(name, ()))
+
+    def template(self, name: str, arguments: tuple[_Argument, ...], scope: _Scope) -> _Argument:
+        """A template, or the one that a parameter stands for, with its arguments."""
+        template = scope[name].template if name in scope else name
+        if template not in self.source.rules:
+            raise GrammarSyntaxError("a parameter that is no template is used as one")
+        key = self.key((template, tuple(argument.key for argument in arguments)))
+        return _Argument(key, self.call(template, arguments))
 
     def key(self, meaning: object) -> int:
+        """A number for what an argument means."""
         return self.keys.setdefault(meaning, len(self.keys))
-
-
-def _plain_string(branch: Any) -> str | None:
-    """The string that an alternative consists of, if it does."""
-    if branch.data == "alias":
-        branch = branch.children[0]
-    for kind in ("expansion", "value"):
-        if branch.data != kind or len(branch.children) != 1:
-            return None
-        branch = branch.children[0]
-    if getattr(branch, "data", None) != "pattern":
-        return None
-    pattern: Pattern = branch.children[0]
-    return pattern.literal

@@ -1,10 +1,13 @@
-"""Terminals of a ``.lark`` grammar as regular nodes.
+"""From the terminals of a ``.lark`` grammar to regular nodes of the grammar builder.
 
 With lark's Earley parser and the lexer ``dynamic_complete``, a terminal is tried wherever it is expected, on the text
 from there on and then on ever shorter beginnings of its match. What it can take are exactly the texts that
-``re.match`` takes whole when given alone (see :mod:`grammarspec.frontends.regex.prefer`), so a terminal is a regular
-language that knows nothing of its surroundings. An ignored terminal is tried but once, on all the text that follows, so
-it does know: its guards look into the terminal behind it, and the two are one lexeme here.
+``re.match`` takes whole when given alone (:mod:`grammarspec.frontends.regex.preference`). So a terminal is a regular
+language that does not depend on the text around it.
+
+Ignored terminals may stand before each terminal and at the end of the text. One is tried but once, on all the text that
+follows, so it does depend on that text: its guards look into the terminal behind it. So what is ignored before a
+terminal, and the terminal, are one lexeme here.
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from grammarspec.errors import GrammarError, UnsupportedFeature
-from grammarspec.frontends.lark.loader import Pattern, Source
-from grammarspec.frontends.regex import PlainText, lower, parse
+from grammarspec.frontends.lark.loader import Source
+from grammarspec.frontends.lark.tree import Pattern
+from grammarspec.frontends.regex.alphabet import PlainText
 from grammarspec.frontends.regex.charsets import Ranges, intersect, union
-from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, Edge, FactTable
-from grammarspec.frontends.regex.prefer import preferred
+from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, FactTable, Neighbour
+from grammarspec.frontends.regex.lower import lower
+from grammarspec.frontends.regex.patterns import parse
+from grammarspec.frontends.regex.preference import preferred
 from grammarspec.frontends.regex.reach import looks_outside
 from grammarspec.frontends.regex.tree import EMPTY, Alternation, Chars, Node, Repeat, Sequence, Text
 from grammarspec.grammars.builder import GrammarBuilder
@@ -30,11 +36,11 @@ class _Ignored:
     """The ignored terminals.
 
     Attributes:
-        blanks: those that are any number of characters of a set, all sets together. However such a run is cut into
-            lexemes, the text is the same.
-        greedy: the part of ``blanks`` of which a lexeme takes as much as there is.
-        others: the rest, with guards for where they end.
-        all: all of them, with guards.
+        blanks: the characters of those terminals that are one or more characters of a set. However a run of such
+            characters is cut into lexemes, the text is the same, so that it needs no guards.
+        greedy: those of them of which a lexeme takes as many as there are.
+        others: the other terminals, with guards for where they end.
+        all: all of the terminals, with guards.
     """
 
     blanks: Ranges
@@ -45,7 +51,7 @@ class _Ignored:
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """Where a terminal comes from, for messages: its name or, inside a rule, its literal."""
+    """A terminal in messages: by its name or, within a rule, by its literal."""
 
     source: Source
     name: str = ""
@@ -53,15 +59,18 @@ class _Origin:
 
     @property
     def title(self) -> str:
+        """What the terminal is called."""
         return f"the terminal {self.name or self.raw}"
 
     @property
     def where(self) -> str:
-        return self.source.where(self.name) if self.name else self.source.where_literal(self.raw)
+        """Where it is defined, or ``""`` if it is imported."""
+        text = self.source.text
+        return text.definition(self.name) if self.name else text.literal(self.raw)
 
 
 class Terminals:
-    """Makes and remembers the nodes of a grammar's terminals. Each includes what may be ignored before it."""
+    """The nodes of a grammar's terminals, each made once. A node includes what may be ignored before its terminal."""
 
     def __init__(self, source: Source, builder: GrammarBuilder) -> None:
         self.source, self.builder = source, builder
@@ -78,7 +87,7 @@ class Terminals:
         return node
 
     def literal(self, pattern: Pattern) -> int:
-        """A string or regular expression inside a rule."""
+        """A string or regular expression within a rule."""
         key = f"/{pattern.regex}/"
         node = self.known.get(key)
         if node is None:
@@ -98,17 +107,29 @@ class Terminals:
         return self.builder.empty if skipped is EMPTY else self.builder.terminal(self.lower(skipped))
 
     def lower(self, tree: Node) -> int:
+        """A regular node for a syntax tree."""
         return lower(tree, self.builder, self.alphabet)
 
     def lexeme(self, tree: Node) -> int:
-        """Plain strings are left for the compiler to join with their neighbours; the rest are terminals."""
+        """A terminal's syntax tree, and what may be ignored before it, as a node.
+
+        The node of a plain string is no ``terminal`` of the builder, so that the compiler can join neighbours.
+        """
         facts = self.table.of(tree)
-        skipped = self.skipped(Edge(facts.first, False), facts.shortest)
+        skipped = self.skipped(Neighbour(facts.first, False), facts.shortest)
         node = self.lower(Sequence((skipped, tree)))
         return node if skipped is EMPTY and isinstance(tree, Text) else self.builder.terminal(node)
 
-    def skipped(self, after: Edge, room: int) -> Node:
-        """Any number of ignored lexemes, before what begins as ``after`` says and has ``room`` characters or more."""
+    def skipped(self, after: Neighbour, room: int) -> Node:
+        """Any number of ignored lexemes.
+
+        Args:
+            after: what may follow them.
+            room: a lower bound on the number of characters of the terminal that follows.
+
+        Raises:
+            UnsupportedFeature: where a lexeme ends may depend on text behind that terminal.
+        """
         ignored = self.ignored
         if not ignored.all:
             return EMPTY
@@ -123,13 +144,14 @@ class Terminals:
         if outside:
             raise UnsupportedFeature(
                 f"where an ignored terminal ends may depend on text beyond the terminal after it ({outside})",
-                self.source.where_statement("%ignore"),
+                self.source.text.statement("%ignore"),
                 f"make the ends of what is ignored ({', '.join(self.source.ignored)}) plain from the next character",
             )
         return node
 
     @cached_property
     def ignored(self) -> _Ignored:
+        """The terminals that ``%ignore`` names."""
         blanks: list[Ranges] = []
         greedy: list[Ranges] = []
         others: list[Node] = []
@@ -149,16 +171,27 @@ class Terminals:
         return _Ignored(union(*blanks), union(*greedy), tuple(others), tuple(every))
 
     def pattern(self, origin: _Origin) -> Pattern:
-        if self.source.terminals[origin.name] is None:
+        """The regular expression of a terminal that has a name.
+
+        Raises:
+            UnsupportedFeature: the terminal is only declared.
+        """
+        pattern = self.source.pattern(origin.name)
+        if pattern is None:
             raise UnsupportedFeature(
                 f"{origin.title} is only declared: it comes from lexer or postlex code",
-                self.source.where_statement("%declare"),
+                self.source.text.statement("%declare"),
                 "define it in the grammar",
             )
-        return self.source.pattern(origin.name)
+        return pattern
 
     def own_tree(self, pattern: Pattern, origin: _Origin) -> Node:
-        """A terminal's syntax tree, checked to be one that stands for itself."""
+        """A terminal's syntax tree, checked not to depend on the text around it.
+
+        Raises:
+            GrammarError: its regular expression is malformed or uses what is refused.
+            UnsupportedFeature: it may look past its own text, or can be empty.
+        """
         if pattern.literal:
             return Text(pattern.literal)
         try:
@@ -176,7 +209,12 @@ class Terminals:
             )
         return tree
 
-    def preferred(self, tree: Node, origin: _Origin, after: Edge = BORDER) -> Node:
+    def preferred(self, tree: Node, origin: _Origin, after: Neighbour = BORDER) -> Node:
+        """A terminal's syntax tree with guards, before what ``after`` says.
+
+        Raises:
+            UnsupportedFeature: guards for it would be inexact or too many.
+        """
         try:
             return preferred(tree, self.table, after)
         except UnsupportedFeature as error:

@@ -1,39 +1,28 @@
-"""Regular expressions: Python's ``re`` and ECMA-262's (for JSON Schema)."""
+"""Regular expressions, in the syntax of Python's ``re`` and of ECMA-262 (the one of JSON Schema's ``pattern``).
+
+A pattern's text goes in, and a regular node of the grammar builder comes out (:mod:`.patterns`), by these steps:
+
+* :mod:`.python` or :mod:`.ecma262`, on the common :mod:`.parser`: from the text to a syntax tree (:mod:`.tree`), in
+  which flags are resolved into sets of characters (:mod:`.charsets`, :mod:`.unicode_sets`);
+* :mod:`.simplify`: decide the anchors and lookarounds that their neighbours decide (:mod:`.facts`);
+* :mod:`.lower`: from the tree to the builder's nodes, over an alphabet (:mod:`.alphabet`).
+
+The front-end of ``.lark`` grammars uses two steps more: :mod:`.preference` keeps of a terminal's texts those that a
+backtracking matcher would take, and :mod:`.reach` proves that a terminal does not look past its own text.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Literal
 
-from grammarspec.errors import LimitExceeded
-from grammarspec.frontends.regex.ecma262 import EcmaParser
-from grammarspec.frontends.regex.lower import Alphabet, PlainText, lower, lower_search
-from grammarspec.frontends.regex.python import PythonParser
-from grammarspec.frontends.regex.tree import Node
+from grammarspec.frontends.regex.alphabet import Alphabet, PlainText
+from grammarspec.frontends.regex.lower import lower, lower_search
+from grammarspec.frontends.regex.patterns import Dialect, lower_pattern, parse
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
 
 __all__ = ["Alphabet", "Dialect", "PlainText", "lower", "lower_search", "parse", "regex"]
-
-Dialect = Literal["python", "ecma262"]
-
-
-def parse(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python") -> Node:
-    """The syntax tree of a pattern. ``flags`` are those of :mod:`re`; only the Python dialect has any.
-
-    Raises:
-        GrammarSyntaxError: the pattern is malformed.
-        UnsupportedFeature: it uses what no automaton can do (backreferences) or what is not supported yet.
-        LimitExceeded: a repetition count is too large.
-    """
-    if dialect == "python":
-        return PythonParser(pattern, flags).parse()
-    if dialect != "ecma262":
-        raise ValueError(f'dialect must be "python" or "ecma262", not {dialect!r}')
-    if flags:
-        raise ValueError("the dialect ecma262 takes no flags")
-    return EcmaParser(pattern).parse()
 
 
 def regex(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python") -> Grammar[str]:
@@ -50,15 +39,9 @@ def regex(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "py
         GrammarSyntaxError: the pattern is malformed; the error shows where.
         UnsupportedFeature: the pattern uses one of the refused constructs.
         LimitExceeded: a repetition count is above 2**32 - 2, or groups are nested too deeply.
+        ValueError: the dialect or a flag is unknown, or the dialect takes no flags.
     """
     builder = GrammarBuilder()
-    try:
-        node = lower(parse(pattern, flags=flags, dialect=dialect), builder, PlainText(builder))
-    except RecursionError:
-        raise nested_too_deeply() from None
+    node = builder.terminal(lower_pattern(pattern, builder, flags=flags, dialect=dialect))
     options = {"flags": flags, "dialect": dialect}
-    return Grammar(builder.build(builder.terminal(node)), call=Call(regex, (pattern,), options))
-
-
-def nested_too_deeply() -> LimitExceeded:
-    return LimitExceeded("a regular expression exceeds the limit on nesting depth", hint="nest its groups less deeply")
+    return Grammar(builder.build(node), call=Call(regex, (pattern,), options))

@@ -1,8 +1,9 @@
-"""ECMA-262 regular expressions as JSON Schema's ``pattern`` uses them: with the ``u`` flag and no other.
+"""The syntax of ECMA-262's regular expressions, as JSON Schema's ``pattern`` uses them: with the ``u`` flag only.
 
-Reference: https://tc39.es/ecma262/#sec-patterns. Patterns in the wild are written for engines that forgive more, so of
-Annex B.1.2 this much is tolerated: escapes of punctuation that need none, brackets and braces that stand for
-themselves, ``\\w-x`` inside a class, quantified lookarounds. What the forgiving engines disagree about (``\\Z``,
+A pattern goes in, and a syntax tree comes out. The reference is section 22.2.1 of ECMA-262
+(https://tc39.es/ecma262/#sec-patterns). Many schemas are written for engines that accept more than the ``u`` flag
+allows. So of Annex B.1.2 this much is accepted: escapes of punctuation that need none, brackets and braces that stand
+for themselves, ``\\w-x`` inside a class, quantified lookarounds. What those engines disagree about (``\\Z``,
 ``{,3}``, octal escapes) is refused.
 """
 
@@ -14,12 +15,11 @@ from typing import ClassVar
 from grammarspec.frontends.regex import tree
 from grammarspec.frontends.regex.charsets import Ranges, complement, single
 from grammarspec.frontends.regex.parser import Last, Parser
-from grammarspec.frontends.regex.tables import ECMA_SPACE, ascii_class
 from grammarspec.frontends.regex.tree import Chars, Node
+from grammarspec.frontends.regex.unicode_sets import ECMA_SPACE, ascii_class
 
 __all__ = ["EcmaParser"]
 
-_PLAIN = re.compile(r"[^\\\[(){|.^$*+?]+")
 _GROUP = re.compile(r"\?(?:(?P<plain>:)|(?P<look><?[=!])|<(?P<name>[^>]*)>|(?P<flags>[imsuxadDJU^-]+)(?P<end>[:)]))")
 _CONTROL_ESCAPES = {"f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _NOT_NEWLINE: Ranges = complement(((10, 10), (13, 13), (0x2028, 0x2029)))
@@ -42,10 +42,6 @@ class EcmaParser(Parser):
     def __init__(self, pattern: str) -> None:
         super().__init__(pattern, 0)
         self.names: set[str] = set()
-
-    @property
-    def plain(self) -> re.Pattern[str]:
-        return _PLAIN
 
     def other(self, char: str) -> None:
         least = re.compile(r"\{,([0-9]+)\}").match(self.text, self.at)
@@ -86,6 +82,7 @@ class EcmaParser(Parser):
         return self.common_escape(letter)
 
     def common_escape(self, letter: str) -> int | Ranges:
+        """Read an escape that means the same in a class and outside: a code point, or a set."""
         text, offset = self.text, self.at
         self.at += 2
         if not letter:
@@ -113,7 +110,7 @@ class EcmaParser(Parser):
         return ord(letter)
 
     def unicode_escape(self, offset: int) -> int:
-        """``\\u{...}``, ``\\uXXXX``, or two of the latter that make a surrogate pair."""
+        """Read ``\\u{...}``, ``\\uXXXX``, or two of the latter that make a surrogate pair, from behind the ``u`` on."""
         if self.text.startswith("{", self.at):
             digits = self.braced("hexadecimal digits", offset)
             significant = digits.lstrip("0")

@@ -1,14 +1,18 @@
-"""What can be known of a pattern's parts without running it: how its texts begin and end, and how short they are.
+"""What is known of a pattern's parts without running them: how their texts begin and end, and how long they are.
 
-All answers are upper bounds on what is possible (``shortest`` a lower one): conclusions may be drawn only from what
-they exclude.
+A node of the syntax tree goes in, and its :class:`Facts` come out: the sets *first* and *last* of characters, and
+bounds of the length, from which *nullable* follows. They are those of Glushkov's construction (V. M. Glushkov, "The
+abstract theory of automata", 1961), for sets of characters in place of positions. All of them are bounds on what is
+possible: a character in ``first`` need not begin any text, but one that is not in it begins none. So conclusions may be
+drawn only from what the facts exclude.
+
+From the facts of the parts around a position, a :class:`Neighbour` is made: what may stand on one side of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate
 from math import inf
 from typing import Final
 
@@ -27,7 +31,7 @@ from grammarspec.frontends.regex.tree import (
     Text,
 )
 
-__all__ = ["ANYWHERE", "BORDER", "Edge", "FactTable", "Facts", "placed"]
+__all__ = ["ANYWHERE", "BORDER", "FactTable", "Facts", "Neighbour", "with_neighbours"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +39,10 @@ class Facts:
     """What is known of a node's texts.
 
     Attributes:
-        first, last: all characters that they can begin and end with, and perhaps more.
-        shortest, longest: none of them has fewer or more characters.
+        first: a superset of the characters that they begin with.
+        last: a superset of the characters that they end with.
+        shortest: a lower bound on their length in characters.
+        longest: an upper bound on it (``inf``: none is known).
     """
 
     first: Ranges
@@ -56,31 +62,45 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
-    """What can stand next to a position: any of ``chars``, or (``border``) the end of the whole text."""
+class Neighbour:
+    """What may stand directly before, or directly after, a position of a text.
+
+    Attributes:
+        chars: the characters that may.
+        border: whether the border (the start or end) of the whole text may.
+    """
 
     chars: Ranges
     border: bool
 
-    def beyond(self, near: Ranges, passable: bool) -> Edge:
-        """What is next to the far side of a node that ends in ``near`` and, if ``passable``, may be empty."""
-        if not passable:
-            return Edge(near, False)
-        return Edge(union(self.chars, near), self.border) if near else self
+    def past(self, node_chars: Ranges, nullable: bool) -> Neighbour:
+        """The neighbour of the other side of a node, whose near side has this one.
+
+        Args:
+            node_chars: the characters that a text of the node may have on its other side.
+            nullable: whether the node may be empty, so that its near side's neighbour is that of the other side, too.
+        """
+        if not nullable:
+            return Neighbour(node_chars, False)
+        return Neighbour(union(self.chars, node_chars), self.border) if node_chars else self
 
 
-BORDER: Final = Edge((), True)
-ANYWHERE: Final = Edge(ALL, True)
+BORDER: Final = Neighbour((), True)
+"""Always the border of the whole text."""
+ANYWHERE: Final = Neighbour(ALL, True)
+"""Nothing is known."""
 _NO_TEXT: Final = Facts((), (), 0, 0)
 
 
 @dataclass(slots=True)
 class FactTable:
-    """Facts by node, computed once each."""
+    """The facts of the nodes of a tree, computed once each."""
 
-    _known: dict[int, tuple[Node, Facts]] = field(default_factory=dict)  # holds the node, so that its id stays its own
+    _known: dict[int, tuple[Node, Facts]] = field(default_factory=dict)
+    """By ``id`` of the node; the node is held beside them, so that no other gets its ``id``."""
 
     def of(self, node: Node) -> Facts:
+        """The facts of a node."""
         known = self._known.get(id(node))
         if known is None:
             for part in self._unknown(node):
@@ -90,7 +110,7 @@ class FactTable:
         return known[1]
 
     def _unknown(self, node: Node) -> list[Node]:
-        """The node and all below it that is not known yet, parts before wholes. No recursion: nesting may be deep."""
+        """The node and those below it that are not known yet, parts before wholes (no recursion: trees are deep)."""
         stack, found = [node], list[Node]()
         while stack:
             node = stack.pop()
@@ -106,6 +126,7 @@ class FactTable:
         return found[::-1]
 
     def _compute(self, node: Node) -> Facts:
+        """The facts of a node whose parts' facts are known."""
         match node:
             case Text(text):
                 return Facts(single(ord(text[0])), single(ord(text[-1])), len(text), len(text))
@@ -129,26 +150,37 @@ class FactTable:
                 )
             case Sequence(parts):
                 all_facts = [self.of(part) for part in parts]
-                first, last = self._begin(all_facts, True), self._begin(all_facts[::-1], False)
-                shortest = sum(facts.shortest for facts in all_facts)
-                return Facts(first, last, shortest, sum(facts.longest for facts in all_facts))
-
-    @staticmethod
-    def _begin(parts: list[Facts], forward: bool) -> Ranges:
-        found: list[Ranges] = []
-        for facts in parts:
-            found.append(facts.first if forward else facts.last)
-            if not facts.nullable:
-                break
-        return union(*found)
+                return Facts(
+                    _until_not_nullable((facts.first, facts.nullable) for facts in all_facts),
+                    _until_not_nullable((facts.last, facts.nullable) for facts in reversed(all_facts)),
+                    sum(facts.shortest for facts in all_facts),
+                    sum(facts.longest for facts in all_facts),
+                )
 
 
-def placed(parts: tuple[Node, ...], before: Edge, after: Edge, table: FactTable) -> Iterator[tuple[Node, Edge, Edge]]:
-    """The parts of a sequence, each with what can stand before and after it."""
+def _until_not_nullable(parts: Iterable[tuple[Ranges, bool]]) -> Ranges:
+    """The union of the sets of a sequence's parts, up to the first part that cannot be empty."""
+    found: list[Ranges] = []
+    for chars, nullable in parts:
+        found.append(chars)
+        if not nullable:
+            break
+    return union(*found)
+
+
+def with_neighbours(
+    parts: tuple[Node, ...], before: Neighbour, after: Neighbour, table: FactTable
+) -> Iterator[tuple[Node, Neighbour, Neighbour]]:
+    """The parts of a sequence, each with its neighbours before and after it.
+
+    Args:
+        before: what may stand before the sequence.
+        after: what may stand after it.
+    """
     facts = [table.of(part) for part in parts]
-    edges_after = list(
-        accumulate(reversed(facts[1:]), lambda edge, fact: edge.beyond(fact.first, fact.nullable), initial=after)
-    )
-    for part, fact, edge in zip(parts, facts, reversed(edges_after), strict=True):
-        yield part, before, edge
-        before = before.beyond(fact.last, fact.nullable)
+    afters = [after]
+    for fact in reversed(facts[1:]):
+        afters.append(afters[-1].past(fact.first, fact.nullable))
+    for part, fact, part_after in zip(parts, facts, reversed(afters), strict=True):
+        yield part, before, part_after
+        before = before.past(fact.last, fact.nullable)

@@ -1,22 +1,27 @@
-"""From the syntax tree to the builder's nodes, over any spelling of characters."""
+"""From the syntax tree to the builder's nodes, over an alphabet that says how characters are spelled.
+
+Sequences, alternatives and repetitions are those of the builder. An assertion that is still undecided
+(:class:`~.tree.Rest`) is a condition on all the text before or after its position, so it becomes a zero-width node
+(``ahead``, ``behind``); where that text is the whole text of the terminal, it becomes an intersection (``both``), which
+is far cheaper to run. The compiler runs both by derivatives (J. A. Brzozowski, "Derivatives of Regular Expressions",
+1964; for lookaheads T. Miyazaki and Y. Minamide, "Derivatives of Regular Expressions with Lookahead", 2019).
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence as SequenceOf
 from itertools import accumulate
 from operator import and_
 
-from grammarspec.frontends.regex.behind import looks_ahead
-from grammarspec.frontends.regex.charsets import ALL, Ranges, single, union
+from grammarspec.frontends.regex.alphabet import Alphabet
+from grammarspec.frontends.regex.charsets import Ranges, single, union
 from grammarspec.frontends.regex.facts import BORDER, FactTable
+from grammarspec.frontends.regex.lookbehind import looks_ahead
 from grammarspec.frontends.regex.simplify import pad_left, pad_right, simplify
 from grammarspec.frontends.regex.tree import (
     ANY_SUFFIX,
     ANY_TEXT,
     Alternation,
     AnyText,
-    Assured,
     Chars,
     End,
     Node,
@@ -25,99 +30,45 @@ from grammarspec.frontends.regex.tree import (
     Sequence,
     Start,
     Text,
+    Unchecked,
 )
 from grammarspec.grammars.builder import GrammarBuilder
 
-__all__ = ["Alphabet", "PlainText", "lower", "lower_search"]
-
-
-class Alphabet(ABC):
-    """How characters are spelled in the output: as they are, or escaped in a JSON string, say.
-
-    A character may have several spellings; then :meth:`codepoints` has all of them, as has ``any_text``.
-    """
-
-    builder: GrammarBuilder
-
-    @property
-    @abstractmethod
-    def any_text(self) -> int:
-        """Any text in this spelling, the empty one included."""
-
-    @property
-    def any_prefix(self) -> int:
-        """As ``any_text``, for where the text is known to be valid, and only the borders of characters matter.
-
-        Spellings that can be told from any position (UTF-8 is one) may answer ``builder.anything``.
-        """
-        return self.any_text
-
-    @abstractmethod
-    def codepoints(self, ranges: Ranges) -> int:
-        """One character of the set."""
-
-    def text(self, text: str) -> int:
-        """These characters, one after the other."""
-        return self.builder.seq(*(self.codepoints(single(ord(char))) for char in text))
-
-    def words(self, texts: SequenceOf[str]) -> int:
-        """Any one of these texts."""
-        return self.builder.alt(*(self.text(text) for text in texts))
-
-
-class PlainText(Alphabet):
-    """Characters as they are, in UTF-8."""
-
-    __slots__ = ("_any_text", "builder")
-
-    def __init__(self, builder: GrammarBuilder) -> None:
-        self.builder = builder
-        self._any_text: int | None = None
-
-    @property
-    def any_text(self) -> int:
-        if self._any_text is None:
-            self._any_text = self.builder.repeat(self.builder.codepoints(ALL), 0, None)
-        return self._any_text
-
-    @property
-    def any_prefix(self) -> int:
-        return self.builder.anything
-
-    def codepoints(self, ranges: Ranges) -> int:
-        return self.builder.codepoints(ranges)
-
-    def text(self, text: str) -> int:
-        return self.builder.literal(text)
-
-    def words(self, texts: SequenceOf[str]) -> int:
-        return self.builder.words(texts)
+__all__ = ["lower", "lower_search"]
 
 
 def lower(node: Node, builder: GrammarBuilder, alphabet: Alphabet) -> int:
-    """The texts that the pattern matches as a whole (``re.fullmatch``), as a regular node.
+    """The texts that a pattern matches as a whole (``re.fullmatch``), as a regular node.
 
-    Assertions refer to the terminal around that node: it must be (or be alone in) a ``terminal``.
+    The pattern's assertions see the whole text of the terminal around the node, so the caller must make the node (or
+    one that holds nothing but it) a ``terminal``.
+
+    Raises:
+        RecursionError: the tree is nested too deeply.
     """
     table = FactTable()
     return _Lowering(builder, alphabet, table).node(simplify(node, BORDER, BORDER, table), True, True)
 
 
-def lower_search(node: Node, builder: GrammarBuilder, alphabet: Alphabet, *, assured: bool = False) -> int:
-    """The texts in which the pattern is found somewhere (``re.search``), as a regular node; see :func:`lower`.
+def lower_search(node: Node, builder: GrammarBuilder, alphabet: Alphabet, *, unchecked_rest: bool = False) -> int:
+    """The texts in which a pattern is found somewhere (``re.search``), as a regular node; see :func:`lower`.
 
-    ``assured``: something else sees to it that the text is valid, so that the node need not, once it is found. Then
-    nothing is left to ask, in an intersection or in its complement.
+    Args:
+        unchecked_rest: after the match, the node takes any bytes, not only valid text. It is for a node, or the
+            complement of one, that is intersected with valid text anyway: once the pattern is found, nothing is left
+            to check, which is cheaper to run.
+
+    Raises:
+        RecursionError: as :func:`lower`.
     """
-    return lower(pad_left(pad_right(node, ANY_SUFFIX if assured else ANY_TEXT)), builder, alphabet)
+    return lower(pad_left(pad_right(node, ANY_SUFFIX if unchecked_rest else ANY_TEXT)), builder, alphabet)
 
 
 class _Lowering:
     """Lowers simplified trees.
 
-    The flags ``first`` and ``final`` that go down with a node say that wherever it matches, it begins at the start
-    (ends at the end) of the whole text. There, a lookaround is an intersection with what follows (precedes) it, which
-    is far cheaper to run than a zero-width node.
+    Two flags go down with a node: ``first``, that wherever it matches, it begins at the start of the whole text, and
+    ``final``, that it ends at the end of it. There, a lookaround is an intersection with what follows (or precedes) it.
     """
 
     def __init__(self, builder: GrammarBuilder, alphabet: Alphabet, table: FactTable) -> None:
@@ -125,7 +76,7 @@ class _Lowering:
         self.lowered: dict[int, int] = {}
 
     def node(self, node: Node, first: bool, final: bool) -> int:
-        """The builder's node. What holds no assertion is lowered once, however often the tree shares it."""
+        """The builder's node for a tree's node; one without assertions is lowered once, however often it is shared."""
         known = self.lowered.get(id(node))
         if known is None:
             known = self.new_node(node, first, final)
@@ -134,6 +85,7 @@ class _Lowering:
         return known
 
     def new_node(self, node: Node, first: bool, final: bool) -> int:
+        """A new node of the builder; see :meth:`node`."""
         builder = self.builder
         match node:
             case Text(text):
@@ -155,21 +107,23 @@ class _Lowering:
                 return builder.behind(builder.empty)
             case End():
                 return builder.ahead(builder.empty)
-            case AnyText(assured):
-                if assured is Assured.SUFFIX:
-                    return builder.anything
-                return self.alphabet.any_prefix if assured is Assured.PREFIX else self.alphabet.any_text
+            case AnyText(None):
+                return self.alphabet.any_text
+            case AnyText(unchecked):
+                return self.alphabet.any_prefix if unchecked is Unchecked.PREFIX else builder.anything
         raise AssertionError(f"{type(node).__name__} is left after simplification")
 
     def restriction(self, rest: Rest, first: bool, final: bool) -> int:
-        """What the rest of the text must belong to. That the text is valid is for the pattern around to see to.
+        """The language that the rest of the text must belong to.
 
-        So once a lookaround's own pattern is decided, nothing of it is left to follow.
+        It may hold invalid text, too: the pattern around the assertion holds valid text only. So once the assertion's
+        own pattern is decided, nothing is left to run.
         """
         inner = self.node(rest.body, first or not rest.ahead, final or rest.ahead)
         return self.builder.complement(inner) if rest.negative else inner
 
     def sequence(self, parts: tuple[Node, ...], first: bool, final: bool) -> int:
+        """A sequence, its lookarounds as intersections with what precedes or follows them wherever that is possible."""
         builder, table = self.builder, self.table
         if not any(part.asserts for part in parts):
             return builder.seq(*(self.node(part, False, False) for part in parts)) if parts else builder.empty
@@ -181,7 +135,7 @@ class _Lowering:
 
         head: list[int] = []
         for k, (part, at_start, at_end) in enumerate(placed[:cut]):
-            # an intersection ends here, and what looks ahead inside it would see no further
+            # the intersection holds the text up to here only: no assertion within it may look further
             closed = not any(map(looks_ahead, parts[:k]))
             if first and closed and isinstance(part, Rest) and not part.ahead:
                 head = [builder.both(self.restriction(part, at_start, at_end), builder.seq(*head))]
@@ -196,7 +150,7 @@ class _Lowering:
         return builder.seq(*head, *tail)
 
     def alternation(self, branches: tuple[Node, ...], first: bool, final: bool) -> int:
-        """Characters join into one class and texts into one set of words; only the rest are branches."""
+        """Alternatives: characters are joined into one class, texts into one set of words, others stay as they are."""
         classes: list[Ranges] = []
         texts: list[str] = []
         nodes: list[int] = []

@@ -1,7 +1,10 @@
-"""What the two regex dialects share: alternation, sequence, groups, quantifiers, classes.
+"""The parser that both dialects of regular expressions share: alternation, sequence, groups, quantifiers, classes.
 
-A hand-written parser rather than the standard library's private one: it keeps places for error messages, knows
-``\\p{...}``, reads ECMA-262 with the same code, and takes nesting of any depth (its stack is a list).
+A pattern's text goes in, and a syntax tree (:mod:`.tree`) comes out, or an error that shows the position. A dialect is
+a subclass that says what its escapes, groups, anchors and flags mean (:mod:`.python`, :mod:`.ecma262`).
+
+It is written by hand, because the standard library's parser is private, keeps no positions of what is refused, and
+knows neither ``\\p{...}`` nor ECMA-262. Open groups are kept on a list, so that nesting may be of any depth.
 """
 
 from __future__ import annotations
@@ -13,20 +16,21 @@ from typing import ClassVar, NoReturn
 
 from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
 from grammarspec.frontends.regex import tree
-from grammarspec.frontends.regex.behind import lookbehind
 from grammarspec.frontends.regex.charsets import Ranges, complement, single, union
-from grammarspec.frontends.regex.places import place
-from grammarspec.frontends.regex.tables import property_ranges
+from grammarspec.frontends.regex.lookbehind import lookbehind
 from grammarspec.frontends.regex.tree import Node
+from grammarspec.frontends.regex.unicode_sets import property_ranges
 from grammarspec.grammars.builder import UNBOUNDED
+from grammarspec.positions import where
 
 __all__ = ["Parser"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_PLAIN = re.compile(r"[^\\\[(){|.^$*+?]+")
 
 
 class Last(Enum):
-    """What stands right before the current position: it decides what a quantifier may do."""
+    """What stands directly before the current position: it decides whether a quantifier may stand here."""
 
     NOTHING = auto()
     ITEM = auto()
@@ -35,7 +39,17 @@ class Last(Enum):
 
 
 class _Group:
-    """An open group (or the whole pattern): what it holds so far, and what to do at its end."""
+    """An open group, or the whole pattern: what has been read of it so far.
+
+    Attributes:
+        offset: where it begins in the pattern.
+        outer_flags: the flags that are set again at its end.
+        look: if it is a lookaround, whether it looks ahead, and whether it is negative.
+        branches: the alternatives that are finished.
+        parts: the nodes of the alternative that is being read.
+        literal: pieces of text after these parts that are not a node yet; a quantifier takes the last character.
+        last: what was read last.
+    """
 
     __slots__ = ("branches", "last", "literal", "look", "offset", "outer_flags", "parts")
 
@@ -43,15 +57,17 @@ class _Group:
         self.offset, self.outer_flags, self.look = offset, outer_flags, look
         self.branches: list[Node] = []
         self.parts: list[Node] = []
-        self.literal: list[str] = []  # pieces of text after the parts, not yet a node
+        self.literal: list[str] = []
         self.last = Last.NOTHING
 
     def flush(self) -> None:
+        """Make one node of the pieces of text."""
         if self.literal:
             self.parts.append(tree.Text("".join(self.literal)))
             self.literal.clear()
 
     def end_branch(self) -> None:
+        """Finish the alternative that is being read."""
         self.flush()
         parts = [part for part in self.parts if part is not tree.EMPTY]
         self.branches.append(parts[0] if len(parts) == 1 else tree.Sequence(tuple(parts)) if parts else tree.EMPTY)
@@ -59,15 +75,25 @@ class _Group:
         self.last = Last.NOTHING
 
     def body(self) -> Node:
+        """Finish the group; what it matches."""
         self.end_branch()
         return self.branches[0] if len(self.branches) == 1 else tree.Alternation(tuple(self.branches))
 
 
 class Parser(ABC):
-    """One parse of one pattern. Subclasses say what a dialect has of its own."""
+    """One parse of one pattern. Subclasses say what a dialect has of its own.
+
+    Attributes:
+        quantifier: matches ``*``, ``+``, ``?`` or counts in braces; its groups are ``exact``, ``least`` and ``most``
+            (the counts) and ``suffix`` (whether it is lazy or possessive).
+        text: the pattern.
+        at: the current position in it.
+        flags: those of :mod:`re` that hold at the current position.
+        group: the innermost open group.
+        outer: the open groups around it, from the outermost.
+    """
 
     quantifier: ClassVar[re.Pattern[str]]
-    """``*``, ``+``, ``?`` or counts: groups ``exact``, ``least``, ``most``, and ``suffix`` (laziness)."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self.text, self.flags, self.at = pattern, flags, 0
@@ -81,9 +107,9 @@ class Parser(ABC):
     # What a dialect decides.
 
     @property
-    @abstractmethod
     def plain(self) -> re.Pattern[str]:
-        """A run of characters that stand for themselves."""
+        """Matches a run of characters that stand for themselves under the current flags."""
+        return _PLAIN
 
     @abstractmethod
     def open_group(self) -> None:
@@ -116,6 +142,13 @@ class Parser(ABC):
     # The common syntax.
 
     def parse(self) -> Node:
+        """Read the whole pattern.
+
+        Raises:
+            GrammarSyntaxError: the pattern is malformed.
+            UnsupportedFeature: it uses what is refused.
+            LimitExceeded: a repetition count is too large.
+        """
         text, end = self.text, len(self.text)
         while self.at < end:
             run = self.plain.match(text, self.at)
@@ -150,11 +183,13 @@ class Parser(ABC):
         return self.group.body()
 
     def add(self, node: Node, last: Last = Last.ITEM) -> None:
+        """Append a node to the alternative that is being read."""
         self.group.flush()
         self.group.parts.append(node)
         self.group.last = last
 
     def add_text(self, text: str) -> None:
+        """Append characters that stand for themselves; under ``IGNORECASE``, for their other cases, too."""
         self.group.last = Last.ITEM
         if not self.flags & re.IGNORECASE:
             self.group.literal.append(text)
@@ -177,11 +212,13 @@ class Parser(ABC):
         return known
 
     def add_codepoint(self, codepoint: int, offset: int) -> None:
+        """Append a character whose escape began at ``offset``."""
         if 0xD800 <= codepoint <= 0xDFFF:
             self.fail(self.surrogate_message(codepoint), offset)
         self.add_text(chr(codepoint))
 
     def add_set(self, ranges: Ranges) -> None:
+        """Append one character of a set, as text if the set has but one."""
         if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
             self.group.literal.append(chr(ranges[0][0]))
             self.group.last = Last.ITEM
@@ -189,11 +226,17 @@ class Parser(ABC):
             self.add(tree.Chars(ranges))
 
     def begin_group(self, offset: int, look: tuple[bool, bool] | None = None) -> None:
-        """Enter a group whose own pattern starts at the current position; ``look`` is (ahead, negative)."""
+        """Enter a group whose own pattern begins at the current position.
+
+        Args:
+            offset: where the group begins.
+            look: if it is a lookaround, whether it looks ahead, and whether it is negative.
+        """
         self.outer.append(self.group)
         self.group = _Group(offset, self.flags, look)
 
     def close_group(self) -> None:
+        """Read ``)`` and append the group."""
         if not self.outer:
             self.fail("unbalanced parenthesis", self.at)
         self.at += 1
@@ -206,6 +249,7 @@ class Parser(ABC):
         self.add(body)
 
     def lookaround(self, body: Node, ahead: bool, negative: bool) -> Node:
+        """The node of a lookaround; a lookbehind is refused if it cannot be decided when its position is reached."""
         look = tree.Look(body, ahead, negative) if ahead else lookbehind(body, negative)
         if look is None:
             hint = "it may stand at the end of the lookbehind"
@@ -213,6 +257,7 @@ class Parser(ABC):
         return look
 
     def quantify(self, counts: re.Match[str]) -> None:
+        """Repeat what was read last by a match of :attr:`quantifier` at the current position."""
         group, offset = self.group, self.at
         if group.last in (Last.NOTHING, Last.ANCHOR):
             self.fail("nothing to repeat", offset)
@@ -245,17 +290,22 @@ class Parser(ABC):
         self.add(body, Last.REPEAT)
 
     def count(self, counts: re.Match[str], name: str) -> int | None:
+        """A number of a quantifier, by the name of its group; ``None``: it is left out."""
         digits = counts[name]
         if not digits:
             return None
         significant = digits.lstrip("0")
         if len(significant) > 10 or int(significant or "0") >= UNBOUNDED:
             limit = f"a repetition count must be below the limit {UNBOUNDED}"
-            raise LimitExceeded(limit, place(self.text, counts.start(name)))
+            raise LimitExceeded(limit, where(self.text, counts.start(name)))
         return int(significant or "0")
 
     def class_items(self, end: int) -> Ranges:
-        """The items of a class from the current position, past the ``]``. ``end`` is the first place it may stand."""
+        """Read the items of a class, and the ``]`` behind them.
+
+        Args:
+            end: the first position at which ``]`` ends the class.
+        """
         text, pieces, start = self.text, list[Ranges](), self.at
         while True:
             offset = self.at
@@ -278,6 +328,7 @@ class Parser(ABC):
                 pieces.append(((low, high),))
 
     def class_item(self) -> int | Ranges:
+        """Read one character or escape within a class: a code point, or a set."""
         char = self.text[self.at]
         if char == "\\":
             return self.class_escape()
@@ -289,6 +340,7 @@ class Parser(ABC):
         self.fail(f"bad character range {self.text[offset : self.at]}", offset)
 
     def character_class(self) -> Ranges:
+        """Read ``[...]``."""
         offset = self.at
         negative = self.text.startswith("^", offset + 1)
         self.at += 2 if negative else 1
@@ -300,7 +352,7 @@ class Parser(ABC):
         return ranges
 
     def first_end_of_class(self) -> int:
-        """The first place at which ``]`` ends a class whose items begin here: ``[]`` is the empty class."""
+        """The first position at which ``]`` ends a class whose items begin here: ``[]`` is the empty class."""
         return self.at
 
     @staticmethod
@@ -336,17 +388,20 @@ class Parser(ABC):
         try:
             ranges = property_ranges(name)
         except GrammarError as error:
-            raise type(error)(error.message, place(self.text, offset), error.hint) from None
+            raise type(error)(error.message, where(self.text, offset), error.hint) from None
         return complement(ranges) if negative else ranges
 
     # Errors.
 
     @staticmethod
     def surrogate_message(codepoint: int) -> str:
+        """Why a surrogate is refused."""
         return f"a lone surrogate (U+{codepoint:04X}) cannot be spelled in UTF-8, so nothing could match it"
 
     def fail(self, message: str, offset: int, hint: str = "") -> NoReturn:
-        raise GrammarSyntaxError(f"malformed regular expression: {message}", place(self.text, offset), hint)
+        """Say that the pattern is malformed at an offset."""
+        raise GrammarSyntaxError(f"malformed regular expression: {message}", where(self.text, offset), hint)
 
     def refuse(self, feature: str, offset: int, hint: str = "") -> NoReturn:
-        raise UnsupportedFeature(f"{feature} in a regular expression is not supported", place(self.text, offset), hint)
+        """Say that a feature at an offset is not supported."""
+        raise UnsupportedFeature(f"{feature} in a regular expression is not supported", where(self.text, offset), hint)

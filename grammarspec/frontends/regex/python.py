@@ -1,6 +1,7 @@
-"""Python's ``re`` syntax (for text), with ``\\p{...}`` and lookbehinds of any width added.
+"""The syntax of Python's ``re`` for text, with ``\\p{...}`` and lookbehinds of any width added.
 
-Reference: https://docs.python.org/3/library/re.html#regular-expression-syntax; where that is silent, CPython's parser.
+A pattern and flags go in, and a syntax tree comes out. The reference is
+https://docs.python.org/3/library/re.html#regular-expression-syntax, and where that is silent, CPython's parser.
 """
 
 from __future__ import annotations
@@ -13,17 +14,16 @@ from typing import ClassVar
 from grammarspec.frontends.regex import tree
 from grammarspec.frontends.regex.charsets import ALL, Ranges, complement, single
 from grammarspec.frontends.regex.parser import Last, Parser
-from grammarspec.frontends.regex.tables import ascii_class, fold_case, unicode_class
 from grammarspec.frontends.regex.tree import Alternation, Chars, Look, Node, Sequence, Text
+from grammarspec.frontends.regex.unicode_sets import ascii_class, fold_case, unicode_class
 
 __all__ = ["PythonParser"]
 
 _FLAGS = {"i": re.IGNORECASE, "L": re.LOCALE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "a": re.ASCII}
 _FLAGS |= {"u": re.UNICODE}
 _KNOWN_FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.ASCII | re.UNICODE | re.LOCALE
-_KINDS = re.ASCII | re.UNICODE | re.LOCALE
+_KINDS = re.ASCII | re.UNICODE | re.LOCALE  # of which at most one can be on
 _SIMPLE_ESCAPES = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92}
-_PLAIN = re.compile(r"[^\\\[(){|.^$*+?]+")
 _PLAIN_VERBOSE = re.compile(r"[^\\\[(){|.^$*+?# \t\n\r\v\f]+")
 _OCTAL = re.compile("[0-7]{1,3}")
 _DIGITS = re.compile("[0-9]{1,2}")
@@ -48,6 +48,7 @@ class PythonParser(Parser):
         self.check_kinds(0)
 
     def check_kinds(self, offset: int) -> None:
+        """Refuse flags that contradict each other; ``offset`` is where they were set."""
         if self.flags & re.LOCALE:
             self.fail("the flag LOCALE is for patterns of bytes", offset)
         if self.flags & re.ASCII and self.flags & re.UNICODE:
@@ -55,7 +56,7 @@ class PythonParser(Parser):
 
     @property
     def plain(self) -> re.Pattern[str]:
-        return _PLAIN_VERBOSE if self.flags & re.VERBOSE else _PLAIN
+        return _PLAIN_VERBOSE if self.flags & re.VERBOSE else super().plain
 
     def other(self, char: str) -> None:
         verbose = self.flags & re.VERBOSE
@@ -72,6 +73,7 @@ class PythonParser(Parser):
     # Sets and anchors under the current flags.
 
     def letter_class(self, letter: str) -> Ranges:
+        """``\\d``, ``\\s``, ``\\w``, or in upper case their complement, under the current flags."""
         ranges = (ascii_class if self.flags & re.ASCII else unicode_class)(letter.lower())
         return complement(ranges) if letter.isupper() else ranges
 
@@ -91,6 +93,7 @@ class PythonParser(Parser):
         return Alternation((tree.END, Look(newline, True, False)))
 
     def boundary(self, letter: str) -> Node:
+        """``\\A``, ``\\Z``, ``\\z``, ``\\b`` or ``\\B``."""
         if letter == "A":
             return tree.START
         if letter in "Zz":
@@ -119,7 +122,7 @@ class PythonParser(Parser):
                 self.add(Chars(self.fold(value)))
 
     def digits(self, offset: int) -> None:
-        """Three octal digits are a character, anything else is a reference to a group."""
+        """Read digits after a backslash: three octal ones are a character, any others are a reference to a group."""
         octal = _OCTAL.match(self.text, offset + 1)
         if octal and len(octal[0]) == 3:
             self.add_codepoint(self.octal(octal), offset)
@@ -131,6 +134,7 @@ class PythonParser(Parser):
         self.refuse(f"the backreference \\{digits[0]}", offset)
 
     def octal(self, digits: re.Match[str]) -> int:
+        """The character of an octal escape, which is read past."""
         self.at = digits.end()
         if int(digits[0], 8) > 0o377:
             self.fail(f"octal escape \\{digits[0]} outside of range 0-0o377", digits.start() - 1)
@@ -149,6 +153,7 @@ class PythonParser(Parser):
         return self.octal(octal) if octal else self.common_escape(letter)
 
     def common_escape(self, letter: str) -> int | Ranges:
+        """Read an escape that means the same in a class and outside: a code point, or a set."""
         offset = self.at
         self.at += 2
         if not letter:
@@ -218,6 +223,7 @@ class PythonParser(Parser):
             self.fail(f"unknown extension {text[offset + 1 : self.at]}", offset)
 
     def named_group(self, offset: int) -> None:
+        """Read ``(?P<name>`` from the sign on; ``(?P=name)`` is refused."""
         sign = self.text[self.at : self.at + 1]
         end = self.text.find({"<": ">", "=": ")"}.get(sign, ""), self.at)
         if sign not in ("<", "=") or end < 0:
@@ -237,7 +243,7 @@ class PythonParser(Parser):
         self.begin_group(offset)
 
     def flag_group(self, offset: int) -> None:
-        """``(?aiLmsux)`` for the whole pattern, ``(?aiLmsux-imsx:...)`` for a group."""
+        """Read the flags of ``(?aiLmsux)``, for the whole pattern, or of ``(?aiLmsux-imsx:...)``, for a group."""
         spelled = re.compile("([a-zA-Z]*)(?:(-)([a-zA-Z]*))?([:)]?)").match(self.text, self.at)
         assert spelled is not None
         added, minus, removed, end = spelled.groups(default="")
@@ -267,6 +273,7 @@ class PythonParser(Parser):
 
     @staticmethod
     def flag_bits(letters: str) -> int:
+        """The flags of :mod:`re` that these letters stand for."""
         bits = 0
         for letter in letters:
             bits |= int(_FLAGS[letter])

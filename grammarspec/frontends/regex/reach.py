@@ -1,10 +1,15 @@
-"""How far the lookarounds and anchors of a lexeme's pattern look: past its own text or not."""
+"""Whether the lookarounds and anchors of a lexeme's pattern look past the lexeme's own text.
+
+A terminal of a ``.lark`` grammar is compiled as a language of its own, so that its assertions see its own text only. A
+matcher would let them see the text around it. The two agree if no assertion's truth depends on that text, which
+:func:`looks_outside` proves from the lengths and the first and last characters of the pattern's parts (:mod:`.facts`).
+"""
 
 from __future__ import annotations
 
 from math import inf
 
-from grammarspec.frontends.regex.facts import Edge, FactTable, placed
+from grammarspec.frontends.regex.facts import FactTable, Neighbour, with_neighbours
 from grammarspec.frontends.regex.simplify import at_border, inside_repeat, look_verdict
 from grammarspec.frontends.regex.tree import (
     Alternation,
@@ -22,12 +27,18 @@ __all__ = ["looks_outside"]
 
 
 def looks_outside(
-    node: Node, before: Edge, after: Edge, table: FactTable, room_before: int = 0, room_after: int = 0
+    node: Node, before: Neighbour, after: Neighbour, table: FactTable, room_before: int = 0, room_after: int = 0
 ) -> str | None:
-    """Name an assertion whose truth may depend on text outside the node's own, or ``None`` if there is none.
+    """An assertion whose truth may depend on text outside the lexeme, in words; ``None``: there is none.
 
-    The edges say what may stand around the node; ``room_before`` and ``room_after`` how many characters there at least
-    belong to the text that may be looked at. A structural proof: it may name an assertion that would do no harm.
+    The proof goes by the structure of the pattern, so it may name an assertion that would do no harm.
+
+    Args:
+        node: the lexeme's pattern, or a part of it.
+        before: what may stand before the node.
+        after: what may stand after it.
+        room_before: a lower bound on the number of characters before the node that belong to the lexeme.
+        room_after: the same after the node.
     """
     if not node.asserts:
         return None
@@ -44,9 +55,9 @@ def looks_outside(
             return "a lookahead past the end" if ahead else "a lookbehind before the start"
         case Sequence(parts):
             shortest = [table.of(part).shortest for part in parts]
-            for k, (part, *edges) in enumerate(placed(parts, before, after, table)):
+            for k, (part, part_before, part_after) in enumerate(with_neighbours(parts, before, after, table)):
                 rooms = room_before + sum(shortest[:k]), room_after + sum(shortest[k + 1 :])
-                found = looks_outside(part, edges[0], edges[1], table, *rooms)
+                found = looks_outside(part, part_before, part_after, table, *rooms)
                 if found:
                     return found
             return None
@@ -54,13 +65,16 @@ def looks_outside(
             found_in = (looks_outside(branch, before, after, table, room_before, room_after) for branch in branches)
             return next((found for found in found_in if found), None)
         case Repeat(body):
-            edges_inside = inside_repeat(node, before, after, table)
-            return looks_outside(body, *edges_inside, table, room_before, room_after)
+            return looks_outside(body, *inside_repeat(node, before, after, table), table, room_before, room_after)
     raise AssertionError(f"{type(node).__name__} holds no assertion")
 
 
 def _width(node: Node, forward: bool, table: FactTable) -> float:
-    """How many characters always suffice to tell whether the text from here on begins (ends) with this node."""
+    """A number of characters that always suffices to tell whether a text begins (or ends) with a text of this node.
+
+    Args:
+        forward: the text's beginning is looked at, not its end.
+    """
     facts = table.of(node)
     if node.asserts:
         return inf  # nested lookarounds: not analysed

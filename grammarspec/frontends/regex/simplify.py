@@ -1,13 +1,15 @@
-"""Settle anchors and lookarounds from what stands next to them, as far as that decides them.
+"""Decide anchors and lookarounds by what may stand next to them, as far as that decides them.
 
-Most assertions in real patterns are decided by their neighbours: ``^`` at the start, ``$`` at the end, ``\\b`` between
-a letter and a space. What is settled here costs nothing later; only the rest becomes zero-width nodes.
+A syntax tree and the neighbours of its position go in; an equal tree comes out, in which no assertion is left that its
+neighbours decide: ``^`` at the start, ``$`` at the end, ``\\b`` between a letter and a space. Those are most of the
+assertions in real patterns, and they cost nothing later. The others become :class:`Rest` nodes: a lookaround is a
+condition on the whole rest of the text.
 """
 
 from __future__ import annotations
 
 from grammarspec.frontends.regex.charsets import intersect, is_subset, union
-from grammarspec.frontends.regex.facts import BORDER, Edge, FactTable, placed
+from grammarspec.frontends.regex.facts import BORDER, FactTable, Neighbour, with_neighbours
 from grammarspec.frontends.regex.tree import (
     ANY_PREFIX,
     ANY_SUFFIX,
@@ -31,7 +33,7 @@ __all__ = ["at_border", "inside_repeat", "look_verdict", "pad_left", "pad_right"
 
 
 def pad_right(node: Node, filler: AnyText = ANY_TEXT) -> Node:
-    """The node, then any text: but where it ends in ``End``, that is the end and nothing follows."""
+    """The node, then any text (``filler``); where the node ends in ``End``, nothing follows and ``End`` is dropped."""
     match node:
         case End():
             return EMPTY
@@ -43,7 +45,7 @@ def pad_right(node: Node, filler: AnyText = ANY_TEXT) -> Node:
 
 
 def pad_left(node: Node, filler: AnyText = ANY_TEXT) -> Node:
-    """Any text, then the node: but where it begins with ``Start``, that is the start and nothing precedes."""
+    """Any text (``filler``), then the node; where it begins with ``Start``, nothing precedes and that is dropped."""
     match node:
         case Start():
             return EMPTY
@@ -55,6 +57,7 @@ def pad_left(node: Node, filler: AnyText = ANY_TEXT) -> Node:
 
 
 def _anchored(node: Node, side: int) -> bool:
+    """Whether an alternative of the node begins with ``Start`` (``side`` 0) or ends in ``End`` (``side`` -1)."""
     match node:
         case Start():
             return side == 0
@@ -67,15 +70,15 @@ def _anchored(node: Node, side: int) -> bool:
     return False
 
 
-def simplify(node: Node, before: Edge, after: Edge, table: FactTable) -> Node:
-    """An equal node, for a place with these edges: no decided assertion is left, and each ``Look`` is a ``Rest``."""
+def simplify(node: Node, before: Neighbour, after: Neighbour, table: FactTable) -> Node:
+    """An equal node between these neighbours, without assertions that they decide; each ``Look`` becomes a ``Rest``."""
     if not node.asserts:
         return node
     match node:
         case Start():
-            return _settled(at_border(before), node)
+            return _decided(at_border(before), node)
         case End():
-            return _settled(at_border(after), node)
+            return _decided(at_border(after), node)
         case Look():
             return _simplify_look(node, before, after, table)
         case Sequence(parts):
@@ -91,26 +94,31 @@ def simplify(node: Node, before: Edge, after: Edge, table: FactTable) -> Node:
     raise AssertionError(f"{type(node).__name__} holds no assertion")
 
 
-def at_border(edge: Edge) -> bool | None:
-    """Is the position at the border of the text: yes, no, or not known."""
-    if not edge.chars:
+def at_border(neighbour: Neighbour) -> bool | None:
+    """Whether the border of the whole text stands next to a position; ``None``: it may or may not."""
+    if not neighbour.chars:
         return True
-    return None if edge.border else False
+    return None if neighbour.border else False
 
 
-def inside_repeat(repeat: Repeat, before: Edge, after: Edge, table: FactTable) -> tuple[Edge, Edge]:
-    """The edges of a repetition's body: what is outside, or another round."""
+def inside_repeat(repeat: Repeat, before: Neighbour, after: Neighbour, table: FactTable) -> tuple[Neighbour, Neighbour]:
+    """The neighbours of a repetition's body: those of the repetition, and another round's texts."""
     if repeat.most == 1:
         return before, after
     facts = table.of(repeat.body)
-    return Edge(union(before.chars, facts.last), before.border), Edge(union(after.chars, facts.first), after.border)
+    return (
+        Neighbour(union(before.chars, facts.last), before.border),
+        Neighbour(union(after.chars, facts.first), after.border),
+    )
 
 
-def _settled(verdict: bool | None, node: Node) -> Node:
+def _decided(verdict: bool | None, node: Node) -> Node:
+    """A zero-width node whose truth is known, or the node itself where it is not."""
     return node if verdict is None else EMPTY if verdict else NOTHING
 
 
 def _alternation(branches: list[Node], table: FactTable) -> Node:
+    """Any of the branches; zero-width ones beside one that always holds say nothing."""
     if not branches:
         return NOTHING
     if any(branch is EMPTY for branch in branches) and all(table.of(branch).zero_width for branch in branches):
@@ -118,9 +126,10 @@ def _alternation(branches: list[Node], table: FactTable) -> Node:
     return branches[0] if len(branches) == 1 else Alternation(tuple(branches))
 
 
-def _simplify_sequence(parts: tuple[Node, ...], before: Edge, after: Edge, table: FactTable) -> Node:
+def _simplify_sequence(parts: tuple[Node, ...], before: Neighbour, after: Neighbour, table: FactTable) -> Node:
+    """A sequence, each part of which has the others as its neighbours."""
     simple: list[Node] = []
-    for part, part_before, part_after in placed(parts, before, after, table):
+    for part, part_before, part_after in with_neighbours(parts, before, after, table):
         new = simplify(part, part_before, part_after, table)
         if new is NOTHING:
             return NOTHING
@@ -131,10 +140,11 @@ def _simplify_sequence(parts: tuple[Node, ...], before: Edge, after: Edge, table
     return simple[0] if len(simple) == 1 else Sequence(tuple(simple)) if simple else EMPTY
 
 
-def _simplify_look(look: Look, before: Edge, after: Edge, table: FactTable) -> Node:
+def _simplify_look(look: Look, before: Neighbour, after: Neighbour, table: FactTable) -> Node:
+    """A lookaround: decided, or as a condition on all the text on the side that it looks to."""
     verdict = look_verdict(look, after if look.ahead else before, table)
     if verdict is not None:
-        return EMPTY if verdict else NOTHING
+        return _decided(verdict, look)
     if look.ahead:
         body = simplify(pad_right(look.body, ANY_SUFFIX), before, BORDER, table)
     else:
@@ -144,13 +154,13 @@ def _simplify_look(look: Look, before: Edge, after: Edge, table: FactTable) -> N
     return Rest(body, look.ahead, look.negative)
 
 
-def look_verdict(look: Look, edge: Edge, table: FactTable) -> bool | None:
-    """Whether the lookaround holds, if what is next to it decides that."""
+def look_verdict(look: Look, neighbour: Neighbour, table: FactTable) -> bool | None:
+    """Whether a lookaround holds, if its neighbour on the side that it looks to decides that; else ``None``."""
     facts = table.of(look.body)
     if facts.nullable:
         return None if look.body.asserts else not look.negative
-    if not intersect(facts.first if look.ahead else facts.last, edge.chars):
+    if not intersect(facts.first if look.ahead else facts.last, neighbour.chars):
         return look.negative
     one = isinstance(look.body, Chars) or (isinstance(look.body, Text) and len(look.body.text) == 1)
-    sure = one and not edge.border and is_subset(edge.chars, facts.first)
+    sure = one and not neighbour.border and is_subset(neighbour.chars, facts.first)
     return not look.negative if sure else None

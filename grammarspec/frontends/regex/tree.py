@@ -1,8 +1,10 @@
-"""The syntax tree that both regex dialects parse to.
+"""The syntax tree of a pattern, which both dialects parse to and all later steps work on.
 
-It holds what matters to which texts match and nothing else: no groups, names or flags. Flags are resolved into
-the sets of characters, and the anchors that depend on characters (``$`` before a final newline, multi-line anchors,
-``\\b``) into lookarounds. Every node knows whether it ``asserts``: holds an anchor or a lookaround.
+It holds what decides which texts match, and nothing else: no groups, names or flags. Flags are resolved into the sets
+of characters, and the anchors that depend on characters (``$`` before a final newline, multi-line anchors, ``\\b``)
+into lookarounds. Every node knows whether it ``asserts``: whether it is or contains an anchor or a lookaround.
+
+Nodes are immutable and compared by identity, so that a tree may share subtrees and tables may be kept by ``id``.
 """
 
 from __future__ import annotations
@@ -14,14 +16,7 @@ from typing import ClassVar, Final
 from grammarspec.frontends.regex.charsets import Ranges
 
 __all__ = ["ANY_PREFIX", "ANY_SUFFIX", "ANY_TEXT", "EMPTY", "END", "NOTHING", "START", "Alternation", "AnyText"]
-__all__ += ["Assured", "Chars", "End", "Look", "Node", "Repeat", "Rest", "Sequence", "Start", "Text"]
-
-
-class Assured(Enum):
-    """Which part of a whole text a lookaround passes over without a care."""
-
-    PREFIX = auto()
-    SUFFIX = auto()
+__all__ += ["Chars", "End", "Look", "Node", "Repeat", "Rest", "Sequence", "Start", "Text", "Unchecked"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +48,7 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alternation:
-    """Any of these."""
+    """Any of these. Their order matters only to which match is preferred (:mod:`.preference`)."""
 
     branches: tuple[Node, ...]
     asserts: bool = field(init=False)
@@ -78,7 +73,10 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
-    """A lookahead or lookbehind: zero-width, ``body`` begins (ends) here, or does not."""
+    """A lookaround as written. Zero-width: a text of ``body`` begins here (``ahead``) or ends here.
+
+    ``negative``: there is no such text.
+    """
 
     body: Node
     ahead: bool
@@ -88,7 +86,11 @@ class Look:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rest:
-    """Zero-width: *all* the text from here to that border belongs to ``body``, or does not. Lookarounds become this."""
+    """Zero-width: *all* the text from here to its end (``ahead``) or from its start to here is a text of ``body``.
+
+    ``negative``: it is none. Each :class:`Look` that is not decided becomes one of these: ``(?=x)`` is that the rest is
+    ``x`` and then any text.
+    """
 
     body: Node
     ahead: bool
@@ -98,35 +100,46 @@ class Rest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Start:
-    """The start of the whole text."""
+    """Zero-width: the start of the whole text."""
 
     asserts: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class End:
-    """The end of the whole text."""
+    """Zero-width: the end of the whole text."""
 
     asserts: ClassVar[bool] = True
+
+
+class Unchecked(Enum):
+    """Which end of a text an :class:`AnyText` reaches that need not check the characters that it stands for."""
+
+    PREFIX = auto()
+    SUFFIX = auto()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnyText:
     """Any text, newlines included. No syntax makes it: searching and lookarounds do.
 
-    ``assured``: something else already sees to it that there is valid text here.
+    Attributes:
+        unchecked: the language is intersected with one that has valid text only, so that this node may match invalid
+            bytes, too. That is cheaper to run. ``None``: the node matches valid text only.
     """
 
     asserts: ClassVar[bool] = False
-    assured: Assured | None = None
+    unchecked: Unchecked | None = None
 
 
 Node = Text | Chars | Sequence | Alternation | Repeat | Look | Rest | Start | End | AnyText
 
 EMPTY: Final = Sequence(())
+"""The empty text."""
 NOTHING: Final = Chars(())
+"""No text at all: the empty language."""
 START: Final = Start()
 END: Final = End()
 ANY_TEXT: Final = AnyText()
-ANY_PREFIX: Final = AnyText(Assured.PREFIX)
-ANY_SUFFIX: Final = AnyText(Assured.SUFFIX)
+ANY_PREFIX: Final = AnyText(Unchecked.PREFIX)
+ANY_SUFFIX: Final = AnyText(Unchecked.SUFFIX)

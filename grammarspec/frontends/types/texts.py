@@ -178,7 +178,7 @@ def _regex(name: str, pattern: str, options: dict[str, Any], read: Callable[[str
 
 def _format(name: str, read: Callable[[str], T] | None = None) -> Grammar[T]:
     """A format of JSON Schema, in plain text: nothing is quoted or escaped."""
-    from grammarspec.frontends.json_schema.formats.formats import Formats
+    from grammarspec.frontends.json_schema.formats.table import Formats
     from grammarspec.frontends.regex import PlainText
 
     builder = GrammarBuilder()

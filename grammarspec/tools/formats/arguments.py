@@ -12,7 +12,7 @@ from grammarspec.errors import GrammarError, UnsupportedFeature
 from grammarspec.frontends.json_schema import language
 from grammarspec.frontends.json_schema.document.dialects import DIALECTS, LATEST, dialect_of
 from grammarspec.frontends.json_schema.keywords.tables import asserting
-from grammarspec.frontends.json_schema.spelling.spelling import Spelling
+from grammarspec.frontends.json_schema.spelling.options import Spelling
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.positions import pointer_token
 from grammarspec.tools.tool import Tool

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from grammarspec.frontends.json_schema.spelling.spelling import Notation, Quotes, Spelling
+from grammarspec.frontends.json_schema.spelling.options import Notation, Quotes, Spelling
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.tools.formats.arguments import schema_grammar
 from grammarspec.tools.formats.base import Markers, ToolFormat
@@ -29,7 +29,7 @@ class _Values:
     quote: str
 
     def __call__(self, tool: Tool[..., Any], markers: Markers) -> Grammar[dict[str, Any]]:
-        notation = Notation(quotes=Quotes(markers(self.quote), self.quote), bare_names=True)
+        notation = Notation(quotes=Quotes(markers(self.quote).ir, self.quote), bare_names=True)
         spelling = Spelling(separators=(",", ":"), plain=True, notation=notation)
         return schema_grammar(_sorted(tool.schema), spelling, read=_Reader(self.quote))
 

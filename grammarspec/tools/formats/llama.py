@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from grammarspec.errors import UnsupportedFeature
-from grammarspec.frontends.json_schema.spelling.spelling import Notation, Spelling
+from grammarspec.frontends.json_schema.spelling.options import Notation, Spelling
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.tools.formats.arguments import parameters

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any
 
 from grammarspec.errors import UnsupportedFeature
-from grammarspec.frontends.json_schema.spelling.spelling import Notation, Quotes, Spelling
+from grammarspec.frontends.json_schema.spelling.options import Notation, Quotes, Spelling
 from grammarspec.grammars.expressions import Grammar, literal
 from grammarspec.tools.formats.arguments import TOJSON, parameters
 from grammarspec.tools.formats.base import ToolFormat
@@ -17,7 +17,7 @@ from grammarspec.tools.tool import Tool
 __all__ = ["QWEN_XML"]
 
 _NAME = re.compile(r"[^\s<>]+")
-_TEXTS = Spelling(notation=Notation(quotes=Quotes(literal(""), "</parameter>")))
+_TEXTS = Spelling(notation=Notation(quotes=Quotes(literal("").ir, "</parameter>")))
 _CAPITALS = Spelling(notation=Notation("None", "False", "True"))
 
 

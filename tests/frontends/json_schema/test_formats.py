@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import grammarspec as gs
-from grammarspec.frontends.json_schema.formats.formats import FORMATS
 from grammarspec.frontends.json_schema.formats.host_names import U_LABEL_SIZES
+from grammarspec.frontends.json_schema.formats.table import FORMATS
 from tests.frontends.json_schema.texts import BYTES, Case, acceptor, check, corpus
 
 
@@ -37,6 +37,12 @@ def test_what_a_format_allows_its_negation_refuses(case: Case) -> None:
 
 def test_every_format_has_cases() -> None:
     assert {json.loads(case.schema)["format"] for case in corpus("formats.txt")} >= FORMATS.keys()
+
+
+def test_every_format_says_how_its_languages_differ() -> None:
+    for form in FORMATS.values():
+        assert bool(form.excluded) == (form.around is not None)
+        assert form.around is not None or not form.narrowed
 
 
 def test_every_day_of_some_years() -> None:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import grammarspec as gs
 from grammarspec.frontends.json_schema import language
-from grammarspec.frontends.json_schema.spelling.spelling import Notation, Quotes, Spelling
+from grammarspec.frontends.json_schema.spelling.options import Notation, Quotes, Spelling
 from tests.counting import discard, examples
 from tests.frontends.json_schema.schemas import SCHEMAS, VALUES
 
 PYTHON = Notation("None", "False", "True")
-BARE = Notation("nil", quotes=Quotes(gs.literal("<|>"), "<|>"), bare_names=True)
-RAW = Notation(quotes=Quotes(gs.literal("'"), "'"))
+BARE = Notation("nil", quotes=Quotes(gs.literal("<|>").ir, "<|>"), bare_names=True)
+RAW = Notation(quotes=Quotes(gs.literal("'").ir, "'"))
 
 
 def _written(value: Any, notation: Notation) -> str:
@@ -37,7 +37,7 @@ def _written(value: Any, notation: Notation) -> str:
 
 
 def _quoted(text: str, quotes: Quotes) -> str:
-    mark = quotes.mark.sample()
+    mark = gs.Grammar(quotes.mark).sample()
     return f"{mark}{text}{mark}"
 
 

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import grammarspec as gs
-from grammarspec.frontends.regex import Dialect, PlainText, lower, lower_search, parse, tables
+from grammarspec.frontends.regex import Dialect, PlainText, lower, lower_search, parse, unicode_sets
 from grammarspec.frontends.regex.charsets import Ranges, complement, intersect, normalise, subtract, union
 from grammarspec.grammars.builder import GrammarBuilder
 from tests.counting import discard, examples, tally
@@ -312,7 +312,7 @@ EVERYTHING = "".join(map(chr, range(sys.maxunicode + 1)))
 
 @pytest.mark.parametrize("letter", ["d", "s", "w"])
 def test_unicode_classes_are_those_of_re(letter: str) -> None:
-    assert members(tables.unicode_class(letter)) == {ord(c) for c in re.findall(rf"\{letter}", EVERYTHING)}
+    assert members(unicode_sets.unicode_class(letter)) == {ord(c) for c in re.findall(rf"\{letter}", EVERYTHING)}
 
 
 def test_general_categories_are_those_of_unicodedata() -> None:
@@ -320,22 +320,22 @@ def test_general_categories_are_those_of_unicodedata() -> None:
     for codepoint, char in enumerate(EVERYTHING):
         by_category.setdefault(unicodedata.category(char), set()).add(codepoint)
     for category, codepoints in by_category.items():
-        assert members(tables.property_ranges(category)) == codepoints
-    assert members(tables.property_ranges("LC")) == by_category["Lu"] | by_category["Ll"] | by_category["Lt"]
-    assert members(tables.property_ranges("Punctuation")) == members(tables.property_ranges("P"))
+        assert members(unicode_sets.property_ranges(category)) == codepoints
+    assert members(unicode_sets.property_ranges("LC")) == by_category["Lu"] | by_category["Ll"] | by_category["Lt"]
+    assert members(unicode_sets.property_ranges("Punctuation")) == members(unicode_sets.property_ranges("P"))
 
 
 @pytest.mark.parametrize("name", ["Script=Greek", "scx=Latn", "Emoji", "White_Space", "Default_Ignorable_Code_Point"])
 def test_scripts_and_binary_properties(name: str) -> None:
     regex = pytest.importorskip("regex")
     expected = {ord(c) for c in regex.findall(rf"\p{{{name}}}", EVERYTHING)}
-    assert members(tables.property_ranges(name)) == expected
+    assert members(unicode_sets.property_ranges(name)) == expected
 
 
 def test_properties_without_the_regex_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "regex", None)
-    tables.property_ranges.cache_clear()
-    assert tables.property_ranges("Lu")
+    unicode_sets.property_ranges.cache_clear()
+    assert unicode_sets.property_ranges("Lu")
     with pytest.raises(gs.UnsupportedFeature, match="Script=Greek"):
         parse(r"\p{Script=Greek}")
 
@@ -345,7 +345,7 @@ def test_ignoring_case_is_what_re_does() -> None:
     among_cased = "".join(cased)
     for char in cased[::7] + list("kKsSiIıİſµμΐΰ\u0345\ufb05\U00010400\U00010428"):
         for flags in (re.I, re.I | re.A):
-            ours = tables.fold_case(((ord(char), ord(char)),), ascii_only=bool(flags & re.A))
+            ours = unicode_sets.fold_case(((ord(char), ord(char)),), ascii_only=bool(flags & re.A))
             assert members(ours) == {ord(c) for c in re.findall(re.escape(char), among_cased, flags)}
 
 

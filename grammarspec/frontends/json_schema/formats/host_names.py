@@ -1,8 +1,11 @@
 """Names of hosts: RFC 1123 (ASCII) and IDNA 2008 (RFC 5890 to 5893).
 
-Whether a label ``xn--...`` (an A-label) is valid depends on the Unicode label that its Punycode encodes, and how long a
-Unicode label (a U-label) is in Punycode on the sorted order of its characters. Neither is a regular language. So names
-that surely are valid have no A-labels, and their U-labels have so few characters that any Punycode of them fits.
+Whether a label ``xn--...`` (an A-label) is valid depends on the Unicode label that its Punycode encodes (RFC 3492). How
+long a Unicode label (a U-label) is in Punycode depends on the sorted order of its characters. Neither is a regular
+language. So names that surely are valid have no A-labels, and their U-labels have so few characters that they fit
+whatever their Punycode is.
+
+No name of a host holds a character that JSON escapes.
 """
 
 from __future__ import annotations
@@ -11,14 +14,12 @@ from functools import cached_property
 from typing import Final
 
 from grammarspec.frontends.json_schema.formats import idna_classes as idna
+from grammarspec.frontends.json_schema.formats.nodes import ALPHA, LETTER_OR_DIGIT, FormatNodes
 from grammarspec.frontends.regex.charsets import ALL, LAST, Ranges, complement, intersect, single, subtract, union
-from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["HostNames"]
 
-_ALPHA = ((0x41, 0x5A), (0x61, 0x7A))
-_LETTER_OR_DIGIT = ((0x30, 0x39), *_ALPHA)
-_HYPHEN_LETTER_OR_DIGIT = ((0x2D, 0x2D), *_LETTER_OR_DIGIT)
+_HYPHEN_LETTER_OR_DIGIT = union(single(0x2D), LETTER_OR_DIGIT)
 _ASCII = (0x00, 0x7F)
 _DOTS = ((0x2E, 0x2E), (0x3002, 0x3002), (0xFF0E, 0xFF0E), (0xFF61, 0xFF61))
 # Characters that a rule of their own allows (RFC 5892, appendix A).
@@ -28,16 +29,13 @@ _ARABIC_DIGITS, _EXTENDED_DIGITS = ((0x660, 0x669),), ((0x6F0, 0x6F9),)
 
 _LABELS = 4
 _OCTETS = (253 - (_LABELS - 1)) // _LABELS
-"""Of each label of an internationalised name, in Punycode: four of these and the dots are 251, of 253 in all."""
+"""The most octets of a label of an internationalised name, in Punycode: four labels and their dots have 251 of 253."""
 U_LABEL_SIZES: Final = ((11, 11, LAST), (8, 23, LAST), (4, 38, LAST), (16, 16, 0x7FF), (12, 22, 0x7FF))
-"""Characters that are not ASCII, characters in all, and the greatest code point, of labels that surely fit."""
+"""Bounds of labels that surely fit: characters that are not ASCII, characters in all, and the greatest code point."""
 
 
-class HostNames:
-    """The nodes of one grammar, made when first asked for. None holds what JSON must escape."""
-
-    def __init__(self, builder: GrammarBuilder) -> None:
-        self.builder = builder
+class HostNames(FormatNodes):
+    """Names of hosts, in ASCII only or international."""
 
     # ------------------------------------------------------------------ ASCII
     def ascii(self, *, reserved: bool, longest: int = 63) -> int:
@@ -48,11 +46,12 @@ class HostNames:
         b = self.builder
         label = self._ascii_label(reserved=reserved, longest=longest)
         name = b.seq(label, b.repeat(b.seq(b.literal(b"."), label), 0, None))
-        return b.both(name, b.repeat(b.bytes_in(((0x2D, 0x2E), *_LETTER_OR_DIGIT)), 1, 253))
+        return b.both(name, b.repeat(b.bytes_in(((0x2D, 0x2E), *LETTER_OR_DIGIT)), 1, 253))
 
     def _ascii_label(self, *, reserved: bool, longest: int) -> int:
+        """One label; see :meth:`ascii`."""
         b = self.builder
-        edge = b.bytes_in(_LETTER_OR_DIGIT)
+        edge = b.bytes_in(LETTER_OR_DIGIT)
         inner = b.bytes_in(_HYPHEN_LETTER_OR_DIGIT)
         label = b.seq(edge, b.optional(b.seq(b.repeat(inner, 0, longest - 2), edge)))
         return label if reserved else b.both(label, b.complement(b.seq(inner, inner, b.literal(b"--"), b.anything)))
@@ -80,18 +79,21 @@ class HostNames:
         return b.both(name, b.repeat(self._one(ALL), 1, 253))
 
     def _few(self, label: int) -> int:
+        """Names of as many labels as surely fit."""
         b = self.builder
         return b.seq(label, b.repeat(b.seq(self._one(_DOTS), label), 0, _LABELS - 1))
 
     def _one(self, ranges: Ranges) -> int:
+        """One character of a set."""
         return self.builder.codepoints(ranges)
 
     def _some(self, ranges: Ranges, least: int = 0) -> int:
+        """``least`` or more characters of a set."""
         return self.builder.repeat(self._one(ranges), least, None)
 
     @cached_property
     def _u_label(self) -> int:
-        """What RFC 5891, section 4.2, and RFC 5892 ask of a label, but for the direction of its letters."""
+        """U-labels by RFC 5891, section 4.2, and RFC 5892, whatever the direction of their letters."""
         b, c = self.builder, idna.classes()
         digits_or_dot = union(_ARABIC_DIGITS, _EXTENDED_DIGITS, _KATAKANA_DOT)
         first = self._one(union(c.first, digits_or_dot, _KERAIA))
@@ -114,7 +116,10 @@ class HostNames:
         )
 
     def _cluster(self, starters: Ranges) -> int:
-        """A character with its marks in canonical order, or one that is allowed in the company of others only."""
+        """A character with its marks in canonical order, or one that is allowed only between certain others.
+
+        The latter are those with contextual rules (RFC 5892, appendix A): joiners, middle dot, keraia.
+        """
         b, c = self.builder, idna.classes()
         marks = b.seq(*(self._some(group) for group in c.marks))
         nukta, virama = self._some(c.marks[0]), self._some(c.viramas, 1)
@@ -131,6 +136,7 @@ class HostNames:
         )
 
     def _of_size(self, foreign: int, characters: int, last: int) -> int:
+        """Texts within the bounds of an entry of :data:`U_LABEL_SIZES`."""
         b = self.builder
         ascii_run, other = self._some((_ASCII,)), self._one(((_ASCII[1] + 1, last),))
         return b.both(
@@ -140,19 +146,21 @@ class HostNames:
     # ------------------------------------------------------------------ direction (RFC 5893, section 2)
     @cached_property
     def _right_to_left(self) -> Ranges:
+        """The characters that make a label one that is written from right to left."""
         c = idna.classes()
         return union(c.right_to_left, c.arabic_numbers, _ARABIC_DIGITS, _GERESH)
 
     @cached_property
     def _neutral(self) -> Ranges:
+        """The characters that may stand within labels of either direction."""
         c = idna.classes()
         return union(c.neutral, c.nonspacing, _JOINERS)
 
     @cached_property
     def _from_left(self) -> int:
-        """Rules 1, 5 and 6."""
+        """Labels that are written from left to right: rules 1, 5 and 6."""
         b, c = self.builder, idna.classes()
-        letter = union(c.left_to_right, _ALPHA)
+        letter = union(c.left_to_right, ALPHA)
         digits = union(c.numbers, _EXTENDED_DIGITS)
         dots = union(_KATAKANA_DOT, _KERAIA, _MIDDLE_DOT)  # the letters that they go with are written from the left
         within, marks = self._some(union(letter, digits, dots, self._neutral)), self._some(c.nonspacing)
@@ -161,7 +169,7 @@ class HostNames:
 
     @cached_property
     def _from_right(self) -> int:
-        """Rules 1 to 4: European and Arabic numbers do not mix."""
+        """Labels that are written from right to left: rules 1 to 4. European and Arabic numbers do not mix."""
         b, c = self.builder, idna.classes()
         letter = union(c.right_to_left, _GERESH)
         kinds = []

@@ -1,7 +1,8 @@
-"""The characters of internationalised labels by what IDNA 2008 asks of them (RFC 5892, RFC 5893).
+"""The characters of internationalised labels, by the classes that IDNA 2008 has rules for (RFC 5892, RFC 5893).
 
-Derived from :mod:`unicodedata`, once per process when first asked for. What the standard library has no tables of
-(scripts, joining types) is written out for the few blocks where a rule needs it, so that the rule is narrower there.
+They are derived from :mod:`unicodedata`, once per process, when first asked for. Scripts and joining types, which the
+standard library lacks, are written out for the few blocks where a rule needs them; outside of these blocks, characters
+that the rule would allow are left out.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ JOINS_RIGHT: Final[Ranges] = (
 """Arabic letters of Joining_Type=Right_Joining."""
 
 _EXCEPTIONS: Final = "\u00df\u03c2\u06fd\u06fe\u0f0b\u3007"
-"""Valid although the general rules refuse them (RFC 5892, section 2.6)."""
+"""Characters that are valid although the general rules refuse them (RFC 5892, section 2.6)."""
 _DISALLOWED: Final[Ranges] = (
     (0x0640, 0x0640), (0x07FA, 0x07FA), (0x302E, 0x302F), (0x3031, 0x3035), (0x303B, 0x303B),  # section 2.6
-    (0x0660, 0x0669), (0x06F0, 0x06F9),  # CONTEXTO: taken up apart
+    (0x0660, 0x0669), (0x06F0, 0x06F9),  # CONTEXTO: host_names.py has rules for them
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164),  # ignorable, section 2.3
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0100, 0xE01EF),
     (0x20D0, 0x20FF), (0x1D100, 0x1D1FF), (0x1D200, 0x1D24F),  # section 2.4
@@ -83,7 +84,7 @@ class Classes:
 
 
 def _ranges(characters: Iterable[str]) -> Ranges:
-    """Of characters in ascending order."""
+    """The set of characters that come in ascending order."""
     found: list[tuple[int, int]] = []
     low = last = -2
     for code in map(ord, characters):
@@ -96,24 +97,26 @@ def _ranges(characters: Iterable[str]) -> Ranges:
 
 
 def _within(ranges: Ranges) -> Iterator[str]:
+    """The characters of a set."""
     return map(chr, chain.from_iterable(range(low, high + 1) for low, high in ranges))
 
 
 def _letters_and_digits() -> list[str]:
-    """Category A of RFC 5892."""
+    """LetterDigits: category A of RFC 5892, section 2.1."""
     wanted = {"Ll", "Lu", "Lo", "Nd", "Lm", "Mn", "Mc"}
     return [c for c in map(chr, range(_LAST_PLANE)) if unicodedata.category(c) in wanted]
 
 
 def _stable(characters: list[str]) -> list[str]:
-    """Those that case folding and NFKC leave as they are (section 2.2): all at once, a line each, for speed."""
+    """Those that case folding and NFKC leave as they are; the others are Unstable (RFC 5892, section 2.2)."""
+    # all at once, each on a line of its own, for speed
     text = "\n".join(characters)
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return [c for c, other in zip(characters, folded.split("\n"), strict=True) if c == other]
 
 
 def _compositions() -> dict[str, list[str]]:
-    """Second characters of canonical compositions, with the first ones."""
+    """For each second character of a canonical composition, the first characters that it composes with."""
     found = defaultdict(list)
     # none between but those of Hangul, whose parts are not valid anyway, and none after
     for c in map(chr, chain(range(0x3400), range(0xF900, 0x12000), range(0x16000, 0x20000))):
@@ -126,6 +129,7 @@ def _compositions() -> dict[str, list[str]]:
 
 
 def _grouped(characters: Iterable[str], key: Callable[[str], Any]) -> dict[Any, list[str]]:
+    """Characters by their key."""
     groups = defaultdict(list)
     for c in characters:
         groups[key(c)].append(c)

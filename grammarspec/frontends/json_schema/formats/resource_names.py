@@ -1,47 +1,45 @@
-"""Addresses and resource identifiers: RFC 3986 (URI), RFC 3987 (IRI), RFC 6570 (URI templates).
+"""Addresses of the Internet and resource identifiers: RFC 3986 (URI), RFC 3987 (IRI), RFC 6570 (URI templates).
 
-None of them holds a quotation mark, a backslash or a control character, so in JSON they are spelled as they are.
+None of them holds a quotation mark, a backslash or a control character, so that JSON escapes none of their characters.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
 
+from grammarspec.frontends.json_schema.formats.nodes import LETTER_OR_DIGIT, FormatNodes, characters
+from grammarspec.frontends.regex.alphabet import Alphabet
+from grammarspec.frontends.regex.charsets import Ranges, subtract, union
 from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["ResourceNames"]
 
-_ALPHA = ((0x41, 0x5A), (0x61, 0x7A))
-_DIGIT = ((0x30, 0x39),)
-_UNRESERVED = (*_ALPHA, *_DIGIT, *((ord(c), ord(c)) for c in "-._~"))
-_SUB_DELIMS = tuple((ord(c), ord(c)) for c in "!$&'()*+,;=")
+# The names are those of the grammars in RFC 3986 (appendix A) and RFC 3987 (section 2.2).
+_UNRESERVED = union(LETTER_OR_DIGIT, characters("-._~"))
+_SUB_DELIMS = characters("!$&'()*+,;=")
 _PLANES = tuple((plane << 16, (plane << 16) + 0xFFFD) for plane in range(1, 14))
-_UCSCHAR = ((0xA0, 0xD7FF), (0xF900, 0xFDCF), (0xFDF0, 0xFFEF), *_PLANES, (0xE1000, 0xEFFFD))
-_IPRIVATE = ((0xE000, 0xF8FF), (0xF0000, 0xFFFFD), (0x100000, 0x10FFFD))
+_UCSCHAR: Ranges = ((0xA0, 0xD7FF), (0xF900, 0xFDCF), (0xFDF0, 0xFFEF), *_PLANES, (0xE1000, 0xEFFFD))
+_IPRIVATE: Ranges = ((0xE000, 0xF8FF), (0xF0000, 0xFFFFD), (0x100000, 0x10FFFD))
 
 
-class ResourceNames:
-    """The nodes of one grammar, made when first asked for."""
+class ResourceNames(FormatNodes):
+    """Addresses and resource identifiers. ``international`` is for IRIs, in which more characters are unreserved."""
 
-    def __init__(self, builder: GrammarBuilder) -> None:
-        self.builder = builder
+    def __init__(self, builder: GrammarBuilder, exact: Alphabet) -> None:
+        super().__init__(builder, exact)
         self._characters: dict[tuple[str, bool], int] = {}
 
     # ------------------------------------------------------------------ addresses
     @cached_property
-    def _hexadecimal(self) -> int:
-        return self.builder.bytes_in(((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)))
-
-    @cached_property
     def ipv4(self) -> int:
         """Four decimal octets without leading zeros (RFC 3986, ``IPv4address``)."""
         b = self.builder
-        digit, nonzero = b.bytes_in(_DIGIT), b.bytes_in(((0x31, 0x39),))
+        digit = self._digit
         octet = b.alt(
-            b.seq(b.optional(nonzero), digit),
+            b.seq(b.optional(self._range("1", "9")), digit),
             b.seq(b.literal(b"1"), digit, digit),
-            b.seq(b.literal(b"2"), b.bytes_in(((0x30, 0x34),)), digit),
-            b.seq(b.literal(b"25"), b.bytes_in(((0x30, 0x35),))),
+            b.seq(b.literal(b"2"), self._range("0", "4"), digit),
+            b.seq(b.literal(b"25"), self._range("0", "5")),
         )
         return b.seq(octet, b.repeat(b.seq(b.literal(b"."), octet), 3, 3))
 
@@ -56,6 +54,7 @@ class ResourceNames:
         return self._ipv6(2)
 
     def _ipv6(self, least: int) -> int:
+        """Addresses in which ``::`` stands for ``least`` groups or more."""
         b = self.builder
         group = b.repeat(self._hexadecimal, 1, 4)
         colon, gap = b.literal(b":"), b.literal(b"::")
@@ -79,16 +78,18 @@ class ResourceNames:
         node = self._characters.get(key)
         if node is None:
             b = self.builder
-            ascii_ranges = (*_UNRESERVED, *_SUB_DELIMS, *((ord(c), ord(c)) for c in extra))
-            plain = b.codepoints((*ascii_ranges, *_UCSCHAR)) if international else b.bytes_in(ascii_ranges)
+            in_ascii = union(_UNRESERVED, _SUB_DELIMS, characters(extra))
+            plain = b.codepoints(union(in_ascii, _UCSCHAR)) if international else b.bytes_in(in_ascii)
             node = self._characters[key] = b.alt(plain, self._encoded)
         return node
 
     @cached_property
     def _encoded(self) -> int:
+        """``pct-encoded``."""
         return self.builder.seq(self.builder.literal(b"%"), self._hexadecimal, self._hexadecimal)
 
     def _any(self, extra: str, international: bool) -> int:
+        """Any number of these characters."""
         return self.builder.repeat(self._character(extra, international), 0, None)
 
     # ------------------------------------------------------------------ identifiers
@@ -97,13 +98,13 @@ class ResourceNames:
         b = self.builder
         user = b.seq(self._any(":", international), b.literal(b"@"))
         future = b.seq(
-            b.bytes_in(((0x56, 0x56), (0x76, 0x76))),
+            self._one_of("Vv"),
             b.repeat(self._hexadecimal, 1, None),
             b.literal(b"."),
-            b.repeat(b.bytes_in((*_UNRESERVED, *_SUB_DELIMS, (0x3A, 0x3A))), 1, None),
+            b.repeat(b.bytes_in(union(_UNRESERVED, _SUB_DELIMS, characters(":"))), 1, None),
         )
         address = b.seq(b.literal(b"["), b.alt(self.ipv6, future), b.literal(b"]"))
-        port = b.seq(b.literal(b":"), b.repeat(b.bytes_in(_DIGIT), 0, None))
+        port = b.seq(b.literal(b":"), b.repeat(self._digit, 0, None))
         return b.seq(b.optional(user), b.alt(address, self._any("", international)), b.optional(port))
 
     def _path(self, first: str, international: bool) -> int:
@@ -116,6 +117,7 @@ class ResourceNames:
         return b.alt(b.seq(slash, b.optional(begun)), rootless, b.empty)
 
     def _hierarchy(self, first: str, international: bool) -> int:
+        """``hier-part``, or ``relative-part`` if the characters ``first`` have no colon."""
         b = self.builder
         segments = b.repeat(b.seq(b.literal(b"/"), self._any(":@", international)), 0, None)
         full = b.seq(b.literal(b"//"), self._authority(international), segments)
@@ -134,8 +136,8 @@ class ResourceNames:
     def uri(self, *, international: bool) -> int:
         """``URI`` (``IRI``)."""
         b = self.builder
-        rest = b.repeat(b.bytes_in((*_ALPHA, *_DIGIT, (0x2B, 0x2B), (0x2D, 0x2E))), 0, None)
-        scheme = b.seq(b.bytes_in(_ALPHA), rest, b.literal(b":"))
+        rest = b.repeat(b.bytes_in(union(LETTER_OR_DIGIT, characters("+-."))), 0, None)
+        scheme = b.seq(self._letter, rest, b.literal(b":"))
         return b.seq(scheme, self._hierarchy(":@", international), self._suffix(international))
 
     def reference(self, *, international: bool) -> int:
@@ -145,16 +147,16 @@ class ResourceNames:
         return b.alt(self.uri(international=international), relative)
 
     def template(self, *, reserved: bool) -> int:
-        """``URI-Template`` up to level 4, with or without the operators that are reserved for extensions."""
+        """``URI-Template`` of RFC 6570, up to level 4, with or without the operators reserved for extensions."""
         b = self.builder
         # section 2.1, and the apostrophe (erratum 6937)
-        literals = ((0x21, 0x21), (0x23, 0x24), (0x26, 0x3B), (0x3D, 0x3D), (0x3F, 0x5B), (0x5D, 0x5D), (0x5F, 0x5F))
-        literal = b.codepoints((*literals, (0x61, 0x7A), (0x7E, 0x7E), *_UCSCHAR, *_IPRIVATE))
-        character = b.alt(b.bytes_in((*_ALPHA, *_DIGIT, (0x5F, 0x5F))), self._encoded)
+        in_ascii = subtract(((0x21, 0x7E),), characters('"%<>\\^`{|}'))
+        literal = b.codepoints(union(in_ascii, _UCSCHAR, _IPRIVATE))
+        character = b.alt(b.bytes_in(union(LETTER_OR_DIGIT, characters("_"))), self._encoded)
         name = b.seq(character, b.repeat(b.seq(b.optional(b.literal(b".")), character), 0, None))
-        prefix = b.seq(b.literal(b":"), b.bytes_in(((0x31, 0x39),)), b.repeat(b.bytes_in(_DIGIT), 0, 3))
+        prefix = b.seq(b.literal(b":"), self._range("1", "9"), b.repeat(self._digit, 0, 3))
         variable = b.seq(name, b.optional(b.alt(prefix, b.literal(b"*"))))
-        operator = b.bytes_in([(ord(c), ord(c)) for c in "+#./;?&" + "=,!@|" * reserved])
+        operator = self._one_of("+#./;?&" + "=,!@|" * reserved)
         variables = b.seq(variable, b.repeat(b.seq(b.literal(b","), variable), 0, None))
         expression = b.seq(b.literal(b"{"), b.optional(operator), variables, b.literal(b"}"))
         return b.repeat(b.alt(literal, self._encoded, expression), 0, None)

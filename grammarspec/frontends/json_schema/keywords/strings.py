@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from grammarspec.frontends.json_schema.document.subschema import Assertion, Subschema
-from grammarspec.frontends.json_schema.formats.formats import FORMATS
+from grammarspec.frontends.json_schema.formats.table import FORMATS
 from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction, TextFacet
 from grammarspec.frontends.json_schema.keywords.goals import Goals
 from grammarspec.frontends.json_schema.keywords.json_values import FRACTION, NUMBER, STRING
@@ -79,38 +79,16 @@ def _pattern_narrowings(value: Any, schema: Mapping[str, Any], choices: Choices,
     yield STRINGS
 
 
-_NARROWED: Final = {
-    "date-time": "leap seconds only at the end of June and of December, UTC",
-    "hostname": 'no labels with "--" in the third and fourth place',
-    "idn-hostname": "no A-labels, bounded lengths of labels and names, contexts as far as an automaton can tell",
-    "email": "local parts of at most 64 octets, address literals of IPv4 and IPv6 only",
-    "idn-email": "local parts of at most 64 octets, domains as of idn-hostname",
-    "uri-template": "without the operators that RFC 6570 reserves",
-    "regex": "groups at most five deep, no references to groups and some rarer constructs",
-    "byte": "the bits that pad are zero",
-}
-_EXCLUDED: Final = {
-    "time": "of 60 seconds at any time",
-    "date-time": "of 60 seconds at any time",
-    "time-local": "of 60 seconds at any time",
-    "date-time-local": "of 60 seconds at any time",
-    "hostname": "of letters, digits and inner hyphens",
-    "idn-hostname": "whose ASCII characters are letters, digits, hyphens and dots",
-    "email": "with parts of any length and any address literal",
-    "idn-email": "with parts of any length and any address literal",
-    "uri-template": "with the reserved operators",
-    "byte": "with line breaks and any padding",
-    "regex": "that do not begin with *, +, ? or )",
-}
-"""What more is excluded where a format is to fail."""
-
-
 def _format_narrowings(value: Any, schema: Mapping[str, Any], choices: Choices, negated: bool) -> Iterator[str]:
-    yield STRINGS if value in FORMATS else numbers(exponents=True)
-    if value in _NARROWED:
-        yield _NARROWED[value]
-    if negated and value in _EXCLUDED:
-        yield f"where it is to fail, also all texts {_EXCLUDED[value]}"
+    form = FORMATS.get(value)
+    if form is None:  # a format of integers
+        yield numbers(exponents=True)
+        return
+    yield STRINGS
+    if form.narrowed:
+        yield form.narrowed
+    if negated and form.excluded:
+        yield f"where it is to fail, also all texts {form.excluded}"
 
 
 KEYWORDS = (

@@ -9,7 +9,7 @@ from grammarspec.frontends.json_schema.lowering.item_counts import counted_items
 from grammarspec.frontends.json_schema.lowering.strings import clamp
 from grammarspec.frontends.json_schema.lowering.unique_items import unique_items
 from grammarspec.frontends.json_schema.meaning.evaluation import item_schemas
-from grammarspec.frontends.json_schema.spelling.prelude import CHAIN
+from grammarspec.frontends.json_schema.spelling.builder import CHAIN
 
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.lowering.lowering import Lowering

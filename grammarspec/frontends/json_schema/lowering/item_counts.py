@@ -16,7 +16,7 @@ from grammarspec.errors import LimitExceeded
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction, ItemCount
 from grammarspec.frontends.json_schema.keywords.types_and_sizes import MAX_COUNTED
 from grammarspec.frontends.json_schema.meaning.evaluation import item_schemas
-from grammarspec.frontends.json_schema.spelling.prelude import CHAIN
+from grammarspec.frontends.json_schema.spelling.builder import CHAIN
 from grammarspec.grammars.builder import UNBOUNDED
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from grammarspec.errors import GrammarError, LimitExceeded
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
-from grammarspec.frontends.json_schema.formats.formats import Formats
+from grammarspec.frontends.json_schema.formats.table import Formats
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.keywords.json_values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE
 from grammarspec.frontends.json_schema.lowering.arrays import array_node
@@ -20,8 +20,8 @@ from grammarspec.frontends.json_schema.lowering.objects import object_node
 from grammarspec.frontends.json_schema.lowering.strings import Text, string_node
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.meaning.some_member import some_alternatives
+from grammarspec.frontends.json_schema.spelling.builder import SchemaBuilder
 from grammarspec.frontends.json_schema.spelling.json_text import JsonText
-from grammarspec.frontends.json_schema.spelling.prelude import SchemaBuilder
 from grammarspec.grammars.builder import PART
 
 __all__ = ["Lowering"]

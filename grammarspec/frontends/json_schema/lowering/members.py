@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from grammarspec.frontends.json_schema.keywords.presence import Absent, Both, Presence, Present, allows_none, wanted
-from grammarspec.frontends.json_schema.spelling.prelude import CHAIN
+from grammarspec.frontends.json_schema.spelling.builder import CHAIN
 from grammarspec.grammars.builder import FEW, NAMES, OPENS, UNBOUNDED
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class _Members:
         self.free = sorted((member for member in members if member.free), key=lambda member: not member.required)
         self.undeclared, self.witnesses, self.distinct = asked.undeclared, asked.witnesses, asked.distinct
         if asked.distinct:
-            self.text.check_memory()
+            self.text.check_comparable()
         self.kinds = NAMES if asked.distinct else 0
         self.few = asked.few
         required = sum(member.required for member in members) + bool(asked.witnesses)

@@ -26,7 +26,7 @@ from grammarspec.frontends.json_schema.lowering.keys import has_endless_names, u
 from grammarspec.frontends.json_schema.lowering.members import Asked, Member, remembered_members
 from grammarspec.frontends.json_schema.lowering.strings import pattern_text
 from grammarspec.frontends.json_schema.meaning.evaluation import holds, property_schemas
-from grammarspec.frontends.json_schema.spelling.prelude import CHAIN
+from grammarspec.frontends.json_schema.spelling.builder import CHAIN
 
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.lowering.lowering import Lowering

@@ -88,7 +88,7 @@ def pattern_text(lowering: Lowering, pattern: str, where: Callable[[], str], *, 
         b = lowering.builder
         looks = b.looks
         try:
-            node = lower_search(parsed(pattern), b, lowering.text.exact, assured=assured)
+            node = lower_search(parsed(pattern), b, lowering.text.exact, unchecked_rest=assured)
         except GrammarError as error:
             place = f"{error.where}\n  at {where()}" if error.where else where()
             raise type(error)(f"pattern: {error.message}", where=place, hint=error.hint) from None

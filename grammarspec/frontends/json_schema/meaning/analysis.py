@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded
 from grammarspec.frontends.json_schema.document.resources import Document
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
-from grammarspec.frontends.json_schema.formats.formats import FORMATS, INTEGER_FORMATS
+from grammarspec.frontends.json_schema.formats.table import FORMATS, INTEGER_FORMATS
 from grammarspec.frontends.json_schema.keywords.combining import AllOf, AnyOf, InPlace
 from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction
 from grammarspec.frontends.json_schema.keywords.constants import Constants

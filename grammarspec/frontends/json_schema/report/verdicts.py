@@ -14,7 +14,7 @@ from grammarspec.frontends.json_schema.document.dialects import Dialect
 from grammarspec.frontends.json_schema.document.loading import load
 from grammarspec.frontends.json_schema.document.resources import Document
 from grammarspec.frontends.json_schema.document.subschema import Subschema
-from grammarspec.frontends.json_schema.formats.formats import FORMATS, INTEGER_FORMATS
+from grammarspec.frontends.json_schema.formats.table import FORMATS, INTEGER_FORMATS
 from grammarspec.frontends.json_schema.keywords.combining import OneOf
 from grammarspec.frontends.json_schema.keywords.json_values import ALL_TYPES, TYPE_BITS
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Role
@@ -25,7 +25,7 @@ from grammarspec.frontends.json_schema.meaning.exclusive import MAX_PAIRS
 from grammarspec.frontends.json_schema.options import check_options
 from grammarspec.frontends.json_schema.relaxing.graph import Graph, parsed
 from grammarspec.frontends.json_schema.relaxing.leaving_out import LeftOut, Relaxed, relaxed
-from grammarspec.frontends.json_schema.spelling.spelling import Escapes, Numbers, Whitespace
+from grammarspec.frontends.json_schema.spelling.options import Escapes, Numbers, Whitespace
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.positions import pointer_token
 from grammarspec.vocabulary import Vocabulary

@@ -1,8 +1,9 @@
-"""Alphabets of strings in which every character has one spelling.
+"""Alphabets for the insides of strings, in which every character has exactly one spelling.
 
-Patterns, formats and keys are regular languages over *characters*; with one spelling each, intersection and complement
-of spellings are intersection and complement of strings. In JSON it is what ``json.dumps`` writes: short escapes,
-``\\u00xx`` for the other control characters, and all else raw, or (``ensure_ascii=True``) raw as far as it is ASCII.
+Patterns, formats and names are regular languages over *characters*. With one spelling of each character, intersection
+and complement of the spelled languages are those of the languages of strings. The spelling in JSON is the one that
+``json.dumps`` writes: the short escapes, ``\\u00xx`` for other control characters, and all other characters as they
+are (with ``ensure_ascii=True``, as far as they are ASCII).
 """
 
 from __future__ import annotations
@@ -10,28 +11,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring as quote
 
-from grammarspec.frontends.regex.charsets import Ranges
-from grammarspec.frontends.regex.lower import Alphabet
+from grammarspec.frontends.regex.alphabet import Alphabet
+from grammarspec.frontends.regex.charsets import ALL, LAST, Ranges, intersect
 from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["PLAIN", "ExactAlphabet", "RawAlphabet"]
 
-_LAST = 0x10FFFF
 _ESCAPED = (*range(0x20), 0x22, 0x5C)
 _ESCAPES = {code: quote(chr(code))[1:-1] for code in _ESCAPED}
 
-PLAIN = ((0x20, 0x21), (0x23, 0x5B), (0x5D, _LAST))
-"""The characters that JSON has in strings as they are."""
+PLAIN: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, LAST))
+"""The characters that stand in JSON's strings as they are (RFC 8259, section 7)."""
 
 
 class ExactAlphabet(Alphabet):
-    """Text inside a JSON string, one spelling per character (what the regex front-end lowers onto)."""
+    """The inside of JSON's strings.
+
+    Attributes:
+        character: any one character.
+    """
 
     def __init__(self, builder: GrammarBuilder, quote: Callable[[str], str]) -> None:
+        """An alphabet over a builder; ``quote`` writes a string, in quotation marks of one character each."""
         self.builder, self.quote = builder, quote
         self._classes: dict[Ranges, int] = {}
-        self.character = self.codepoints(((0, _LAST),))
-        """Any one character."""
+        self.character = self.codepoints(ALL)
         self._any_text = builder.repeat(self.character, 0, None)
 
     @property
@@ -54,13 +58,9 @@ class ExactAlphabet(Alphabet):
         return new
 
     def _spell(self, ranges: Ranges) -> int:
+        """A new node for one character of a set."""
         builder = self.builder
-        raw = [
-            (max(low, first), min(high, last))
-            for low, high in ranges
-            for first, last in PLAIN
-            if low <= last and high >= first
-        ]
+        raw = intersect(ranges, PLAIN)
         escaped = [_ESCAPES[code] for code in _ESCAPED if any(low <= code <= high for low, high in ranges)]
         parts = []
         if raw:
@@ -79,7 +79,7 @@ class ExactAlphabet(Alphabet):
 
 
 class RawAlphabet(ExactAlphabet):
-    """Text whose characters are all as they are."""
+    """The inside of strings in which all characters stand as they are."""
 
     def __init__(self, builder: GrammarBuilder) -> None:
         super().__init__(builder, lambda text: f'"{text}"')

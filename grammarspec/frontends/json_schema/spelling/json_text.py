@@ -1,10 +1,14 @@
-"""How JSON values are spelled: the nodes that every part of one grammar shares.
+"""The texts of JSON values: strings, names, numbers, punctuation, any value, as nodes that a whole grammar shares.
+
+A builder and a :class:`~.options.Spelling` go in; the attributes and methods of :class:`JsonText` are the nodes.
 
 Strings have two alphabets: a *free* one, any spelling that JSON allows, with ``\\u`` escapes of surrogates in pairs
-only (RFC 8259, section 7), and an *exact* one (:mod:`.alphabets`).
+only (RFC 8259, section 7), and an *exact* one, in which each character has one spelling (:mod:`.alphabets`). Strings
+that a keyword constrains, and names, are in the exact one.
 
-Free whitespace is part of the punctuation. Lines that are indented depend on how deep a value stands: then there is a
-:class:`JsonText` for each level, and each member and item begins with its line.
+Free whitespace is part of the punctuation: the node of a comma holds the whitespace around it. Where lines are
+indented, they depend on the number of objects and arrays around a value; then there is a :class:`JsonText` for each
+such level, and each member and item begins with the line break and indentation before it.
 """
 
 from __future__ import annotations
@@ -16,11 +20,10 @@ from json.encoder import encode_basestring as quote
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.spelling.alphabets import PLAIN, ExactAlphabet, RawAlphabet
-from grammarspec.frontends.json_schema.spelling.escaped import quote_ascii
-from grammarspec.frontends.json_schema.spelling.spelling import BLANKS, JSON, Spelling
-from grammarspec.frontends.regex import parse
+from grammarspec.frontends.json_schema.spelling.options import JSON, Spelling
+from grammarspec.frontends.json_schema.spelling.unicode_escapes import quote_ascii
+from grammarspec.frontends.json_schema.spelling.whitespace import bounded_whitespace, whitespace_matching
 from grammarspec.frontends.regex.charsets import complement, normalise
-from grammarspec.frontends.regex.lower import PlainText, lower
 from grammarspec.grammars.builder import NAMES, OPENS, GrammarBuilder
 
 __all__ = ["DIGITS", "LETTER_E", "MAX_LEVELS", "NONZERO", "SMALL", "JsonText"]
@@ -29,41 +32,49 @@ DIGITS = ((0x30, 0x39),)
 NONZERO = ((0x31, 0x39),)
 LETTER_E = ((0x45, 0x45), (0x65, 0x65))
 
-# Whitespace is bounded so that no model can write it for ever: spaces or tabs on the line, or one line break and the
-# indentation of the next line (the widest that `json.dumps(indent=4)` writes 30 levels deep).
-_SPACES, _INDENT = 8, 120
-
 SMALL = 32
-"""An enumeration of more words is a lexical unit of its own."""
+"""The greatest number of words in an enumeration that is no terminal of its own."""
 
 _NOT_BARE = "".join(map(chr, range(0x21))) + "\"'(),:<=>[\\]{|}\x7f"
 BARE_NAME = re.compile(f"[^{re.escape(_NOT_BARE)}]+")
-"""Names that can do without quotation marks: no whitespace, no brackets, nothing that separates or is escaped."""
+"""Names that can be written without quotation marks: no whitespace, brackets, separators or characters to escape."""
 
 MAX_LEVELS = 32
-"""Objects and arrays inside one another, where lines are indented. Each level has nodes of its own."""
-
+"""The most objects and arrays inside one another, where lines are indented. Each level has nodes of its own."""
 
 TOLD_APART = re.compile(r"-?[1-9][0-9]*(\.[0-9]*[1-9]|\.0)?|-?0\.[0-9]*[1-9]|0(\.0)?")
-"""The spellings of numbers that are used where values must be told apart: one, and ``.0`` behind whole ones."""
+"""The spellings of numbers where values are compared with each other: one of each number, and ``.0`` of integers."""
+
+_OF_THE_LEVEL = ("inner", "_anything", "telling_apart")
+"""Cached nodes that another level does not share."""
+_OF_SPELLINGS = ("inner", "_anything", "string", "number", "integer", "strict_integer", "free_character")
+"""Cached nodes that a level of values which are compared does not share."""
 
 
 class JsonText:
-    """The shared nodes of one grammar, made when first asked for."""
+    """The shared nodes of one grammar, made when first asked for.
+
+    Attributes:
+        builder: what makes the nodes.
+        spelling: how values are spelled.
+        quote: a string as it is spelled in the exact alphabet, in its quotation marks.
+        level: how many objects and arrays are around a value; counted only where lines are indented.
+        distinct: whether values are compared with each other, see :attr:`telling_apart`.
+        line: what a member or an item begins with, if lines are indented.
+        quotation: what stands before and after a string.
+        null, false, true: the constants.
+        comma, colon, open_object, close_object, open_array, close_array: the punctuation, with its whitespace.
+    """
 
     def __init__(self, builder: GrammarBuilder, spelling: Spelling) -> None:
         self.builder, self.spelling = builder, spelling
         self.quote: Callable[[str], str] = quote_ascii if spelling.ascii else quote
-        """A string as it is spelled in the exact alphabet, in its quotation marks."""
         self.level = 0
-        """How many objects and arrays a value stands in; counted only where lines are indented."""
         self.distinct = False
-        """Whether values must be told apart: see :attr:`telling_apart`."""
         self.line: int | None = None
-        """What a member or an item begins with, if it is anything."""
         literal, notation = builder.literal, spelling.notation
         quotes = notation.quotes
-        self.quotation = literal(b'"') if quotes is None else builder.embed(quotes.mark.ir)
+        self.quotation = literal(b'"') if quotes is None else builder.embed(quotes.mark)
         self.null, self.false, self.true = map(literal, (notation.null, notation.false, notation.true))
         if spelling.separators is not None:
             self.comma, self.colon = map(literal, spelling.separators)
@@ -71,7 +82,8 @@ class JsonText:
             self.open_array, self.close_array = literal(b"["), literal(b"]")
             self._indent()
         else:
-            white = self._whitespace()
+            blanks = spelling.blanks
+            white = bounded_whitespace(builder) if blanks is None else whitespace_matching(builder, blanks)
             self.comma = builder.seq(white, literal(b","), white)
             self.colon = builder.seq(white, literal(b":"), white)
             self.open_object = builder.seq(literal(b"{"), white)
@@ -80,19 +92,8 @@ class JsonText:
             self.close_array = builder.seq(white, literal(b"]"))
 
     # ------------------------------------------------------------------ layout
-    def _whitespace(self) -> int:
-        """Free whitespace."""
-        b, blanks = self.builder, self.spelling.blanks
-        if blanks is None:
-            blank = b.bytes_in(((0x20, 0x20), (0x09, 0x09)))
-            line_break = b.seq(b.optional(b.literal(b"\r")), b.literal(b"\n"))
-            return b.alt(b.repeat(blank, 0, _SPACES), b.seq(line_break, b.repeat(blank, 0, _INDENT)))
-        pattern = lower(parse(blanks.pattern, flags=blanks.flags), b, PlainText(b))
-        blank = b.bytes_in([(ord(character), ord(character)) for character in BLANKS])
-        return b.terminal(b.both(pattern, b.repeat(blank, 0, None)))
-
     def _indent(self) -> None:
-        """Lay out this level, if lines are indented."""
+        """Set the nodes that depend on the level, if lines are indented."""
         b, unit = self.builder, self.spelling.indent
         if unit is not None:
             own = "\n" + unit * self.level
@@ -101,49 +102,53 @@ class JsonText:
 
     @cached_property
     def inner(self) -> JsonText | None:
-        """The level inside, where lines are indented; ``None``: there is none."""
+        """The texts of values one level deeper, where lines are indented; ``None``: no value may stand there."""
         if self.level == MAX_LEVELS:
             return None
-        new = JsonText.__new__(JsonText)
-        new.__dict__.update(
-            (k, v) for k, v in self.__dict__.items() if k not in ("inner", "_anything", "telling_apart")
-        )
+        new = self._copy(without=_OF_THE_LEVEL)
         new.level = self.level + 1
         new._indent()
         return new
 
     @cached_property
     def telling_apart(self) -> JsonText:
-        """The same level for values that are compared with each other.
+        """The texts of values at the same level that are compared with each other, as those of ``uniqueItems`` are.
 
-        Each has one spelling, but for whitespace, the order of members, and the ``.0`` of whole numbers; the names of
-        an object's members differ.
+        The engine compares them as they are spelled. So each value has one spelling, but for whitespace, the order of
+        members and the ``.0`` of integers, which the engine knows; and the names of an object's members differ.
+
+        Raises:
+            UnsupportedFeature: values are not written in JSON.
         """
         if self.distinct:
             return self
-        self.check_memory()
-        new = JsonText.__new__(JsonText)
-        made = ("inner", "_anything", "string", "number", "integer", "strict_integer", "free_character")
-        new.__dict__.update((k, v) for k, v in self.__dict__.items() if k not in made)
+        self.check_comparable()
+        new = self._copy(without=_OF_SPELLINGS)
         new.distinct = True
         return new
 
-    def check_memory(self) -> None:
-        """Values and names that must differ are compared as JSON spells them.
+    def _copy(self, *, without: Sequence[str] = ()) -> JsonText:
+        """The same, with the nodes that have been made so far but those of the attributes ``without``."""
+        new = JsonText.__new__(JsonText)
+        new.__dict__.update((name, value) for name, value in self.__dict__.items() if name not in without)
+        return new
+
+    def check_comparable(self) -> None:
+        """Check that the engine can compare values and names, which it does as JSON spells them.
 
         Raises:
-            UnsupportedFeature: they are not in JSON.
+            UnsupportedFeature: they are not written in JSON.
         """
         if self.spelling.notation != JSON:
             raise UnsupportedFeature("items or names that must differ, in a notation that is not JSON")
 
     @property
     def variant(self) -> int:
-        """A number for the level and whether values must be told apart."""
+        """A number that tells this from the :class:`JsonText` of other levels, and of values that are compared."""
         return 2 * self.level + self.distinct
 
     def member(self, name: int, value: int) -> int:
-        """A member of an object at this level; ``name`` is in its quotation marks."""
+        """A member of an object at this level; ``name`` includes the quotation marks."""
         if self.line is None:
             return self.builder.seq(name, self.colon, value)
         return self.builder.seq(self.line, name, self.colon, value)
@@ -153,7 +158,7 @@ class JsonText:
         return value if self.line is None else self.builder.seq(self.line, value)
 
     def make_common(self) -> None:
-        """Make what most schemas use."""
+        """Make the nodes that most schemas use."""
         _ = (self.string, self.number, self.integer, self.key, self.value, self.zero_fraction)
 
     def over(self, builder: GrammarBuilder) -> JsonText:
@@ -167,13 +172,12 @@ class JsonText:
         return first
 
     def _over(self, builder: GrammarBuilder, exact: ExactAlphabet) -> JsonText:
-        new = JsonText.__new__(JsonText)
-        new.__dict__.update(self.__dict__)
+        """This level alone, in a copy of the builder and of the exact alphabet."""
+        new = self._copy()
         new.builder, new.exact = builder, exact
         return new
 
-    # ------------------------------------------------------------------ strings
-
+    # ------------------------------------------------------------------ punctuation
     @cached_property
     def empty_object(self) -> int:
         """``{}``."""
@@ -184,6 +188,7 @@ class JsonText:
         """``[]``."""
         return self.builder.seq(self.open_array, self.builder.literal(b"]"))
 
+    # ------------------------------------------------------------------ strings
     @cached_property
     def exact(self) -> ExactAlphabet:
         """The alphabet with one spelling per character."""
@@ -222,10 +227,12 @@ class JsonText:
         return self.exact_string(self.builder.repeat(self.free_character, least, most))
 
     def exact_string(self, text: int, *, asserting: bool = False) -> int:
-        """A string whose text, in the exact alphabet, is of the regular node ``text``.
+        """The strings whose text, without its quotation marks, is in a language.
 
-        Zero-width assertions look at the whole of their terminal, so with them (``asserting``) the quotation marks
-        must stay outside.
+        Args:
+            text: the language, a regular node in the exact alphabet.
+            asserting: it holds zero-width assertions. They look at the whole of their terminal, so the quotation marks
+                stay outside of it.
         """
         b = self.builder
         text = self._within_quotes(text)
@@ -234,7 +241,7 @@ class JsonText:
         return b.terminal(b.seq(self.quotation, text, self.quotation))
 
     def _within_quotes(self, text: int) -> int:
-        """What of a regular node can stand in quotation marks."""
+        """The texts of a regular node that can stand in quotation marks."""
         quotes = self.spelling.notation.quotes
         if quotes is None:
             return text
@@ -242,10 +249,10 @@ class JsonText:
         return b.both(text, b.complement(b.seq(b.anything, b.literal(quotes.excluded), b.anything)))
 
     def strings(self, texts: Sequence[str]) -> int:
-        """Any one of these strings.
+        """Any one of these strings, in its quotation marks.
 
         Raises:
-            UnsupportedFeature: quotation marks cannot hold one of them.
+            UnsupportedFeature: the notation cannot write one of them.
         """
         quotes = self.spelling.notation.quotes
         if quotes is None:
@@ -256,17 +263,17 @@ class JsonText:
         return self.builder.seq(self.quotation, self.words(texts), self.quotation)
 
     def words(self, texts: Sequence[str]) -> int:
-        """Any one of these texts, which are spelled already."""
+        """Any one of these texts, which are spelled as they are to be written."""
         b = self.builder
         node = b.literal(texts[0]) if len(texts) == 1 else b.words(texts)
         return node if len(texts) <= SMALL else b.terminal(node)
 
     # ------------------------------------------------------------------ names
     def name(self, name: str) -> int:
-        """A declared key.
+        """A member's name as it is written.
 
         Raises:
-            UnsupportedFeature: it must be bare, and cannot.
+            UnsupportedFeature: the notation cannot write it.
         """
         if not self.spelling.notation.bare_names:
             return self.strings([name])
@@ -275,23 +282,24 @@ class JsonText:
         return self.builder.literal(name)
 
     def exact_key(self, text: int, *, asserting: bool = False) -> int:
-        """A key whose text, in the exact alphabet, is of the regular node ``text``."""
+        """The names whose text is in a language; the arguments are those of :meth:`exact_string`."""
         if not self.spelling.notation.bare_names:
             return self.exact_string(text, asserting=asserting)
         return self.builder.terminal(self.builder.both(text, self._bare_name))
 
     @cached_property
     def _bare_name(self) -> int:
+        """The names that :data:`BARE_NAME` matches."""
         b = self.builder
         return b.repeat(b.codepoints(complement(normalise((ord(char), ord(char)) for char in _NOT_BARE))), 1, None)
 
     @cached_property
     def key(self) -> int:
-        """Any key."""
+        """Any name."""
         return self.exact_key(self.exact.any_text)
 
     def key_except(self, names: Sequence[str]) -> int:
-        """Any key but these."""
+        """Any name but these."""
         b = self.builder
         if not names:
             return self.key
@@ -327,7 +335,7 @@ class JsonText:
 
     @cached_property
     def scientific_integer(self) -> int:
-        """``d.ddde±x`` that is surely whole: at most 16 digits of fraction and an exponent of at least 16.
+        """``d.ddde±x`` that is an integer: at most 16 digits of fraction and an exponent of at least 16.
 
         This is how ``json.dumps`` spells whole floats from 1e16 on.
         """
@@ -359,7 +367,7 @@ class JsonText:
         return self.number_terminal(b.seq(*parts))
 
     def number_terminal(self, node: int) -> int:
-        """Numbers as a lexical unit."""
+        """A terminal of numbers; where values are compared, of those with the one spelling that they have then."""
         b = self.builder
         return b.terminal(b.both(node, self._told_apart)) if self.distinct else b.terminal(node)
 
@@ -374,10 +382,9 @@ class JsonText:
         return b.alt(large, b.seq(minus, zero, fraction), b.seq(zero, whole))
 
     # ------------------------------------------------------------------ any value
-
     @cached_property
     def _anything(self) -> tuple[int, int, int]:
-        """Any value, any object, any array: they contain each other."""
+        """Any value, any object and any array, made together because they contain each other."""
         b = self.builder
         rule = b.rule("value")
         value = b.call(rule)

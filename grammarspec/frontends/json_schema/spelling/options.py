@@ -1,6 +1,8 @@
-"""The choices that a schema leaves open: layout, escapes, numbers. Checked here, and kept in one record.
+"""What a schema leaves open about the texts of values: the options are checked here and kept in one record.
 
-The record is hashable: grammars that are spelled alike share what they begin with (:mod:`.prelude`).
+The options of :func:`grammarspec.json_schema` go in (layout, escapes, numbers), and a :class:`Spelling` comes out. Tool
+formats whose arguments are not quite JSON make one with a :class:`Notation` of their own. Records are hashable, so that
+what all grammars of one spelling share is made once (:mod:`.prelude`).
 """
 
 from __future__ import annotations
@@ -9,32 +11,29 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from grammarspec.errors import GrammarError, Unsatisfiable
-from grammarspec.frontends.regex import regex
-from grammarspec.grammars.expressions import Grammar
+from grammarspec import _compiler
+from grammarspec.frontends.json_schema.spelling.whitespace import BLANKS, check_whitespace
 
-__all__ = ["BLANKS", "JSON", "Escapes", "Notation", "Numbers", "Quotes", "Spelling", "Whitespace", "spelling"]
+__all__ = ["JSON", "Escapes", "Notation", "Numbers", "Quotes", "Spelling", "Whitespace", "spelling"]
 
 Whitespace = Literal["flexible", "compact", "pretty"]
 Escapes = Literal["any", "minimal"]
 Numbers = Literal["any", "plain"]
 
-BLANKS = " \t\n\r"
-"""JSON's whitespace (RFC 8259, section 2)."""
 _MAX_INDENT = 32
 _ITEM, _KEY = re.compile(rf"[{BLANKS}]*,[{BLANKS}]*"), re.compile(rf"[{BLANKS}]*:[{BLANKS}]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Quotes:
-    """What strings are written in, if not as JSON has it: their characters as they are, nothing escaped.
+    """What encloses strings in a notation whose strings are not JSON's: nothing in them is escaped.
 
     Attributes:
-        mark: what a string begins and ends with.
-        excluded: what no string holds, so that its end is told.
+        mark: the language of what stands before and after a string.
+        excluded: a text that no string holds, so that the end of a string can be told.
     """
 
-    mark: Grammar[str]
+    mark: _compiler.Grammar
     excluded: str
 
 
@@ -43,8 +42,10 @@ class Notation:
     """How constants, strings and names are written: as in JSON, or in a notation that differs in these only.
 
     Attributes:
-        null, false, true: the constants.
-        quotes: of strings; ``None``: JSON's strings.
+        null: how ``null`` is written.
+        false: how ``false`` is written.
+        true: how ``true`` is written.
+        quotes: what encloses strings; ``None``: they are JSON's strings.
         bare_names: the names of members are without quotation marks.
     """
 
@@ -63,13 +64,13 @@ class Spelling:
     """How values are spelled, whatever the schema.
 
     Attributes:
-        separators: what stands between members or items, and between a name and its value, exactly; ``None``: a comma
+        separators: exactly what stands between members or items, and between a name and its value; ``None``: a comma
             and a colon with free whitespace.
         indent: what each level is indented by, every member and item on a line of its own; ``None``: no line breaks.
-        blanks: the free whitespace, as a Python pattern; ``None``: any, up to a limit.
+        blanks: a pattern of Python's ``re`` that free whitespace matches; ``None``: any, up to a bound.
         ascii: characters beyond ASCII are escaped everywhere.
-        minimal: free strings are spelled as all others, one spelling per character.
-        plain: no exponents, and no fractions of integers.
+        minimal: strings that no keyword constrains have one spelling per character, as all others have.
+        plain: numbers have no exponents, and integers no fractions.
         notation: constants, strings and names.
     """
 
@@ -90,7 +91,7 @@ def spelling(
     escapes: Escapes,
     numbers: Numbers,
 ) -> Spelling:
-    """The record of these options of :func:`grammarspec.json_schema`.
+    """The record of these options of :func:`grammarspec.json_schema`, which says what they mean.
 
     Raises:
         ValueError: an option's value is none of its kind, or two contradict each other.
@@ -107,7 +108,7 @@ def spelling(
         if indent is not None or separators is not None:
             raise ValueError("whitespace cannot be a pattern where indent or separators say what is written")
         blanks = whitespace
-        _check_blanks(blanks)
+        check_whitespace(blanks)
     elif whitespace not in ("flexible", "compact", "pretty"):
         message = f'whitespace must be "flexible", "compact", "pretty" or a compiled pattern, not {whitespace!r:.60}'
         raise ValueError(message)
@@ -139,24 +140,9 @@ def _unit(indent: int | str | None) -> str | None:
 
 
 def _check_separators(separators: object) -> None:
+    """Check that separators are a comma and a colon, with whitespace or without."""
     match separators:
         case (str(item), str(key)) if _ITEM.fullmatch(item) and _KEY.fullmatch(key):
             return
     message = 'separators must be a comma and a colon, each with whitespace if one likes, as (", ", ": ")'
     raise ValueError(f"{message}, not {separators!r:.60}")
-
-
-def _check_blanks(pattern: re.Pattern[str]) -> None:
-    """Some text of JSON's whitespace matches."""
-    from grammarspec.constraint import compile
-    from grammarspec.vocabulary import Vocabulary
-
-    if not isinstance(pattern.pattern, str):
-        raise ValueError(f"whitespace must be a pattern of text, not of bytes: {pattern.pattern!r:.60}")
-    try:
-        grammar = regex(pattern.pattern, flags=pattern.flags)
-        compile(grammar, Vocabulary.from_tokens([character.encode() for character in BLANKS], [len(BLANKS)]))
-    except Unsatisfiable:
-        raise ValueError(f"whitespace: no JSON whitespace matches {pattern.pattern!r:.60}") from None
-    except GrammarError as error:
-        raise type(error)(f"whitespace: {error.message}", where=error.where, hint=error.hint) from None

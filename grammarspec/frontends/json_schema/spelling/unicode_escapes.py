@@ -1,7 +1,8 @@
-"""Characters beyond ASCII as ``\\u`` escapes: those of ``json.dumps(text)``, one spelling per character.
+"""Characters beyond ASCII as ``\\u`` escapes, the way ``json.dumps(text)`` writes them.
 
-Four lower-case hexadecimal digits for a character of the Basic Multilingual Plane, a pair of surrogates for others
-(RFC 8259, section 7). A set of characters becomes a tree over hexadecimal digits, in which equal branches are joined.
+A character of the Basic Multilingual Plane is spelled in four lower-case hexadecimal digits, any other as a pair of
+surrogates (RFC 8259, section 7). A set of characters goes in; nodes over hexadecimal digits come out, in which branches
+that go on alike are joined.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from json.encoder import encode_basestring_ascii
 from grammarspec.frontends.regex.charsets import Ranges, intersect, normalise
 from grammarspec.grammars.builder import GrammarBuilder
 
-__all__ = ["escaped", "quote_ascii"]
+__all__ = ["escape_nodes", "quote_ascii"]
 
 _PLAIN: Ranges = ((0x00, 0x7E),)
 _BASIC: Ranges = ((0x7F, 0xD7FF), (0xE000, 0xFFFF))
@@ -29,8 +30,11 @@ def quote_ascii(text: str) -> str:
     return encode_basestring_ascii(text)
 
 
-def escaped(builder: GrammarBuilder, ranges: Ranges) -> tuple[Ranges, list[int]]:
-    """The characters of a set that ASCII has but DEL (as they are), and nodes for the escapes of all others."""
+def escape_nodes(builder: GrammarBuilder, ranges: Ranges) -> tuple[Ranges, list[int]]:
+    """How the characters of a set are spelled: those that stand as they are (ASCII but DEL), and nodes for the others.
+
+    The nodes are alternatives: of each of the other characters, one node has its escape.
+    """
     b = builder
     escape = b.literal(b"\\u")
     nodes = []
@@ -47,7 +51,7 @@ def escaped(builder: GrammarBuilder, ranges: Ranges) -> tuple[Ranges, list[int]]
 
 
 def _pairs(ranges: Ranges) -> dict[int, list[tuple[int, int]]]:
-    """By the high surrogate, the low ones with which it makes a character of the set."""
+    """By high surrogate, the ranges of low ones that make a character of the set with it."""
     pairs: dict[int, list[tuple[int, int]]] = {}
     last = (1 << _BITS) - 1
     for first, end in ranges:
@@ -60,7 +64,7 @@ def _pairs(ranges: Ranges) -> dict[int, list[tuple[int, int]]]:
 
 
 def _hexadecimal(builder: GrammarBuilder, ranges: Ranges, width: int) -> int:
-    """``width`` digits whose value is in the ranges."""
+    """Numbers of ``width`` hexadecimal digits that are in the ranges."""
     if ranges == ((0, 16**width - 1),):
         return builder.repeat(_digits(builder, range(16)), width, width)
     if width == 1:
@@ -80,4 +84,5 @@ def _hexadecimal(builder: GrammarBuilder, ranges: Ranges, width: int) -> int:
 
 
 def _digits(builder: GrammarBuilder, values: range | list[int]) -> int:
+    """One hexadecimal digit of these values."""
     return builder.bytes_in([(ord(digit), ord(digit)) for digit in (f"{value:x}" for value in values)])

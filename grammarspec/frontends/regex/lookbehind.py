@@ -1,7 +1,9 @@
-"""Lookbehinds that hold assertions about what follows, such as ``(?<=\\b)`` or ``(?<=;$)``.
+"""Lookbehinds whose body holds assertions about what follows, such as ``(?<=\\b)`` or ``(?<=;$)``.
 
-What is before a position is read forwards to that position and no further, so an assertion that looks on from within
-is moved out: at the end of a lookbehind it stands at the very position of the lookbehind itself.
+The automaton of a lookbehind reads the text up to the lookbehind's position and no further, so it cannot decide an
+assertion about what follows. Such an assertion at the end of the body stands at the position of the lookbehind itself:
+it is moved out of the lookbehind, to stand beside it. One that is followed by text within the body cannot be moved, and
+the pattern is refused.
 """
 
 from __future__ import annotations
@@ -13,16 +15,16 @@ __all__ = ["lookbehind", "looks_ahead"]
 
 
 def lookbehind(body: Node, negative: bool) -> Node | None:
-    """A node equal to the lookbehind in which no lookbehind holds an assertion about what follows.
+    """A node equal to the lookbehind of this body, in which no lookbehind holds an assertion about what follows.
 
-    ``None``: the body has one somewhere but at its end.
+    ``None``: the body has such an assertion, with text behind it.
     """
     if not looks_ahead(body):
         return Look(body, False, negative)
-    apart = _apart(body, FactTable())
-    if apart is None or not negative:
-        return apart
-    return Look(apart, True, True)  # the opposite of what holds without any text
+    moved = _moved_out(body, FactTable())
+    if moved is None or not negative:
+        return moved
+    return Look(moved, True, True)  # of a zero-width node, the negative lookahead is the negation
 
 
 def looks_ahead(node: Node) -> bool:
@@ -42,17 +44,17 @@ def looks_ahead(node: Node) -> bool:
     return False
 
 
-def _apart(node: Node, table: FactTable) -> Node | None:
-    """Zero-width: a text of the node ends here."""
+def _moved_out(node: Node, table: FactTable) -> Node | None:
+    """A zero-width node: a text of this node ends here. Assertions about what follows stand outside its lookbehinds."""
     if not looks_ahead(node):
         return Look(node, False, False)
     match node:
         case Alternation(branches):
-            return _any([_apart(branch, table) for branch in branches])
+            return _any([_moved_out(branch, table) for branch in branches])
         case Repeat(inner, least, _) if least == 0:
             return EMPTY
         case Repeat(inner) if table.of(inner).zero_width:
-            return _apart(inner, table)
+            return _moved_out(inner, table)
         case Sequence(parts):
             end = len(parts)
             while end and table.of(parts[end - 1]).zero_width:
@@ -61,7 +63,7 @@ def _apart(node: Node, table: FactTable) -> Node | None:
             if not any(map(looks_ahead, before)):
                 return Sequence((Look(Sequence(before), False, False), *after)) if before else node
             if not after and isinstance(parts[-1], Alternation):
-                return _any([_apart(Sequence((*parts[:-1], branch)), table) for branch in parts[-1].branches])
+                return _any([_moved_out(Sequence((*parts[:-1], branch)), table) for branch in parts[-1].branches])
             return None
         case Look() | End():
             return node
@@ -69,5 +71,6 @@ def _apart(node: Node, table: FactTable) -> Node | None:
 
 
 def _any(branches: list[Node | None]) -> Node | None:
+    """Any of the branches; ``None`` if one of them is."""
     found = tuple(branch for branch in branches if branch is not None)
     return Alternation(found) if len(found) == len(branches) else None

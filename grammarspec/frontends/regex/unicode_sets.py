@@ -1,11 +1,15 @@
-"""Unicode classes as ranges, computed once from what Python itself knows and kept.
+"""Sets of code points by their Unicode properties: ``\\d``, ``\\p{Lu}``, the other cases of a letter.
 
-The classes of letters, digits and spaces are asked of :mod:`re` and general categories of :mod:`unicodedata`, so that
-patterns mean here what they mean in the running Python. Scripts and binary properties, which the standard library
-lacks, are asked of the ``regex`` package (an optional dependency).
+The name of a class or property goes in, and a set of code points (:mod:`.charsets`) comes out; it is computed once and
+kept. Properties are those of Unicode Technical Standard 18 ("Unicode Regular Expressions", section 1.2), under the
+names that ECMA-262 has for them.
 
-A class is found by one scan in C over a *universe* text that holds every code point that can differ from its
-neighbours: planes 0 to 3 and the start of plane 14, and one representative for each of the uniform stretches between
+The classes of letters, digits and spaces are taken from :mod:`re`, and general categories from :mod:`unicodedata`, so
+that patterns mean here what they mean in the running Python. Scripts and binary properties, which the standard library
+lacks, are taken from the package ``regex`` (an optional dependency).
+
+A set is found by one scan in C over a *universe*: a text that holds every code point that can differ from its
+neighbours (planes 0 to 3 and the start of plane 14), and one representative of each uniform stretch between them
 (unassigned or private use). That keeps a first use below 20 ms.
 """
 
@@ -75,6 +79,7 @@ _BINARY_PROPERTIES = frozenset(
 
 @cache
 def _universe() -> str:
+    """One character for each code point or uniform stretch, in ascending order."""
     first_of_stretches = (low for low, _ in _STRETCHES)
     codepoints = array("I", chain(range(_DETAILED), first_of_stretches))
     little = array("I", [1]).tobytes()[0] == 1
@@ -82,7 +87,7 @@ def _universe() -> str:
 
 
 def _ranges_of_runs(runs: list[tuple[int, int]]) -> Ranges:
-    """Half-open runs of positions in the universe, as code points."""
+    """The code points of half-open runs of positions in the universe."""
 
     def first(position: int) -> int:
         return position if position < _DETAILED else _STRETCHES[position - _DETAILED][0]
@@ -94,24 +99,25 @@ def _ranges_of_runs(runs: list[tuple[int, int]]) -> Ranges:
 
 
 def ascii_class(letter: str) -> Ranges:
-    """``\\d``, ``\\s`` or ``\\w`` among ASCII only, as Python has them."""
+    """``\\d``, ``\\s`` or ``\\w`` (by the letter) of ASCII characters only, as Python has them."""
     return _ASCII_CLASSES[letter]
 
 
 @cache
 def unicode_class(letter: str) -> Ranges:
-    """``\\d``, ``\\s`` or ``\\w`` as Python's ``re`` has them for text."""
+    """``\\d``, ``\\s`` or ``\\w`` (by the letter) as Python's ``re`` has them for text."""
     return _ranges_of_runs([m.span() for m in re.finditer(rf"\{letter}+", _universe())])
 
 
 @cache
 def _category_letters() -> str:
-    """Two letters of general category for each position of the universe."""
+    """The two letters of the general category of each position of the universe, one after the other."""
     return "".join(map(unicodedata.category, _universe()))
 
 
 @cache
 def _category(name: str) -> Ranges:
+    """A general category, by its short name."""
     wanted = {"LC": "L[ult]"}.get(name, name if len(name) == 2 else f"{name}[a-z]")
     runs = [m.span() for m in re.finditer(f"(?:{wanted})+", _category_letters())]
     return _ranges_of_runs([(start // 2, end // 2) for start, end in runs])
@@ -121,8 +127,9 @@ def _category(name: str) -> Ranges:
 def property_ranges(text: str) -> Ranges:
     """The code points of ``\\p{text}``.
 
-    Raises ``GrammarSyntaxError`` for a property or value that does not exist, ``UnsupportedFeature`` for one that
-    needs the ``regex`` package when it is missing.
+    Raises:
+        GrammarSyntaxError: there is no such property or value.
+        UnsupportedFeature: it needs the package ``regex``, which is not installed.
     """
     if text == "Any":
         return ALL
@@ -137,9 +144,9 @@ def property_ranges(text: str) -> Ranges:
         if short is not None:
             return _category(short)
     if equals and name in ("Script", "sc", "Script_Extensions", "scx") and value.isidentifier():
-        return _ask_regex_package(text)
+        return _from_regex_package(text)
     if not equals and name in _BINARY_PROPERTIES:
-        return _ask_regex_package(text)
+        return _from_regex_package(text)
     raise GrammarSyntaxError(
         f"unknown Unicode property {text!r}",
         hint="known are general categories (L, Lu, Letter, ...), Script=..., Script_Extensions=... and ECMA-262's "
@@ -147,7 +154,8 @@ def property_ranges(text: str) -> Ranges:
     )
 
 
-def _ask_regex_package(text: str) -> Ranges:
+def _from_regex_package(text: str) -> Ranges:
+    """The code points of ``\\p{text}``, by the package ``regex``."""
     try:
         import regex
     except ImportError:
@@ -163,7 +171,7 @@ def _ask_regex_package(text: str) -> Ranges:
 
 @cache
 def _cased() -> tuple[str, Ranges]:
-    """The characters that have another case: the only ones that ``re.IGNORECASE`` can treat differently."""
+    """The characters that have another case, as a text and as a set: all that ``re.IGNORECASE`` can matter to."""
     text, found = _universe(), []
     for start in range(0, len(text), 256):  # most blocks hold none: looked at as a whole
         block = text[start : start + 256]
@@ -176,8 +184,8 @@ def _cased() -> tuple[str, Ranges]:
 def fold_case(ranges: Ranges, *, ascii_only: bool) -> Ranges:
     """All code points that a class matches under ``re.IGNORECASE``, with or without ``re.ASCII``.
 
-    Found by asking ``re``: its rules have exceptions of their own (the Kelvin sign, dotless i, long s, ligatures) that
-    move between versions.
+    ``re`` itself is asked, because its rules have exceptions (the Kelvin sign, dotless i, long s, ligatures) that
+    differ between versions of Python.
     """
     if ascii_only:
         lower, upper = intersect(ranges, ((97, 122),)), intersect(ranges, ((65, 90),))

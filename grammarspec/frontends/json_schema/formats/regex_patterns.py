@@ -1,7 +1,10 @@
-"""The format ``regex``: patterns of ECMA-262 with the flag ``u`` (section 22.2.1), as text.
+"""The texts of the format ``regex``: patterns of ECMA-262 with the flag ``u`` (section 22.2.1).
 
-Groups nest, so that patterns are no regular language. Those that surely are valid have groups at most so deep inside
-one another, and are spelled so that everything else can be told by an automaton:
+This is about patterns as values of a schema's strings; the patterns of a schema's ``pattern`` are read by
+:mod:`grammarspec.frontends.regex`.
+
+Groups nest, so that patterns are no regular language. Those that surely are valid here have at most five groups inside
+one another, and only what an automaton can check:
 
 * no references to groups; at most one group has a name, so that no name comes twice;
 * no ``\\0``; property escapes of general categories only, in their short names;
@@ -15,14 +18,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Final
 
-from grammarspec.frontends.regex.charsets import ALL, LAST, Ranges, normalise, subtract
-from grammarspec.frontends.regex.lower import Alphabet
-from grammarspec.grammars.builder import GrammarBuilder
+from grammarspec.frontends.json_schema.formats.nodes import FormatNodes, characters
+from grammarspec.frontends.regex.charsets import ALL, LAST, subtract
 
-__all__ = ["RegexFormat"]
+__all__ = ["RegexPatterns"]
 
 _DEPTH: Final = 5
-"""How many groups, at most, are around a place."""
+"""The most groups inside one another."""
 
 _SYNTAX = "^$\\.*+?()[]{}|"
 _CATEGORIES = (
@@ -34,21 +36,14 @@ _SAME_FIRST_BYTE = ((0x80, 0x800, 0x40), (0x800, 0x10000, 0x1000), (0x10000, LAS
 """Code points from, to, and how many of them have the same first byte in UTF-8."""
 
 
-def _set(characters: str) -> Ranges:
-    return normalise((ord(c), ord(c)) for c in characters)
-
-
-class RegexFormat:
-    """The nodes of one grammar, made when first asked for."""
-
-    def __init__(self, builder: GrammarBuilder, exact: Alphabet) -> None:
-        self.builder, self.exact = builder, exact
+class RegexPatterns(FormatNodes):
+    """Patterns of ECMA-262."""
 
     @cached_property
     def around(self) -> int:
         """Texts that do not begin with what cannot begin a pattern, with any flags."""
         b = self.builder
-        first = self.exact.codepoints(subtract(ALL, _set("*+?)")))
+        first = self.exact.codepoints(subtract(ALL, characters("*+?)")))
         return b.optional(b.seq(first, self.exact.any_text))
 
     @cached_property
@@ -63,32 +58,19 @@ class RegexFormat:
 
     # ------------------------------------------------------------------ pieces
     def _text(self, text: str) -> int:
+        """Exactly this text."""
         return self.exact.text(text)
 
-    def _one(self, characters: str) -> int:
-        return self.exact.codepoints(_set(characters))
-
-    @cached_property
-    def _digit(self) -> int:
-        return self.builder.bytes_in(((0x30, 0x39),))
-
-    @cached_property
-    def _digits(self) -> int:
-        return self.builder.repeat(self._digit, 1, None)
-
-    @cached_property
-    def _hexadecimal(self) -> int:
-        return self.builder.bytes_in(((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)))
-
-    @cached_property
-    def _letter(self) -> int:
-        return self.builder.bytes_in(((0x41, 0x5A), (0x61, 0x7A)))
+    def _one(self, text: str) -> int:
+        """One of these characters."""
+        return self.exact.codepoints(characters(text))
 
     # ------------------------------------------------------------------ terms
     def _disjunction(self, inner: int, *, nested: bool) -> int:
-        """Alternatives, in whose groups ``inner`` stands."""
+        """``Disjunction``, whose groups hold ``inner``; without ``nested``, it has no groups."""
         b = self.builder
-        atom = b.alt(self.exact.codepoints(subtract(ALL, _set(_SYNTAX))), self._text("."), self._escape, self._class)
+        plain = self.exact.codepoints(subtract(ALL, characters(_SYNTAX)))
+        atom = b.alt(plain, self._text("."), self._escape, self._class)
         assertion = b.alt(self._one("^$"), self._text("\\b"), self._text("\\B"))
         terms = [b.seq(atom, b.optional(self._quantifier)), assertion]
         if nested:
@@ -105,13 +87,14 @@ class RegexFormat:
 
     @cached_property
     def _quantifier(self) -> int:
+        """``Quantifier``."""
         b = self.builder
         counts = b.seq(self._text("{"), b.alt(self._digits, b.seq(self._digits, self._text(",")), self._from_to))
         return b.seq(b.alt(self._one("*+?"), b.seq(counts, self._text("}"))), b.optional(self._text("?")))
 
     @cached_property
     def _from_to(self) -> int:
-        """``n,m`` with n <= m, of at most two digits the first."""
+        """``n,m`` with n <= m, where n has at most two digits."""
         b = self.builder
 
         def digits(low: int, high: int) -> int:
@@ -131,6 +114,7 @@ class RegexFormat:
     # ------------------------------------------------------------------ escapes and classes
     @cached_property
     def _escape(self) -> int:
+        """``AtomEscape``, but for references to groups."""
         return self.builder.seq(self._text("\\"), self._escaped)
 
     @cached_property
@@ -150,22 +134,24 @@ class RegexFormat:
 
     @cached_property
     def _class(self) -> int:
+        """``CharacterClass``."""
         b = self.builder
-        plain = self.exact.codepoints(subtract(ALL, _set("\\]-")))
+        plain = self.exact.codepoints(subtract(ALL, characters("\\]-")))
         escape = b.seq(self._text("\\"), b.alt(self._escaped, self._one("b-")))
         hyphen = b.optional(self._text("-"))
-        members = b.repeat(b.alt(plain, escape, self._range), 0, None)
+        members = b.repeat(b.alt(plain, escape, self._class_range), 0, None)
         return b.seq(self._text("["), b.optional(self._text("^")), hyphen, members, hyphen, self._text("]"))
 
     @cached_property
-    def _range(self) -> int:
+    def _class_range(self) -> int:
         """Two characters that are in order, with a hyphen between them."""
         return self.builder.alt(self._ascii_range, self._foreign_range, self._escaped_ranges)
 
     @cached_property
     def _ascii_range(self) -> int:
+        """Ranges from a character of ASCII."""
         b = self.builder
-        unescaped = _set("\\]-")
+        unescaped = characters("\\]-")
         foreign = b.codepoints(((0x80, 0x10FFFF),))
         found = []
         for code in range(0x20, 0x7F):
@@ -176,7 +162,7 @@ class RegexFormat:
 
     @cached_property
     def _foreign_range(self) -> int:
-        """Of characters beyond ASCII: in UTF-8 their order is that of their bytes."""
+        """Ranges of characters beyond ASCII, whose order is that of their bytes in UTF-8."""
         b, hyphen = self.builder, self._text("-")
         found = []
         for low, high, step in _SAME_FIRST_BYTE:
@@ -190,7 +176,7 @@ class RegexFormat:
 
     @cached_property
     def _escaped_ranges(self) -> int:
-        """Of ``\\uhhhh`` and of ``\\xhh``."""
+        """Ranges of ``\\uhhhh`` and of ``\\xhh``."""
         b, digit = self.builder, self._hexadecimal
         three = b.repeat(digit, 3, 3)
         u, x = self._text("\\u"), self._text("\\x")
@@ -205,5 +191,6 @@ class RegexFormat:
         return b.alt(*found)
 
     def _digits_from(self, low: int, high: int) -> int:
+        """One hexadecimal digit of a value from ``low`` to ``high``."""
         digits = _HEXADECIMAL[low : high + 1]
         return self._one(digits + digits.lower()) if digits else self.builder.nothing

@@ -1,0 +1,106 @@
+"""The grammar builder of a schema: one that can be copied, asked about a node, and spell characters in ASCII.
+
+It is :class:`~grammarspec.grammars.builder.GrammarBuilder` with what only the JSON Schema front-end needs.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from typing import Final
+
+from grammarspec.errors import GrammarError, Unsatisfiable
+from grammarspec.frontends.json_schema.spelling.unicode_escapes import escape_nodes
+from grammarspec.frontends.regex.charsets import normalise
+from grammarspec.grammars.builder import UNBOUNDED, GrammarBuilder
+from grammarspec.grammars.engine import over_bytes
+
+__all__ = ["CHAIN", "AsciiBuilder", "SchemaBuilder"]
+
+CHAIN: Final = 64
+"""Members or items after which the rest of an object or array becomes a rule (see :meth:`SchemaBuilder.cut`)."""
+
+
+class SchemaBuilder(GrammarBuilder):
+    """A builder that can be copied and that counts zero-width nodes.
+
+    Attributes:
+        looks: how many zero-width nodes have been made. A pattern that made some looks at the text around it, so it
+            must be a terminal of its own.
+    """
+
+    __slots__ = ("looks",)
+
+    def __init__(self) -> None:
+        self.looks = 0
+        super().__init__()
+
+    @property
+    def size(self) -> int:
+        """How much has been described so far, in integers that go to the compiler."""
+        return len(self._ops)
+
+    def ahead(self, node: int) -> int:
+        self.looks += 1
+        return super().ahead(node)
+
+    def behind(self, node: int) -> int:
+        self.looks += 1
+        return super().behind(node)
+
+    def cut(self, node: int, kinds: int = 0) -> int:
+        """The same language through a rule, so that expressions that hold it nest less deeply."""
+        rule = self.rule("rest", kinds)
+        self.define(rule, node)
+        return self.call(rule)
+
+    def is_barren(self, node: int) -> bool:
+        """Whether the compiler finds that no text belongs to a node. It is slow: it compiles the node.
+
+        Rules that are not defined yet are taken to be the empty text. ``False`` where the compiler cannot tell.
+        """
+        part = self.copy()
+        part._rules = array("I", [self.empty if body == UNBOUNDED else body for body in self._rules])
+        try:
+            over_bytes(part.build(node))
+        except Unsatisfiable:
+            return True
+        except GrammarError:
+            return False
+        return False
+
+    def copy(self) -> SchemaBuilder:
+        """A builder with the same nodes and rules, to which others can be added without changing this one."""
+        new = self.__new__(type(self))
+        new._ops, new._rules = self._ops[:], self._rules[:]
+        new._blob, new._size = self._blob[:], self._size
+        new._names, new._kinds = self._names[:], self._kinds[:]
+        new._literals, new._codepoints = self._literals.copy(), self._codepoints.copy()
+        new.nothing, new.empty, new.anything, new.looks = self.nothing, self.empty, self.anything, self.looks
+        return new
+
+
+class AsciiBuilder(SchemaBuilder):
+    """A builder of texts in ASCII: within strings, all other characters are spelled as ``\\u`` escapes."""
+
+    __slots__ = ("_spelled",)
+
+    def __init__(self) -> None:
+        self._spelled: dict[tuple[tuple[int, int], ...], int] = {}
+        super().__init__()
+
+    def codepoints(self, ranges: Iterable[tuple[int, int]]) -> int:
+        key = normalise(ranges)
+        node = self._spelled.get(key)
+        if node is None:
+            plain, nodes = escape_nodes(self, key)
+            if plain or not nodes:
+                nodes.insert(0, super().codepoints(plain))
+            node = self._spelled[key] = self.alt(*nodes)
+        return node
+
+    def copy(self) -> AsciiBuilder:
+        new = super().copy()
+        assert isinstance(new, AsciiBuilder)
+        new._spelled = self._spelled.copy()
+        return new

@@ -1,0 +1,63 @@
+"""Lark's errors as those of grammarspec, with positions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from grammarspec.errors import GrammarSyntaxError, LimitExceeded, UnsupportedFeature
+from grammarspec.frontends.lark.text import GrammarText
+
+__all__ = ["lark_errors", "too_deep"]
+
+_UNDEFINED = re.compile(
+    r"'(?P<rule>\w+)' used but not defined \(in rule (?P<user>\w+)"
+    r"|not defined: (?P<terminal>\w+)|Terminals {'(?P<ignored>\w+)"
+)
+"""What lark says of names that are not defined. It does not say where they stand."""
+_POSITION = re.compile(r",? at line (\d+),? column (\d+)")
+
+
+@contextmanager
+def lark_errors(source: GrammarText) -> Iterator[None]:
+    """Raise errors of lark's loader, about this text, as errors of grammarspec.
+
+    Raises:
+        GrammarSyntaxError: lark rejects the grammar.
+        LimitExceeded: it is nested too deeply for lark.
+        UnsupportedFeature: lark needs a package for it that is not installed.
+    """
+    from lark.exceptions import GrammarError, UnexpectedInput
+
+    try:
+        yield
+    except UnexpectedInput as error:
+        offset = error.pos_in_stream
+        position = source.at(offset) if isinstance(offset, int) else ""
+        raise GrammarSyntaxError("malformed grammar: unexpected input", position) from error
+    except GrammarError as error:
+        message, position = _with_position(str(error).partition("\n\n")[0].strip(), source)
+        raise GrammarSyntaxError(f"malformed grammar: {message}", position) from error
+    except RecursionError as error:
+        raise too_deep() from error
+    except ImportError as error:
+        raise UnsupportedFeature(str(error.args[0]), hint="pip install regex") from error
+    except (AssertionError, OSError, ValueError) as error:
+        raise GrammarSyntaxError(f"malformed grammar: {error or type(error).__name__}") from error
+
+
+def _with_position(message: str, source: GrammarText) -> tuple[str, str]:
+    """A message of lark's without the position in it, and the position."""
+    if found := _POSITION.search(message):
+        position = source.at_line(int(found[1]), int(found[2]))
+        return (message[: found.start()] + message[found.end() :]).strip(), position
+    if undefined := _UNDEFINED.search(message):
+        name = undefined["rule"] or undefined["terminal"] or undefined["ignored"]
+        return message, source.use(name, undefined["user"])
+    return message, ""
+
+
+def too_deep() -> LimitExceeded:
+    """The error for a grammar that nests too deeply."""
+    return LimitExceeded("the grammar exceeds the limit on nesting depth")

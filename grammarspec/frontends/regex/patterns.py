@@ -1,0 +1,52 @@
+"""From the text of a pattern, in either dialect, to its syntax tree or its node in a grammar."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from grammarspec.errors import LimitExceeded
+from grammarspec.frontends.regex.alphabet import PlainText
+from grammarspec.frontends.regex.ecma262 import EcmaParser
+from grammarspec.frontends.regex.lower import lower
+from grammarspec.frontends.regex.python import PythonParser
+from grammarspec.frontends.regex.tree import Node
+from grammarspec.grammars.builder import GrammarBuilder
+
+__all__ = ["Dialect", "lower_pattern", "parse"]
+
+Dialect = Literal["python", "ecma262"]
+
+
+def parse(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python") -> Node:
+    """The syntax tree of a pattern. ``flags`` are those of :mod:`re`; only the Python dialect has any.
+
+    Raises:
+        GrammarSyntaxError: the pattern is malformed.
+        UnsupportedFeature: it uses what no automaton can do (backreferences) or what is not supported yet.
+        LimitExceeded: a repetition count is too large.
+        ValueError: the dialect or a flag is unknown, or the dialect takes no flags.
+    """
+    if dialect == "python":
+        return PythonParser(pattern, flags).parse()
+    if dialect != "ecma262":
+        raise ValueError(f'dialect must be "python" or "ecma262", not {dialect!r}')
+    if flags:
+        raise ValueError("the dialect ecma262 takes no flags")
+    return EcmaParser(pattern).parse()
+
+
+def lower_pattern(
+    pattern: str, builder: GrammarBuilder, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python"
+) -> int:
+    """The plain texts that a pattern matches as a whole (``re.fullmatch``), as a regular node; see :func:`lower`.
+
+    Raises:
+        GrammarError: as :func:`parse`.
+        LimitExceeded: groups are nested too deeply.
+    """
+    try:
+        return lower(parse(pattern, flags=flags, dialect=dialect), builder, PlainText(builder))
+    except RecursionError:
+        message = "a regular expression exceeds the limit on nesting depth"
+        raise LimitExceeded(message, hint="nest its groups less deeply") from None
