@@ -10,9 +10,9 @@ from transformers.generation import logits_process
 from transformers.generation import stopping_criteria as criteria
 
 from grammarspec._compiler import Constraint
-from grammarspec.decoding.lane import Generation, Request
 from grammarspec.decoding.loop import Batch, generate_batch
 from grammarspec.decoding.proposers import DraftModel, EarlyExit, Forced, Lookup, Proposer
+from grammarspec.decoding.requests import Generation, Request
 from grammarspec.decoding.sampling import Sampling
 from grammarspec.vocabulary import Vocabulary
 
@@ -45,7 +45,7 @@ def speculative_generate(
     works with greedy search and sampling (``temperature``, ``top_k``, ``top_p``, ``min_p``, ``repetition_penalty``),
     ``num_return_sequences``, ``max_new_tokens`` and batches; the arguments from ``vocabulary`` on are given to
     ``generate`` by keyword. Whatever is drafted, a greedy text is that of ``generate`` with a
-    :class:`ConstraintLogitsProcessor` (but for rounding), and a sampled one has its law and follows
+    :class:`ConstraintLogitsProcessor` (but for rounding), and a sampled one has its distribution and follows
     ``torch.manual_seed``; only that ``top_k`` is exact where ``generate`` keeps all that tie for the last place,
     and that texts end where the model's context does.
 
@@ -84,7 +84,7 @@ def speculative_generate(
     mask = torch.ones_like(input_ids, dtype=torch.bool) if mask is None else mask != 0
     stops = [stop_strings] if isinstance(stop_strings, str) else list(stop_strings)
     refused = [name for name, unused in _UNSUPPORTED.items() if getattr(generation_config, name, None) not in unused]
-    law = _law(generation_config, logits_processor, mask, refused)
+    distribution = _law(generation_config, logits_processor, mask, refused)
     max_length, ends = _limits(stopping_criteria, stops, refused)
     _check_inputs(model_kwargs, mask, refused)
     if refused:
@@ -99,7 +99,7 @@ def speculative_generate(
     if token_streamer is not None and len(input_ids) > 1:
         raise ValueError(f"token_streamer gets a single text, but {len(input_ids)} are asked for")
     constraints = _constraints(constraint, len(prompts))
-    sampling = Sampling(max_tokens=max_length - input_ids.shape[1], stop=stops, **law)
+    sampling = Sampling(max_tokens=max_length - input_ids.shape[1], stop=stops, **distribution)
     requests = [
         Request(prompt=prompt, matcher=None if each is None else each.matcher(), sampling=sampling, n=samples)
         for prompt, each in zip(prompts, constraints, strict=True)
@@ -186,8 +186,8 @@ _PREPARED: Final = frozenset({"past_key_values", "position_ids", "cache_position
 def _law(
     config: GenerationConfig, processors: LogitsProcessorList, mask: torch.Tensor, refused: list[str]
 ) -> dict[str, Any]:
-    """What the processors say of the law, for Sampling; those that it cannot say are added to ``refused``."""
-    law: dict[str, Any] = {"temperature": 1.0}
+    """What the processors say of the distribution, for Sampling; those that it cannot say are added to ``refused``."""
+    distribution: dict[str, Any] = {"temperature": 1.0}
     seen = set()
     for processor in processors:
         kind = type(processor)
@@ -197,11 +197,11 @@ def _law(
         spared = getattr(processor, "prompt_ignore_length", None)
         own = own or (spared is not None and not torch.equal(torch.as_tensor(spared).cpu(), mask.int().argmax(1).cpu()))
         if setting and kind not in seen and not own:
-            law[setting] = getattr(processor, attribute)
-        elif kind is not logits_process.LogitNormalization:  # that changes no law
+            distribution[setting] = getattr(processor, attribute)
+        elif kind is not logits_process.LogitNormalization:  # that changes no distribution
             refused.append(_SETTINGS.get(kind.__name__, f"the logits processor {kind.__name__}"))
         seen.add(kind)
-    return law if config.do_sample else law | {"temperature": 0.0}
+    return distribution if config.do_sample else distribution | {"temperature": 0.0}
 
 
 def _limits(stopping: StoppingCriteriaList, stops: list[str], refused: list[str]) -> tuple[int, list[int]]:
@@ -293,11 +293,11 @@ def _stream(
         raise ValueError(f"gamma must be at least 0, not {gamma}")
     with torch.inference_mode():
         batch = Batch(model, [request], vocabulary, proposers=proposers, gamma=gamma)
-        [lane] = batch.lanes
-        done = lane.prompt_length
-        while batch.lanes:
+        [sequence] = batch.sequences
+        done = sequence.prompt_length
+        while batch.sequences:
             batch.round()
-            streamer.put(torch.tensor(lane.tokens[done:]))
-            done = len(lane.tokens)
+            streamer.put(torch.tensor(sequence.tokens[done:]))
+            done = len(sequence.tokens)
     streamer.end()
     return batch.results()
