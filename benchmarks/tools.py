@@ -17,8 +17,10 @@ from typing import Any
 import jsonschema
 
 import grammarspec as gs
-from grammarspec.models.turns import tool_turn
-from grammarspec.tools.tool import Tool, as_tool
+from grammarspec.models.chat import chat_template
+from grammarspec.models.turns import turn_of
+from grammarspec.tools.sources import as_tool
+from grammarspec.tools.tool import Tool
 
 PROMPTS = Path(__file__).with_name("tool_prompts.json")
 WAYS = ("required", "auto", "free")
@@ -46,9 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             limit = gs.Sampling(max_tokens=options.max_tokens, on_limit="close")
             if way == "free":
                 chosen = tuple(offered.values())
-                turn = tool_turn(model.tokenizer, model.vocabulary, gs.text(), chosen, "auto", False, options.format)
-                variables = turn.variables(None)
-                text = model(turn.prompt(case["prompt"], None), template=variables, sampling=limit)
+                template = chat_template(model.tokenizer, tools=True)
+                turn = turn_of(
+                    model.tokenizer, model.vocabulary, gs.text(), chosen, "auto", False, options.format, template
+                )
+                variables = turn.template_variables({})
+                text = model(turn.messages(case["prompt"], None), template=variables, sampling=limit)
                 calls = list(calls_in(text))
             else:
                 result = model.run(

@@ -19,8 +19,8 @@ from tools.declared import PING, WEATHER, tool
 from tools.rendering import TEMPLATES
 
 import grammarspec as gs
+from grammarspec.models.tool_loop import arun_tools
 from grammarspec.tools.formats import FORMATS, tool_format
-from grammarspec.tools.running import arun_tools
 
 pytest.importorskip("transformers")
 
