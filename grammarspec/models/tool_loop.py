@@ -178,7 +178,7 @@ def run_tools(
     conversing = _Conversing(prompt, tools, **options)
     for one in conversing.tools.values():
         if one.is_async:
-            raise TypeError(f"the tool {one.name} is async\n  hint: await grammarspec.models.tool_loop.arun_tools(...)")
+            raise TypeError(f"the tool {one.name} is async\n  hint: await grammarspec.models.arun_tools(...)")
     while not conversing.add_answer(model.run(conversing.messages, type, **conversing.options())):
         for call in conversing.pending:
             conversing.on_call(call)
