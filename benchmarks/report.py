@@ -48,7 +48,7 @@ def series_table(what: str, results: dict[str, dict[int, float]]) -> str:
 
 
 def plot_steps(results: dict[str, Steps], path: Path) -> None:
-    """Plot the share of steps that take longer than a time: slow steps, which delay a serving loop, are on the right."""
+    """Plot the share of steps that take longer than a time: the slow ones, which delay serving, are on the right."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 4.5))

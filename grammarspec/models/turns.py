@@ -1,4 +1,4 @@
-"""One turn of a model: the messages that it is told, the grammar of what it may say, and how that is read.
+"""One turn of a model: the messages that go in, the grammar of what the model may write, and how that is read.
 
 A plain :class:`Turn` is an answer. A :class:`ToolTurn` may hold calls of tools instead, or frame its answer.
 """
@@ -34,11 +34,11 @@ __all__ = ["ToolTurn", "Turn", "TurnResult", "VisibleText", "turn_of"]
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """What a model has said in one turn, read.
+    """What a model has written in one turn, read.
 
     Attributes:
         output: the value of the answer; ``None`` if the model called tools.
-        text: what it said to the user: the answer, or the text before calls.
+        text: what is for the user: the answer, or the text before calls.
         captures: the values of the answer's named parts.
         calls: the calls of tools.
         reasoning: the reasoning that is part of the turn, in formats of replies that have it; else empty.
@@ -63,7 +63,7 @@ class Turn:
 
     @cached_property
     def grammar(self) -> Grammar[Any]:
-        """What the model may say behind its reasoning."""
+        """The grammar of what the model may write behind its reasoning."""
         return self.answer
 
     @cached_property
@@ -144,8 +144,8 @@ class ToolTurn(Turn):
         format: the format of its calls.
         choice, parallel: as for :meth:`grammarspec.tools.formats.ToolFormat.grammar`.
         vocabulary: the model's tokens.
-        told: whether the chat template tells the model of tools. If not, a system message does, and calls and results
-            in the chat so far become plain texts.
+        template_has_tools: whether the chat template tells the model of tools. If not, a system message does, and calls
+            and results in the chat so far become plain texts.
     """
 
     tools: tuple[Tool[..., Any], ...]
@@ -153,7 +153,7 @@ class ToolTurn(Turn):
     choice: str
     parallel: bool
     vocabulary: Vocabulary
-    told: bool
+    template_has_tools: bool
 
     @cached_property
     def grammar(self) -> Grammar[Reply[str]]:
@@ -175,21 +175,21 @@ class ToolTurn(Turn):
 
     def messages(self, prompt: Prompt, system: str | None) -> list[dict[str, Any]]:
         messages = messages_of(prompt, system)
-        if not self.tools or (self.told and not self.format.tools_member):
+        if not self.tools or (self.template_has_tools and not self.format.tools_member):
             return messages
-        if not self.told:
+        if not self.template_has_tools:
             messages = _as_text(messages, self.format)
         if self.choice == "none":
             return messages
-        instructions = "" if self.told else self.format.instructions(self.tools)
-        if not self.told and not instructions:
+        instructions = "" if self.template_has_tools else self.format.instructions(self.tools)
+        if not self.template_has_tools and not instructions:
             return messages
-        said = messages.pop(0) if messages[0]["role"] == "system" else {"role": "system", "content": ""}
-        said["content"] = "\n\n".join(part for part in (said["content"], instructions) if part)
-        if self.told:
-            told = [tool.to_openai()["function"] for tool in self.tools]
-            said[self.format.tools_member] = json.dumps(told, ensure_ascii=False)
-        return [said, *messages]
+        first = messages.pop(0) if messages[0]["role"] == "system" else {"role": "system", "content": ""}
+        first["content"] = "\n\n".join(part for part in (first["content"], instructions) if part)
+        if self.template_has_tools:
+            functions = [tool.to_openai()["function"] for tool in self.tools]
+            first[self.format.tools_member] = json.dumps(functions, ensure_ascii=False)
+        return [first, *messages]
 
     def check_prompt(self, rendered: str) -> None:
         missing = [tool.name for tool in self.tools if tool.name not in rendered]
@@ -198,8 +198,8 @@ class ToolTurn(Turn):
             raise UnsupportedFeature(f"the chat template leaves out the tools {', '.join(missing)}", hint=hint)
 
     def template_variables(self, variables: Mapping[str, Any]) -> Mapping[str, Any]:
-        told = {"tools": [tool.to_openai() for tool in self.tools]} if self.told and self.tools else {}
-        return {**told, **variables}
+        own = {"tools": [tool.to_openai() for tool in self.tools]} if self.template_has_tools and self.tools else {}
+        return {**own, **variables}
 
     def visible(self, text: str) -> str:
         return self.format.visible(text, self._callable, answered=not self._free)
@@ -227,14 +227,14 @@ class ToolTurn(Turn):
         reply = match_marked(self.grammar, data).value
         if not reply.calls:
             return super().retry_messages(data, error)
-        told = ["This was not called: another call is not valid."] * len(reply.calls)
+        results = ["This was not called: another call is not valid."] * len(reply.calls)
         refused = int(error.errors[0].where.removeprefix(f"#{_CALLS}/").partition("/")[0])
-        told[refused] = error.feedback
+        results[refused] = error.feedback
         return [
             assistant_message(reply.text, reply.calls, reply.reasoning or None),
             *(
                 {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": content}
-                for call, content in zip(reply.calls, told, strict=True)
+                for call, content in zip(reply.calls, results, strict=True)
             ),
         ]
 
@@ -255,7 +255,7 @@ def _validators(text: str, where: str) -> Iterator[None]:
         errors = rejections(error)
         if errors is None:
             raise
-        raise ValidationFailed(text, tuple(Invalid(where + at[1:], said) for at, said in errors)) from error
+        raise ValidationFailed(text, tuple(Invalid(where + at[1:], message) for at, message in errors)) from error
 
 
 _CALLS = "/tool_calls"  # the member of an assistant's message that has the calls
@@ -296,8 +296,8 @@ def _as_text(messages: Sequence[Mapping[str, Any]], written: ToolFormat) -> list
             continue
         results = is_result
         if calls := message.pop("tool_calls", []):
-            said = [message["content"]] if message["content"] else []
-            message["content"] = "\n".join([*said, written.spell(call["function"] for call in calls)])
+            before = [message["content"]] if message["content"] else []
+            message["content"] = "\n".join([*before, written.spell(call["function"] for call in calls)])
         found.append(message)
     return found
 
@@ -335,5 +335,5 @@ def turn_of(
         return Turn(answer)
     if tools and not template:
         raise PromptError("the tokenizer has no chat template, which could tell of tools", hint="give it one")
-    told = "tools" in template and not written.prompt
-    return ToolTurn(answer, tools, written, choice if tools else "none", parallel, vocabulary, told)
+    template_has_tools = "tools" in template and not written.prompt
+    return ToolTurn(answer, tools, written, choice if tools else "none", parallel, vocabulary, template_has_tools)

@@ -89,7 +89,7 @@ def as_tools(tools: Iterable[ToolLike]) -> dict[str, Tool[..., Any]]:
 
 
 def _cached(x: Any) -> Tool[..., Any]:
-    """As :func:`as_tool`, but the same tool for the same argument, if it can be told that it is the same."""
+    """As :func:`as_tool`, but the same tool for the same argument, if it can be shown that it is the same."""
     if isinstance(x, Mapping):
         try:
             return _tool_of_json(json.dumps(x))
@@ -209,18 +209,18 @@ def _declaration(
                 raise UnsupportedFeature(error.message, where, error.hint) from None
         raise
     text, described = parse(function.__doc__ or "")
-    told = arguments_schema(adapter.told(), f"the tool {name}")
-    told.pop("title", None)
-    if len(told["properties"]) != len(parameters):  # pydantic.json_schema.SkipJsonSchema
+    shown = arguments_schema(adapter.told(), f"the tool {name}")
+    shown.pop("title", None)
+    if len(shown["properties"]) != len(parameters):  # pydantic.json_schema.SkipJsonSchema
         raise TypeError(f"models are not told of a parameter of the tool {name}\n  hint: wrap a function without it")
-    for parameter, member in zip(parameters, told["properties"].values(), strict=True):  # an alias may have renamed it
+    for parameter, member in zip(parameters, shown["properties"].values(), strict=True):  # an alias may have renamed it
         if parameter.name in described:
             member.setdefault("description", described[parameter.name])
         if parameter.default is not Parameter.empty:
             _tell_default(member, parameter.default)
     return Declaration(
         description=text if description is None else description,
-        parameters=told,
+        parameters=shown,
         schema=arguments_schema(adapter.schema, f"the tool {name}"),
         read=_reader(adapter.read),
     )
@@ -271,14 +271,14 @@ def class_tool(
 
     def declare() -> Declaration:
         adapter = known_adapter(type)
-        told = arguments_schema(adapter.told(), f"the tool {own}")
-        told.pop("title", None)
-        text, described = parse(told.pop("description", ""))
-        for member in told["properties"].keys() & described:
-            told["properties"][member].setdefault("description", described[member])
+        shown = arguments_schema(adapter.told(), f"the tool {own}")
+        shown.pop("title", None)
+        text, described = parse(shown.pop("description", ""))
+        for member in shown["properties"].keys() & described:
+            shown["properties"][member].setdefault("description", described[member])
         return Declaration(
             description=text if description is None else description,
-            parameters=told,
+            parameters=shown,
             schema=arguments_schema(adapter.schema, f"the tool {own}"),
             read=_reader(adapter.read),
         )

@@ -138,7 +138,7 @@ class ToolFormat:
             markers: makes the grammar of a marker.
 
         Raises:
-            ValueError: there are no tools where calls are asked for, ``choice`` names none, or two have one name.
+            ValueError: calls are required but there are no tools, ``choice`` names no tool, or two tools have one name.
             UnsupportedFeature: a schema cannot be enforced in this format.
         """
         tools = list(tools)
@@ -179,13 +179,13 @@ class ToolFormat:
         if self.arguments is not json_arguments:
             hint = "choose another, such as tool_format='json'"
             raise UnsupportedFeature(f"calls in the format {self.name} without a chat template for them", hint=hint)
-        said = (
+        written = (
             self.call.replace("$id", "0" * self.id_length)
             .replace("$name", call["name"])
             .replace("$arguments", json.dumps(call["arguments"], ensure_ascii=False))
             for call in calls
         )
-        return self.begin + self.separator.join(said) + self.end
+        return self.begin + self.separator.join(written) + self.end
 
     def visible(self, text: str, tools: Iterable[AnyTool], *, answered: bool) -> str:
         """The part of a growing text that is certain to be for the user: the text before calls, or the answer.
@@ -220,23 +220,23 @@ class ToolFormat:
             required: whether there must be calls.
             markers: makes the grammar of a marker.
         """
-        said: Grammar[Any]
+        other: Grammar[Any]  # what may come instead of, or before, calls
         if answer is not None:
-            said = answer.named("reply.answer")
+            other = answer.named("reply.answer")
         elif self.starts:
             starts = "|".join(map(re.escape, self.starts))
-            said = regex(rf"(?!\s*(?:{starts}))(?s:.)*").named("reply.text")
+            other = regex(rf"(?!\s*(?:{starts}))(?s:.)*").named("reply.text")
         else:
-            said = free_text(*self.markers[:1]).named("reply.text")
+            other = free_text(*self.markers[:1]).named("reply.text")
         whole: Grammar[Any]
         if calls is None:
-            whole = said
+            whole = other
         elif required:
             whole = calls
         elif answer is not None or self.starts:
-            whole = calls | said
+            whole = calls | other
         else:
-            whole = said + calls.optional()
+            whole = other + calls.optional()
         return whole.fields().map(_reply)
 
     def calls(self, tools: Sequence[AnyTool], *, parallel: bool, markers: MarkerGrammar) -> Grammar[list[ToolCall]]:
@@ -319,5 +319,5 @@ def calls_of(found: dict[str, Any]) -> list[ToolCall]:
 
 def _reply(found: dict[str, Any]) -> Reply[Any]:
     calls = found.get("reply.calls", [])
-    said = found.get("reply.text", "")
-    return Reply(said.rstrip() if calls else said, found.get("reply.answer"), calls)
+    text = found.get("reply.text", "")
+    return Reply(text.rstrip() if calls else text, found.get("reply.answer"), calls)

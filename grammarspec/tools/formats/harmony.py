@@ -55,11 +55,11 @@ class Harmony(ToolFormat):
         remark = self.part("<|channel|>commentary<|message|>", markers) + _TEXT.named("remarks")
         before = (thought | remark) + self.part(_NEXT, markers)
         final = self.part("<|channel|>final", markers)
-        said: Grammar[Any] = self.part("<|message|>", markers) + _TEXT.named("text")
+        content: Grammar[Any] = self.part("<|message|>", markers) + _TEXT.named("text")
         if answer is not None:
             kind = self.part(" <|constrain|>json", markers).optional()
-            said = kind + self.part("<|message|>", markers) + answer.named("reply.answer")
-        last: Grammar[Any] = final + said
+            content = kind + self.part("<|message|>", markers) + answer.named("reply.answer")
+        last: Grammar[Any] = final + content
         if calls is not None:
             last = calls if required else calls | last
         return (before.repeat() + last).fields().map(_reply)
@@ -81,9 +81,9 @@ class Harmony(ToolFormat):
 
 
 def _reply(found: dict[str, Any]) -> Reply[Any]:
-    said: Sequence[str] = [*found.get("remarks", ()), *([found["text"]] if "text" in found else [])]
+    texts: Sequence[str] = [*found.get("remarks", ()), *([found["text"]] if "text" in found else [])]
     thoughts = "\n".join(found.get("thoughts", ()))
-    return Reply("\n".join(said), found.get("reply.answer"), found.get("reply.calls", []), thoughts)
+    return Reply("\n".join(texts), found.get("reply.answer"), found.get("reply.calls", []), thoughts)
 
 
 HARMONY = Harmony(
