@@ -175,15 +175,15 @@ def run_tools(
         ValueError: an option cannot have such a value.
         GrammarspecError and others: as :meth:`grammarspec.Model.run`; with ``on_error="raise"``, what a tool raises.
     """
-    conversing = _Conversing(prompt, tools, **options)
-    for one in conversing.tools.values():
+    state = _LoopState(prompt, tools, **options)
+    for one in state.tools.values():
         if one.is_async:
             raise TypeError(f"the tool {one.name} is async\n  hint: await grammarspec.models.arun_tools(...)")
-    while not conversing.add_answer(model.run(conversing.messages, type, **conversing.options())):
-        for call in conversing.pending:
-            conversing.on_call(call)
-            conversing.add_call(_run(conversing.tools[call.name], call))
-    return conversing.conversation()
+    while not state.add_answer(model.run(state.messages, type, **state.options())):
+        for call in state.pending:
+            state.on_call(call)
+            state.add_call(_run(state.tools[call.name], call))
+    return state.conversation()
 
 
 @overload
@@ -223,17 +223,17 @@ async def arun_tools(
     Raises:
         ToolLimitExceeded, TypeError, ValueError, GrammarspecError and others: as :func:`run_tools`.
     """
-    conversing = _Conversing(prompt, tools, **options)
-    while not conversing.add_answer(await model.arun(conversing.messages, type, **conversing.options())):
-        for call in conversing.pending:
-            conversing.on_call(call)
-        finished = await asyncio.gather(*[_arun(conversing.tools[call.name], call) for call in conversing.pending])
+    state = _LoopState(prompt, tools, **options)
+    while not state.add_answer(await model.arun(state.messages, type, **state.options())):
+        for call in state.pending:
+            state.on_call(call)
+        finished = await asyncio.gather(*[_arun(state.tools[call.name], call) for call in state.pending])
         for one in finished:
-            conversing.add_call(one)
-    return conversing.conversation()
+            state.add_call(one)
+    return state.conversation()
 
 
-class _Conversing:
+class _LoopState:
     """A conversation in progress: what the sync and the async loop share."""
 
     def __init__(
