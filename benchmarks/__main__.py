@@ -1,6 +1,6 @@
 """grammarspec beside its peers on the same inputs, in one run: tables and plots.
 
-Times of one run can be compared with each other only: what counts are ratios.
+Compare times of one run only with each other: what matters are ratios.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ PARTS = ("steps", "size", "length", "threads")
 
 
 def main() -> None:
+    """Measure what the command line asks for; write tables and plots."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--tokenizer", help="a directory, a hub name or a .gguf file; SmolLM2's if not given")
     parser.add_argument("--schemas", type=Path, help="a folder of schemas with instances; some of our own if not given")
@@ -72,6 +73,7 @@ def run(part: str, engines: dict[str, Engine], tokenizer: Any, options: argparse
 
 
 def load_tokenizer(path: str | None) -> Any:
+    """The tokenizer of a directory, a hub name or a ``.gguf`` file; SmolLM2's if there is none of these."""
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     if path is None:

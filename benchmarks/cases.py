@@ -1,4 +1,4 @@
-"""What is measured: schemas with instances, from a folder of the user's or some of our own."""
+"""The cases that are measured: schemas with instances, from a folder of the user's or built in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ class Case:
 
 
 def from_folder(folder: Path, most: int) -> list[Case]:
-    """Files of the form ``{"schema": ..., "tests": [{"valid": true, "data": ...}]}`` (MaskBench's), evenly spread."""
+    """Cases from files of MaskBench's form, ``{"schema": ..., "tests": [{"valid": true, "data": ...}]}``.
+
+    Args:
+        folder: the folder of the files.
+        most: the greatest number of files to take; they are spread evenly.
+    """
     files = sorted(folder.glob("*.json"))
     cases = []
     for path in files[:: max(1, len(files) // most)][:most]:
@@ -37,7 +42,7 @@ def record(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def built_in() -> list[Case]:
-    """Shapes that users have: records, nested lists, enumerations, recursion, free-form parts."""
+    """Common shapes of schemas: records, nested lists, enumerations, recursion, free-form parts."""
     person = record({"name": STRING, "age": {**INTEGER, "minimum": 0, "maximum": 150}, "city": STRING})
     tree: dict[str, Any] = {
         "$ref": "#/$defs/node",
@@ -72,7 +77,7 @@ def built_in() -> list[Case]:
 
 
 def growing() -> list[tuple[int, Case]]:
-    """Schemas of more and more properties, of kinds in turn; with their numbers."""
+    """Schemas with more and more properties, whose types take turns; each with its number of properties."""
     kinds = [STRING, INTEGER, {"enum": ["red", "green", "blue"]}, {"type": "array", "items": NUMBER}]
     cases = []
     for count in (1, 3, 10, 30, 100, 300, 1000):

@@ -1,6 +1,6 @@
-"""The engines, in one shape: compile a schema, then masks and tokens one at a time, or the masks of a batch.
+"""The engines behind one interface: compile a schema, then walk texts mask by mask, or fill the masks of a batch.
 
-Each is used through the cheapest public calls that write masks into memory of the caller's.
+Each engine is used through its cheapest public calls that write masks into memory of the caller.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Text(Protocol):
 
 
 Compile = Callable[[dict[str, Any]], Callable[[], Any]]
-"""From a schema to a maker of texts under it."""
+"""Compiles a schema; the result makes texts under it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,11 @@ class Engine:
 
     compile: Compile
     batch: Callable[[int], Callable[[Sequence[Any]], None]] | None = None
-    """From a number of threads to what fills the masks of many texts, where the engine has it."""
+    """Takes a number of threads and returns a function that fills the masks of many texts, if the engine has one."""
 
 
 def words(tokenizer: Any) -> int:
+    """The number of 32-bit words of a mask."""
     return (len(tokenizer) + 31) // 32
 
 
@@ -71,7 +72,7 @@ def grammarspec(tokenizer: Any, *, caches: bool = True) -> Engine:
 
 
 def grammarspec_cold(tokenizer: Any) -> Engine:
-    """grammarspec without the caches that grammars of one vocabulary share."""
+    """grammarspec without the caches that grammars on one vocabulary share."""
     return grammarspec(tokenizer, caches=False)
 
 

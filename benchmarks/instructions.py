@@ -1,7 +1,7 @@
-"""A guard against slowness that noise cannot hide: instructions counted by callgrind, case by case.
+"""A guard against slowdowns that measured times would not show: instructions of each case, counted by callgrind.
 
-The counts of the last accepted state are in ``instructions.json``. A case that takes over 3 % more fails; with
-``--update`` the file follows. Counts depend on the compiler a little, on the machine hardly.
+The accepted counts are in ``instructions.json``. A case that takes over 3 % more fails; ``--update`` accepts the counts
+as they are. They depend on the compiler a little, and hardly on the machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TOLERANCE = 1.03
 
 
 def write_replay(path: Path, tokenizer: Any, cases: list[Case]) -> None:
-    """What ``compiler/examples/replay.rs`` reads: a vocabulary, and grammars with texts as tokens."""
+    """Write the input of ``compiler/examples/replay.rs``: a vocabulary, and grammars with texts as tokens."""
     import grammarspec as gs
 
     vocabulary = gs.Vocabulary.from_tokenizer(tokenizer)
@@ -52,7 +52,7 @@ def write_replay(path: Path, tokenizer: Any, cases: list[Case]) -> None:
 
 
 def count(cases: list[Case]) -> dict[str, int]:
-    """Instructions of compile, masks and steps of each case, each on a vocabulary of its own."""
+    """The instructions of compiling, masks and steps of each case, each with a vocabulary of its own."""
     from benchmarks.__main__ import load_tokenizer
 
     manifest = HERE.parent / "compiler" / "Cargo.toml"
@@ -78,6 +78,7 @@ def count(cases: list[Case]) -> dict[str, int]:
 
 
 def main() -> int:
+    """Count, compare with the accepted counts, and return 1 if a case takes more."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.instructions", description=__doc__)
     parser.add_argument("--update", action="store_true", help="accept the counts as they are now")
     options = parser.parse_args()

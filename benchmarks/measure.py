@@ -1,4 +1,4 @@
-"""The measurements. Engines take turns case by case, so that what else the machine does falls on all alike."""
+"""The measurements. Engines take turns case by case, so that other load on the machine affects all alike."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Steps:
-    """What one engine took, in microseconds."""
+    """The times of one engine, in microseconds."""
 
     first: list[float] = field(default_factory=list)
-    """Compile and first mask, by case."""
+    """Compiling and the first mask, of each case."""
     steps: list[float] = field(default_factory=list)
-    """Mask, look-up and accept, by token."""
+    """Mask, look-up and accept, of each token."""
     by_case: dict[str, float] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
 
     def run(self, engine: Engine, case: Case, token_lists: list[list[int]], turn: int) -> None:
-        schema = {**case.schema, "title": f"turn {turn}"}  # new to whoever keeps what it compiled
+        schema = {**case.schema, "title": f"turn {turn}"}  # a new schema, so that no cache of compiled schemas has it
         start = now()
         try:
             make = engine.compile(schema)
             make().fill()
-        except Exception as error:  # whatever an engine raises, it does not do this case
+        except Exception as error:  # whatever the engine raises, it refuses this case
             self.refused.append(f"{case.name}: {str(error).splitlines()[0][:90]}")
             return
         self.first.append((now() - start) / 1e3)
@@ -46,7 +46,11 @@ class Steps:
 
 
 def walk(text: Any, tokens: list[int]) -> tuple[list[float], bool]:
-    """Microseconds of each step of a text under its mask, and whether all of its tokens were allowed."""
+    """Walk a text under its masks.
+
+    Returns:
+        the microseconds of each step, and whether all tokens were allowed.
+    """
     taken = []
     for token in tokens:
         start = now()
@@ -60,13 +64,14 @@ def walk(text: Any, tokens: list[int]) -> tuple[list[float], bool]:
 
 
 def rotated(engines: dict[str, Engine], turn: int) -> Iterator[tuple[str, Engine]]:
+    """The engines in an order that begins with another one in each turn."""
     names = list(engines)
     for name in names[turn % len(names) :] + names[: turn % len(names)]:
         yield name, engines[name]
 
 
 def steps(engines: dict[str, Engine], tokenizer: Any, cases: list[Case], rounds: int) -> dict[str, Steps]:
-    """Compile, first mask and every step of each case, ``rounds`` times from the start."""
+    """The times of compiling, the first mask and every step of each case, ``rounds`` times over."""
     results = {name: Steps() for name in engines}
     for turn, case in enumerate(cases * rounds):
         token_lists = [tokenizer.encode(text, add_special_tokens=False) for text in case.texts]
@@ -76,7 +81,7 @@ def steps(engines: dict[str, Engine], tokenizer: Any, cases: list[Case], rounds:
 
 
 def first_masks(engines: dict[str, Engine], cases: list[tuple[int, Case]], rounds: int) -> dict[str, dict[int, float]]:
-    """Compile and first mask in microseconds by the size of the schema: the least of the rounds."""
+    """Microseconds of compiling and the first mask by engine and size of the schema: the least of the rounds."""
     results: dict[str, dict[int, float]] = {name: {} for name in engines}
     for turn, (size, case) in enumerate(cases * rounds):
         for name, engine in rotated(engines, turn):
@@ -89,7 +94,7 @@ def first_masks(engines: dict[str, Engine], cases: list[tuple[int, Case]], round
 
 
 def along(engines: dict[str, Engine], tokenizer: Any, case: Case, window: int) -> dict[str, dict[int, float]]:
-    """Mean microseconds of a step by its place in a long text, second time over it (caches are warm)."""
+    """Mean microseconds of a step by its position in a long text, on the second walk over it (with warm caches)."""
     tokens = tokenizer.encode(case.texts[0], add_special_tokens=False)
     results: dict[str, dict[int, float]] = {}
     for name, engine in engines.items():
@@ -97,7 +102,7 @@ def along(engines: dict[str, Engine], tokenizer: Any, case: Case, window: int) -
             make = engine.compile(case.schema)
             walk(make(), tokens)
             taken, _ = walk(make(), tokens)
-        except Exception:  # refused: `steps` says why
+        except Exception:  # refused: `steps` reports why
             continue
         parts = (taken[at : at + window] for at in range(0, len(taken) - window + 1, window))
         results[name] = {at * window: sum(part) / window for at, part in enumerate(parts)}
@@ -107,7 +112,7 @@ def along(engines: dict[str, Engine], tokenizer: Any, case: Case, window: int) -
 def batches(
     engines: dict[str, Engine], tokenizer: Any, cases: list[Case], size: int, threads: tuple[int, ...], rounds: int
 ) -> dict[str, dict[int, float]]:
-    """Microseconds for the masks of a batch of texts at places not met before, by threads: the median of the rounds."""
+    """Microseconds for the masks of a batch of texts in new states, by number of threads: the median of the rounds."""
     results: dict[str, dict[int, float]] = {}
     for name, engine in engines.items():
         if engine.batch is None:
@@ -124,7 +129,7 @@ def batches(
 
 
 def _batch(engine: Engine, tokenizer: Any, cases: list[Case], size: int) -> list[Any]:
-    """Texts under constraints compiled anew, each at another place of its text."""
+    """Texts under newly compiled constraints, each at another position of its text."""
     makers = [engine.compile(case.schema) for case in cases]
     token_lists = [tokenizer.encode(case.texts[0], add_special_tokens=False) for case in cases]
     batch = []

@@ -9,17 +9,19 @@ from benchmarks.measure import Steps
 
 
 def percentile(values: list[float], share: float) -> float:
+    """The value that this share of the values, from 0 to 1, lies below; NaN if there are none."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else float("nan")
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
     lines = [head, [":--", *["--:"] * (len(head) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def steps_table(results: dict[str, Steps], base: str) -> str:
-    """Times in microseconds; the last rows as ratios to the engine ``base``, over the cases that all of them do."""
+    """A table of times in microseconds, with ratios to the engine ``base`` over the cases that all engines do."""
     rows = []
     for label, attribute in (("first mask", "first"), ("step", "steps")):
         for what, share in (("mean", None), ("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)):
@@ -39,13 +41,14 @@ def steps_table(results: dict[str, Steps], base: str) -> str:
 
 
 def series_table(what: str, results: dict[str, dict[int, float]]) -> str:
+    """A table of series over the quantity ``what``, one column for each engine."""
     places = sorted({place for series in results.values() for place in series})
     cells = [[str(place), *(f"{s[place]:,.1f}" if place in s else "-" for s in results.values())] for place in places]
     return table([what, *results], cells)
 
 
 def plot_steps(results: dict[str, Steps], path: Path) -> None:
-    """The share of steps that take longer than a time: what a serving loop feels is on the right."""
+    """Plot the share of steps that take longer than a time: the slow ones, which delay serving, are on the right."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 4.5))
@@ -57,6 +60,7 @@ def plot_steps(results: dict[str, Steps], path: Path) -> None:
 
 
 def plot_series(results: dict[str, dict[int, float]], x: str, y: str, path: Path, scale: str = "log") -> None:
+    """Plot series, one line for each engine; ``x`` and ``y`` are the labels of the axes."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 4.5))

@@ -26,7 +26,7 @@ PROPOSERS: dict[str, list[Proposer]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run every choice of proposers on every prompt, and compare texts and passes."""
+    """Run every set of proposers on every prompt, and compare texts and passes of the model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="smollm2", help="as for grammarspec generate (%(default)s)")
     parser.add_argument("--gamma", type=int, default=8, help="tokens of a draft at most (%(default)s)")
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 ]
             reference = reference or texts
             differing = sum(a.tokens != b.tokens for a, b in zip(texts, reference, strict=True))
-            # Texts that were cut short are those in which the model repeats itself, which lookup is good at.
+            # In texts that were cut short the model mostly repeats itself, which favours prompt lookup.
             whole = [text for text in texts if text.finish_reason == "stop"]
             total, ended = _together(texts), _together(whole)
             line = (
@@ -83,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _together(texts: Sequence[Generation]) -> Statistics:
+    """The statistics of several texts, added up."""
     total = Statistics()
     for text in texts:
         total.add(text.statistics)

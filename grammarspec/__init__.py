@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from grammarspec.models.model import Model
     from grammarspec.models.results import Result, ValidationFailed
     from grammarspec.models.streaming import Stream
-    from grammarspec.tools.running import run_tools
-    from grammarspec.tools.tool import Tool, ToolCall, tool
+    from grammarspec.models.tool_loop import run_tools
+    from grammarspec.tools.sources import tool
+    from grammarspec.tools.tool import Tool, ToolCall
 
 __all__ = [
     "CancelToken",
@@ -126,8 +127,8 @@ _LATER = {
     "load": "frontends.lark",
     "output": "models.decorators",
     "regex": "frontends.regex",
-    "run_tools": "tools.running",
-    "tool": "tools.tool",
+    "run_tools": "models.tool_loop",
+    "tool": "tools.sources",
     "schema": "frontends.types.decorator",
     "use": "models.decorators",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple, assert_type
 
 import grammarspec as gs
-from grammarspec.tools.running import Conversation, arun_tools
+from grammarspec.models.tool_loop import Conversation, arun_tools
 
 
 def test_grammars() -> None:

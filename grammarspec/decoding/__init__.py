@@ -1,8 +1,8 @@
-"""Constrained decoding: what drafts, verifies and commits tokens under masks."""
+"""Speculative decoding under grammar masks: requests in, generations out. Drafts are verified by the target model."""
 
-from grammarspec.decoding.lane import Generation, Logprob, Request
 from grammarspec.decoding.loop import generate, generate_batch
 from grammarspec.decoding.metrics import Statistics
+from grammarspec.decoding.requests import Generation, Logprob, Request
 from grammarspec.decoding.sampling import Sampling
 
 __all__ = ["Generation", "Logprob", "Request", "Sampling", "Statistics", "generate", "generate_batch"]

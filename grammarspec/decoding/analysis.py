@@ -8,6 +8,7 @@ those before it were; the analysis takes it to be the same at every position, ho
 After Leviathan et al. 2023 (arXiv:2211.17192, section 3) and Chen et al. 2023 (arXiv:2302.01318). Probabilities are
 from 0 to 1, and costs are in units of one pass of the target model over one token, which is what plain decoding pays
 per token. Every function raises ValueError, with the name of the argument and its value, for a number out of range.
+Nothing else imports this module: it explains and predicts the figures of :mod:`grammarspec.decoding.metrics`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 __all__ = [
     "acceptance_from_tau",
-    "acceptance_of_laws",
+    "acceptance_of_distributions",
     "accepted_share",
     "best_gamma",
     "expected_accepted",
@@ -84,8 +85,8 @@ def acceptance_from_tau(tau: float, gamma: int) -> float:
     return middle
 
 
-def acceptance_of_laws(p: Sequence[float], q: Sequence[float]) -> float:
-    """The acceptance of a token drafted from the law ``q`` where the target model's is ``p``: sum(min(p, q)).
+def acceptance_of_distributions(p: Sequence[float], q: Sequence[float]) -> float:
+    """The acceptance of a token drafted from ``q`` where the target model's distribution is ``p``: sum(min(p, q)).
 
     That is 1 minus their total variation distance (Corollary 3.6 of Leviathan et al.); the acceptance of a model is
     its mean over contexts.
@@ -94,10 +95,10 @@ def acceptance_of_laws(p: Sequence[float], q: Sequence[float]) -> float:
         p: one probability per token, summing to 1 within 0.001, as after a softmax of low precision.
         q: the same, for the same tokens.
     """
-    for name, law in (("p", p), ("q", q)):
-        for probability in law:
+    for name, values in (("p", p), ("q", q)):
+        for probability in values:
             _require(0 <= probability < math.inf, name, "probabilities", probability)
-        _require(abs(math.fsum(law) - 1) <= 1e-3, name, "a law that sums to 1", math.fsum(law))
+        _require(abs(math.fsum(values) - 1) <= 1e-3, name, "a distribution that sums to 1", math.fsum(values))
     _require(len(p) == len(q), "q", f"of the {len(p)} tokens of p", len(q))
     return min(math.fsum(map(min, p, q)), 1.0)
 

@@ -1,7 +1,8 @@
-"""A key-value cache for batches whose rows have lengths of their own, and are rolled back each on its own.
+"""A key-value cache for batches whose rows have different lengths and are rolled back independently.
 
-Keys and values stay where they were written: forgetting the end of a row is writing over it later. What a query may
-see is said by the attention mask alone, so that stale or padded places are never read.
+Each key and value is written to a slot of its row, the slot of its position in the text. Rolling a row back changes
+nothing here: later tokens overwrite the slots. The attention mask alone decides which slots a query sees, so that stale
+slots and padding are never read.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ __all__ = ["RaggedCache"]
 
 
 class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that registers its subclasses
-    """Keys and values of one layer: ``[rows, heads, places, width]``, grown by doubling."""
+    """Keys and values of one layer: ``[rows, heads, slots, width]`` in the model's dtype; slots grow by doubling."""
 
     is_sliding = False
     is_compileable = False
@@ -37,15 +38,15 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
     ) -> tuple[torch.Tensor, torch.Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        places, visible = self._cache.places, self._cache.visible
+        slots, visible = self._cache.slots, self._cache.visible
         missing = self._cache.capacity - self.keys.shape[2]
         if missing > 0:
             self.keys, self.values = (
                 torch.nn.functional.pad(states, (0, 0, 0, missing)) for states in (self.keys, self.values)
             )
-        rows = torch.arange(len(places), device=places.device)[:, None]
-        self.keys[rows, :, places] = key_states.transpose(1, 2)
-        self.values[rows, :, places] = value_states.transpose(1, 2)
+        rows = torch.arange(len(slots), device=slots.device)[:, None]
+        self.keys[rows, :, slots] = key_states.transpose(1, 2)
+        self.values[rows, :, slots] = value_states.transpose(1, 2)
         return self.keys[:, :, :visible], self.values[:, :, :visible]
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
@@ -62,26 +63,31 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
 
 
 class RaggedCache(Cache):
-    """The cache of a batch. Its user says before each pass where the new tokens go (:meth:`plan`).
+    """The cache of a batch. Before each pass, :meth:`plan` sets where the new keys and values go.
 
     Attributes:
-        places: ``int64[rows, new]``, where the keys of the new tokens are written. The last place takes padding.
-        visible: attention sees the places below.
-        capacity: places allocated.
+        slots: ``int64[rows, new]``, the slots that the new keys and values are written to. Padding goes to the last.
+        visible: attention sees the slots below this number.
+        capacity: the number of allocated slots of each row.
     """
 
     def __init__(self) -> None:
         self._kept: list[_Layer] = []
         super().__init__(layers=self._kept)  # type: ignore[arg-type]  # of a list of any of its kinds
-        self.places = torch.empty(0, 0, dtype=torch.int64)
+        self.slots = torch.empty(0, 0, dtype=torch.int64)
         self.visible = 0
         self.capacity = 0
 
-    def plan(self, places: torch.Tensor, visible: int) -> None:
-        """The next pass sees the places below ``visible`` and writes to ``places`` (padding: to any not below)."""
+    def plan(self, slots: torch.Tensor, visible: int) -> None:
+        """Set what the next pass reads and writes, and grow the cache if need be.
+
+        Args:
+            slots: ``int64[rows, new]``, the slots to write to; for padding, any slot that is not visible.
+            visible: attention sees the slots below this number.
+        """
         if visible >= self.capacity:
             self.capacity = max(2 * self.capacity, visible + 64)
-        self.places, self.visible = places.clamp(max=self.capacity - 1), visible
+        self.slots, self.visible = slots.clamp(max=self.capacity - 1), visible
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any
@@ -91,6 +97,10 @@ class RaggedCache(Cache):
         return self._kept[layer_idx].update(key_states, value_states)
 
     def select(self, rows: torch.Tensor) -> None:
-        """Keep these rows, in this order; a row may be taken several times."""
+        """Keep these rows, in this order; a row may be taken several times.
+
+        Args:
+            rows: ``int64[kept rows]``, on the model's device.
+        """
         for layer in self._kept:
             layer.select(rows)

@@ -1,4 +1,9 @@
-"""The draft of one round: tokens, the states that they lead to, and their mask rows, for draft and target alike."""
+"""The draft of one round: draft tokens, the states that they lead to, and the mask rows of their positions.
+
+Proposers append draft tokens. The matcher of a row advances with its draft and fills the mask row of each position
+once, so that proposer and target see the same states and the same masks. The loop reads tokens, masks and draft
+distributions off as tensors, and rolls the matchers back after verification.
+"""
 
 from __future__ import annotations
 
@@ -10,141 +15,175 @@ import numpy as np
 import torch
 
 from grammarspec.bitmask import allocate_bitmask
-from grammarspec.decoding.lane import Lane
+from grammarspec.decoding.sequence_state import SequenceState
 from grammarspec.errors import FAILURES
 
 __all__ = ["Draft", "MaskRows"]
 
 
 class MaskRows:
-    """Memory for the mask rows of a batch, one for each place of its drafts, used anew in every round.
+    """Memory for the mask rows of a batch, one for each position of its drafts, reused in every round.
+
+    Args:
+        rows: the number of rows of the batch.
+        gamma: the greatest number of draft tokens of a row.
+        vocab_size: the number of tokens that masks have bits for.
 
     Attributes:
-        rows: ``int32[rows * places, words]``, numpy; place ``i`` of row ``r`` is number ``r * places + i``.
-        places: one more than a draft has tokens at most.
+        positions: the mask rows of each row of the batch: one more than a draft has tokens at most.
+        rows: ``int32[rows * positions, words]``, numpy; that of position ``i`` of row ``r`` is ``r * positions + i``.
     """
 
     def __init__(self, rows: int, gamma: int, vocab_size: int) -> None:
-        self.places = gamma + 1
-        self.rows = allocate_bitmask(rows * self.places, vocab_size)
+        self.positions = gamma + 1
+        self.rows = allocate_bitmask(rows * self.positions, vocab_size)
 
 
 class Draft:
-    """What is proposed for each row of the batch in this round.
+    """The draft tokens of each row of the batch in one round.
 
-    The matcher of a row advances with its draft, and the mask row of each place is filled from it once: the proposer's
-    law at a place and the target's are of the same state and the same mask.
+    Position ``i`` of a row is behind its first ``i`` draft tokens: a draft of ``d`` tokens has ``d + 1`` positions.
+
+    Args:
+        sequences: the rows of the batch.
+        room: the greatest number of draft tokens of each row.
+        masks: where mask rows are written.
+        device: where tensors are made.
 
     Attributes:
-        lanes: the rows' texts.
-        tokens: of each row, those drafted so far.
+        sequences: the rows of the batch.
+        tokens: the draft tokens of each row so far.
         sources: of each of them, the name of its proposer.
-        drawn: of each of them, whether it was drawn from a law (see :meth:`add`).
-        laws: ``[rows, gamma, width]``, those laws, once there is one.
-        refused: rows whose last token the constraint does not allow; nothing can stand behind it.
-        failed: rows whose constraint raised an error, such as a limit that was hit; their texts end with it.
-        mask_seconds: time taken to fill mask rows.
+        drawn: of each of them, whether it was drawn from a distribution (see :meth:`add`).
+        distributions: those distributions, ``[rows, gamma, width]``; ``None`` while no token was drawn.
+        refused: the rows whose last draft token the constraint does not allow; they get no more tokens.
+        failed: the errors of constraints, such as a limit that was exceeded, by row; the texts of these rows end.
+        mask_seconds: the time taken to fill mask rows.
     """
 
-    def __init__(self, lanes: Sequence[Lane], room: Sequence[int], masks: MaskRows, device: torch.device) -> None:
-        self.lanes = lanes
-        self.tokens: list[list[int]] = [[] for _ in lanes]
-        self.sources: list[list[str]] = [[] for _ in lanes]
-        self.drawn: list[list[bool]] = [[] for _ in lanes]
-        self.laws: torch.Tensor | None = None
+    def __init__(
+        self, sequences: Sequence[SequenceState], room: Sequence[int], masks: MaskRows, device: torch.device
+    ) -> None:
+        self.sequences = sequences
+        self.tokens: list[list[int]] = [[] for _ in sequences]
+        self.sources: list[list[str]] = [[] for _ in sequences]
+        self.drawn: list[list[bool]] = [[] for _ in sequences]
+        self.distributions: torch.Tensor | None = None
         self.refused: set[int] = set()
         self.failed: dict[int, Exception] = {}
         self.mask_seconds = 0.0
         self._room = list(room)
         self._masks = masks
-        self._filled = [0] * len(lanes)
+        self._filled = [0] * len(sequences)  # positions whose mask rows are filled
         self._device = device
 
-    @property
-    def gamma(self) -> int:
-        """Tokens of the longest draft so far."""
-        return max(map(len, self.tokens), default=0)
+    # ------------------------------------------------------------------ for proposers
+    def text(self, row: int) -> list[int]:
+        """All tokens of a row: prompt, generated text and draft."""
+        return self.sequences[row].tokens + self.tokens[row]
 
     def room(self, row: int) -> int:
-        """How many tokens a row's draft may still get."""
-        if row in self.refused or (self.tokens[row] and self.lanes[row].is_end(self.tokens[row][-1])):
+        """How many more tokens the draft of a row may get; 0 behind a refused token and behind an end of text."""
+        if row in self.refused or (self.tokens[row] and self.sequences[row].is_end(self.tokens[row][-1])):
             return 0
         return self._room[row] - len(self.tokens[row])
 
-    def open(self) -> list[int]:
-        """The rows whose drafts may grow."""
-        return [row for row in range(len(self.lanes)) if self.room(row) > 0]
+    def masks(self, rows: Sequence[int]) -> torch.Tensor:
+        """The masks behind the drafts so far.
+
+        Args:
+            rows: the rows whose masks are needed.
+
+        Returns:
+            ``int32[all rows, words]``; the masks of the other rows allow every token.
+        """
+        current = np.full((len(self.sequences), self._masks.rows.shape[1]), -1, dtype=np.int32)
+        for row in rows:
+            self._fill(row)
+            current[row] = self._masks.rows[self._mask_row(row, len(self.tokens[row]))]
+        return torch.from_numpy(current).to(self._device)
+
+    def extend(self, row: int, tokens: Sequence[int], source: str) -> int:
+        """Append tokens that were certain to be proposed, as far as there is room and the constraint allows them.
+
+        Args:
+            row: the row of the batch.
+            tokens: a function of the text before them: their draft distributions are one-hot.
+            source: the name of the proposer.
+
+        Returns:
+            the number of appended tokens.
+        """
+        tokens = tokens[: self.room(row)]
+        matcher, at, count = self.sequences[row].matcher, len(self.tokens[row]), 0
+        if matcher is None:
+            ends = [index for index, token in enumerate(tokens) if self.sequences[row].is_end(token)]
+            count = ends[0] + 1 if ends else len(tokens)
+            self._masks.rows[self._mask_row(row, at) : self._mask_row(row, at + count) + 1] = -1
+        else:
+            started = perf_counter()
+            with self.guard(row):
+                count = matcher.fill_draft_bitmasks(tokens, self._masks.rows, self._mask_row(row, at))
+                matcher.accept_tokens(tokens[:count])
+            self.mask_seconds += perf_counter() - started
+            if matcher.is_terminated or row in self.failed:
+                self._masks.rows[self._mask_row(row, at + count)] = -1
+        self._filled[row] = at + count + 1
+        self._append(row, list(tokens[:count]), source, False)
+        return count
+
+    def add(self, row: int, token: int, source: str, distribution: torch.Tensor | None = None) -> None:
+        """Append a token that was sampled. It is kept and verified even if the constraint refuses it.
+
+        Args:
+            row: the row of the batch.
+            token: the token.
+            source: the name of the proposer.
+            distribution: ``[width]``, what the token was drawn from; ``None`` if the token is a function of the text
+                before it (greedy, or shared noise).
+        """
+        self._fill(row)
+        matcher = self.sequences[row].matcher
+        if distribution is not None:
+            if self.distributions is None:
+                self.distributions = distribution.new_zeros(len(self.sequences), max(self._room), len(distribution))
+            self.distributions[row, len(self.tokens[row])] = distribution
+        with self.guard(row):
+            if matcher is not None and not matcher.accept_token(token):
+                self.refused.add(row)
+        self._append(row, [token], source, distribution is not None)
 
     def finish(self, row: int) -> None:
-        """Nothing more for this row. What was drawn stays: to take it back because of its value would bias."""
+        """End the draft of a row here. Tokens that were drawn stay: dropping one because of its value would bias."""
         self._room[row] = len(self.tokens[row])
 
     @contextmanager
     def guard(self, row: int) -> Iterator[None]:
-        """Around what asks the row's constraint: an error there ends this row's text, and harms no other."""
+        """Catch the errors of a row's constraint: the text of the row ends with the error, the others go on."""
         try:
             yield
         except FAILURES as error:
             self.failed[row] = error
             self.finish(row)
 
-    def text(self, row: int) -> list[int]:
-        """All tokens of the row: prompt, text and draft."""
-        return self.lanes[row].tokens + self.tokens[row]
+    # ------------------------------------------------------------------ for the loop
+    @property
+    def gamma(self) -> int:
+        """The number of tokens of the longest draft so far."""
+        return max(map(len, self.tokens), default=0)
 
-    def extend(self, row: int, tokens: Sequence[int], source: str) -> int:
-        """Add tokens that were certain to be proposed, as far as there is room and the constraint allows them.
-
-        Returns:
-            how many were added.
-        """
-        tokens = tokens[: self.room(row)]
-        matcher, at, count = self.lanes[row].matcher, len(self.tokens[row]), 0
-        if matcher is None:
-            ends = [place for place, token in enumerate(tokens) if self.lanes[row].is_end(token)]
-            count = ends[0] + 1 if ends else len(tokens)
-            self._masks.rows[self._number(row, at) : self._number(row, at + count) + 1] = -1
-        else:
-            started = perf_counter()
-            with self.guard(row):
-                count = matcher.fill_draft_bitmasks(tokens, self._masks.rows, self._number(row, at))
-                matcher.accept_tokens(tokens[:count])
-            self.mask_seconds += perf_counter() - started
-            if matcher.is_terminated or row in self.failed:
-                self._masks.rows[self._number(row, at + count)] = -1
-        self._filled[row] = at + count + 1
-        self._append(row, list(tokens[:count]), source, False)
-        return count
-
-    def add(self, row: int, token: int, source: str, law: torch.Tensor | None = None) -> None:
-        """Add a token that was chosen; it is kept, and verified, also where the constraint refuses it.
-
-        Args:
-            law: ``[width]``, what it was drawn from. Without it, the token is a function of the text before it.
-        """
-        self._fill(row)
-        matcher = self.lanes[row].matcher
-        if law is not None:
-            if self.laws is None:
-                self.laws = law.new_zeros(len(self.lanes), max(self._room), len(law))
-            self.laws[row, len(self.tokens[row])] = law
-        with self.guard(row):
-            if matcher is not None and not matcher.accept_token(token):
-                self.refused.add(row)
-        self._append(row, [token], source, law is not None)
-
-    def masks(self, rows: Sequence[int]) -> torch.Tensor:
-        """The masks behind what is drafted so far: ``int32[all rows, words]``, those of other rows allowing all."""
-        current = np.full((len(self.lanes), self._masks.rows.shape[1]), -1, dtype=np.int32)
-        for row in rows:
-            self._fill(row)
-            current[row] = self._masks.rows[self._number(row, len(self.tokens[row]))]
-        return torch.from_numpy(current).to(self._device)
+    def open(self) -> list[int]:
+        """The rows whose drafts may get more tokens."""
+        return [row for row in range(len(self.sequences)) if self.room(row) > 0]
 
     def all_masks(self) -> torch.Tensor:
-        """The masks of all places: ``int32[rows, gamma + 1, words]``. Those behind a draft allow everything."""
-        every = self._masks.rows[: len(self.lanes) * self._masks.places].reshape(
-            len(self.lanes), self._masks.places, -1
+        """The masks of all positions.
+
+        Returns:
+            ``int32[rows, gamma + 1, words]``; the masks of positions that a row does not have allow every token.
+        """
+        every = self._masks.rows[: len(self.sequences) * self._masks.positions].reshape(
+            len(self.sequences), self._masks.positions, -1
         )
         for row, tokens in enumerate(self.tokens):
             self._fill(row)
@@ -152,48 +191,50 @@ class Draft:
         return torch.from_numpy(every[:, : self.gamma + 1]).to(self._device)
 
     def padded(self) -> torch.Tensor:
-        """The tokens: ``int64[rows, gamma]``, padded by -1."""
+        """The draft tokens: ``int64[rows, gamma]``, padded by -1."""
         return self._tensor(self.tokens, -1, torch.int64)
 
     def drawn_tokens(self) -> torch.Tensor:
-        """``bool[rows, gamma]``, which of the tokens were drawn from a law."""
+        """``bool[rows, gamma]``, which of the draft tokens were drawn from a distribution."""
         return self._tensor(self.drawn, False, torch.bool)
 
     def lengths(self) -> torch.Tensor:
-        """``int64[rows]``, of the drafts."""
+        """``int64[rows]``, the number of draft tokens of each row."""
         return torch.tensor([len(tokens) for tokens in self.tokens], device=self._device)
 
+    def rollback(self, row: int) -> None:
+        """Set the matcher of a row back to where it was before the draft."""
+        matcher = self.sequences[row].matcher
+        if matcher is not None:
+            matcher.rollback(len(self.tokens[row]) - (row in self.refused))
+
+    # ------------------------------------------------------------------ inside
     def _tensor(self, values: Sequence[Sequence[int]], padding: int, dtype: torch.dtype) -> torch.Tensor:
         width = self.gamma
         rows = [[*row, *[padding] * (width - len(row))] for row in values]
         return torch.tensor(rows, dtype=dtype, device=self._device).reshape(len(rows), width)
-
-    def take_back(self, row: int) -> None:
-        """Set the row's matcher to where it stood before the draft."""
-        matcher = self.lanes[row].matcher
-        if matcher is not None:
-            matcher.rollback(len(self.tokens[row]) - (row in self.refused))
 
     def _append(self, row: int, tokens: list[int], source: str, drawn: bool) -> None:
         self.tokens[row] += tokens
         self.sources[row] += [source] * len(tokens)
         self.drawn[row] += [drawn] * len(tokens)
 
-    def _number(self, row: int, place: int) -> int:
-        return row * self._masks.places + place
+    def _mask_row(self, row: int, position: int) -> int:
+        """The number of the mask row of a position."""
+        return row * self._masks.positions + position
 
     def _fill(self, row: int) -> None:
-        """The mask row of the place behind the draft; rows that no token will be taken from allow everything."""
-        place = len(self.tokens[row])
-        if self._filled[row] > place:
+        """Fill the mask row of the position behind the draft; where no token can follow, it allows every token."""
+        position = len(self.tokens[row])
+        if self._filled[row] > position:
             return
-        matcher = self.lanes[row].matcher
-        open_ended = matcher is None or matcher.is_terminated or row in self.refused
-        if matcher is not None and not open_ended and row not in self.failed:
+        matcher = self.sequences[row].matcher
+        unmasked = matcher is None or matcher.is_terminated or row in self.refused
+        if matcher is not None and not unmasked and row not in self.failed:
             started = perf_counter()
             with self.guard(row):
-                matcher.fill_bitmask(self._masks.rows, self._number(row, place))
+                matcher.fill_bitmask(self._masks.rows, self._mask_row(row, position))
             self.mask_seconds += perf_counter() - started
-        if open_ended or row in self.failed:
-            self._masks.rows[self._number(row, place)] = -1
-        self._filled[row] = place + 1
+        if unmasked or row in self.failed:
+            self._masks.rows[self._mask_row(row, position)] = -1
+        self._filled[row] = position + 1

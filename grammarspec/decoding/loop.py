@@ -1,6 +1,8 @@
-"""The speculative decoding loop: draft, verify in one pass of the target, commit; batched, each row at its own pace.
+"""The speculative decoding loop: rounds of draft, verify and commit over a batch of requests.
 
-Without proposers every round yields the one token that the target chooses: the plain loop.
+Requests go in, generations come out. In each round, proposers draft tokens for each row, one pass of the target model
+scores them, and each row commits its accepted tokens and a bonus token; rows advance by different numbers of tokens.
+Without proposers, a round commits one token per row: the plain decoding loop.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ import torch
 
 from grammarspec._compiler import Matcher
 from grammarspec.decoding.draft import Draft, MaskRows
-from grammarspec.decoding.lane import Generation, Lane, Request
+from grammarspec.decoding.model_runner import ModelRunner, context_length
 from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers.protocol import Proposer, propose
-from grammarspec.decoding.reader import Reader, context_length
+from grammarspec.decoding.requests import Generation, Request
 from grammarspec.decoding.sampling import Sampling
+from grammarspec.decoding.sequence_state import SequenceState
 from grammarspec.errors import FAILURES, PromptError
 from grammarspec.vocabulary import Vocabulary
 
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "generate", "generate_batch"]
 
-_TRIES = 32  # other tokens to choose where one leaves no room for an ending, before an ending is written
+_TRIES = 32  # how many other tokens to try where no ending fits behind one, before an ending is appended
 
 
 def generate(
@@ -42,19 +45,23 @@ def generate(
     forced: Literal["sample", "feed"] = "sample",
     on_text: Callable[[bytes], None] | None = None,
 ) -> Generation:
-    """Generate one text. See :func:`generate_batch` for the arguments, and :class:`Request` for ``matcher``.
+    """Generate one text.
 
     Args:
+        model, vocabulary, proposers, gamma, forced: as for :func:`generate_batch`.
+        prompt, matcher: as for :class:`Request`.
+        sampling: greedy, and at most 512 tokens, if not given.
         on_text: called with the bytes of the text as it grows; a character may be split between calls.
 
     Raises:
         LimitExceeded, Cancelled, StateCollected: the constraint did, while the text was generated.
         Truncated: the text was cut short (``on_limit="raise"``).
+        ValueError, UnsupportedFeature: as :func:`generate_batch`.
     """
     request = Request(prompt=prompt, matcher=matcher, sampling=sampling or Sampling())
-    say = None if on_text is None else lambda _request, _sample, text: on_text(text)
+    report = None if on_text is None else lambda _request, _sample, text: on_text(text)
     [[result]] = generate_batch(
-        model, [request], vocabulary, proposers=proposers, gamma=gamma, forced=forced, on_text=say
+        model, [request], vocabulary, proposers=proposers, gamma=gamma, forced=forced, on_text=report
     )
     if result.error is not None:
         raise result.error
@@ -71,31 +78,33 @@ def generate_batch(
     forced: Literal["sample", "feed"] = "sample",
     on_text: Callable[[int, int, bytes], None] | None = None,
 ) -> list[list[Generation]]:
-    """Generate texts of different requests together, with a causal language model of transformers.
+    """Generate the texts of several requests together, with a causal language model of transformers.
 
-    The texts are distributed as those of the masked model alone, whatever is drafted; greedily, or with a seed, they
-    are the same (but for what rounding in batches of other shapes changes).
+    The distribution of the texts is that of the masked model alone, whatever is drafted. Greedily, or with a seed, the
+    texts themselves are the same, but for rounding in batches of other shapes.
 
     Args:
-        vocabulary: the one that the matchers' constraints were compiled for.
-        proposers: where drafts come from; at each place the first that has something to say is heard. With none, the
-            target chooses each token alone.
-        gamma: tokens of a draft at most.
-        forced: ``"sample"`` scores every token. ``"feed"`` appends text that the grammar forces, in the spelling of
+        model: the target.
+        requests: what to generate.
+        vocabulary: the target's tokens, for which the matchers' constraints were compiled.
+        proposers: where draft tokens come from, in order of priority: at each position, the first that has tokens for
+            it appends them. With none, the target chooses each token alone.
+        gamma: the greatest number of draft tokens of a row in a round.
+        forced: ``"sample"`` scores every token. ``"feed"`` appends text that the grammar forces, tokenised by
             ``matcher.forced_tokens()``, without scoring it: the same texts are possible, but their probabilities are
             not those of the masked model, which may prefer another tokenisation.
-        on_text: called with the numbers of request and sample, and the bytes of that text as it grows.
+        on_text: called with the numbers of request and sample, and the next bytes of that text.
 
     Returns:
-        for each request its ``n`` texts. One whose constraint raises an error while it is generated ends with it; the
-        others go on.
+        the ``n`` texts of each request. If the constraint of a text raises an error while it is generated, that text
+        ends with the error, and the others go on.
 
     Raises:
         ValueError: a prompt is empty, fills the model's context or has a token that the model does not, a constraint
             is for another vocabulary, the vocabulary is larger than the model's, a matcher is at the end of a text or
-            has two texts to follow, no text can be whole within a budget (``on_limit="close"``), or an argument has
-            no such value.
-        UnsupportedFeature: the model keeps a state that cannot be set back, or cannot read a ragged batch.
+            is given to two requests, no whole text fits a budget (``on_limit="close"``), or an argument is out of
+            range.
+        UnsupportedFeature: the model keeps a state that cannot be rolled back, or cannot read a ragged batch.
     """
     if gamma < 0:
         raise ValueError(f"gamma must be at least 0, not {gamma}")
@@ -113,23 +122,30 @@ def generate_batch(
             feed=forced == "feed",
             on_text=on_text,
         )
-        while batch.lanes:
+        while batch.sequences:
             batch.round()
     return batch.results()
 
 
 class Batch:
-    """Texts that are generated together. :meth:`round` drafts, verifies and commits once, and drops what has ended.
+    """The texts that are generated together; :meth:`round` drafts, verifies and commits once, and drops ended rows.
+
+    It is the :class:`~grammarspec.decoding.proposers.BatchView` of its proposers.
+
+    Args:
+        model, requests, vocabulary, proposers, gamma, on_text: as for :func:`generate_batch`.
+        feed: append forced text without scoring it (``forced="feed"``).
 
     Attributes:
-        model: the target.
-        target: what reads for it.
-        lanes: the texts that have not ended: the rows of all tensors.
-        processing: what the rows want done to their logits.
-        vocabulary: its tokens.
-        end_token: of the tokens that end a text, the one that the model is most likely to use.
-        width: the number of the target's logits.
-        rounds: how many have been.
+        sequences: the texts that have not ended: the rows of all tensors.
+        target: the target model, with the keys and values of what it has read.
+        processing: the sampling options of the rows.
+        vocabulary: the target's tokens.
+        end_token: the end-of-text token that the target is most likely to use.
+        rounds: the number of rounds so far.
+
+    Raises:
+        ValueError, UnsupportedFeature: as :func:`generate_batch`.
     """
 
     def __init__(
@@ -143,20 +159,19 @@ class Batch:
         feed: bool = False,
         on_text: Callable[[int, int, bytes], None] | None = None,
     ) -> None:
-        self.model = model
-        self.device = model.device
-        self.width: int = model.config.get_text_config().vocab_size
-        if vocabulary.size > self.width:
+        self._device = model.device
+        width: int = model.config.get_text_config().vocab_size
+        if vocabulary.size > width:
             raise ValueError(
-                f"the vocabulary has {vocabulary.size} tokens, the model {self.width}: "
+                f"the vocabulary has {vocabulary.size} tokens, the model {width}: "
                 "build it with the size of the model's logits (size=...)"
             )
         for request in requests:
-            unknown = next((token for token in request.prompt if not 0 <= token < self.width), None)
+            unknown = next((token for token in request.prompt if not 0 <= token < width), None)
             if unknown is not None:
-                raise PromptError(f"the prompt has the token {unknown}, the model only {self.width}")
-        alone = [id(request.matcher) for request in requests if request.matcher is not None and request.n == 1]
-        if len(set(alone)) < len(alone):
+                raise PromptError(f"the prompt has the token {unknown}, the model only {width}")
+        followed = [id(request.matcher) for request in requests if request.matcher is not None and request.n == 1]
+        if len(set(followed)) < len(followed):
             raise ValueError("two requests have the same matcher, which follows one text: give each its own (fork())")
         self.vocabulary = vocabulary
         self.end_token = _end_token(model, vocabulary)
@@ -166,78 +181,84 @@ class Batch:
         self._requests = requests
         context = context_length(model)
 
-        def lane(request: int, sample: int) -> Lane:
-            say = None if on_text is None else partial(on_text, request, sample)
-            return Lane(request, sample, requests[request], vocabulary, context, say)
+        def sequence(number: int, sample: int) -> SequenceState:
+            report = None if on_text is None else partial(on_text, number, sample)
+            return SequenceState(number, sample, requests[number], vocabulary, context, report)
 
-        self.lanes = [lane(number, sample) for number, request in enumerate(requests) for sample in range(request.n)]
-        self._all = list(self.lanes)
+        self.sequences = [
+            sequence(number, sample) for number, request in enumerate(requests) for sample in range(request.n)
+        ]
+        self._all = list(self.sequences)
         layers = {layer for proposer in proposers for layer in proposer.hidden_layers}
-        self.target = Reader(model, len(requests), hidden_layers=layers)
+        self.target = ModelRunner(model, len(requests), hidden_layers=layers)
         self.processing = Processing(
-            [lane.sampling for lane in self.lanes],
-            [lane.sample for lane in self.lanes],
-            [lane.tokens for lane in self.lanes],
-            self.width,
-            self.device,
+            [sequence.sampling for sequence in self.sequences],
+            [sequence.sample for sequence in self.sequences],
+            [sequence.tokens for sequence in self.sequences],
+            width,
+            self._device,
         )
         self.rounds = 0
         self._phases: dict[str, float] = dict.fromkeys(("draft", "mask", "target", "verify", "commit"), 0.0)
         self._read_prompts()
         for proposer in proposers:
             proposer.start(self)
-        self._masks = MaskRows(len(self.lanes), gamma, vocabulary.size)
+        self._masks = MaskRows(len(self.sequences), gamma, vocabulary.size)
         if feed:
             self._append_forced()
             self._drop_ended()
 
-    @property
-    def round_numbers(self) -> torch.Tensor:
-        """``int64[rows]``: what keeps apart the random numbers that are drawn for a place in different rounds."""
-        return torch.full((len(self.lanes),), self.rounds, device=self.device)
-
     def results(self) -> list[list[Generation]]:
-        """Of each request the texts, which have all ended."""
+        """The texts of each request, once all have ended."""
         texts: list[list[Generation]] = [[] for _ in self._requests]
-        for lane in self._all:
-            texts[lane.request].append(lane.result())
+        for sequence in self._all:
+            texts[sequence.request].append(sequence.result())
         return texts
 
     def round(self) -> Draft:
-        """Draft, verify, commit; rows that have ended leave the batch. The draft is returned to look at."""
+        """Draft, verify and commit once; rows that have ended leave the batch.
+
+        Returns:
+            the draft of the round, to be inspected.
+        """
         begin = perf_counter()
-        draft = Draft(self.lanes, [min(self._gamma, lane.room - 1) for lane in self.lanes], self._masks, self.device)
+        draft = Draft(
+            self.sequences,
+            [min(self._gamma, sequence.room - 1) for sequence in self.sequences],
+            self._masks,
+            self._device,
+        )
         propose(self._proposers, draft)
         masks, tokens = draft.all_masks(), draft.padded()
         drafted = perf_counter()
         unread = [
-            lane.tokens[read:] + proposed
-            for lane, read, proposed in zip(self.lanes, self.target.lengths, draft.tokens, strict=True)
+            sequence.tokens[read:] + proposed
+            for sequence, read, proposed in zip(self.sequences, self.target.lengths, draft.tokens, strict=True)
         ]
-        logits = _from_first_place(self.target.read(unread, draft.gamma + 1), draft)
-        _synchronise(self.device)
+        logits = _aligned_left(self.target.read(unread, draft.gamma + 1), draft)
+        _synchronise(self._device)
         passed = perf_counter()
         scores = self.processing.scores(logits, masks, tokens)
-        first = torch.tensor([lane.length for lane in self.lanes], device=self.device)
-        accepted, following, law = self.processing.verify(
+        first = torch.tensor([sequence.length for sequence in self.sequences], device=self._device)
+        accepted, following, distributions = self.processing.verify(
             scores,
             tokens.clamp(min=0),
             draft.lengths(),
-            None if draft.laws is None else draft.laws[:, : draft.gamma],
+            None if draft.distributions is None else draft.distributions[:, : draft.gamma],
             draft.drawn_tokens(),
-            first[:, None] + torch.arange(draft.gamma + 1, device=self.device),
-            self.round_numbers,
+            first[:, None] + torch.arange(draft.gamma + 1, device=self._device),
+            torch.full((len(self.sequences),), self.rounds, device=self._device),
         )
         counts, nexts = accepted.tolist(), following.tolist()
         verified = perf_counter()
-        taken = [
-            self._commit(row, draft, counts[row], nexts[row], logits[row], scores[row], law[row])
-            for row in range(len(self.lanes))
+        committed = [
+            self._commit(row, draft, counts[row], nexts[row], logits[row], scores[row], distributions[row])
+            for row in range(len(self.sequences))
         ]
-        for row, lane in enumerate(self.lanes):
-            self.target.lengths[row] = min(self.target.lengths[row], len(lane.tokens) - 1)
+        for row, sequence in enumerate(self.sequences):
+            self.target.lengths[row] = min(self.target.lengths[row], len(sequence.tokens) - 1)
         for proposer in self._proposers:
-            proposer.settle(draft, taken)
+            proposer.commit(draft, committed)
         if self._feed:
             self._append_forced()
         end = perf_counter()
@@ -247,8 +268,8 @@ class Batch:
         self._phases["verify"] += verified - passed
         self._phases["commit"] += end - verified
         self.rounds += 1
-        for lane in self.lanes:
-            lane.end_round(end)
+        for sequence in self.sequences:
+            sequence.end_round(end)
         self._drop_ended()
         return draft
 
@@ -257,95 +278,113 @@ class Batch:
         row: int,
         draft: Draft,
         accepted: int,
-        following: int,
+        bonus: int,
         logits: torch.Tensor,
         scores: torch.Tensor,
-        law: torch.Tensor,
+        distributions: torch.Tensor,
     ) -> int:
-        """Append what a round gave a row; how many tokens of its draft were taken."""
-        lane, proposed = self.lanes[row], draft.tokens[row]
-        statistics, before = lane.statistics, lane.length
-        if row in draft.failed:
-            lane.fail(draft.failed[row])
-            return 0
-        draft.take_back(row)
-        # Behind an end that was drafted and accepted there is nothing.
-        ended = accepted > 0 and lane.is_end(proposed[accepted - 1])
-        taken = written = 0
-        try:
-            for place, token in enumerate(proposed[:accepted] if ended else [*proposed[:accepted], following]):
-                if not lane.commit(token):
-                    written = self._steer(row, token, scores[place].clone(), law[place].clone())
-                    break
-                taken += place < accepted
-                if lane.finish_reason is not None:
-                    break
-        except FAILURES as error:
-            lane.fail(error)
-        new = lane.tokens[lane.prompt_length + before :]
-        if lane.sampling.logprobs:
-            lane.report(before, new[: len(new) - written], logits, scores)
-        self.processing.count(row, new)
-        statistics.rounds[len(proposed), taken] += 1
-        statistics.proposed.update(draft.sources[row])
-        statistics.accepted.update(draft.sources[row][:taken])
-        statistics.refused += row in draft.refused
-        statistics.closing_tokens += written
-        statistics.chosen_tokens += len(new) - taken - written
-        return taken
+        """Commit the accepted draft tokens of a row, and the bonus token behind them.
 
-    def _steer(self, row: int, token: int, scores: torch.Tensor, law: torch.Tensor) -> int:
-        """A row's token leaves no room for an ending: choose others, by the same law without it, or write an ending.
+        Args:
+            row: the row of the batch.
+            draft: the draft of the round.
+            accepted: how many of its tokens verification accepted.
+            bonus: the token that the target chose behind them.
+            logits, scores, distributions: ``[gamma + 1, width]``, the target's at the positions of the draft.
 
         Returns:
-            how many tokens of an ending were written.
+            the number of committed draft tokens: fewer than accepted if the text ended before.
         """
-        lane = self.lanes[row]
+        sequence, proposed = self.sequences[row], draft.tokens[row]
+        statistics, before = sequence.statistics, sequence.length
+        if row in draft.failed:
+            sequence.fail(draft.failed[row])
+            return 0
+        draft.rollback(row)
+        # Behind an accepted end-of-text token there is no bonus token.
+        ended = accepted > 0 and sequence.is_end(proposed[accepted - 1])
+        committed = written = 0
+        try:
+            for position, token in enumerate(proposed[:accepted] if ended else [*proposed[:accepted], bonus]):
+                if not sequence.commit(token):
+                    written = self._steer(row, token, scores[position].clone(), distributions[position].clone())
+                    break
+                committed += position < accepted
+                if sequence.finish_reason is not None:
+                    break
+        except FAILURES as error:
+            sequence.fail(error)
+        new = sequence.tokens[sequence.prompt_length + before :]
+        if sequence.sampling.logprobs:
+            sequence.add_logprobs(before, new[: len(new) - written], logits, scores)
+        self.processing.count(row, new)
+        statistics.rounds[len(proposed), committed] += 1
+        statistics.proposed.update(draft.sources[row])
+        statistics.accepted.update(draft.sources[row][:committed])
+        statistics.refused += row in draft.refused
+        statistics.closing_tokens += written
+        statistics.bonus_tokens += len(new) - committed - written
+        return committed
+
+    def _steer(self, row: int, token: int, scores: torch.Tensor, distribution: torch.Tensor) -> int:
+        """Commit another token in place of one behind which no ending fits, or else append an ending.
+
+        Args:
+            row: the row of the batch.
+            token: the token that does not fit.
+            scores, distribution: ``[width]``, that it was chosen by; they are changed.
+
+        Returns:
+            the number of tokens of an ending that were appended.
+        """
+        sequence = self.sequences[row]
         for attempt in range(_TRIES):
-            scores[token], law[token] = -torch.inf, 0
-            again = self.processing.again(row, scores, law, lane.length, self.rounds * _TRIES + attempt)
-            if again is None:
+            scores[token], distribution[token] = -torch.inf, 0
+            other = self.processing.choose_again(
+                row, scores, distribution, sequence.length, self.rounds * _TRIES + attempt
+            )
+            if other is None:
                 break
-            if lane.commit(again):
+            if sequence.commit(other):
                 return 0
-            token = again
-        return lane.close()
+            token = other
+        return sequence.close()
 
     def _read_prompts(self) -> None:
-        """Prompts of several texts are read once, but for their last token."""
-        if len(self.lanes) == len(self._requests):
+        """Read the prompts of requests for several texts once, but for their last token, and copy keys and values."""
+        if len(self.sequences) == len(self._requests):
             return
         prompts = [list(request.prompt[:-1]) if request.n > 1 else [] for request in self._requests]
         if any(prompts):
             self.target.read(prompts, 1)
-        self.target.select([lane.request for lane in self.lanes])
+        self.target.select([sequence.request for sequence in self.sequences])
 
     def _append_forced(self) -> None:
-        """Append what the grammar forces, unscored."""
-        for row, lane in enumerate(self.lanes):
-            if lane.matcher is None or lane.finish_reason is not None:
+        """Append the text that the grammar forces to each row, without scoring it (``forced="feed"``)."""
+        for row, sequence in enumerate(self.sequences):
+            if sequence.matcher is None or sequence.finish_reason is not None:
                 continue
-            before = lane.length
+            before = sequence.length
             try:
-                for token in lane.matcher.forced_tokens()[: lane.room]:
-                    if not lane.commit(token) or lane.finish_reason is not None:
+                for token in sequence.matcher.forced_tokens()[: sequence.room]:
+                    if not sequence.commit(token) or sequence.finish_reason is not None:
                         break
             except FAILURES as error:
-                lane.fail(error)
-            lane.statistics.fed_tokens += lane.length - before
-            self.processing.count(row, lane.tokens[lane.prompt_length + before :])
+                sequence.fail(error)
+            sequence.statistics.fed_tokens += sequence.length - before
+            self.processing.count(row, sequence.tokens[sequence.prompt_length + before :])
 
     def _drop_ended(self) -> None:
-        """Rows that have ended leave the batch."""
-        kept = [row for row, lane in enumerate(self.lanes) if lane.finish_reason is None]
-        if len(kept) == len(self.lanes):
+        """Drop the rows that have ended from the batch."""
+        kept = [row for row, sequence in enumerate(self.sequences) if sequence.finish_reason is None]
+        if len(kept) == len(self.sequences):
             return
-        for lane in self.lanes:
-            if lane.finish_reason is not None:
-                lane.statistics.target_passes = self.target.passes
-                lane.statistics.draft_passes = sum(proposer.passes for proposer in self._proposers)
-                lane.statistics.phase_seconds = dict(self._phases)
-        self.lanes = [self.lanes[row] for row in kept]
+        for sequence in self.sequences:
+            if sequence.finish_reason is not None:
+                sequence.statistics.target_passes = self.target.passes
+                sequence.statistics.draft_passes = sum(proposer.passes for proposer in self._proposers)
+                sequence.statistics.phase_seconds = dict(self._phases)
+        self.sequences = [self.sequences[row] for row in kept]
         if not kept:
             return
         self.target.select(kept)
@@ -356,13 +395,14 @@ class Batch:
 
 
 def _end_token(model: PreTrainedModel, vocabulary: Vocabulary) -> int:
+    """The first end-of-text token of the generation configuration that the vocabulary knows, else the vocabulary's."""
     configured = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     ends = [] if configured is None else [configured] if isinstance(configured, int) else configured
     return next((token for token in ends if token in vocabulary.eos_token_ids), vocabulary.eos_token_ids[0])
 
 
-def _from_first_place(logits: torch.Tensor, draft: Draft) -> torch.Tensor:
-    """Logits whose rows end together, moved so that they begin together: ``[rows, gamma + 1, width]``."""
+def _aligned_left(logits: torch.Tensor, draft: Draft) -> torch.Tensor:
+    """Logits whose rows are padded on the left, moved to be padded on the right: ``[rows, gamma + 1, width]``."""
     missing = [draft.gamma - len(tokens) for tokens in draft.tokens]
     if not any(missing):
         return logits
@@ -373,6 +413,6 @@ def _from_first_place(logits: torch.Tensor, draft: Draft) -> torch.Tensor:
 
 
 def _synchronise(device: torch.device) -> None:
-    """Wait for the device, so that times are those of the phases that they are given to."""
+    """Wait for the device, so that the time of a pass counts as that of the pass."""
     if device.type != "cpu":
         torch.accelerator.synchronize(device)

@@ -1,4 +1,7 @@
-"""What a generation cost, and what speculation was worth."""
+"""Counts and times of generation: what a text cost, and what speculation gained.
+
+The loop fills in a :class:`Statistics` for each text; its properties are the rates that the literature reports.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,15 @@ __all__ = ["Statistics", "percentile"]
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """What this share of the values is at most (nearest rank); 0 if there are none."""
+    """The percentile of some values, by nearest rank.
+
+    Args:
+        values: in any order.
+        percent: from 0 to 100.
+
+    Returns:
+        the least value that ``percent`` percent of the values do not exceed; 0 if there are no values.
+    """
     ordered = sorted(values)
     return ordered[max(math.ceil(percent * len(ordered) / 100), 1) - 1] if ordered else 0.0
 
@@ -20,30 +31,30 @@ def percentile(values: Sequence[float], percent: float) -> float:
 class Statistics:
     """Counts and times of one generated text, or of several together (:meth:`add`).
 
-    In a round a draft is verified by one pass of the target model. Its accepted tokens are taken, and one more, which
-    the target chooses. Each token generated is an accepted, a chosen, a fed or a closing one.
+    In a round, one pass of the target model verifies a draft. Its accepted tokens are committed, and one token more,
+    which the target chooses: the bonus token. Each generated token is an accepted, a bonus, a fed or a closing one.
 
     Attributes:
         prompt_tokens: tokens of the prompt.
-        tokens: tokens generated, the one that ends the text included.
-        chosen_tokens: those that the target chose behind a draft.
+        tokens: generated tokens, the end-of-text token included.
+        bonus_tokens: those that the target chose behind the accepted tokens of a draft.
         fed_tokens: those appended without being scored, because the grammar forces their text (``forced="feed"``).
-        closing_tokens: those of an ending written because the budget ran out (``on_limit="close"``).
-        rounds: how many rounds had a draft of so many tokens of which so many were taken, by that pair of numbers.
-        proposed: tokens drafted, by their proposer.
-        accepted: those of them that were taken.
-        refused: drafted tokens that the constraint does not allow. Only a draft that is not masked has any.
-        target_passes: passes of the target model, that over the prompt included; they serve the whole batch.
-        draft_passes: passes of draft models; they serve the whole batch.
-        prefill_seconds: until the first token was known.
+        closing_tokens: those of an ending that was appended because the budget ran out (``on_limit="close"``).
+        rounds: the number of rounds by (draft tokens, accepted tokens).
+        proposed: draft tokens, by the name of their proposer.
+        accepted: the accepted ones of them.
+        refused: draft tokens that the constraint does not allow. Only drafts without masks have any.
+        target_passes: passes of the target model, that over the prompt included; each serves the whole batch.
+        draft_passes: passes of draft models; each serves the whole batch.
+        prefill_seconds: until the first tokens were committed.
         decode_seconds: from then on.
-        phase_seconds: time of the batch by what was done: ``draft``, ``mask``, ``target``, ``verify``, ``commit``.
-        latencies: of each round but the first, the seconds since the one before and the tokens that came with it.
+        phase_seconds: seconds of the batch by phase: ``draft``, ``mask``, ``target``, ``verify``, ``commit``.
+        latencies: (seconds since the round before, tokens committed) of each round but the first.
     """
 
     prompt_tokens: int = 0
     tokens: int = 0
-    chosen_tokens: int = 0
+    bonus_tokens: int = 0
     fed_tokens: int = 0
     closing_tokens: int = 0
     rounds: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -58,7 +69,7 @@ class Statistics:
     latencies: list[tuple[float, int]] = field(default_factory=list)
 
     def add(self, other: Statistics) -> None:
-        """Count another text's figures in. Passes and times add up only for texts of different batches."""
+        """Add the figures of another text. Passes and times add up only for texts of different batches."""
         for name in (entry.name for entry in fields(self)):
             mine, theirs = getattr(self, name), getattr(other, name)
             if isinstance(mine, dict):
@@ -69,26 +80,28 @@ class Statistics:
 
     @property
     def tokens_per_pass(self) -> float:
-        """Tokens per round: acceptance length tau, with the token that the target chooses."""
+        """Tokens per round, the bonus token included: the acceptance length tau."""
         rounds = self.rounds.total()
         return self.tokens / rounds if rounds else 0.0
 
     @property
     def accepted_per_pass(self) -> float:
-        """Accepted draft tokens per round: tau without the token that the target chooses."""
+        """Accepted draft tokens per round: tau without the bonus token."""
         rounds = self.rounds.total()
         return sum(self.accepted.values()) / rounds if rounds else 0.0
 
     @property
     def acceptance_rate(self) -> float:
-        """Accepted over proposed draft tokens. It is below the chance of a token to be accepted, as those behind the
-        first refused one are never tried."""
+        """Accepted over proposed draft tokens.
+
+        It is below the probability that a tried token is accepted, as tokens behind a rejected one are never tried.
+        """
         proposed = sum(self.proposed.values())
         return sum(self.accepted.values()) / proposed if proposed else 0.0
 
     @property
     def forced_share(self) -> float:
-        """The share of the tokens that are accepted or fed text which the grammar forces."""
+        """The share of the generated tokens that the grammar forces: accepted forced tokens and fed tokens."""
         return (self.accepted["forced"] + self.fed_tokens) / self.tokens if self.tokens else 0.0
 
     @property
@@ -98,17 +111,20 @@ class Statistics:
         return self.tokens / seconds if seconds else 0.0
 
     def accepted_lengths(self) -> list[int]:
-        """By the number of accepted tokens, the number of rounds: a histogram."""
+        """A histogram: element ``i`` is the number of rounds with ``i`` accepted tokens."""
         lengths: Counter[int] = Counter()
         for (_, accepted), rounds in self.rounds.items():
             lengths[accepted] += rounds
         return [lengths[length] for length in range(max(lengths, default=-1) + 1)]
 
     def acceptance_by_position(self, *, conditional: bool = False) -> list[float]:
-        """Of the drafts that have a token at a position, the share in which it was accepted.
+        """The acceptance rate at each position of a draft, among the drafts that have a token there.
 
         Args:
-            conditional: only of those drafts whose tokens before it were accepted.
+            conditional: count only the drafts whose tokens before the position were all accepted.
+
+        Returns:
+            one rate for each position, from 0 to 1.
         """
         longest = max((drafted for drafted, _ in self.rounds), default=0)
         rates = []
@@ -122,15 +138,23 @@ class Statistics:
         return rates
 
     def inter_token_percentile(self, percent: float) -> float:
-        """Seconds between tokens, which this share of them took at most; those of one round share its time."""
+        """A percentile of the seconds between tokens; the tokens of a round share its time equally.
+
+        Args:
+            percent: from 0 to 100.
+        """
         return percentile([seconds / tokens for seconds, tokens in self.latencies for _ in range(tokens)], percent)
 
     def round_percentile(self, percent: float) -> float:
-        """Seconds between rounds, which this share of them took at most."""
+        """A percentile of the seconds between rounds.
+
+        Args:
+            percent: from 0 to 100.
+        """
         return percentile([seconds for seconds, _ in self.latencies], percent)
 
     def summary(self) -> dict[str, object]:
-        """The figures to show, times in the units that their names say."""
+        """All figures, rounded, by name; the names of times end in their units."""
         return {
             "prompt_tokens": self.prompt_tokens,
             "tokens": self.tokens,

@@ -1,7 +1,10 @@
-"""Randomness as a pure function of where it is used: the same on every device, in every batch, for every draft.
+"""Random numbers as a pure function of where they are used: the same on every device, in every batch, for every draft.
 
-Philox4x32-10, the counter-based generator of Salmon et al. 2011 ("Parallel random numbers: as easy as 1, 2, 3"), which
-is also that of CUDA's and Triton's generators.
+A seed, a sample number, a position in the text and a purpose go in; uniform numbers or Gumbel noise come out. No state
+is kept between calls.
+
+The generator is Philox4x32-10, the counter-based generator of Salmon et al. 2011 ("Parallel random numbers: as easy as
+1, 2, 3"), which CUDA and Triton use as well.
 """
 
 from __future__ import annotations
@@ -18,7 +21,15 @@ _WEYL = (0x9E37_79B9, 0xBB67_AE85)
 
 
 class Purpose(IntEnum):
-    """What a random number is for. Numbers for different purposes are independent."""
+    """What a random number is for. Numbers for different purposes are independent.
+
+    Attributes:
+        SHARED: the noise by which draft and target choose the same token (rows with a seed).
+        DRAFT: drawing a draft token.
+        ACCEPT: accepting or rejecting a draft token.
+        CHOOSE: drawing the token behind the accepted ones.
+        AGAIN: drawing another token in place of one after which no ending fits the budget.
+    """
 
     SHARED = 0
     DRAFT = 1
@@ -28,7 +39,7 @@ class Purpose(IntEnum):
 
 
 def philox(counter: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
-    """Four random words for each counter.
+    """Four random words for each counter (Philox4x32-10).
 
     Args:
         counter: ``int64[..., 4]``, words of 32 bits.
@@ -50,7 +61,7 @@ def philox(counter: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
 def _words(
     streams: torch.Tensor, positions: torch.Tensor, purpose: Purpose, rounds: torch.Tensor, blocks: int
 ) -> torch.Tensor:
-    """``int64[rows, positions, 4 * blocks]``."""
+    """Random words of 32 bits: ``int64[rows, positions, 4 * blocks]``."""
     shape = (*positions.shape, blocks)
     block = torch.arange(blocks, device=positions.device)
     use = int(purpose) << 28 | rounds
@@ -60,7 +71,7 @@ def _words(
 
 
 def _fraction(words: torch.Tensor) -> torch.Tensor:
-    """Strictly between 0 and 1; float32 would round the largest to 1."""
+    """Words of 32 bits as ``float64`` numbers strictly between 0 and 1; float32 would round the largest to 1."""
     return (words.double() + 0.5) / 2.0**32
 
 
@@ -68,9 +79,10 @@ def uniform(streams: torch.Tensor, positions: torch.Tensor, purpose: Purpose, ro
     """Random numbers strictly between 0 and 1.
 
     Args:
-        streams: ``int64[rows, 3]``: the two words of a seed and the number of the sample (see ``Processing``).
-        positions: ``int64[rows, n]``, places in the text, below 2**32.
-        rounds: ``int64[rows]``, numbers below 2**28 that keep apart what is drawn more than once for a place.
+        streams: ``int64[rows, 3]``: the lower and the upper word of a seed, and the number of the sample.
+        positions: ``int64[rows, n]``, in the text, from 0 to 2**32 - 1.
+        purpose: what the numbers are for.
+        rounds: ``int64[rows]``, below 2**28: tells apart the numbers that are drawn for one position in several rounds.
 
     Returns:
         ``float64[rows, n]``, multiples of 2**-33.
@@ -79,9 +91,16 @@ def uniform(streams: torch.Tensor, positions: torch.Tensor, purpose: Purpose, ro
 
 
 def gumbel(streams: torch.Tensor, positions: torch.Tensor, width: int) -> torch.Tensor:
-    """Gumbel noise for each token at each place: the argmax of it plus log-probabilities is a draw of the law.
+    """Gumbel noise for each token at each position.
 
-    It depends on the seed, the sample, the place and the token alone, not on what was drafted.
+    The argmax of log-probabilities plus Gumbel noise is a draw from their distribution (the Gumbel-max trick; Gumbel
+    1954, Maddison et al. 2014). The noise depends on the seed, the sample, the position and the token alone, not on
+    what was drafted.
+
+    Args:
+        streams: ``int64[rows, 3]``, as for :func:`uniform`.
+        positions: ``int64[rows, n]``, in the text, from 0 to 2**32 - 1.
+        width: the number of tokens.
 
     Returns:
         ``float64[rows, n, width]``.

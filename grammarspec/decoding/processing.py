@@ -1,6 +1,8 @@
-"""From logits to the law of the next tokens, and draws from it: the one place where this is done.
+"""From logits to the distributions of next tokens, and tokens chosen from these; for target and drafts alike.
 
-Every tensor operation is free of host synchronisation, and of the device that it runs on.
+Logits and mask rows go in; scores, distributions, accepted draft tokens and next tokens come out. This is the one
+module that knows the order of penalties, bias, mask, temperature, top-k, top-p and min-p. Its tensor operations run on
+any device, and do not synchronise with the host.
 """
 
 from __future__ import annotations
@@ -12,25 +14,31 @@ import torch
 from grammarspec.bitmask import apply_bitmask
 from grammarspec.decoding.noise import Purpose, gumbel, uniform
 from grammarspec.decoding.sampling import Sampling
-from grammarspec.decoding.verification import accepted_drafts, draw, residual_law
+from grammarspec.decoding.verification import accepted_drafts, draw, residual_distribution
 
 __all__ = ["Processing"]
 
 
 class Processing:
-    """What the rows of a batch want done to their logits, as tensors.
+    """The sampling options of the rows of a batch, as tensors.
 
-    A row's tokens are chosen greedily (temperature 0), by shared noise (a seed is given) or drawn (otherwise).
+    The tokens of a row are chosen in one of three ways:
+
+    * greedily (temperature 0): the most probable token;
+    * by shared noise (a seed is given): the argmax of log-probabilities plus Gumbel noise that is a function of seed,
+      sample and position (the Gumbel-max trick), for draft and target alike: the text does not depend on drafts;
+    * drawn (otherwise): by speculative sampling (:mod:`grammarspec.decoding.verification`).
 
     Args:
-        samplings: one for each row.
-        samples: the number of each row among the samples of its request; rows of one seed draw differently by it.
+        samplings: the options of each row.
+        samples: the number of each row among the samples of its request; rows with the same seed differ by it.
         prompts: the tokens of each row's prompt.
         width: the number of logits.
+        device: where the tensors are.
 
     Attributes:
-        greedy: all rows choose greedily.
-        draws: some row's tokens are drawn.
+        greedy: whether all rows choose greedily.
+        draws: whether the tokens of some row are drawn.
 
     Raises:
         ValueError: a ``logit_bias`` names a token that the model does not have.
@@ -76,10 +84,10 @@ class Processing:
             self._counts = torch.zeros(len(samplings), 1, width, dtype=torch.int32, device=device)
             for row, prompt in enumerate(prompts):
                 self._in_prompt[row, 0, torch.tensor(prompt, device=device)] = True
-        self._place()
+        self._update_streams()
 
-    def _place(self) -> None:
-        """Tensors that follow from the rows' lists."""
+    def _update_streams(self) -> None:
+        """Make the tensors that follow from the lists of seeds, samples and kinds of rows."""
         words = [
             (seed & 0xFFFF_FFFF, seed >> 32, sample) for seed, sample in zip(self._seeds, self._samples, strict=True)
         ]
@@ -92,11 +100,11 @@ class Processing:
         self.draws = not all(self._chosen_rows)
 
     def draws_row(self, row: int) -> bool:
-        """A row's tokens are drawn, so that verifying its draft takes the law that it was drawn from."""
+        """Whether the tokens of a row are drawn, so that verification needs the distributions of its draft."""
         return not self._chosen_rows[row]
 
     def select(self, rows: Sequence[int]) -> None:
-        """Go on with these rows, in this order."""
+        """Keep these rows, in this order."""
         self._greedy, self._shared = ([flags[row] for row in rows] for flags in (self._greedy, self._shared))
         self._seeds, self._samples = ([numbers[row] for row in rows] for numbers in (self._seeds, self._samples))
         index = torch.tensor(rows, device=self._device)
@@ -107,25 +115,25 @@ class Processing:
             tensor = getattr(self, f"_{name}")
             if tensor is not None:
                 setattr(self, f"_{name}", tensor[index])
-        self._place()
+        self._update_streams()
 
     def count(self, row: int, tokens: Sequence[int]) -> None:
-        """Tokens were added to a row's text."""
+        """Count tokens that were committed to a row's text, for its penalties."""
         if self._counts is not None and tokens:
             index = torch.tensor(tokens, device=self._device)
             self._counts[row, 0].index_add_(0, index, torch.ones_like(index, dtype=torch.int32))
 
     def scores(self, logits: torch.Tensor, masks: torch.Tensor, prefix: torch.Tensor) -> torch.Tensor:
-        """Penalties, bias and grammar mask.
+        """Logits after penalties, bias and grammar mask.
 
         Args:
-            logits: ``[rows, n, width]``, of any floating dtype; left as they are.
-            masks: ``int32[rows, n, words]``.
-            prefix: ``int64[rows, m]``, the draft of each row, padded by -1; ``m >= n - 1``, and the last logits stand
-                behind all of it, those before behind one token less each.
+            logits: ``[rows, n, width]``, of any floating dtype; not changed.
+            masks: ``int32[rows, n, words]``, one bit for each token.
+            prefix: ``int64[rows, m]``, the draft of each row, padded by -1, with ``m >= n - 1``. The last logits are
+                behind all m tokens, those before behind one token less each.
 
         Returns:
-            ``[rows, n, width]``, at least float32; -inf where the mask forbids a token.
+            ``[rows, n, width]`` in the dtype of the logits, at least float32; -inf where the mask forbids a token.
         """
         rows, n, width = logits.shape
         scores = logits.to(torch.promote_types(logits.dtype, torch.float32), copy=True)
@@ -143,14 +151,14 @@ class Processing:
         apply_bitmask(scores.view(rows * n, width), masks.reshape(rows * n, -1))
         return scores
 
-    def law(self, scores: torch.Tensor) -> torch.Tensor:
-        """Temperature, top-k, top-p and min-p: the probabilities that the next tokens are drawn from.
+    def distribution(self, scores: torch.Tensor) -> torch.Tensor:
+        """The distributions of the next tokens: scores after temperature, top-k, top-p and min-p, normalised.
 
         Args:
             scores: ``[rows, n, width]`` of :meth:`scores`.
 
         Returns:
-            ``[rows, n, width]``; each row sums to 1. Greedy rows have a single 1.
+            ``[rows, n, width]``, probabilities that sum to 1 over the width. Those of greedy rows are one-hot.
         """
         choice = torch.zeros_like(scores).scatter_(-1, scores.argmax(-1, keepdim=True), 1.0)
         if self.greedy:
@@ -169,106 +177,114 @@ class Processing:
             probabilities /= probabilities.sum(-1, keepdim=True)
         return torch.where(self._greedy_rows, choice, probabilities)
 
-    def choices(self, law: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-        """The tokens that are chosen by the noise of their place (greedily: without noise), whatever was drafted.
+    def choices(self, distribution: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        """The tokens that shared noise (greedily: no noise) chooses at each position, whatever was drafted.
 
         Args:
-            law: ``[rows, n, width]``.
-            places: ``int64[rows, n]``, where in their texts the tokens stand.
+            distribution: ``[rows, n, width]`` of :meth:`distribution`.
+            positions: ``int64[rows, n]``, of the tokens in their texts, from 0.
 
         Returns:
             ``int64[rows, n]``; for rows whose tokens are drawn, the most probable ones.
         """
-        chosen = law.argmax(-1)
+        chosen = distribution.argmax(-1)
         if len(self._noisy):
-            noisy = law[self._noisy].double().log() + gumbel(
-                self._streams[self._noisy], places[self._noisy], self._width
+            noisy = distribution[self._noisy].double().log() + gumbel(
+                self._streams[self._noisy], positions[self._noisy], self._width
             )
             chosen[self._noisy] = noisy.argmax(-1)
         return chosen
 
     def propose(
-        self, scores: torch.Tensor, places: torch.Tensor, rounds: torch.Tensor
+        self, scores: torch.Tensor, positions: torch.Tensor, rounds: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Tokens from a draft model's scores, by the same rule as the target's.
+        """Draft tokens from the scores of a draft model, chosen as the target's tokens are.
 
         Args:
-            scores: ``[rows, width]``.
-            places, rounds: ``int64[rows]``.
+            scores: ``[rows, width]`` of :meth:`scores`.
+            positions: ``int64[rows]``, of the tokens in their texts, from 0.
+            rounds: ``int64[rows]``, the number of the round.
 
         Returns:
-            ``int64[rows]``, and the law that they were drawn from, ``[rows, width]``, where some row's were drawn.
+            the tokens, ``int64[rows]``; and the distributions that they were drawn from, ``[rows, width]``, or ``None``
+            if no row's tokens are drawn.
         """
         if self.greedy:
             return scores.argmax(-1), None
-        law = self.law(scores[:, None])
-        chosen = self.choices(law, places[:, None])[:, 0]
+        distribution = self.distribution(scores[:, None])
+        chosen = self.choices(distribution, positions[:, None])[:, 0]
         if not self.draws:
             return chosen, None
-        drawn = draw(law[:, 0], uniform(self._streams, places[:, None], Purpose.DRAFT, rounds)[:, 0])
-        return torch.where(self._chosen, chosen, drawn), law[:, 0]
+        drawn = draw(distribution[:, 0], uniform(self._streams, positions[:, None], Purpose.DRAFT, rounds)[:, 0])
+        return torch.where(self._chosen, chosen, drawn), distribution[:, 0]
 
     def verify(
         self,
         scores: torch.Tensor,
         tokens: torch.Tensor,
         lengths: torch.Tensor,
-        laws: torch.Tensor | None,
+        draft: torch.Tensor | None,
         drawn: torch.Tensor,
-        places: torch.Tensor,
+        positions: torch.Tensor,
         rounds: torch.Tensor,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """How much of each row's draft is accepted, and the token behind that.
+        """Verify the drafts: how many tokens of each are accepted, and the token behind those.
 
         Args:
-            scores: ``[rows, drafts + 1, width]``, the target's, behind each draft token and before the first.
-            tokens: ``int64[rows, drafts]``, the drafts, padded by anything.
-            lengths: ``int64[rows]``, of the drafts.
-            laws: ``[rows, drafts, width]``, what drawn draft tokens were drawn from.
-            drawn: ``bool[rows, drafts]``; other draft tokens were certain to be proposed.
-            places: ``int64[rows, drafts + 1]``, where in their texts the tokens stand.
-            rounds: ``int64[rows]``.
+            scores: ``[rows, drafts + 1, width]``, the target's, before the first draft token and behind each.
+            tokens: ``int64[rows, drafts]``, the draft tokens, padded by anything.
+            lengths: ``int64[rows]``, how many tokens each draft has.
+            draft: ``[rows, drafts, width]``, the distributions that drawn draft tokens were drawn from; may be ``None``
+                if none was drawn.
+            drawn: ``bool[rows, drafts]``; the other draft tokens were certain to be proposed.
+            positions: ``int64[rows, drafts + 1]``, of the tokens in their texts, from 0.
+            rounds: ``int64[rows]``, the number of the round.
 
         Returns:
-            how many tokens are accepted and the next one, ``int64[rows]`` each; and the law, as :meth:`law`.
+            how many tokens are accepted and the next token, ``int64[rows]`` each; and the target's distributions, as
+            :meth:`distribution` returns them.
         """
-        law = self.law(scores)
+        target = self.distribution(scores)
         inside = torch.arange(tokens.shape[1], device=self._device) < lengths[:, None]
-        chosen = self.choices(law, places)
+        chosen = self.choices(target, positions)
         agreed = ((chosen[:, :-1] == tokens) & inside).cumprod(1).sum(1)
         following = chosen.gather(1, agreed[:, None])[:, 0]
         if not self.draws:
-            return agreed, following, law
-        accept = uniform(self._streams, places[:, :-1], Purpose.ACCEPT, rounds)
-        accepted = accepted_drafts(law, tokens, inside, laws, drawn, accept)
-        residual = residual_law(law, tokens, accepted, lengths, laws, drawn)
-        next_places = places.gather(1, accepted[:, None])
-        drawn_next = draw(residual, uniform(self._streams, next_places, Purpose.CHOOSE, rounds)[:, 0])
+            return agreed, following, target
+        accept = uniform(self._streams, positions[:, :-1], Purpose.ACCEPT, rounds)
+        accepted = accepted_drafts(target, tokens, inside, draft, drawn, accept)
+        residual = residual_distribution(target, tokens, accepted, lengths, draft, drawn)
+        next_positions = positions.gather(1, accepted[:, None])
+        drawn_next = draw(residual, uniform(self._streams, next_positions, Purpose.CHOOSE, rounds)[:, 0])
         return (
             torch.where(self._chosen, agreed, accepted),
             torch.where(self._chosen, following, drawn_next),
-            law,
+            target,
         )
 
-    def again(self, row: int, scores: torch.Tensor, law: torch.Tensor, place: int, turn: int) -> int | None:
-        """Choose once more at a place, of fewer tokens.
+    def choose_again(
+        self, row: int, scores: torch.Tensor, distribution: torch.Tensor, position: int, attempt: int
+    ) -> int | None:
+        """Choose another token at a position, after some tokens were excluded.
 
         Args:
-            scores, law: ``[width]``, as :meth:`scores` and :meth:`law` gave them, but -inf and 0 at the tokens that
-                are not to be chosen.
-            turn: a number of the round and the attempt that no other draw of the row had.
+            row: the row of the batch.
+            scores: ``[width]`` of :meth:`scores`, but -inf for the excluded tokens.
+            distribution: ``[width]`` of :meth:`distribution`, but 0 for the excluded tokens.
+            position: of the token in its text, from 0.
+            attempt: a number that no other draw of the row has, of the round and the attempt.
 
         Returns:
-            the token, or ``None`` if none is left.
+            the token, or ``None`` if no token is left.
         """
-        left = scores > -torch.inf if self._greedy[row] else law > 0
+        left = scores > -torch.inf if self._greedy[row] else distribution > 0
         if not bool(left.any()):
             return None
         if self._greedy[row]:
             return int(scores.argmax())
-        places = torch.tensor([[place]], device=self._device)
+        positions = torch.tensor([[position]], device=self._device)
         stream = self._streams[row : row + 1]
         if self._shared[row]:
-            return int((law.double().log() + gumbel(stream, places, self._width)[0, 0]).argmax())
-        turns = torch.tensor([turn], device=self._device)
-        return int(draw(law[None], uniform(stream, places, Purpose.AGAIN, turns)[:, 0]))
+            return int((distribution.double().log() + gumbel(stream, positions, self._width)[0, 0]).argmax())
+        attempts = torch.tensor([attempt], device=self._device)
+        return int(draw(distribution[None], uniform(stream, positions, Purpose.AGAIN, attempts)[:, 0]))

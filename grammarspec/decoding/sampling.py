@@ -1,4 +1,4 @@
-"""How a user wants tokens to be chosen."""
+"""The sampling options of a request: how its tokens are chosen, and when its text stops."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Literal
 
 __all__ = ["Sampling"]
 
-COLDEST = 1e-6  # below it a float32 quotient of two logits says no more than an argmax
-LARGEST = 1e30  # what is beyond it, or below its inverse, float32 cannot reckon with
+COLDEST = 1e-6  # the least temperature: below it, float32 scores divided by it give the argmax anyway
+LARGEST = 1e30  # the greatest magnitude of an option; it and its inverse leave room within the range of float32
 _SEEDS = 1 << 64
 _INTEGERS = ("top_k", "seed", "max_tokens")
 _NUMBERS = ("temperature", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
@@ -19,34 +19,38 @@ _OPTIONAL = ("top_k", "top_p", "min_p", "seed")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How tokens are chosen, and when to stop. The defaults choose the most probable allowed token every time.
+    """How tokens are chosen, and when to stop. The defaults choose the most probable allowed token at each position.
 
-    They apply in this order: repetition, presence and frequency penalty, logit bias, grammar mask, temperature, top-k,
-    top-p, min-p.
+    The options apply in this order: repetition, presence and frequency penalty, logit bias, grammar mask, temperature,
+    top-k, top-p, min-p.
 
     Attributes:
-        temperature: divides the logits; 0 chooses the most probable token, of equal ones that with the lowest id.
+        temperature: divides the logits; 0 chooses the most probable token (of equal ones that with the lowest id).
         top_k: keep the ``top_k`` most probable tokens (of equal ones those with the lowest ids), or ``None``.
         top_p: keep the fewest most probable tokens whose probabilities reach ``top_p``, or ``None``
             (nucleus sampling, Holtzman et al. 2020).
         min_p: keep the tokens at least ``min_p`` times as probable as the most probable one, or ``None``
             (Nguyen et al. 2024).
-        repetition_penalty: divides the positive logits, and multiplies the negative ones, of tokens that the prompt
-            or the text so far holds (CTRL, Keskar et al. 2019); 1 changes nothing.
-        presence_penalty: taken from the logit of each token that the text so far holds.
-        frequency_penalty: taken from the logit of a token as often as the text so far holds it.
-        logit_bias: added to the logits of these tokens.
-        seed: of the random draws, from 0 to 2**64 - 1. With a seed, a draft is accepted where it is the token that the
-            noise of this seed and place chooses, so that the text depends neither on what is drafted nor on the rest
-            of the batch (but for rounding in the model). Without one, drafts are accepted as often as their law allows
-            (Leviathan et al. 2023), by a seed from torch's global generator.
-        max_tokens: generate at most so many tokens.
-        on_limit: ``"cut"`` stops there. ``"raise"`` does, too, and makes it an error,
-            :class:`~grammarspec.errors.Truncated`. (To :class:`grammarspec.Model` both are one: there is no value.)
-            ``"close"`` chooses, of the tokens that the law gives, only such as leave room for an ending, and where it
-            has to, writes a shortest ending itself: the text is always whole.
-        stop: stop where the text holds one of these; the text ends before it.
-        logprobs: report the log-probabilities of the chosen tokens.
+        repetition_penalty: divides the positive logits, and multiplies the negative ones, of tokens that occur in the
+            prompt or in the text so far (CTRL, Keskar et al. 2019); 1 changes nothing.
+        presence_penalty: subtracted from the logit of each token that occurs in the text so far.
+        frequency_penalty: subtracted from the logit of a token for each time that it occurs in the text so far.
+        logit_bias: added to the logits of these tokens, by token id.
+        seed: of the random numbers, from 0 to 2**64 - 1. With a seed, a draft token is accepted if it is the token that
+            the noise of this seed and position chooses (shared Gumbel noise). So the text depends neither on the drafts
+            nor on the rest of the batch, but for rounding in the model. Without a seed, draft tokens are accepted with
+            the probability of speculative sampling (Leviathan et al. 2023), by a seed from torch's global generator.
+        max_tokens: the greatest number of tokens to generate.
+        on_limit: what to do there. ``"cut"`` stops. ``"raise"`` stops and gives the generation an error,
+            :class:`~grammarspec.errors.Truncated`. (For :class:`grammarspec.Model` the two are the same: a text that
+            was cut short has no value.) ``"close"`` keeps the text whole: a token after which no ending would fit is
+            replaced by another of the same distribution, and if need be a shortest ending is appended.
+        stop: stop where the text holds one of these texts; it ends before them.
+        logprobs: record the log-probabilities of the generated tokens.
+
+    Raises:
+        TypeError: an option has a value of another type.
+        ValueError: an option is out of range.
     """
 
     temperature: float = 0.0

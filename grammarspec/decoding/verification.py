@@ -1,4 +1,4 @@
-"""Speculative sampling: drafts accepted so that what comes out is distributed as the target's law.
+"""Speculative sampling: draft tokens are accepted so that the result is distributed as the target's distribution.
 
 Leviathan et al. 2023 (arXiv:2211.17192, theorem 3.5), Chen et al. 2023 (arXiv:2302.01318).
 """
@@ -7,64 +7,70 @@ from __future__ import annotations
 
 import torch
 
-__all__ = ["accepted_drafts", "draw", "residual_law"]
+__all__ = ["accepted_drafts", "draw", "residual_distribution"]
 
 
 def accepted_drafts(
-    law: torch.Tensor,
+    target: torch.Tensor,
     tokens: torch.Tensor,
     inside: torch.Tensor,
-    laws: torch.Tensor | None,
+    draft: torch.Tensor | None,
     drawn: torch.Tensor,
     uniforms: torch.Tensor,
 ) -> torch.Tensor:
     """How many tokens of each draft are accepted: those before the first with ``u * q(x) >= p(x)``.
 
     Args:
-        law: ``[rows, drafts + 1, width]``, the target's.
-        tokens: ``int64[rows, drafts]``, padded by anything.
+        target: ``[rows, drafts + 1, width]``, the target's distributions p.
+        tokens: ``int64[rows, drafts]``, the draft tokens x, padded by anything.
         inside: ``bool[rows, drafts]``, which of them are no padding.
-        laws: ``[rows, drafts, width]``, what the drawn tokens were drawn from; may be ``None`` where none was.
-        drawn: ``bool[rows, drafts]``. Tokens that were not drawn were certain: their law has a single 1.
-        uniforms: ``[rows, drafts]``, random numbers strictly between 0 and 1.
+        draft: ``[rows, drafts, width]``, the distributions q that the drawn tokens were drawn from; may be ``None``
+            where none was.
+        drawn: ``bool[rows, drafts]``. Tokens that were not drawn were certain: their q has a single 1.
+        uniforms: ``[rows, drafts]``, random numbers u strictly between 0 and 1.
 
     Returns:
         ``int64[rows]``.
     """
-    target = law[:, :-1].gather(2, tokens[..., None])[..., 0]
-    draft = torch.ones_like(target)
-    if laws is not None:
-        draft = torch.where(drawn, laws.gather(2, tokens[..., None])[..., 0], draft)
-    return ((uniforms * draft < target) & inside).cumprod(1).sum(1)
+    p = target[:, :-1].gather(2, tokens[..., None])[..., 0]
+    q = torch.ones_like(p)
+    if draft is not None:
+        q = torch.where(drawn, draft.gather(2, tokens[..., None])[..., 0], q)
+    return ((uniforms * q < p) & inside).cumprod(1).sum(1)
 
 
-def residual_law(
-    law: torch.Tensor,
+def residual_distribution(
+    target: torch.Tensor,
     tokens: torch.Tensor,
     accepted: torch.Tensor,
     lengths: torch.Tensor,
-    laws: torch.Tensor | None,
+    draft: torch.Tensor | None,
     drawn: torch.Tensor,
 ) -> torch.Tensor:
     """What the token behind the accepted ones is drawn from.
 
-    That is ``max(p - q, 0)`` where a draft token was refused, and the target's law where all were accepted, or where
-    rounding leaves nothing of the difference.
+    That is ``max(p - q, 0)`` where a draft token was rejected; and p where all were accepted (the bonus token), or
+    where rounding leaves nothing of the difference.
+
+    Args:
+        target, tokens, draft, drawn: as for :func:`accepted_drafts`.
+        accepted: ``int64[rows]``, how many tokens of each draft were accepted.
+        lengths: ``int64[rows]``, how many tokens each draft has.
 
     Returns:
         ``[rows, width]``, not normalised.
     """
-    rows = torch.arange(len(law), device=law.device)
-    target = law[rows, accepted]
+    rows = torch.arange(len(target), device=target.device)
+    p = target[rows, accepted]
     if tokens.shape[1] == 0:
-        return target
+        return p
     at = accepted.clamp(max=tokens.shape[1] - 1)
-    draft = torch.zeros_like(target).scatter_(1, tokens[rows, at][:, None], 1.0)
-    if laws is not None:
-        draft = torch.where(drawn[rows, at][:, None], laws[rows, at], draft)
-    residual = (target - draft).clamp(min=0)
-    refused = (accepted < lengths)[:, None] & (residual.sum(-1, keepdim=True) > 0)
-    return torch.where(refused, residual, target)
+    q = torch.zeros_like(p).scatter_(1, tokens[rows, at][:, None], 1.0)
+    if draft is not None:
+        q = torch.where(drawn[rows, at][:, None], draft[rows, at], q)
+    residual = (p - q).clamp(min=0)
+    rejected = (accepted < lengths)[:, None] & (residual.sum(-1, keepdim=True) > 0)
+    return torch.where(rejected, residual, p)
 
 
 def draw(weights: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,7 @@
-"""Prompts: what a user says or the messages of a chat, checked, and rendered by the model's own chat template."""
+"""Prompts: a text of the user or the messages of a chat go in, the tokens of the rendered prompt come out.
+
+Messages are checked, with JSON pointers in the errors, and rendered by the model's own chat template.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from grammarspec.errors import PromptError, UnsupportedFeature
-from grammarspec.tools.messages import to_template_messages
+from grammarspec.models.messages import to_template_messages
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Prompt", "chat_template", "encode", "messages_of", "render"]
 
 Prompt = str | Sequence[Mapping[str, Any]]
-"""What the user says, or the messages of a chat, as OpenAI has them."""
+"""A text of the user, or the messages of a chat as in OpenAI's chat completions."""
 
 _TEXTS = ("text", "input_text", "output_text")
 _MEDIA = {
@@ -24,7 +27,12 @@ _MEDIA = {
 
 
 def chat_template(tokenizer: PreTrainedTokenizerBase, *, tools: bool = False) -> str:
-    """The Jinja template that renders chats, or those with tools (it may be another); empty if there is none."""
+    """The Jinja template that renders chats; empty if the tokenizer has none.
+
+    Args:
+        tokenizer: the model's.
+        tools: whether the chat has tools: some tokenizers have a template of its own for such chats.
+    """
     if not tokenizer.chat_template:
         return ""
     return str(tokenizer.get_chat_template(tools=[] if tools else None))
@@ -34,15 +42,15 @@ def messages_of(prompt: Prompt, system: str | None = None) -> list[dict[str, Any
     """A prompt as messages, whose contents are texts.
 
     Args:
-        prompt: what the user says, or messages: ``{"role": ..., "content": ...}`` each. A content may be a list of
-            parts, ``{"type": "text", "text": ...}``, whose texts are joined. That of an assistant's message with
+        prompt: a text of the user, or messages: ``{"role": ..., "content": ...}`` each. A content may be a list of
+            parts, ``{"type": "text", "text": ...}``, whose texts are joined. The content of an assistant's message with
             ``tool_calls`` may be missing.
-        system: a message before them.
+        system: a system message before them.
 
     Raises:
-        PromptError: there is no message, or one is not like that; the error has a JSON pointer to the place.
-        TypeError: the prompt is neither a text nor a sequence of messages, or the system message is no text.
-        UnsupportedFeature: a message holds an image, or something else that is no text.
+        PromptError: there is no message, or a message is malformed; the error has a JSON pointer to the place.
+        TypeError: the prompt is neither a text nor a sequence of messages, or the system message is not a text.
+        UnsupportedFeature: a message has a part that is not text, such as an image.
     """
     if system is not None and not isinstance(system, str):
         raise TypeError(f"system must be a text, not {type(system).__name__}")
@@ -71,9 +79,9 @@ def _message(message: Any, where: str) -> dict[str, Any]:
     if isinstance(content, Sequence) and not isinstance(content, str | bytes):
         content = "".join(_text(part, f"{where}/content/{number}") for number, part in enumerate(content))
     if not isinstance(content, str):
-        said = "none" if content is None else f"one of type {type(content).__name__}"
+        found = "none" if content is None else f"one of type {type(content).__name__}"
         raise _malformed(
-            f"a message must have a content, a text or a list of parts, and has {said}", f"{where}/content"
+            f"a message must have a content, a text or a list of parts, and has {found}", f"{where}/content"
         )
     return {**message, "content": content}
 
@@ -103,17 +111,20 @@ def render(
     system: str | None = None,
     variables: Mapping[str, Any] | None = None,
 ) -> str:
-    """The text that a model is to go on from: by the chat template where the tokenizer has one, else the prompt itself.
+    """Render a prompt as the text that the model continues: by the chat template if there is one, else as it is.
 
     Args:
-        prompt, system: as for :func:`messages_of`. Without a chat template the system message stands before the
-            prompt, with a blank line between.
-        variables: what else the chat template is to know (``enable_thinking``, ``reasoning_effort``, ...).
+        tokenizer: the model's.
+        prompt, system: as for :func:`messages_of`. Without a chat template the system message is put before the prompt,
+            with a blank line between.
+        variables: further variables of the chat template (``enable_thinking``, ``reasoning_effort``, ...).
 
     Raises:
-        PromptError, TypeError: as :func:`messages_of`; the chat template refuses the messages, or there is none.
-        ValueError: there are variables, and no chat template.
-        UnsupportedFeature: as :func:`messages_of`; the chat template leaves a system message out.
+        PromptError: as :func:`messages_of`; or the chat template refuses the messages; or there are messages, but no
+            chat template.
+        TypeError: as :func:`messages_of`.
+        ValueError: there are variables, but no chat template.
+        UnsupportedFeature: as :func:`messages_of`; or the chat template leaves the system message out.
     """
     messages = to_template_messages(messages_of(prompt, system))
     if not tokenizer.chat_template:
@@ -139,10 +150,15 @@ def render(
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
-    """The tokens of a rendered prompt; the special tokens of the beginning are added if no chat template wrote them.
+    """The tokens of a rendered prompt.
+
+    Args:
+        tokenizer: the model's. Without a chat template it adds its special tokens at the beginning; chat templates
+            write them themselves.
+        text: the rendered prompt.
 
     Raises:
-        PromptError: the prompt holds half of a surrogate pair, which no text has.
+        PromptError: the prompt has a lone surrogate, which UTF-8 cannot encode.
     """
     try:
         text.encode()

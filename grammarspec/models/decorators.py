@@ -1,4 +1,4 @@
-"""Functions that ask a model: the body makes the prompt, the decorator names the type of the answer."""
+"""Functions that a model answers: the function returns the prompt, the decorator names the type of the answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
     from grammarspec.models.chat import Prompt
-    from grammarspec.models.model import Model, Options
+    from grammarspec.models.model import Model
+    from grammarspec.models.options import Options
     from grammarspec.models.results import Result
     from grammarspec.models.streaming import Stream
 
@@ -33,7 +34,11 @@ _model: ContextVar[Model | None] = ContextVar("grammarspec_model", default=None)
 
 @contextmanager
 def use(model: Model) -> Iterator[Model]:
-    """Within this block (and in what it awaits), functions of :func:`output` ask this model unless told otherwise."""
+    """Make a model the default of the functions of :func:`output`, within the block and in what it awaits.
+
+    Args:
+        model: the model; a function that has one of its own (``using``) keeps it.
+    """
     token = _model.set(model)
     try:
         yield model
@@ -41,28 +46,37 @@ def use(model: Model) -> Iterator[Model]:
         _model.reset(token)
 
 
-class _Asking(Generic[P, T]):
-    """What the two kinds of functions share: the prompt's function, the answer's type, the model."""
+class _PromptFunction(Generic[P, T]):
+    """What the sync and async kinds share: the function of the prompt, the type of the answer, options and model."""
 
     def __init__(
         self, function: Callable[..., Any], type: Any, options: Options, model: Model | None = None, kind: Any = None
     ) -> None:
-        """A function with its options.
+        """A function with the type and the options of its answer.
 
         Args:
-            kind: ``classmethod`` or ``staticmethod``, if it is one.
+            function: returns the prompt.
+            type: the type or grammar of the answer.
+            options: the options of its calls.
+            model: the model that answers; ``None``: that of :func:`use`.
+            kind: ``classmethod`` or ``staticmethod``, if the function is one.
         """
         self._function, self._type, self._options, self._own, self._kind = function, type, options, model, kind
-        update_wrapper(self, function)  # type: ignore[arg-type]  # it is called, once it is one of the two kinds
+        update_wrapper(self, function)  # type: ignore[arg-type]  # only the two subclasses are callable
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {getattr(self._function, '__qualname__', self._function)!s}>"
 
     def __reduce__(self) -> str:
-        # Pickled as functions are: by the name under which it is found.
+        # Pickled as functions are: by qualified name.
         return str(getattr(self._function, "__qualname__", repr(self)))
 
-    def _asked(self) -> Model:
+    def _require_model(self) -> Model:
+        """The model that answers.
+
+        Raises:
+            NoModel: there is none.
+        """
         model = self._own or _model.get()
         if model is None:
             name = getattr(self._function, "__name__", "this function")
@@ -72,11 +86,12 @@ class _Asking(Generic[P, T]):
         return model
 
     def _bound(self, instance: Any, owner: Any) -> Any:
+        """This function with its first argument given, as a method of an instance or a class."""
         to = owner if self._kind is classmethod else instance
         if self._kind is staticmethod or to is None:
             return self
         bound = update_wrapper(partial(self._function, to), self._function)
-        del bound.__wrapped__  # it has a parameter more, and inspect.signature would show that
+        del bound.__wrapped__  # the unbound function: inspect.signature would show its parameter self
         return type(self)(bound, self._type, self._options, self._own)
 
     def _using(self, model: Model | None, options: Options) -> Any:
@@ -84,34 +99,43 @@ class _Asking(Generic[P, T]):
         return type(self)(self._function, self._type, {**self._options, **options}, model or self._own, self._kind)
 
 
-class OutputFunction(_Asking[P, T]):
-    """A function that returns a prompt, called for a value; made by :func:`output`."""
+class OutputFunction(_PromptFunction[P, T]):
+    """A function that returns a prompt and is called for the value of the answer; made by :func:`output`."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Ask the model with the prompt for these arguments; raises as :meth:`grammarspec.Model.batch` does.
+        """The value of the model's answer to the prompt for these arguments.
 
         Raises:
             NoModel: there is no model.
+            GrammarspecError and others: as :meth:`grammarspec.Model.batch`.
         """
         return self.run(*args, **kwargs).output
 
     def run(self, *args: P.args, **kwargs: P.kwargs) -> Result[T]:
-        """The same, with all that is known about the answer."""
-        found: Result[T] = self._asked().run(self._function(*args, **kwargs), self._type, **self._options)
+        """The :class:`~grammarspec.Result` for these arguments; raises as :meth:`__call__`."""
+        found: Result[T] = self._require_model().run(self._function(*args, **kwargs), self._type, **self._options)
         return found
 
     def stream(self, *args: P.args, **kwargs: P.kwargs) -> Stream[T]:
-        """The answer's text piece by piece."""
-        found: Stream[T] = self._asked().stream(self._function(*args, **kwargs), self._type, **self._options)
+        """The answer's text piece by piece; raises as :meth:`grammarspec.Model.stream`."""
+        found: Stream[T] = self._require_model().stream(self._function(*args, **kwargs), self._type, **self._options)
         return found
 
     def prompt(self, *args: P.args, **kwargs: P.kwargs) -> Prompt:
-        """The prompt for these arguments."""
+        """The prompt for these arguments; no model is needed."""
         prompt: Prompt = self._function(*args, **kwargs)
         return prompt
 
     def using(self, model: Model | None = None, **options: Unpack[Options]) -> OutputFunction[P, T]:
-        """The same function, asking this model, with these options in place of its own."""
+        """The same function with another model, other options, or both.
+
+        Args:
+            model: the model that answers; ``None`` keeps the one that it has.
+            options: replace those of the same names; see :class:`~grammarspec.models.options.Options`.
+
+        Raises:
+            TypeError: there is no such option.
+        """
         function: OutputFunction[P, T] = self._using(model, options)
         return function
 
@@ -126,30 +150,40 @@ class OutputFunction(_Asking[P, T]):
         return self._bound(instance, owner)
 
 
-class AsyncOutputFunction(_Asking[P, T]):
-    """An ``async`` function that returns a prompt, awaited for a value; made by :func:`output`."""
+class AsyncOutputFunction(_PromptFunction[P, T]):
+    """An ``async`` function that returns a prompt, awaited for the value of the answer; made by :func:`output`."""
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        """As :meth:`OutputFunction.__call__`; the model runs in a thread of its own."""
+        """As :meth:`OutputFunction.__call__`; the model runs in a thread."""
         return (await self.run(*args, **kwargs)).output
 
     async def run(self, *args: P.args, **kwargs: P.kwargs) -> Result[T]:
-        """The same, with all that is known about the answer."""
-        found: Result[T] = await self._asked().arun(await self.prompt(*args, **kwargs), self._type, **self._options)
+        """The :class:`~grammarspec.Result` for these arguments; raises as :meth:`__call__`."""
+        found: Result[T] = await self._require_model().arun(
+            await self.prompt(*args, **kwargs), self._type, **self._options
+        )
         return found
 
     async def stream(self, *args: P.args, **kwargs: P.kwargs) -> Stream[T]:
         """The answer's text piece by piece: ``async for piece in await function.stream(...)``."""
-        found: Stream[T] = self._asked().stream(await self.prompt(*args, **kwargs), self._type, **self._options)
+        found: Stream[T] = self._require_model().stream(await self.prompt(*args, **kwargs), self._type, **self._options)
         return found
 
     async def prompt(self, *args: P.args, **kwargs: P.kwargs) -> Prompt:
-        """The prompt for these arguments."""
+        """The prompt for these arguments; no model is needed."""
         prompt: Prompt = await self._function(*args, **kwargs)
         return prompt
 
     def using(self, model: Model | None = None, **options: Unpack[Options]) -> AsyncOutputFunction[P, T]:
-        """The same function, asking this model, with these options in place of its own."""
+        """The same function with another model, other options, or both.
+
+        Args:
+            model: the model that answers; ``None`` keeps the one that it has.
+            options: replace those of the same names; see :class:`~grammarspec.models.options.Options`.
+
+        Raises:
+            TypeError: there is no such option.
+        """
         function: AsyncOutputFunction[P, T] = self._using(model, options)
         return function
 
@@ -165,7 +199,7 @@ class AsyncOutputFunction(_Asking[P, T]):
 
 
 class _Decorator(Generic[T]):
-    """What :func:`output` returns, which is to be put before a function."""
+    """The decorator that :func:`output` returns."""
 
     def __init__(self, type: Any, options: Options) -> None:
         self._type, self._options = type, options
@@ -187,20 +221,18 @@ def output(type: Grammar[T], **options: Unpack[Options]) -> _Decorator[T]: ...
 @overload
 def output(type: TypeForm[T], **options: Unpack[Options]) -> _Decorator[T]: ...
 def output(type: Any, **options: Unpack[Options]) -> _Decorator[Any]:
-    """A decorator for a function that returns a prompt (a text, or messages): calling it gives the model's answer.
+    """A decorator for a function that returns a prompt (a text, or messages): calling it returns the model's answer.
 
-    The function may be ``async``, and a method; of a class method or static method, this decorator stands above
-    ``@classmethod`` or ``@staticmethod``. Its model is that of ``function.using(model)``, or of the block
-    ``with gs.use(model):`` around the call.
+    The function may be ``async``, and a method; this decorator goes above ``@classmethod`` and ``@staticmethod``. The
+    model is that of ``function.using(model)``, or of the block ``with gs.use(model):`` around the call.
 
     Args:
         type: of the answer: a grammar, or a type as :func:`grammarspec.grammar` takes it.
-        options: see :class:`grammarspec.models.model.Options`.
+        options: see :class:`~grammarspec.models.options.Options`.
 
     Raises:
-        TypeError: there is no type: the decorator is used without one; there is no such option. Tools are none: a
-            model that calls some has no value yet. ``gs.run_tools(model, function.prompt(...), tools, type=T)`` goes on
-            until it has.
+        TypeError: no type is given, or there is no such option. ``tools`` are no option: after calls of tools there is
+            no value yet. ``gs.run_tools(model, function.prompt(...), tools, type=T)`` runs them until there is one.
     """
     if isfunction(type):
         raise TypeError(f"the decorator needs the type of the answer: write @gs.output(str) before {type.__name__}")

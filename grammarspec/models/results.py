@@ -1,4 +1,4 @@
-"""Answers: the value, the text that it was read from, and what is known about how it came to be."""
+"""Results: the value of an answer, the text that it was read from, and what generating it cost."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens, of all attempts at an answer together.
+    """Numbers of tokens, of all attempts at an answer together.
 
     Attributes:
-        prompt_tokens: of the prompts.
-        completion_tokens: generated, reasoning and the token that ends the text included.
+        prompt_tokens: tokens of the prompts.
+        completion_tokens: generated tokens, reasoning and end-of-text tokens included.
         reasoning_tokens: those of them that are reasoning, its markers included.
     """
 
@@ -36,18 +36,18 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
-        """Of prompts and texts."""
+        """Tokens of prompts and generated texts."""
         return self.prompt_tokens + self.completion_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds.
+    """Times in seconds.
 
     Attributes:
-        first_token: until the first token was known; ``None`` for an answer that took several attempts.
+        first_token: until the first tokens were committed; ``None`` for an answer that took several attempts.
         total: of the whole generation, of all attempts together.
-        phases: of the whole batch by what was done: ``draft``, ``mask``, ``target``, ``verify``, ``commit``.
+        phases: of the whole batch by phase: ``draft``, ``mask``, ``target``, ``verify``, ``commit``.
     """
 
     first_token: float | None
@@ -56,10 +56,10 @@ class Timing:
 
 
 class Invalid(NamedTuple):
-    """What a validator said.
+    """An error that a validator raised.
 
     Attributes:
-        where: a JSON pointer into the answer (``"#/age"``); ``"#"`` for the whole.
+        where: the place as a JSON pointer into the answer (``"#/age"``); ``"#"`` for the whole.
         message: what is wrong.
     """
 
@@ -72,18 +72,18 @@ class ValidationFailed(GrammarspecError, ValueError):
 
     Attributes:
         text: the last answer.
-        errors: what the validators said about it.
-        attempts: how many answers there were.
+        errors: the errors of the validators about it.
+        attempts: the number of answers.
     """
 
     code = "validation-failed"
 
     def __init__(self, text: str, errors: tuple[Invalid, ...], attempts: int = 1) -> None:
         self.text, self.errors, self.attempts = text, errors, attempts
-        said = "\n".join(f"  {message}\n    at {where}" for where, message in errors)
+        listed = "\n".join(f"  {message}\n    at {where}" for where, message in errors)
         hint = "" if attempts > 1 else "retries=2 gives the model two more attempts, and tells it what is wrong"
         super().__init__(
-            f"the answer is not valid (after {attempts} attempt{'s' * (attempts > 1)}):\n{said}", hint=hint
+            f"the answer is not valid (after {attempts} attempt{'s' * (attempts > 1)}):\n{listed}", hint=hint
         )
 
     def __reduce__(self) -> tuple[type[ValidationFailed], tuple[str, tuple[Invalid, ...], int]]:
@@ -91,13 +91,23 @@ class ValidationFailed(GrammarspecError, ValueError):
 
     @property
     def feedback(self) -> str:
-        """What a model is told before it answers again: each error on a line, with its place."""
-        said = "\n".join(f"- {message}" if where == "#" else f"- {where}: {message}" for where, message in self.errors)
-        return f"Your answer is not valid:\n{said}\nAnswer again with this corrected."
+        """The message that tells the model of the errors before it answers again: one line for each, with its place."""
+        listed = "\n".join(
+            f"- {message}" if where == "#" else f"- {where}: {message}" for where, message in self.errors
+        )
+        return f"Your answer is not valid:\n{listed}\nAnswer again with this corrected."
 
 
 def rejections(error: Any) -> tuple[Invalid, ...] | None:
-    """What validators said, of Pydantic, msgspec or plain Python; ``None`` for an error that is none of theirs."""
+    """The errors of validators in an exception.
+
+    Args:
+        error: an exception that reading an answer raised.
+
+    Returns:
+        the errors, of Pydantic, msgspec or plain Python (``ValueError``, ``AssertionError``); ``None`` for an exception
+        of another kind, which is not the answer's fault.
+    """
     pydantic, msgspec = sys.modules.get("pydantic_core"), sys.modules.get("msgspec")
     if pydantic is not None and isinstance(error, pydantic.ValidationError):
         return tuple(Invalid("/".join(("#", *map(pointer_token, one["loc"]))), one["msg"]) for one in error.errors())
@@ -109,11 +119,17 @@ def rejections(error: Any) -> tuple[Invalid, ...] | None:
 
 
 def assistant_message(text: str, calls: Sequence[ToolCall], reasoning: str | None) -> dict[str, Any]:
-    """What an assistant says, as OpenAI has it."""
-    said: dict[str, Any] = {"role": "assistant", "content": text}
+    """A message of an assistant in the form of OpenAI's chat completions.
+
+    Args:
+        text: its content.
+        calls: its calls of tools.
+        reasoning: its ``reasoning_content``; ``None`` leaves that out.
+    """
+    message: dict[str, Any] = {"role": "assistant", "content": text}
     if calls:
-        said = {**said, "content": text or None, "tool_calls": [call.to_openai() for call in calls]}
-    return said if reasoning is None else {**said, "reasoning_content": reasoning}
+        message = {**message, "content": text or None, "tool_calls": [call.to_openai() for call in calls]}
+    return message if reasoning is None else {**message, "reasoning_content": reasoning}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,17 +137,17 @@ class Result(Generic[T_co]):
     """An answer.
 
     Attributes:
-        output: the value; ``None`` where tools were called.
-        text: the text that it was read from, without the reasoning; where tools were called, the text before the calls.
-        reasoning: what the model thought before, if it did.
+        output: the value; ``None`` if tools were called.
+        text: the text that it was read from, without the reasoning; if tools were called, the text before the calls.
+        reasoning: the reasoning before the answer; ``None`` if there was none.
         captures: the values of the grammar's named parts (see :meth:`grammarspec.Grammar.named`).
         tool_calls: the calls of tools that the model wrote, in order.
-        finish_reason: ``"stop"``, or ``"closed"`` where the text was steered to an ending in time.
-        usage: tokens, of all attempts.
-        attempts: answers that it took; more than one with ``retries``.
+        finish_reason: ``"stop"``; or ``"closed"`` if the text was steered to an ending before the budget ran out.
+        usage: numbers of tokens, of all attempts.
+        attempts: the number of answers that it took; more than one only with ``retries``.
         statistics: what it cost, of all attempts; passes and times are those of the whole batch.
-        logprobs: one for each token, if asked for.
-        type: what was asked for: a type or a grammar.
+        logprobs: one for each token, if the sampling asks for them.
+        type: the type or grammar that the caller gave.
     """
 
     output: T_co
@@ -148,21 +164,21 @@ class Result(Generic[T_co]):
 
     @property
     def timing(self) -> Timing:
-        """How long it took."""
+        """The times of the generation, in seconds."""
         cost = self.statistics
         first = cost.prefill_seconds if self.attempts == 1 else None
         return Timing(first, cost.prefill_seconds + cost.decode_seconds, dict(cost.phase_seconds))
 
     @property
     def message(self) -> dict[str, Any]:
-        """The answer as the assistant's message of a chat, as OpenAI has it: to be put behind the others."""
+        """The answer as an assistant's message in the form of OpenAI's chat completions, to continue the chat with."""
         return assistant_message(self.text, self.tool_calls, self.reasoning)
 
     @property
     def report(self) -> Report | None:
-        """What became of the type's constraints; ``None`` for grammars that no JSON Schema is behind.
+        """How each constraint of the type is enforced; ``None`` for a grammar that does not come from a JSON Schema.
 
-        All that such a grammar says is enforced. Validators of one's own, which only see the whole value, are notes.
+        Such a grammar is enforced as a whole. Validators of the user's own, which see the whole value only, are notes.
         """
         from grammarspec.frontends.types.report import check_target
 

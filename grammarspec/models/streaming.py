@@ -1,4 +1,4 @@
-"""The text of an answer while it is generated."""
+"""Streams: a thread generates an answer, an iterator hands its text out piece by piece."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Stopped(Exception):
-    """Nobody waits for what is generated any more."""
+    """Raised inside generation to end it, after the stream was closed or the waiting task was cancelled."""
 
 
 class Stream(Generic[T_co]):
     """The text of an answer while it is generated, without the reasoning: an iterator of pieces, sync or async.
 
-    Generation begins with the first piece that is asked for, and stops when the stream is closed, or the task that
-    awaits a piece is cancelled. What goes wrong is raised behind the last piece,
-    :class:`~grammarspec.errors.Truncated` among it.
+    Generation begins when the first piece is asked for. It stops when the stream is closed, or the task that awaits a
+    piece is cancelled. Errors, such as :class:`~grammarspec.errors.Truncated`, are raised behind the last piece.
     """
 
     def __init__(
         self,
         generate: Callable[[Callable[[bytes], None], threading.Event], Result[T_co]],
-        split: Callable[[str], str],
+        visible: Callable[[str], str],
     ) -> None:
-        """A stream of what ``generate`` says.
+        """A stream over a function that generates.
 
         Args:
-            generate: hands the bytes of the text on as it grows, until the event is set; gives the result.
-            split: of a piece of the text, what belongs to the answer.
+            generate: called once, with a function that it hands the bytes of the text to as it grows, and an event; it
+                raises :class:`Stopped` after the event is set, and returns the result.
+            visible: takes a piece of the text and returns the characters of the answer that it makes visible.
         """
-        self._generate, self._split = generate, split
+        self._generate, self._visible = generate, visible
         self._pieces: SimpleQueue[str | None] = SimpleQueue()
         self._found: Result[T_co] | Exception | None = None
         self._closed = threading.Event()
@@ -47,7 +47,7 @@ class Stream(Generic[T_co]):
 
     @property
     def result(self) -> Result[T_co]:
-        """The whole answer; what is still to come of the text is waited for.
+        """The result; waits for the rest of the text.
 
         Raises:
             ValueError: the stream was closed before.
@@ -89,7 +89,7 @@ class Stream(Generic[T_co]):
             raise
 
     def close(self) -> None:
-        """Stop generating."""
+        """Stop generation; no more pieces come."""
         self._closed.set()
 
     def __enter__(self) -> Stream[T_co]:
@@ -105,18 +105,19 @@ class Stream(Generic[T_co]):
         self.close()
 
     def _run(self) -> None:
+        """Generate, in a thread of its own."""
         decoder = codecs.getincrementaldecoder("utf-8")()
-        said = 0
+        handed_out = 0
 
-        def hand_on(piece: str) -> None:
-            nonlocal said
+        def put(piece: str) -> None:
+            nonlocal handed_out
             if piece:
-                said += len(piece)
+                handed_out += len(piece)
                 self._pieces.put(piece)
 
         try:
-            found = self._generate(lambda data: hand_on(self._split(decoder.decode(data))), self._closed)
-            hand_on(found.text[said:])  # what could have been a marker
+            found = self._generate(lambda data: put(self._visible(decoder.decode(data))), self._closed)
+            put(found.text[handed_out:])  # what was held back because it could have begun a marker or a call
             self._found = found
         except Stopped:
             pass

@@ -1,9 +1,12 @@
-"""One turn of a model: what it is told, what it may say, and what that means. With tools, it may call these."""
+"""One turn of a model: the messages that go in, the grammar of what the model may write, and how that is read.
+
+A plain :class:`Turn` is an answer. A :class:`ToolTurn` may hold calls of tools instead, or frame its answer.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -13,10 +16,11 @@ from grammarspec.errors import GrammarError, PromptError, UnsupportedFeature
 from grammarspec.grammars import marks
 from grammarspec.grammars.expressions import Grammar, text
 from grammarspec.models.chat import Prompt, messages_of
+from grammarspec.models.messages import to_template_messages
 from grammarspec.models.reasoning import gap, marker
 from grammarspec.models.results import Invalid, ValidationFailed, assistant_message, rejections
-from grammarspec.tools.messages import to_template_messages
-from grammarspec.tools.tool import Declaration, Tool, ToolCall
+from grammarspec.tools.declaration import Declaration
+from grammarspec.tools.tool import Tool, ToolCall
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -24,19 +28,19 @@ if TYPE_CHECKING:
 
     from grammarspec.tools.formats import Reply, ToolFormat
 
-__all__ = ["Said", "Shown", "ToolTurn", "Turn", "choice_of", "tool_turn"]
+__all__ = ["ToolTurn", "Turn", "TurnResult", "VisibleText", "turn_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a model has said in one turn.
+class TurnResult:
+    """What a model has written in one turn, read.
 
     Attributes:
-        output: the answer's value; ``None`` where it called tools.
-        text: what it said to the user: the answer, or what stands before calls.
+        output: the value of the answer; ``None`` if the model called tools.
+        text: what is for the user: the answer, or the text before calls.
         captures: the values of the answer's named parts.
-        calls: of tools.
-        reasoning: in formats that have a place for it; else empty.
+        calls: the calls of tools.
+        reasoning: the reasoning that is part of the turn, in formats of replies that have it; else empty.
     """
 
     output: Any
@@ -58,54 +62,75 @@ class Turn:
 
     @cached_property
     def grammar(self) -> Grammar[Any]:
-        """All that may be said behind the reasoning."""
+        """The grammar of what the model may write behind its reasoning."""
         return self.answer
 
     @cached_property
     def _free(self) -> bool:
+        """Whether the answer is free text."""
         return self.answer.ir == text().ir
 
     @cached_property
     def gap(self) -> int:
-        """So many line ends between the reasoning and the answer at most belong to neither."""
+        """The greatest number of line ends between reasoning and answer that belong to neither."""
         return gap(self.grammar, freely=self._free)
 
     @property
-    def reasons(self) -> bool:
-        """The grammar has a place for reasoning of its own."""
+    def has_reasoning(self) -> bool:
+        """Whether the grammar itself has a place for reasoning."""
         return False
 
-    def prompt(self, prompt: Prompt, system: str | None) -> list[dict[str, Any]]:
-        """The messages that the model is to go on from; raises as :func:`grammarspec.models.chat.messages_of`."""
+    def messages(self, prompt: Prompt, system: str | None) -> list[dict[str, Any]]:
+        """The messages that the chat template renders.
+
+        Args:
+            prompt: a text of the user, or messages.
+            system: a system message before them.
+
+        Raises:
+            PromptError, TypeError, UnsupportedFeature: as :func:`grammarspec.models.chat.messages_of`.
+        """
         return messages_of(prompt, system)
 
-    def check(self, written: str) -> None:
-        """See that a prompt, as the chat template has written it, says all that the model has to know.
+    def check_prompt(self, rendered: str) -> None:
+        """Check that a rendered prompt tells the model of all its tools.
+
+        Args:
+            rendered: the prompt as the chat template has written it.
 
         Raises:
-            UnsupportedFeature: tools are left out.
+            UnsupportedFeature: the chat template leaves out a tool.
         """
 
-    def variables(self, variables: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """What the chat template is to know."""
-        return variables or {}
+    def template_variables(self, variables: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The variables of the chat template: those that the caller gave, and the turn's own."""
+        return variables
 
-    def visible(self, said: str) -> str:
-        """Of what is said so far, what is surely said to the user."""
-        return said
+    def visible(self, text: str) -> str:
+        """The part of a growing text that is certain to be for the user, and not the beginning of a call."""
+        return text
 
-    def read(self, data: bytes) -> Said:
-        """What a text, in which special tokens are marked, means.
+    def read(self, data: bytes) -> TurnResult:
+        """Read the text of a turn.
+
+        Args:
+            data: a text of :attr:`grammar`, with special tokens marked (:mod:`grammarspec.grammars.marks`).
 
         Raises:
-            ValidationFailed: a validator refuses it.
+            ValidationFailed: a validator refuses a value; its places are JSON pointers into the answer, or into the
+                assistant's message for arguments of calls.
         """
         with _validators(marks.named(data).decode(), "#"):
             match = self.answer.match_marked(data)
-            return Said(match.value, match.text, match.captures)
+            return TurnResult(match.value, match.text, match.captures)
 
-    def again(self, data: bytes, error: ValidationFailed) -> list[dict[str, Any]]:
-        """The messages that a chat goes on with where that text was refused: it, and what is wrong with it."""
+    def retry_messages(self, data: bytes, error: ValidationFailed) -> list[dict[str, Any]]:
+        """The messages that continue a chat after a refused answer: the answer, and what is wrong with it.
+
+        Args:
+            data: the text of the turn, as for :meth:`read`.
+            error: what :meth:`read` raised.
+        """
         return [{"role": "assistant", "content": error.text}, {"role": "user", "content": error.feedback}]
 
 
@@ -114,12 +139,12 @@ class ToolTurn(Turn):
     """A turn in which a model may call tools, or whose format frames answers.
 
     Attributes:
-        tools: those that the model is told of.
-        format: how it writes calls.
+        tools: the tools that the model is told of.
+        format: the format of its calls.
         choice, parallel: as for :meth:`grammarspec.tools.formats.ToolFormat.grammar`.
-        vocabulary: its tokens.
-        told: the chat template tells the model of tools; if not, a system message does, and calls and results of the
-            chat so far are told as texts.
+        vocabulary: the model's tokens.
+        template_has_tools: whether the chat template tells the model of tools. If not, a system message does, and calls
+            and results in the chat so far become plain texts.
     """
 
     tools: tuple[Tool[..., Any], ...]
@@ -127,15 +152,15 @@ class ToolTurn(Turn):
     choice: str
     parallel: bool
     vocabulary: Vocabulary
-    told: bool
+    template_has_tools: bool
 
     @cached_property
     def grammar(self) -> Grammar[Reply[str]]:
         return self.format.grammar(
-            map(_unread, self.tools),  # their arguments are read apart, so that there are calls if one is refused
+            map(_unread, self.tools),  # arguments are read later, so that there are calls even if one is refused
             choice=self.choice,
             parallel=self.parallel,
-            answer=None if self._free else Grammar(self.answer.ir),  # its text, which is read apart
+            answer=None if self._free else Grammar(self.answer.ir),  # only its text: its value is read later
             markers=partial(marker, self.vocabulary),
         )
 
@@ -144,45 +169,46 @@ class ToolTurn(Turn):
         return gap(self.grammar, freely=self._free and self.choice in ("auto", "none"))
 
     @property
-    def reasons(self) -> bool:
+    def has_reasoning(self) -> bool:
         return self.format.frames
 
-    def prompt(self, prompt: Prompt, system: str | None) -> list[dict[str, Any]]:
+    def messages(self, prompt: Prompt, system: str | None) -> list[dict[str, Any]]:
         messages = messages_of(prompt, system)
-        if not self.tools or (self.told and not self.format.tools_member):
+        if not self.tools or (self.template_has_tools and not self.format.tools_member):
             return messages
-        if not self.told:
+        if not self.template_has_tools:
             messages = _as_text(messages, self.format)
         if self.choice == "none":
             return messages
-        instructions = "" if self.told else self.format.instructions(self.tools)
-        if not self.told and not instructions:
+        instructions = "" if self.template_has_tools else self.format.instructions(self.tools)
+        if not self.template_has_tools and not instructions:
             return messages
-        said = messages.pop(0) if messages[0]["role"] == "system" else {"role": "system", "content": ""}
-        said["content"] = "\n\n".join(part for part in (said["content"], instructions) if part)
-        if self.told:
-            told = [tool.to_openai()["function"] for tool in self.tools]
-            said[self.format.tools_member] = json.dumps(told, ensure_ascii=False)
-        return [said, *messages]
+        first = messages.pop(0) if messages[0]["role"] == "system" else {"role": "system", "content": ""}
+        first["content"] = "\n\n".join(part for part in (first["content"], instructions) if part)
+        if self.template_has_tools:
+            functions = [tool.to_openai()["function"] for tool in self.tools]
+            first[self.format.tools_member] = json.dumps(functions, ensure_ascii=False)
+        return [first, *messages]
 
-    def check(self, written: str) -> None:
-        missing = [tool.name for tool in self.tools if tool.name not in written]
+    def check_prompt(self, rendered: str) -> None:
+        missing = [tool.name for tool in self.tools if tool.name not in rendered]
         if missing and self.choice != "none":
             hint = "the template may know another way to tell of tools; or tell of them yourself, in a system message"
             raise UnsupportedFeature(f"the chat template leaves out the tools {', '.join(missing)}", hint=hint)
 
-    def variables(self, variables: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        told = {"tools": [tool.to_openai() for tool in self.tools]} if self.told and self.tools else {}
-        return {**told, **(variables or {})}
+    def template_variables(self, variables: Mapping[str, Any]) -> Mapping[str, Any]:
+        own = {"tools": [tool.to_openai() for tool in self.tools]} if self.template_has_tools and self.tools else {}
+        return {**own, **variables}
 
-    def visible(self, said: str) -> str:
-        return self.format.visible(said, self._callable, answered=not self._free)
+    def visible(self, text: str) -> str:
+        return self.format.visible(text, self._callable, answered=not self._free)
 
     @property
     def _callable(self) -> tuple[Tool[..., Any], ...]:
+        """The tools that may be called in this turn."""
         return () if self.choice == "none" else self.tools
 
-    def read(self, data: bytes) -> Said:
+    def read(self, data: bytes) -> TurnResult:
         reply = self.grammar.match_marked(data).value
         if reply.calls:
             read = {tool.name: tool.read for tool in self.tools}
@@ -190,36 +216,36 @@ class ToolTurn(Turn):
             for number, call in enumerate(reply.calls):
                 with _validators(marks.named(data).decode(), f"#{_CALLS}/{number}/function/arguments"):
                     calls.append(replace(call, args=read[call.name](call.arguments)))
-            return Said(None, reply.text, {}, tuple(calls), reply.reasoning)
+            return TurnResult(None, reply.text, {}, tuple(calls), reply.reasoning)
         text = reply.text if reply.answer is None else reply.answer
         with _validators(text, "#"):
             match = self.answer.match(text)
-            return Said(match.value, text, match.captures, (), reply.reasoning)
+            return TurnResult(match.value, text, match.captures, (), reply.reasoning)
 
-    def again(self, data: bytes, error: ValidationFailed) -> list[dict[str, Any]]:
+    def retry_messages(self, data: bytes, error: ValidationFailed) -> list[dict[str, Any]]:
         reply = self.grammar.match_marked(data).value
         if not reply.calls:
-            return super().again(data, error)
-        told = ["This was not called: another call is not valid."] * len(reply.calls)
+            return super().retry_messages(data, error)
+        results = ["This was not called: another call is not valid."] * len(reply.calls)
         refused = int(error.errors[0].where.removeprefix(f"#{_CALLS}/").partition("/")[0])
-        told[refused] = error.feedback
+        results[refused] = error.feedback
         return [
             assistant_message(reply.text, reply.calls, reply.reasoning or None),
             *(
                 {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": content}
-                for call, content in zip(reply.calls, told, strict=True)
+                for call, content in zip(reply.calls, results, strict=True)
             ),
         ]
 
 
 def _unread(tool: Tool[..., Any]) -> Tool[..., Any]:
-    """A tool with the same schema, whose arguments stay as they are."""
+    """A tool with the same schema, whose typed arguments are the JSON values themselves."""
     return Tool(tool.name, lambda: Declaration(tool.description, tool.parameters, tool.schema, dict))
 
 
 @contextmanager
 def _validators(text: str, where: str) -> Iterator[None]:
-    """What validators say here of a text is said of this place in the answer."""
+    """Turn errors of validators within the block into :class:`ValidationFailed`, with places below ``where``."""
     try:
         yield
     except GrammarError:
@@ -228,31 +254,37 @@ def _validators(text: str, where: str) -> Iterator[None]:
         errors = rejections(error)
         if errors is None:
             raise
-        raise ValidationFailed(text, tuple(Invalid(where + at[1:], said) for at, said in errors)) from error
+        raise ValidationFailed(text, tuple(Invalid(where + at[1:], message) for at, message in errors)) from error
 
 
-_CALLS = "/tool_calls"  # where calls stand in an assistant's message
+_CALLS = "/tool_calls"  # the member of an assistant's message that has the calls
 
 
-class Shown:
-    """Of a text that grows, piece by piece what is said to the user."""
+class VisibleText:
+    """The visible part of a growing text: pieces of the text go in, pieces for the user come out.
+
+    Args:
+        turn: the turn that the text is of.
+        split: takes a piece of the text and returns what of it (and of earlier pieces) is not reasoning.
+    """
 
     def __init__(self, turn: Turn, split: Callable[[str], str]) -> None:
-        """The text is that of a turn, behind the reasoning that ``split`` takes from its pieces."""
         self._turn, self._split = turn, split
-        self._said, self._shown = "", 0
+        self._text = ""  # the text so far, without reasoning
+        self._shown = 0  # how many of its visible characters were returned
 
     def __call__(self, piece: str) -> str:
-        self._said += self._split(piece)
-        visible = self._turn.visible(self._said)
+        """The characters that the next piece of the text makes visible."""
+        self._text += self._split(piece)
+        visible = self._turn.visible(self._text)
         new, self._shown = visible[self._shown :], max(self._shown, len(visible))
         return new
 
 
 def _as_text(messages: Sequence[Mapping[str, Any]], written: ToolFormat) -> list[dict[str, Any]]:
-    """Messages without calls and results, for chat templates that know none: as what the model wrote, and was told."""
+    """Messages whose calls and results are plain texts, for chat templates without tools."""
     found: list[dict[str, Any]] = []
-    results = False  # the last message begins with results
+    results = False  # whether the last message begins with results
     for one in to_template_messages(messages):
         is_result = one["role"] == "tool"
         message: dict[str, Any] = one
@@ -263,13 +295,13 @@ def _as_text(messages: Sequence[Mapping[str, Any]], written: ToolFormat) -> list
             continue
         results = is_result
         if calls := message.pop("tool_calls", []):
-            said = [message["content"]] if message["content"] else []
-            message["content"] = "\n".join([*said, written.spell(call["function"] for call in calls)])
+            before = [message["content"]] if message["content"] else []
+            message["content"] = "\n".join([*before, written.spell(call["function"] for call in calls)])
         found.append(message)
     return found
 
 
-def tool_turn(
+def turn_of(
     tokenizer: PreTrainedTokenizerBase,
     vocabulary: Vocabulary,
     answer: Grammar[Any],
@@ -279,9 +311,13 @@ def tool_turn(
     written: str | ToolFormat | None,
     template: str,
 ) -> Turn:
-    """The turn of a model with these tools, of which there may be none.
+    """The turn of a model with an answer and tools.
 
     Args:
+        tokenizer, vocabulary: the model's.
+        answer: the grammar of the answer.
+        tools: the tools that the model may call; may be empty.
+        choice, parallel: as for :meth:`grammarspec.tools.formats.ToolFormat.grammar`.
         written: the format of calls, or its name; ``None``: that of the chat template, or else plain JSON.
         template: the chat template; empty if there is none.
 
@@ -298,29 +334,5 @@ def tool_turn(
         return Turn(answer)
     if tools and not template:
         raise PromptError("the tokenizer has no chat template, which could tell of tools", hint="give it one")
-    told = "tools" in template and not written.prompt
-    return ToolTurn(answer, tools, written, choice if tools else "none", parallel, vocabulary, told)
-
-
-def choice_of(choice: str | Mapping[str, Any], tools: Collection[str]) -> str:
-    """A choice of tools as one word: ``"auto"``, ``"required"``, ``"none"`` or a tool's name.
-
-    Args:
-        tools: their names.
-
-    Raises:
-        ValueError: it is none of these; it is a mapping, and not as OpenAI has it; it asks for calls without tools.
-    """
-    name: Any = choice
-    if isinstance(choice, Mapping):
-        function = choice.get("function", choice)
-        name = function.get("name") if isinstance(function, Mapping) else None
-        if choice.get("type") != "function" or not isinstance(name, str):
-            known = '{"type": "function", "function": {"name": ...}}'
-            raise ValueError(f"a tool is chosen by its name or {known}, not by {choice!r}")
-    elif choice in ("auto", "none") or (choice == "required" and tools):
-        return choice
-    if name not in tools:
-        there = f"of a tool ({', '.join(tools)})" if tools else "of a tool, of which there are none"
-        raise ValueError(f"tool_choice must be 'auto', 'required', 'none' or the name {there}, not {choice!r}")
-    return str(name)
+    template_has_tools = "tools" in template and not written.prompt
+    return ToolTurn(answer, tools, written, choice if tools else "none", parallel, vocabulary, template_has_tools)

@@ -1,1 +1,1 @@
-"""Tools: functions that a model may call, the formats in which models write calls, and the loop that runs them."""
+"""Tools: functions that a model may call, and the formats in which models write the calls."""

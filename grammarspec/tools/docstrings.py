@@ -1,4 +1,4 @@
-"""What docstrings in the styles of Google, NumPy and Sphinx say of parameters."""
+"""Docstrings: their text and the descriptions of parameters, in the styles of Google, NumPy and Sphinx."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ __all__ = ["parse"]
 
 
 def parse(docstring: str) -> tuple[str, dict[str, str]]:
-    """The text of a docstring before and between its sections, and the descriptions of parameters (or attributes).
+    """Parse a docstring with Griffe, in whatever style it is.
 
-    The style is recognised. Griffe reads it; where that is not installed, the whole docstring is the text, so that
-    nothing of it is lost.
+    Without Griffe, the whole docstring is the text, so that nothing of it is lost.
+
+    Args:
+        docstring: as it is written.
+
+    Returns:
+        the text before and between its sections, and the descriptions of parameters (or attributes) by name.
     """
     docstring = cleandoc(docstring)
     try:

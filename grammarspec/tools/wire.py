@@ -1,4 +1,4 @@
-"""Tools as JSON: those of OpenAI's two interfaces, of Anthropic's, and of the Model Context Protocol (MCP).
+"""Declarations of tools in JSON: OpenAI's two interfaces, Anthropic's, and the Model Context Protocol (MCP).
 
 Sources: the schema of ``tools`` in OpenAI's chat completions and Responses, that in Anthropic's messages, and ``Tool``
 in the specification of MCP (2025-06-18).
@@ -6,19 +6,26 @@ in the specification of MCP (2025-06-18).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from grammarspec.errors import GrammarSyntaxError, UnsupportedFeature
-from grammarspec.tools.tool import Declaration, Tool, arguments_schema
+from grammarspec.tools.declaration import Declaration, arguments_schema
 
-__all__ = ["json_tool"]
+__all__ = ["read_json_tool"]
 
 
-def json_tool(
-    given: Any, name: str | None = None, description: str | None = None, call: Callable[[Any], Any] | None = None
-) -> Tool[..., Any]:
-    """A tool from JSON, or from an object of MCP's; see :meth:`grammarspec.Tool.from_json`."""
+def read_json_tool(given: Any, name: str | None = None, description: str | None = None) -> tuple[str, Declaration]:
+    """The name and the declaration of a tool that JSON, or an object of the MCP SDK, declares.
+
+    Args:
+        given: see :meth:`grammarspec.Tool.from_json`.
+        name, description: instead of those in the JSON.
+
+    Raises:
+        GrammarSyntaxError: the JSON is malformed.
+        UnsupportedFeature: the tool is not a function.
+    """
     if not isinstance(given, Mapping):
         members = ("name", "description", "inputSchema", "input_schema")
         given = {member: getattr(given, member) for member in members if hasattr(given, member)}
@@ -40,9 +47,8 @@ def json_tool(
     parameters = body.get(member)
     if not isinstance(parameters, Mapping | None):
         raise _malformed("the parameters must be a JSON Schema of an object", f"{where}/{member}")
-    told = arguments_schema(dict(parameters or {}), f"{where}/{member}")
-    declared = Declaration(text or "", told, told, dict)
-    return Tool(own, lambda: declared, call, call)
+    schema = arguments_schema(dict(parameters or {}), f"{where}/{member}")
+    return own, Declaration(text or "", schema, schema, dict)
 
 
 def _malformed(message: str, where: str) -> GrammarSyntaxError:

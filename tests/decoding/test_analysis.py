@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from grammarspec.decoding.analysis import (
     acceptance_from_tau,
-    acceptance_of_laws,
+    acceptance_of_distributions,
     accepted_share,
     best_gamma,
     expected_accepted,
@@ -37,7 +37,7 @@ def enumerated(rates: list[float]) -> Fraction:
     return mean + reached * (len(rates) + 1)
 
 
-def laws(tokens: int) -> st.SearchStrategy[list[float]]:
+def distributions(tokens: int) -> st.SearchStrategy[list[float]]:
     weights = st.lists(st.integers(0, 20), min_size=tokens, max_size=tokens).filter(any)
     return weights.map(lambda row: [weight / sum(row) for weight in row])
 
@@ -160,26 +160,26 @@ def test_inverse_the_other_way(gamma: int, share: float) -> None:
     assert acceptance_from_tau(gamma + 1, gamma) == 1
 
 
-# Laws.
+# Distributions.
 
 
 @given(data=st.data(), tokens=st.integers(1, 8))
-def test_laws(data: st.DataObject, tokens: int) -> None:
-    p, q = data.draw(laws(tokens)), data.draw(laws(tokens))
-    acceptance = acceptance_of_laws(p, q)
+def test_distributions(data: st.DataObject, tokens: int) -> None:
+    p, q = data.draw(distributions(tokens)), data.draw(distributions(tokens))
+    acceptance = acceptance_of_distributions(p, q)
     # What the rule of the papers accepts: a token x drafted from q with probability min(1, p(x) / q(x)).
     accepted = math.fsum(b * min(1, a / b) for a, b in zip(p, q, strict=True) if b)
     assert acceptance == pytest.approx(accepted)
     assert acceptance == pytest.approx(1 - math.fsum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2)
-    assert acceptance == acceptance_of_laws(q, p)
-    assert acceptance_of_laws(p, p) == pytest.approx(1)
+    assert acceptance == acceptance_of_distributions(q, p)
+    assert acceptance_of_distributions(p, p) == pytest.approx(1)
 
 
-def test_laws_at_the_ends() -> None:
-    assert acceptance_of_laws([1, 0], [0, 1]) == 0
-    assert acceptance_of_laws([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]) == pytest.approx(0.7)
-    # Rounded laws may sum to more than 1, an acceptance may not.
-    assert acceptance_of_laws([0.5002, 0.5002], [0.5002, 0.5002]) == 1
+def test_distributions_at_the_ends() -> None:
+    assert acceptance_of_distributions([1, 0], [0, 1]) == 0
+    assert acceptance_of_distributions([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]) == pytest.approx(0.7)
+    # Rounded distributions may sum to more than 1, an acceptance may not.
+    assert acceptance_of_distributions([0.5002, 0.5002], [0.5002, 0.5002]) == 1
 
 
 # Speedup.
@@ -267,8 +267,8 @@ NAN, INF = math.nan, math.inf
         ("verify_cost", [-0.1, 0, INF, NAN], lambda value: best_gamma(0.5, 0.1, 0, value)),
         ("verify_cost", [-0.1, 0, INF, NAN], lambda value: best_gamma(0.5, 0.1, 0, lambda gamma: value)),
         ("most", [-1, NAN], lambda value: best_gamma(0.5, 0.1, most=value)),
-        ("p", [-0.5, INF, NAN], lambda value: acceptance_of_laws([value, 1.0], [0.5, 0.5])),
-        ("q", [-0.5, INF, NAN], lambda value: acceptance_of_laws([0.5, 0.5], [value, 1.0])),
+        ("p", [-0.5, INF, NAN], lambda value: acceptance_of_distributions([value, 1.0], [0.5, 0.5])),
+        ("q", [-0.5, INF, NAN], lambda value: acceptance_of_distributions([0.5, 0.5], [value, 1.0])),
     ],
 )
 def test_refusals(argument: str, values: list[float], call: Callable[[Any], object]) -> None:
@@ -277,10 +277,10 @@ def test_refusals(argument: str, values: list[float], call: Callable[[Any], obje
             call(value)
 
 
-def test_refused_laws() -> None:
+def test_refused_distributions() -> None:
     with pytest.raises(ValueError, match=r"^p must be .* sums to 1, not 0\.75$"):
-        acceptance_of_laws([0.5, 0.25], [0.5, 0.5])
+        acceptance_of_distributions([0.5, 0.25], [0.5, 0.5])
     with pytest.raises(ValueError, match=r"^q must be .* sums to 1, not 0\.0$"):
-        acceptance_of_laws([1.0], [])
+        acceptance_of_distributions([1.0], [])
     with pytest.raises(ValueError, match=r"^q must be of the 2 tokens of p, not 3$"):
-        acceptance_of_laws([0.5, 0.5], [0.5, 0.25, 0.25])
+        acceptance_of_distributions([0.5, 0.5], [0.5, 0.25, 0.25])

@@ -14,7 +14,12 @@ transformers = pytest.importorskip("transformers")
 from grammarspec.decoding.draft import Draft  # noqa: E402
 from grammarspec.decoding.loop import Batch  # noqa: E402
 from grammarspec.decoding.proposers.protocol import propose  # noqa: E402
-from tests.oracles.drafting import END, draft_for, lane, matcher_of  # noqa: E402
+from tests.oracles.drafting import (  # noqa: E402
+    END,
+    draft_for,
+    matcher_of,
+    sequence,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +43,7 @@ class Scripted:
 
     def select(self, rows: Sequence[int]) -> None: ...
 
-    def settle(self, draft: Draft, accepted: Sequence[int]) -> None: ...
+    def commit(self, draft: Draft, accepted: Sequence[int]) -> None: ...
 
     def propose(self, draft: Draft, rows: Sequence[int]) -> None:
         self.asked.append(sorted(rows))
@@ -51,7 +56,7 @@ def test_the_first_proposer_with_something_to_say_is_heard() -> None:
     one = Scripted("one", lambda row, text: b"1" if len(text) == row else b"")
     two = Scripted("two", lambda row, text: b"22" if len(text) < 3 else b"")
     three = Scripted("three", lambda row, text: b"" if row == 2 else b"3")
-    draft = draft_for([lane(b"a"), lane(b"b"), lane(b"c")], [4, 5, 6])
+    draft = draft_for([sequence(b"a"), sequence(b"b"), sequence(b"c")], [4, 5, 6])
     propose([one, two, three], draft)
     assert [bytes(tokens) for tokens in draft.tokens] == [b"1223", b"22223", b"221"]
     assert draft.sources == [["one", "two", "two", "three"], ["two"] * 4 + ["three"], ["two", "two", "one"]]
@@ -64,11 +69,11 @@ def test_the_first_proposer_with_something_to_say_is_heard() -> None:
 def test_no_proposer_is_asked_where_there_is_no_room() -> None:
     everything = Scripted("everything", lambda row, text: b"xyz")
     nothing = Scripted("nothing", lambda row, text: b"")
-    draft = draft_for([lane(b"a"), lane(b"b"), lane(b"c")], [0, 3, 4])
+    draft = draft_for([sequence(b"a"), sequence(b"b"), sequence(b"c")], [0, 3, 4])
     propose([nothing, everything, nothing], draft)
     assert [bytes(tokens) for tokens in draft.tokens] == [b"", b"xyz", b"xyzx"]
     assert everything.asked == [[1, 2], [2]]
-    draft = draft_for([lane(b"a")], [3])
+    draft = draft_for([sequence(b"a")], [3])
     propose([], draft)
     propose([nothing], draft)
     assert draft.tokens == [[]]
@@ -78,12 +83,12 @@ def test_what_is_refused_is_not_heard() -> None:
     """Certain tokens that the constraint does not allow are not drafted; the next proposer is asked."""
     wrong = Scripted("wrong", lambda row, text: b"z")
     right = Scripted("right", lambda row, text: b"ab")
-    draft = draft_for([lane([0], matcher_of("(ab)*c?"))], [5])
+    draft = draft_for([sequence([0], matcher_of("(ab)*c?"))], [5])
     propose([wrong, right], draft)
     assert draft.sources == [["right"] * 5]
     assert bytes(draft.tokens[0]) == b"ababa"
     ends = Scripted("ends", lambda row, text: [*b"ab", END, ord("a")])
-    draft = draft_for([lane([0], matcher_of("(ab)*c?")), lane(b"a")], [8, 8])
+    draft = draft_for([sequence([0], matcher_of("(ab)*c?")), sequence(b"a")], [8, 8])
     propose([ends, right], draft)
     assert draft.tokens == [[*b"ab", END]] * 2
 
@@ -103,7 +108,7 @@ def test_rows_are_drafted_for_each_on_its_own(data: st.DataObject) -> None:
     def scripted(number: int) -> Scripted:
         return Scripted(str(number), lambda row, text: table[number].get((row, len(text)), b""))
 
-    draft = draft_for([lane(b"a")] * rows, [*rooms])
+    draft = draft_for([sequence(b"a")] * rows, [*rooms])
     propose([scripted(number) for number in range(len(table))], draft)
     for row, room in enumerate(rooms):
         expected: list[int] = []

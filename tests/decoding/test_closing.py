@@ -71,7 +71,7 @@ def test_texts_are_whole() -> None:
         replay = constraint.matcher()
         assert replay.accept_tokens(result.tokens) == len(result.tokens) and replay.is_terminated
         statistics = result.statistics
-        parts = sum(statistics.accepted.values()) + statistics.chosen_tokens + statistics.fed_tokens
+        parts = sum(statistics.accepted.values()) + statistics.bonus_tokens + statistics.fed_tokens
         assert parts + statistics.closing_tokens == statistics.tokens == len(result.tokens)
         closed += result.finish_reason == "closed"
         stopped += result.finish_reason == "stop"
@@ -80,7 +80,7 @@ def test_texts_are_whole() -> None:
 
 
 def test_what_a_budget_leaves_room_for_keeps_its_proportions() -> None:
-    """Of the tokens that leave room for an ending, each is as likely as the target's law has it, drafted or not."""
+    """Tokens that leave room for an ending are as likely as in the target's distribution, drafted or not."""
     constraint = gs.compile(gs.regex("[abc]{1,4}"), SMALL)
     layers = tables(11, 1.0)
     target, draft = TableModel(layers[:2]), TableModel(layers[2:])
@@ -137,7 +137,7 @@ def test_a_stop_text_in_an_ending_ends_it() -> None:
         result = generate(model, [1], constraint.matcher(), VOCABULARY, sampling=sampling, on_text=pieces.append)
         statistics = result.statistics
         assert b"".join(pieces).decode(errors="replace") == result.text
-        assert statistics.closing_tokens + statistics.chosen_tokens == statistics.tokens == len(result.tokens)
+        assert statistics.closing_tokens + statistics.bonus_tokens == statistics.tokens == len(result.tokens)
         assert result.logprobs is not None and len(result.logprobs) == len(result.tokens)
         return result
 

@@ -14,10 +14,10 @@ transformers = pytest.importorskip("transformers")
 import grammarspec as gs  # noqa: E402
 from grammarspec.decoding import Request, Sampling, generate_batch  # noqa: E402
 from grammarspec.decoding.draft import Draft  # noqa: E402
-from grammarspec.decoding.lane import Lane  # noqa: E402
 from grammarspec.decoding.loop import Batch  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, EarlyExit, Forced, HeadProposer  # noqa: E402
 from grammarspec.decoding.proposers.head import ResidualHead  # noqa: E402
+from grammarspec.decoding.sequence_state import SequenceState  # noqa: E402
 from tests.oracles.drafting import BYTES, END, WIDTH, matcher_of  # noqa: E402
 
 
@@ -100,14 +100,14 @@ def by_hand(
 
 
 def check_rounds(
-    batch: Batch, logits: Logits | Callable[[Lane, list[int]], Logits], turns: int, gamma: int, **options: Any
+    batch: Batch, logits: Logits | Callable[[SequenceState, list[int]], Logits], turns: int, gamma: int, **options: Any
 ) -> list[Draft]:
     """Rounds of a batch whose drafts are those made by hand."""
     drafts = []
-    while batch.lanes and len(drafts) < turns:
+    while batch.sequences and len(drafts) < turns:
         before = [
             (list(row.tokens), None if row.matcher is None else row.matcher.fork(), min(gamma, row.room - 1))
-            for row in batch.lanes
+            for row in batch.sequences
         ]
         draft = batch.round()
         drafts.append(draft)
@@ -128,7 +128,7 @@ def test_draft_model(target: Any, small: Any) -> None:
     assert not any(any(flags) for draft in drafts for flags in draft.drawn)
     # One pass for each token of the longest draft: what is read together is read in the same pass.
     assert proposer.passes == sum(draft.gamma for draft in drafts)
-    assert any(len(draft.lanes) < 5 for draft in drafts), "some rows should have ended before the others"
+    assert any(len(draft.sequences) < 5 for draft in drafts), "some rows should have ended before the others"
 
 
 def test_a_model_drafts_its_own_text(target: Any) -> None:
@@ -245,14 +245,14 @@ def test_draft_model_refuses(small: Any, confidence: float) -> None:
         DraftModel(small, confidence=confidence)
 
 
-def test_drawn_tokens_come_with_their_law(target: Any, small: Any) -> None:
+def test_drawn_tokens_come_with_their_distribution(target: Any, small: Any) -> None:
     what = requests(temperature=0.7, top_k=20)
     what[1] = Request(prompt=b"abc", matcher=matcher_of(PATTERNS[1]), sampling=Sampling())
     what[2] = Request(prompt=b"abc", matcher=matcher_of(PATTERNS[2]), sampling=Sampling(temperature=1.0, seed=1))
     batch = batch_with(target, DraftModel(small), 3, what)
     for _ in range(5):
-        before = [(list(row.tokens), None if row.matcher is None else row.matcher.fork()) for row in batch.lanes]
-        kinds = [(row.sampling.temperature, row.sampling.seed) for row in batch.lanes]
+        before = [(list(row.tokens), None if row.matcher is None else row.matcher.fork()) for row in batch.sequences]
+        kinds = [(row.sampling.temperature, row.sampling.seed) for row in batch.sequences]
         draft = batch.round()
         for row, (text, matcher) in enumerate(before):
             temperature, seed = kinds[row]
@@ -269,9 +269,9 @@ def test_drawn_tokens_come_with_their_law(target: Any, small: Any) -> None:
                     matcher.accept_token(token)
                 gs.apply_bitmask(scores, rows)
                 scores[scores < scores.topk(20)[0][-1]] = -torch.inf
-                assert draft.laws is not None
-                assert torch.allclose(draft.laws[row, place], (scores / 0.7).softmax(-1), atol=1e-4)
-                assert draft.laws[row, place, token] > 0
+                assert draft.distributions is not None
+                assert torch.allclose(draft.distributions[row, place], (scores / 0.7).softmax(-1), atol=1e-4)
+                assert draft.distributions[row, place, token] > 0
 
 
 def test_draft_model_at_the_end_of_its_context(target: Any) -> None:
@@ -283,9 +283,9 @@ def test_draft_model_at_the_end_of_its_context(target: Any) -> None:
     batch = batch_with(target, proposer, 4, what)
     longest = [0, 0, 0]
     for _ in range(6):
-        if len(batch.lanes) < 3:
+        if len(batch.sequences) < 3:
             break
-        before = [len(row.tokens) for row in batch.lanes]
+        before = [len(row.tokens) for row in batch.sequences]
         draft = batch.round()
         for row, length in enumerate(before):
             expected = max(min(4, 13 - length), 0)
@@ -308,7 +308,7 @@ def test_a_stop_inside_an_accepted_draft_teaches_no_split(target: Any) -> None:
     assert batch.round().tokens == [[ord("-"), ab, abc, ab, END + 2]]
     [[text]] = batch.results()
     assert (text.tokens, text.finish_reason) == ([ord("-"), ab], "stop")
-    assert not proposer._habits
+    assert not proposer._splits
 
 
 # Self-speculation.
@@ -383,7 +383,7 @@ def test_early_exit_behind_other_proposers(target: Any) -> None:
     what = requests(unconstrained=False)
     batch = Batch(target, what, BYTES, proposers=[Forced(), EarlyExit(target, 2)], gamma=5)
     for _ in range(6):
-        before = [(list(row.tokens), row.matcher.fork()) for row in batch.lanes]
+        before = [(list(row.tokens), row.matcher.fork()) for row in batch.sequences]
         draft = batch.round()
         for row, (text, matcher) in enumerate(before):
             for place, (token, source) in enumerate(zip(draft.tokens[row], draft.sources[row], strict=True)):
@@ -446,14 +446,15 @@ def test_head_proposer(target: Any, options: dict[str, Any]) -> None:
     accepted = 0
     for _ in range(8):
         before = [
-            (list(row.tokens), None if row.matcher is None else row.matcher.fork(), row.room - 1) for row in batch.lanes
+            (list(row.tokens), None if row.matcher is None else row.matcher.fork(), row.room - 1)
+            for row in batch.sequences
         ]
         draft = batch.round()
         steps += draft.gamma
         for row, (text, matcher, room) in enumerate(before):
             logits = head_logits(target, head, len(text) - 1)
             assert draft.tokens[row] == by_hand(logits, text, matcher, min(4, room), **options)
-            accepted += len(draft.lanes[row].tokens) - len(text) - 1
+            accepted += len(draft.sequences[row].tokens) - len(text) - 1
         assert all(source == "head" for sources in draft.sources for source in sources)
     assert proposer.passes == steps
     assert accepted, "no round should mean that states behind accepted drafts were never used"
@@ -466,7 +467,7 @@ def test_head_steps_through_what_others_draft(target: Any) -> None:
     batch.round()
     seen = set()
     for _ in range(6):
-        before = [(list(row.tokens), row.matcher.fork()) for row in batch.lanes]
+        before = [(list(row.tokens), row.matcher.fork()) for row in batch.sequences]
         draft = batch.round()
         for row, (text, matcher) in enumerate(before):
             logits = head_logits(target, head, len(text) - 1)
@@ -493,7 +494,7 @@ def test_head_with_tokens_of_its_own(target: Any) -> None:
     batch = batch_with(target, HeadProposer(Some()), 3)
     batch.round()
     for _ in range(6):
-        before = [(list(row.tokens), None if row.matcher is None else row.matcher.fork()) for row in batch.lanes]
+        before = [(list(row.tokens), None if row.matcher is None else row.matcher.fork()) for row in batch.sequences]
         draft = batch.round()
         for row, (text, matcher) in enumerate(before):
             every = head_logits(target, whole, len(text) - 1)

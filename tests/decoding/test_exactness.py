@@ -1,4 +1,4 @@
-"""What the loop generates is distributed as the target's own masked law: by statistics, which wrong loops fail."""
+"""Generated texts have the target's own masked distribution: by statistics, which wrong loops fail."""
 
 from __future__ import annotations
 
@@ -23,7 +23,15 @@ from grammarspec.decoding.proposers import (  # noqa: E402
     Proposer,
 )
 from tests import tiers  # noqa: E402
-from tests.oracles.tables import PROMPT, VOCABULARY, TableHead, TableModel, exact_law, language, tables  # noqa: E402
+from tests.oracles.tables import (  # noqa: E402
+    PROMPT,
+    VOCABULARY,
+    TableHead,
+    TableModel,
+    exact_distribution,
+    language,
+    tables,
+)
 
 SAMPLES = tiers.draws(3000)
 LANGUAGES = 6
@@ -83,16 +91,16 @@ def sample(
         for text in texts[:64]:
             statistics.add(text.statistics)
     both = (layers[0] + layers[1]).tolist()
-    return seen, exact_law(lambda row: both[row], constraint, what), statistics
+    return seen, exact_distribution(lambda row: both[row], constraint, what), statistics
 
 
-def p_value(seen: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> float:
+def p_value(seen: Counter[tuple[int, ...]], distribution: dict[tuple[int, ...], float]) -> float:
     """Pearson's chi-square test, cells pooled to an expectation of 10; 0 if something impossible was seen."""
-    if set(seen) - set(law):
+    if set(seen) - set(distribution):
         return 0.0
     total = sum(seen.values())
     observed, expected = [0.0], [0.0]
-    for text, probability in sorted(law.items(), key=lambda item: item[1]):
+    for text, probability in sorted(distribution.items(), key=lambda item: item[1]):
         if expected[-1] >= 10:
             observed.append(0.0)
             expected.append(0.0)
@@ -119,13 +127,13 @@ def kolmogorov(values: Sequence[float]) -> float:
 
 
 def test_the_tests_own_statistics() -> None:
-    law = {(0,): 0.5, (1,): 0.3, (2,): 0.2}
-    assert p_value(Counter({(0,): 500, (1,): 300, (2,): 200}), law) == pytest.approx(1.0)
+    distribution = {(0,): 0.5, (1,): 0.3, (2,): 0.2}
+    assert p_value(Counter({(0,): 500, (1,): 300, (2,): 200}), distribution) == pytest.approx(1.0)
     # Chi-square 2 * 50**2 / 500 = 10 and 0: of two degrees of freedom exp(-4.17).
-    assert p_value(Counter({(0,): 450, (1,): 350, (2,): 200}), law) == pytest.approx(
+    assert p_value(Counter({(0,): 450, (1,): 350, (2,): 200}), distribution) == pytest.approx(
         2.718281828 ** (-(5 + 50**2 / 300) / 2), rel=1e-6
     )
-    assert p_value(Counter({(3,): 1}), law) == 0
+    assert p_value(Counter({(3,): 1}), distribution) == 0
     assert kolmogorov([(i + 0.5) / 50 for i in range(50)]) > 0.99
     assert kolmogorov([(i / 50) ** 2 for i in range(50)]) < 0.01
 
@@ -140,9 +148,9 @@ def test_distribution() -> None:
             torch.manual_seed(tiers.seed(100 * case + number))
             seed = 1_000_000 * (100 * case + number) if (case + case // 4 + number) % 2 else None
             what = Sampling(**options, seed=seed)
-            seen, law, statistics = sample(case, make, masked, what, SAMPLES, gamma=1 + (case + number) % 4)
-            value = p_value(seen, law)
-            line = f"{case:2} {name:15} masked {masked} seed {seed} {options} {len(law)} texts: p {value:.4f},"
+            seen, distribution, statistics = sample(case, make, masked, what, SAMPLES, gamma=1 + (case + number) % 4)
+            value = p_value(seen, distribution)
+            line = f"{case:2} {name:15} masked {masked} seed {seed} {options} {len(distribution)} texts: p {value:.4f},"
             rate = statistics.acceptance_rate
             print(f"{line} acceptance {rate:.2f}, tau {statistics.tokens_per_pass:.2f}", flush=True)
             values.append((value, case, name))
@@ -156,11 +164,11 @@ def _truncate_refused(patch: pytest.MonkeyPatch) -> None:
     """A drafted token that the constraint refuses is dropped, and the draft ends before it."""
     add = Draft.add
 
-    def wrong(self: Draft, row: int, token: int, source: str, law: Any = None) -> None:
-        matcher = self.lanes[row].matcher
+    def wrong(self: Draft, row: int, token: int, source: str, distribution: Any = None) -> None:
+        matcher = self.sequences[row].matcher
         assert matcher is not None
         if matcher.validate_tokens([token]):
-            add(self, row, token, source, law)
+            add(self, row, token, source, distribution)
         else:
             self.finish(row)
 
@@ -168,16 +176,16 @@ def _truncate_refused(patch: pytest.MonkeyPatch) -> None:
 
 
 def _raw_ratio(patch: pytest.MonkeyPatch) -> None:
-    """Drafts are accepted by the ratio to the target's law without the mask."""
+    """Drafts are accepted by the ratio to the target's distribution without the mask."""
     scores, raw = Processing.scores, []
 
     def remember(self: Processing, logits: Any, masks: Any, prefix: Any) -> Any:
         raw.append((self, scores(self, logits, torch.full_like(masks, -1), prefix)))
         return scores(self, logits, masks, prefix)
 
-    def wrong(law: Any, *rest: Any) -> Any:
+    def wrong(distribution: Any, *rest: Any) -> Any:
         this, unmasked = raw[-1]
-        return accepted(this.law(unmasked), *rest)
+        return accepted(this.distribution(unmasked), *rest)
 
     accepted = processing.accepted_drafts
     patch.setattr(Processing, "scores", remember)
@@ -185,40 +193,40 @@ def _raw_ratio(patch: pytest.MonkeyPatch) -> None:
 
 
 def _bonus_from_draft(patch: pytest.MonkeyPatch) -> None:
-    """Behind a draft that is accepted as a whole, the next token is drawn from the draft's law at its end."""
-    residual = processing.residual_law
+    """Behind a draft that is accepted as a whole, the next token is drawn from the draft's distribution at its end."""
+    residual = processing.residual_distribution
 
-    def wrong(law: Any, tokens: Any, accepted: Any, lengths: Any, laws: Any, drawn: Any) -> Any:
-        right = residual(law, tokens, accepted, lengths, laws, drawn)
-        if laws is None:
+    def wrong(distribution: Any, tokens: Any, accepted: Any, lengths: Any, distributions: Any, drawn: Any) -> Any:
+        right = residual(distribution, tokens, accepted, lengths, distributions, drawn)
+        if distributions is None:
             return right
-        # The draft's last law, among the tokens that the target may choose.
-        last = laws[torch.arange(len(law)), (lengths - 1).clamp(min=0)] * (right > 0)
+        # The draft's last distribution, among the tokens that the target may choose.
+        last = distributions[torch.arange(len(distribution)), (lengths - 1).clamp(min=0)] * (right > 0)
         whole = (accepted == lengths) & (lengths > 0) & (last.sum(-1) > 0)
         return torch.where(whole[:, None], last, right)
 
-    patch.setattr(processing, "residual_law", wrong)
+    patch.setattr(processing, "residual_distribution", wrong)
 
 
 def _row_off_by_one(patch: pytest.MonkeyPatch) -> None:
-    """Behind a refused token, the next one is drawn by the law of the place before (of the first place: by its own)."""
-    residual = processing.residual_law
+    """Behind a rejected token, the next one is drawn from the distribution of the position before (if there is one)."""
+    residual = processing.residual_distribution
 
-    def wrong(law: Any, tokens: Any, accepted: Any, lengths: Any, laws: Any, drawn: Any) -> Any:
-        right = residual(law, tokens, accepted, lengths, laws, drawn)
-        before = law[torch.arange(len(law)), (accepted - 1).clamp(min=0)] * (right > 0)
+    def wrong(distribution: Any, tokens: Any, accepted: Any, lengths: Any, distributions: Any, drawn: Any) -> Any:
+        right = residual(distribution, tokens, accepted, lengths, distributions, drawn)
+        before = distribution[torch.arange(len(distribution)), (accepted - 1).clamp(min=0)] * (right > 0)
         return torch.where((before.sum(-1) > 0)[:, None], before, right)
 
-    patch.setattr(processing, "residual_law", wrong)
+    patch.setattr(processing, "residual_distribution", wrong)
 
 
 def _top_p_before_mask(patch: pytest.MonkeyPatch) -> None:
-    """The nucleus is taken of the law without the mask."""
+    """The nucleus is taken of the distribution without the mask."""
     scores = Processing.scores
 
     def wrong(self: Processing, logits: Any, masks: Any, prefix: Any) -> Any:
         masked = scores(self, logits, masks, prefix)
-        nucleus = self.law(scores(self, logits, torch.full_like(masks, -1), prefix)) > 0
+        nucleus = self.distribution(scores(self, logits, torch.full_like(masks, -1), prefix)) > 0
         left = masked.masked_fill(~nucleus, -torch.inf)
         return torch.where((left > -torch.inf).any(-1, keepdim=True), left, masked)
 
@@ -226,30 +234,30 @@ def _top_p_before_mask(patch: pytest.MonkeyPatch) -> None:
 
 
 def _unrenormalised(patch: pytest.MonkeyPatch) -> None:
-    """The draft's law is kept without being normalised over what the mask allows."""
+    """The draft's distribution is kept without being normalised over what the mask allows."""
     add = Draft.add
 
-    def wrong(self: Draft, row: int, token: int, source: str, law: Any = None) -> None:
-        add(self, row, token, source, law if law is None else 0.6 * law)
+    def wrong(self: Draft, row: int, token: int, source: str, distribution: Any = None) -> None:
+        add(self, row, token, source, distribution if distribution is None else 0.6 * distribution)
 
     patch.setattr(Draft, "add", wrong)
 
 
 def _discard_unsure(patch: pytest.MonkeyPatch) -> None:
-    """Tokens that the draft's law gave a low probability are taken out of the draft again."""
+    """Tokens that the draft's distribution gave a low probability are taken out of the draft again."""
     add = Draft.add
 
-    def wrong(self: Draft, row: int, token: int, source: str, law: Any = None) -> None:
-        if law is not None and law[token] < 0.4:
+    def wrong(self: Draft, row: int, token: int, source: str, distribution: Any = None) -> None:
+        if distribution is not None and distribution[token] < 0.4:
             self.finish(row)
         else:
-            add(self, row, token, source, law)
+            add(self, row, token, source, distribution)
 
     patch.setattr(Draft, "add", wrong)
 
 
 def _stale_row(patch: pytest.MonkeyPatch) -> None:
-    """The mask of a place is what the place before had, where that allows the token that follows."""
+    """The mask of a position is that of the position before, where that allows the token that follows."""
     every = Draft.all_masks
 
     def wrong(self: Draft) -> Any:
@@ -283,10 +291,10 @@ def test_wrong_loops_are_caught(
         for case in range(4):
             what = Sampling(**({"temperature": 1.0} | options))
             try:
-                seen, law, _ = sample(case, PROPOSERS["model"], masked, what, 4000, gamma)
+                seen, distribution, _ = sample(case, PROPOSERS["model"], masked, what, 4000, gamma)
             except RuntimeError:  # a token came out that the constraint refuses
                 return 0.0
-            values.append(p_value(seen, law))
+            values.append(p_value(seen, distribution))
         return min(values)
 
     assert least() > 1e-4

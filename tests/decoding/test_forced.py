@@ -14,13 +14,13 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import grammarspec as gs  # noqa: E402
-from grammarspec.decoding.lane import Lane  # noqa: E402
 from grammarspec.decoding.proposers import Forced  # noqa: E402
-from grammarspec.decoding.whitespace import WHITESPACE  # noqa: E402
+from grammarspec.decoding.proposers.whitespace import WHITESPACE  # noqa: E402
+from grammarspec.decoding.sequence_state import SequenceState  # noqa: E402
 from grammarspec.grammars import marks  # noqa: E402
 from tests.counting import examples  # noqa: E402
 from tests.decoding.test_whitespace import STYLES  # noqa: E402
-from tests.oracles.drafting import BYTES, END, batch_of, draft_for, lane, matcher_of  # noqa: E402
+from tests.oracles.drafting import BYTES, END, batch_of, draft_for, matcher_of, sequence  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -29,13 +29,15 @@ def inference() -> Iterator[None]:
         yield
 
 
-def forced_draft(row: Lane, room: int = 200, *, proposer: Forced | None = None) -> tuple[bytes, list[str], bool]:
+def forced_draft(
+    row: SequenceState, room: int = 200, *, proposer: Forced | None = None
+) -> tuple[bytes, list[str], bool]:
     """What is drafted, by whom, and whether the end is."""
     proposer = Forced() if proposer is None else proposer
     draft = draft_for([row], room)
     proposer.start(batch_of([row]))
     proposer.propose(draft, [0])
-    draft.take_back(0)
+    draft.rollback(0)
     tokens = draft.tokens[0]
     assert len(draft.sources[0]) == len(tokens) <= room
     assert not any(draft.drawn[0])
@@ -76,7 +78,7 @@ def test_forced_text_is_drafted(pattern: str, data: st.DataObject) -> None:
     while True:
         expected, ends = forced_text(matcher)
         for proposer in (Forced(preferred=False), Forced()):
-            row = lane([0], matcher)
+            row = sequence([0], matcher)
             said, sources, ended = forced_draft(row, proposer=proposer)
             if set(matcher.next_bytes(expected)[0]) & set(WHITESPACE) and proposer._preferred:
                 assert said.startswith(expected)
@@ -92,17 +94,17 @@ def test_forced_text_is_drafted(pattern: str, data: st.DataObject) -> None:
 
 
 def test_forced_drafts_have_room() -> None:
-    row = lane([0], matcher_of("abcdefgh"))
+    row = sequence([0], matcher_of("abcdefgh"))
     assert forced_draft(row, 3) == (b"abc", ["forced"] * 3, False)
     assert forced_draft(row, 8) == (b"abcdefgh", ["forced"] * 8, False)
     assert forced_draft(row, 9) == (b"abcdefgh", ["forced"] * 9, True)
 
 
 def test_nothing_is_forced_without_a_constraint() -> None:
-    lanes = [lane(b"a"), lane(b"a", matcher_of("bc"))]
-    draft = draft_for(lanes, 5)
+    sequences = [sequence(b"a"), sequence(b"a", matcher_of("bc"))]
+    draft = draft_for(sequences, 5)
     proposer = Forced()
-    proposer.start(batch_of(lanes))
+    proposer.start(batch_of(sequences))
     proposer.propose(draft, [0, 1])
     assert draft.tokens == [[], [*b"bc", END]]
 
@@ -119,7 +121,7 @@ def test_a_name_that_is_not_forced_whole_is_not_drafted() -> None:
 
 
 def test_forced_goes_on_behind_what_others_drafted() -> None:
-    row = lane([0], matcher_of("(ab|cd)xyz"))
+    row = sequence([0], matcher_of("(ab|cd)xyz"))
     draft = draft_for([row], 20)
     proposer = Forced()
     proposer.start(batch_of([row]))
@@ -162,14 +164,14 @@ def test_forced_but_for_whitespace(style: dict[str, Any]) -> None:
     # What has been read when the first record is over has all kinds of places but the one behind the last element.
     learnt = len(json.dumps(value[:1], **style).encode())
     constraint = gs.compile(gs.json_schema(constants(value)), BYTES)
-    row = lane([0], constraint.matcher())
+    row = sequence([0], constraint.matcher())
     proposer = Forced()
     proposer.start(batch_of([row]))
     open_choices = {place + 2 for place in range(len(text)) if text[place : place + 3] in (b'"x"', b'"y"')}
     for place in range(len(text) + 1):
         draft = draft_for([row], 600)
         proposer.propose(draft, [0])
-        draft.take_back(0)
+        draft.rollback(0)
         said, rest = BYTES.decode(draft.tokens[0]), text[place:]
         forced = draft.sources[0].count("forced")
         ended = draft.tokens[0][-1:] == [END]
@@ -189,7 +191,7 @@ def test_forced_but_for_whitespace(style: dict[str, Any]) -> None:
 
 
 def test_whitespace_is_guessed_only_if_asked_for() -> None:
-    row = lane([0], gs.compile(gs.json_schema(constants(RECORD)), BYTES).matcher(), text=b'{\n  "kind')
+    row = sequence([0], gs.compile(gs.json_schema(constants(RECORD)), BYTES).matcher(), text=b'{\n  "kind')
     assert forced_draft(row, proposer=Forced(preferred=False)) == (b'"', ["forced"], False)
     said, sources, _ = forced_draft(row)
     assert said.startswith(b'":"a",\n  "tags":[\n    "b",\n    "{c,"\n  ],\n  "deep":{\n    "one":"x')
@@ -199,30 +201,30 @@ def test_whitespace_is_guessed_only_if_asked_for() -> None:
 def test_spellings_are_those_of_the_rows() -> None:
     constraint = gs.compile(gs.json_schema(constants(RECORD)), BYTES)
     begun = (b"", b'{\n "kind": "a",', b'{"kind":"a", ')
-    lanes = [lane(b'{\n\n\n"', constraint.matcher(), text=text) for text in begun]
+    sequences = [sequence(b'{\n\n\n"', constraint.matcher(), text=text) for text in begun]
     proposer = Forced()
-    batch = batch_of(lanes)
+    batch = batch_of(sequences)
     proposer.start(batch)
     expected = [b'{"kind":"a","tags":["b"', b'\n "tags": [\n  "b",\n  "', b'"tags":["b", "{c,"], "deep"']
     for order in ([0, 1, 2], [2, 1], [0]):
-        batch.lanes = lanes = [lanes[row] for row in order]
+        batch.sequences = sequences = [sequences[row] for row in order]
         expected = [expected[row] for row in order]
         proposer.select(order)
-        draft = draft_for(lanes, 100)
-        proposer.propose(draft, range(len(lanes)))
+        draft = draft_for(sequences, 100)
+        proposer.propose(draft, range(len(sequences)))
         for row, text in enumerate(expected):
             assert BYTES.decode(draft.tokens[row]).startswith(text), order
-            draft.take_back(row)
+            draft.rollback(row)
 
 
 def test_a_guess_is_not_forced_through() -> None:
     """Whitespace that the constraint does not allow at a place is not drafted, nor what stands behind it."""
-    row = lane([0], matcher_of(r"\[\n 1,[ ]?2\]"), text=b"[\n 1,")
+    row = sequence([0], matcher_of(r"\[\n 1,[ ]?2\]"), text=b"[\n 1,")
     assert forced_draft(row) == (b"", [], False)
-    row = lane([0], matcher_of(r"\[ 1,[ \n]?2\]"), text=b"[ 1,")
+    row = sequence([0], matcher_of(r"\[ 1,[ \n]?2\]"), text=b"[ 1,")
     assert forced_draft(row) == (b"2]", ["preferred"] * 3, True)
     # But some may come where what stands behind it is open.
-    row = lane([0], matcher_of(r"\[1, 2,[ ]?[34]\]"), text=b"[1, 2,")
+    row = sequence([0], matcher_of(r"\[1, 2,[ ]?[34]\]"), text=b"[1, 2,")
     assert forced_draft(row) == (b" ", ["preferred"], False)
 
 
@@ -248,7 +250,7 @@ def test_text_is_split_as_the_tokenizer_splits_it(smollm2_tokenizer: Any) -> Non
             assert whole[: len(begun)] == begun
             prompted = encode(prompt)
             assert whole[: len(prompted)] == prompted
-            row = lane(
+            row = sequence(
                 prompted,
                 gs.compile(gs.json_schema(schema), vocabulary).matcher(),
                 vocabulary=vocabulary,
@@ -304,23 +306,23 @@ MERGED = gs.Vocabulary.from_tokens([*(bytes([value]) for value in range(256)), b
 AB, ABC, XA, TWELVE = 256, 257, 258, 259
 
 
-def round_of(proposer: Forced, row: Lane, chosen: int | None, room: int = 30) -> list[int]:
+def round_of(proposer: Forced, row: SequenceState, chosen: int | None, room: int = 30) -> list[int]:
     """A draft, and how the target took it: up to where it chose another token."""
     draft = draft_for([row], room, vocabulary=MERGED)
     proposer.propose(draft, [0])
     tokens = list(draft.tokens[0])
-    draft.take_back(0)
+    draft.rollback(0)
     if chosen is not None:
         at = next(place for place, token in enumerate(tokens) if token in (AB, ABC) and token != chosen)
         for token in [*tokens[:at], chosen]:
             assert row.commit(token)
-        proposer.settle(draft, [at])
+        proposer.commit(draft, [at])
     return tokens
 
 
 def test_splits_of_the_target_are_learnt() -> None:
     proposer = Forced()
-    row = lane([0], matcher_of(r"(.abc\.abc\.){3}", MERGED), vocabulary=MERGED, text=[ord("-")])
+    row = sequence([0], matcher_of(r"(.abc\.abc\.){3}", MERGED), vocabulary=MERGED, text=[ord("-")])
     proposer.start(batch_of([row], vocabulary=MERGED, end=260))
     dot = ord(".")
     assert round_of(proposer, row, AB) == [ABC, dot, ABC, dot]
@@ -339,37 +341,37 @@ def test_splits_of_the_target_are_learnt() -> None:
 def test_kinds_of_places_where_text_is_split() -> None:
     """Behind letters and digits alike."""
     proposer = Forced()
-    row = lane([0], matcher_of(r"[a-z0-9]abc-.abc[.]", MERGED), vocabulary=MERGED, text=[ord("q")])
+    row = sequence([0], matcher_of(r"[a-z0-9]abc-.abc[.]", MERGED), vocabulary=MERGED, text=[ord("q")])
     proposer.start(batch_of([row], vocabulary=MERGED, end=260))
     assert round_of(proposer, row, ord("a"))[0] == ABC
     for token in [*b"bc-7"]:
         assert row.commit(token)
     assert round_of(proposer, row, None) == [*b"abc.", 260]
-    other = lane([0], matcher_of(r"[ ]abc", MERGED), vocabulary=MERGED, text=[ord(" ")])
+    other = sequence([0], matcher_of(r"[ ]abc", MERGED), vocabulary=MERGED, text=[ord(" ")])
     proposer.start(batch_of([other], vocabulary=MERGED, end=260))
     assert round_of(proposer, other, None) == [ABC, 260]
 
 
 def test_refusals_of_other_proposers_teach_nothing() -> None:
     proposer = Forced()
-    row = lane([0], matcher_of(r"abc+\.abc", MERGED), vocabulary=MERGED)
+    row = sequence([0], matcher_of(r"abc+\.abc", MERGED), vocabulary=MERGED)
     proposer.start(batch_of([row], vocabulary=MERGED, end=260))
     draft = draft_for([row], 3, vocabulary=MERGED)
     draft.extend(0, [ABC, ord(".")], "lookup")
-    draft.take_back(0)
+    draft.rollback(0)
     assert row.commit(AB)
-    proposer.settle(draft, [0])
-    assert not proposer._habits
+    proposer.commit(draft, [0])
+    assert not proposer._splits
 
 
 def test_splits_are_of_the_vocabulary() -> None:
     """A proposer that served another vocabulary knows nothing of this one."""
     proposer = Forced()
-    row = lane([0], matcher_of(r"-abc", MERGED), vocabulary=MERGED, text=[ord("-")])
+    row = sequence([0], matcher_of(r"-abc", MERGED), vocabulary=MERGED, text=[ord("-")])
     proposer.start(batch_of([row], vocabulary=MERGED, end=260))
     assert round_of(proposer, row, AB) == [ABC, 260]
     other = gs.Vocabulary.from_tokens([*(bytes([value]) for value in range(256)), b"zz", b"abc"], [260])
-    row = lane([0], matcher_of(r"-abc", other), vocabulary=other, text=[ord("-")])
+    row = sequence([0], matcher_of(r"-abc", other), vocabulary=other, text=[ord("-")])
     proposer.start(batch_of([row], vocabulary=other, end=260))
     draft = draft_for([row], 9, vocabulary=other)
     proposer.propose(draft, [0])

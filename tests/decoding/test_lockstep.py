@@ -53,7 +53,7 @@ class Wild:
 
     def select(self, rows: Sequence[int]) -> None: ...
 
-    def settle(self, draft: Draft, accepted: Sequence[int]) -> None: ...
+    def commit(self, draft: Draft, accepted: Sequence[int]) -> None: ...
 
     def propose(self, draft: Draft, rows: Sequence[int]) -> None:
         choose = self._random
@@ -70,12 +70,12 @@ class Wild:
                 case 3:
                     draft.extend(row, [int(choose.choice(allowed)), *choose.choices(range(WIDTH), k=2)], self.name)
                 case 4:
-                    law = torch.full((WIDTH,), 1 / WIDTH)
-                    draft.add(row, choose.randrange(WIDTH), self.name, law)
+                    distribution = torch.full((WIDTH,), 1 / WIDTH)
+                    draft.add(row, choose.randrange(WIDTH), self.name, distribution)
                 case _:
-                    law = torch.zeros(WIDTH)
-                    law[allowed] = 1.0
-                    draft.add(row, int(choose.choice(allowed)), self.name, law / law.sum())
+                    distribution = torch.zeros(WIDTH)
+                    distribution[allowed] = 1.0
+                    draft.add(row, int(choose.choice(allowed)), self.name, distribution / distribution.sum())
 
 
 @pytest.mark.parametrize("seeded", [False, True])
@@ -103,18 +103,18 @@ def test_states_and_masks_equal_a_replay(seeded: bool, monkeypatch: pytest.Monke
         ]
         with torch.inference_mode():
             batch = Batch(model, requests, VOCABULARY, proposers=[Wild(tiers.seed(batches))], gamma=4)
-            while batch.lanes:
-                before = [list(lane.tokens[lane.prompt_length :]) for lane in batch.lanes]
+            while batch.sequences:
+                before = [list(sequence.tokens[sequence.prompt_length :]) for sequence in batch.sequences]
                 seen.clear()
                 draft = batch.round()
                 [masks] = seen
-                for number, lane in enumerate(draft.lanes):
+                for number, sequence in enumerate(draft.sequences):
                     rounds += 1
                     refused += number in draft.refused
-                    text = lane.tokens[lane.prompt_length :]
+                    text = sequence.tokens[sequence.prompt_length :]
                     shared = [a == b for a, b in zip(text[len(before[number]) :], draft.tokens[number], strict=False)]
                     accepted += sum(shared)
-                    constraint = chosen[lane.request]
+                    constraint = chosen[sequence.request]
                     if constraint is None:
                         assert (masks[number] == -1).all()
                         continue
@@ -130,7 +130,7 @@ def test_states_and_masks_equal_a_replay(seeded: bool, monkeypatch: pytest.Monke
                             assert number in draft.refused and place == len(draft.tokens[number]) - 1
                     replay.reset()
                     assert replay.accept_tokens(text) == len(text)
-                    assert lane.matcher is not None and lane.matcher.state == replay.state
+                    assert sequence.matcher is not None and sequence.matcher.state == replay.state
     print(f"{rounds} rounds, {accepted} draft tokens accepted, {refused} drafts refused by the grammar")
     # By shared noise a draft is accepted only if it is the very token.
     assert accepted > rounds / (60 if seeded else 10) and refused > rounds / 60

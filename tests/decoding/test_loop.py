@@ -138,9 +138,9 @@ def test_output_is_in_the_language(model: Any, draft: Any, pattern: str, forced:
     assert (statistics.prompt_tokens, statistics.tokens) == (len(PROMPT), len(result.tokens))
     taken = sum(statistics.accepted.values())
     assert taken == sum(length * rounds for length, rounds in enumerate(statistics.accepted_lengths()))
-    assert taken + statistics.chosen_tokens + statistics.fed_tokens == statistics.tokens
+    assert taken + statistics.bonus_tokens + statistics.fed_tokens == statistics.tokens
     assert statistics.target_passes == statistics.rounds.total()
-    assert statistics.chosen_tokens <= statistics.target_passes
+    assert statistics.bonus_tokens <= statistics.target_passes
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

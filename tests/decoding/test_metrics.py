@@ -26,7 +26,7 @@ def by_hand() -> Statistics:
     return Statistics(
         prompt_tokens=7,
         tokens=30,
-        chosen_tokens=10,
+        bonus_tokens=10,
         fed_tokens=5,
         closing_tokens=2,
         rounds=Counter({(3, 0): 1, (3, 1): 1, (3, 2): 1, (3, 3): 2, (2, 0): 1, (2, 2): 2, (0, 0): 2}),
@@ -48,7 +48,7 @@ def test_sums_reconcile() -> None:
     assert sum(taken * count for (_, taken), count in rounds.items()) == statistics.accepted.total() == 13
     assert sum(drafted * count for (drafted, _), count in rounds.items()) == statistics.proposed.total() == 21
     assert (
-        statistics.accepted.total() + statistics.chosen_tokens + statistics.fed_tokens + statistics.closing_tokens
+        statistics.accepted.total() + statistics.bonus_tokens + statistics.fed_tokens + statistics.closing_tokens
         == statistics.tokens
     )
     assert sum(statistics.accepted_lengths()) == rounds.total() == 10
@@ -155,7 +155,7 @@ def test_add() -> None:
     total.add(other)
     assert total.tokens == 60
     assert (total.prompt_tokens, total.refused, total.target_passes, total.draft_passes) == (14, 2, 22, 40)
-    assert (total.chosen_tokens, total.fed_tokens, total.closing_tokens) == (20, 10, 4)
+    assert (total.bonus_tokens, total.fed_tokens, total.closing_tokens) == (20, 10, 4)
     assert (total.prefill_seconds, total.decode_seconds) == (1.0, 2.0)
     assert total.rounds == Counter({**{pair: 2 * count for pair, count in kept.rounds.items()}, (5, 4): 1})
     assert total.proposed == {"forced": 8, "model": 34, "lookup": 5}

@@ -180,7 +180,7 @@ def test_gumbel_has_its_mean_and_variance() -> None:
     count = noise.numel()
     variance = math.pi**2 / 6
     assert noise.mean() == pytest.approx(EULER, abs=4 * math.sqrt(variance / count))
-    # The kurtosis of the law is 5.4.
+    # The kurtosis of the distribution is 5.4.
     assert noise.var() == pytest.approx(variance, abs=4 * variance * math.sqrt(4.4 / count))
     # Neither tokens of a place nor places of a token are correlated.
     for columns in (noise[:, :8].T, noise[:8, :]):
@@ -188,11 +188,11 @@ def test_gumbel_has_its_mean_and_variance() -> None:
         assert correlations.abs().max() < 4.5 / math.sqrt(columns.shape[1])
 
 
-def test_argmax_follows_the_law() -> None:
-    law = torch.tensor([0.5, 0.0, 0.3, 0.15, 0.05], dtype=torch.float64)
-    chosen = (law.log() + gumbel(torch.tensor([[3, 1, 4]]), torch.arange(20_000)[None], 5)[0]).argmax(-1)
+def test_argmax_follows_the_distribution() -> None:
+    distribution = torch.tensor([0.5, 0.0, 0.3, 0.15, 0.05], dtype=torch.float64)
+    chosen = (distribution.log() + gumbel(torch.tensor([[3, 1, 4]]), torch.arange(20_000)[None], 5)[0]).argmax(-1)
     counts = torch.bincount(chosen, minlength=5)
     assert counts[1] == 0
-    expected = law * len(chosen)
-    statistic = ((counts - expected) ** 2 / expected)[law > 0].sum()
+    expected = distribution * len(chosen)
+    statistic = ((counts - expected) ** 2 / expected)[distribution > 0].sum()
     assert statistic < 21.1, "the 0.9999 quantile of chi-square with three degrees of freedom"

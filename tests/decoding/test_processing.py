@@ -1,4 +1,4 @@
-"""The law of the next token against a plain-Python one, row by row, and the tokens that are chosen by it."""
+"""The distribution of the next token against a plain-Python one, row by row, and the tokens that are chosen by it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+
 from grammarspec.decoding import Sampling  # noqa: E402
 from grammarspec.decoding.noise import gumbel  # noqa: E402
 from grammarspec.decoding.processing import Processing  # noqa: E402
 from grammarspec.decoding.sampling import COLDEST  # noqa: E402
-from tests.oracles.laws import chi_square, naive_law  # noqa: E402
+from tests.oracles.distributions import chi_square, naive_distribution  # noqa: E402
 
 CPU = torch.device("cpu")
 WIDTH = 40
@@ -67,7 +68,7 @@ plain_samplings = samplings.map(
 
 
 @given(data=st.data(), dtype=st.sampled_from([torch.float32, torch.bfloat16, torch.float64]))
-def test_law_equals_naive(data: st.DataObject, dtype: Any) -> None:
+def test_distribution_equals_naive(data: st.DataObject, dtype: Any) -> None:
     rows, n = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))
     m = n - 1 + data.draw(st.integers(0, 2))
     wanted = data.draw(st.lists(data.draw(st.sampled_from([samplings, plain_samplings])), min_size=rows, max_size=rows))
@@ -91,7 +92,7 @@ def test_law_equals_naive(data: st.DataObject, dtype: Any) -> None:
         process.count(row, text[split:])
     scores = process.scores(*inputs)
     kept = scores.clone()
-    result = process.law(scores)
+    result = process.distribution(scores)
 
     assert all(torch.equal(tensor, copy) for tensor, copy in zip((*inputs, scores), (*before, kept), strict=True))
     assert result.dtype == scores.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
@@ -101,7 +102,9 @@ def test_law_equals_naive(data: st.DataObject, dtype: Any) -> None:
             # The last position stands behind all m tokens of the draft, those before behind one less each.
             text = texts[row] + drafts[row][: m - n + 1 + position]
             given_logits = logits[row, position].tolist()
-            expected = naive_law(given_logits, allowed[row][position], prompts[row], text, wanted[row], clear=assume)
+            expected = naive_distribution(
+                given_logits, allowed[row][position], prompts[row], text, wanted[row], clear=assume
+            )
             np.testing.assert_allclose(result[row, position].tolist(), expected, atol=2e-6)
             assert ((scores[row, position] > -torch.inf).nonzero()[:, 0].tolist()) == sorted(allowed[row][position])
 
@@ -187,12 +190,14 @@ def test_token_beyond_the_mask_is_forbidden() -> None:
 def test_extreme_logits(temperature: float, options: dict[str, Any]) -> None:
     logits = torch.tensor([[[3e38, -3e38, -math.inf, 0.0]]])
     process = processing([Sampling(temperature=temperature, **options)], [[1, 3]], width=4)
-    law = process.law(process.scores(logits, torch.from_numpy(pack({1, 2, 3}, 1))[None, None], no_draft(1)))[0, 0]
-    assert law[0] == law[2] == 0
-    assert law.sum() == pytest.approx(1)
-    assert law[3] > 0
+    distribution = process.distribution(
+        process.scores(logits, torch.from_numpy(pack({1, 2, 3}, 1))[None, None], no_draft(1))
+    )[0, 0]
+    assert distribution[0] == distribution[2] == 0
+    assert distribution.sum() == pytest.approx(1)
+    assert distribution[3] > 0
     if temperature < 1e30:
-        assert law[1] == 0
+        assert distribution[1] == 0
 
 
 @pytest.mark.parametrize("token", [WIDTH, 10**6])
@@ -211,12 +216,12 @@ def test_greedy_takes_the_lowest_of_equal_tokens() -> None:
     logits[:, 2, 8] = -1.0
     masks = no_masks(2, 3)
     masks[:, 2] = torch.from_numpy(pack({8, 20, 21}))
-    law = process.law(process.scores(logits, masks, no_draft(2, 3)))
-    assert process.choices(law, torch.zeros(2, 3, dtype=torch.int64))[0].tolist() == [0, 7, 20]
-    assert law[0].nonzero().tolist() == [[0, 0], [1, 7], [2, 20]]
+    distribution = process.distribution(process.scores(logits, masks, no_draft(2, 3)))
+    assert process.choices(distribution, torch.zeros(2, 3, dtype=torch.int64))[0].tolist() == [0, 7, 20]
+    assert distribution[0].nonzero().tolist() == [[0, 0], [1, 7], [2, 20]]
     alone = processing([Sampling()])
     scores = alone.scores(logits[:1], masks[:1], no_draft(1, 3))
-    assert alone.choices(alone.law(scores), torch.zeros(1, 3, dtype=torch.int64))[0].tolist() == [0, 7, 20]
+    assert alone.choices(alone.distribution(scores), torch.zeros(1, 3, dtype=torch.int64))[0].tolist() == [0, 7, 20]
     assert alone.propose(scores[:, 1], torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64))[1] is None
 
 
@@ -234,14 +239,16 @@ def test_shared_noise_is_of_seed_sample_and_place(data: st.DataObject) -> None:
     batch.insert(at, mine)
     n = data.draw(st.integers(1, 4))
     first = data.draw(st.integers(0, 1000))
-    laws = torch.rand(len(batch), n, 7, generator=torch.Generator().manual_seed(3))
+    distributions = torch.rand(len(batch), n, 7, generator=torch.Generator().manual_seed(3))
     places = torch.randint(0, 1000, (len(batch), n), generator=torch.Generator().manual_seed(4))
     places[at] = torch.arange(first, first + n)
     wanted, numbers = zip(*batch, strict=True)
-    together = Processing(wanted, numbers, [[0]] * len(batch), 7, CPU).choices(laws, places)[at]
+    together = Processing(wanted, numbers, [[0]] * len(batch), 7, CPU).choices(distributions, places)[at]
     alone = Processing([mine[0]], [mine[1]], [[1, 2, 3]], 7, CPU)
     for position in range(n):
-        here = alone.choices(laws[at : at + 1, position : position + 1], places[at : at + 1, position : position + 1])
+        here = alone.choices(
+            distributions[at : at + 1, position : position + 1], places[at : at + 1, position : position + 1]
+        )
         assert here.item() == together[position]
 
 
@@ -258,117 +265,126 @@ def test_other_noise_elsewhere(change: str) -> None:
     assert (choose() == other).sum() < 50
 
 
-LAW = [0.4, 0.0, 0.25, 0.2, 0.1, 0.04, 0.01]
+DISTRIBUTION = [0.4, 0.0, 0.25, 0.2, 0.1, 0.04, 0.01]
 # The 0.9999 quantile of chi-square with five degrees of freedom.
 BOUND = 25.74
 
 
 @pytest.mark.parametrize(("seed", "samples"), [(0, 1), (2**64 - 1, 1), (7, 50)])
-def test_shared_choices_follow_the_law(seed: int, samples: int) -> None:
+def test_shared_choices_follow_the_distribution(seed: int, samples: int) -> None:
     places = 20_000 // samples
     process = Processing(
-        [Sampling(temperature=1.0, seed=seed)] * samples, list(range(samples)), [[0]] * samples, len(LAW), CPU
+        [Sampling(temperature=1.0, seed=seed)] * samples, list(range(samples)), [[0]] * samples, len(DISTRIBUTION), CPU
     )
-    chosen = process.choices(torch.tensor(LAW).expand(samples, places, -1), torch.arange(places).expand(samples, -1))
-    counts = torch.bincount(chosen.flatten(), minlength=len(LAW)).tolist()
-    assert chi_square(counts, LAW) < BOUND
+    chosen = process.choices(
+        torch.tensor(DISTRIBUTION).expand(samples, places, -1), torch.arange(places).expand(samples, -1)
+    )
+    counts = torch.bincount(chosen.flatten(), minlength=len(DISTRIBUTION)).tolist()
+    assert chi_square(counts, DISTRIBUTION) < BOUND
     # Neighbouring places are independent: so are pairs of them.
-    pairs = torch.bincount((chosen[:, :-1] * len(LAW) + chosen[:, 1:]).flatten(), minlength=len(LAW) ** 2)
-    expected = torch.tensor(LAW, dtype=torch.float64).outer(torch.tensor(LAW, dtype=torch.float64)).flatten()
+    pairs = torch.bincount(
+        (chosen[:, :-1] * len(DISTRIBUTION) + chosen[:, 1:]).flatten(), minlength=len(DISTRIBUTION) ** 2
+    )
+    expected = (
+        torch.tensor(DISTRIBUTION, dtype=torch.float64).outer(torch.tensor(DISTRIBUTION, dtype=torch.float64)).flatten()
+    )
     common = expected > 0.001
     total = pairs.sum()
     statistic = ((pairs - total * expected) ** 2 / (total * expected))[common].sum()
     assert statistic < 80, "the 0.9999 quantile with 33 degrees of freedom is 73"
 
 
-def test_choices_follow_a_law_that_is_nearly_certain() -> None:
-    law = torch.tensor([1 - 1e-4, 1e-4], dtype=torch.float64)
+def test_choices_follow_a_distribution_that_is_nearly_certain() -> None:
+    distribution = torch.tensor([1 - 1e-4, 1e-4], dtype=torch.float64)
     process = processing([Sampling(temperature=1.0, seed=1)], width=2)
     places = 200_000
-    rare = int(process.choices(law.expand(1, places, 2), torch.arange(places)[None]).sum())
+    rare = int(process.choices(distribution.expand(1, places, 2), torch.arange(places)[None]).sum())
     assert abs(rare - 20) < 4 * math.sqrt(20)
 
 
 @pytest.mark.parametrize(("seed", "place", "token"), [(1, 26, 138), (1222, 170, 244)])
-def test_no_noise_makes_up_for_a_law_of_zero(seed: int, place: int, token: int) -> None:
+def test_no_noise_makes_up_for_a_probability_of_zero(seed: int, place: int, token: int) -> None:
     """At these places a token's noise is as high as it gets; rounded to float32 it would be infinite."""
     process = processing([Sampling(temperature=1.0, seed=seed)], width=264)
-    law = torch.full((264,), 1 / 263)
-    assert process.choices(law[None, None], torch.tensor([[place]])) == token
-    law[token] = 0
-    assert process.choices(law[None, None], torch.tensor([[place]])) != token
-    assert process.again(0, law.log(), law, place, 0) != token
+    distribution = torch.full((264,), 1 / 263)
+    assert process.choices(distribution[None, None], torch.tensor([[place]])) == token
+    distribution[token] = 0
+    assert process.choices(distribution[None, None], torch.tensor([[place]])) != token
+    assert process.choose_again(0, distribution.log(), distribution, place, 0) != token
     # Nor for one that is very small.
-    law[token] = 1e-12
-    assert process.choices(law[None, None], torch.tensor([[place]])) != token
+    distribution[token] = 1e-12
+    assert process.choices(distribution[None, None], torch.tensor([[place]])) != token
 
 
 @pytest.mark.parametrize("mixed", [False, True])
-def test_proposals_follow_the_law(mixed: bool) -> None:
+def test_proposals_follow_the_distribution(mixed: bool) -> None:
     """Rows that are drawn, each by a seed of its own; chosen rows of the batch are chosen as ever."""
     torch.manual_seed(1)
     rows = 20_000
     wanted = [Sampling(temperature=1.0)] * rows + [Sampling(), Sampling(temperature=1.0, seed=4)] * mixed
-    process = processing(wanted, width=len(LAW))
-    scores = torch.tensor(LAW).log().expand(len(wanted), -1).contiguous()
+    process = processing(wanted, width=len(DISTRIBUTION))
+    scores = torch.tensor(DISTRIBUTION).log().expand(len(wanted), -1).contiguous()
     places, turns = torch.full((len(wanted),), 9), torch.full((len(wanted),), 2)
-    tokens, laws = process.propose(scores, places, turns)
-    assert laws is not None
-    assert torch.allclose(laws[:rows], torch.tensor(LAW).expand(rows, -1))
-    counts = torch.bincount(tokens[:rows], minlength=len(LAW)).tolist()
-    assert chi_square(counts, LAW) < BOUND
+    tokens, distributions = process.propose(scores, places, turns)
+    assert distributions is not None
+    assert torch.allclose(distributions[:rows], torch.tensor(DISTRIBUTION).expand(rows, -1))
+    counts = torch.bincount(tokens[:rows], minlength=len(DISTRIBUTION)).tolist()
+    assert chi_square(counts, DISTRIBUTION) < BOUND
     assert torch.equal(tokens, process.propose(scores, places, turns)[0])
     assert (tokens != process.propose(scores, places, turns + 1)[0]).sum() > rows / 2
     if mixed:
         assert tokens[-2] == 0
-        assert tokens[-1] == process.choices(laws[:, None], places[:, None])[-1, 0]
+        assert tokens[-1] == process.choices(distributions[:, None], places[:, None])[-1, 0]
     else:
         process.select(range(10))
-        chosen_only = processing([Sampling(temperature=1.0, seed=1)], width=len(LAW))
+        chosen_only = processing([Sampling(temperature=1.0, seed=1)], width=len(DISTRIBUTION))
         assert chosen_only.propose(scores[:1], places[:1], turns[:1])[1] is None
 
 
-# Choosing once more, of fewer tokens.
+# DraftSampling once more, of fewer tokens.
 
 
 def test_again_greedily() -> None:
     process = processing([Sampling(), Sampling()], width=4)
-    scores, law = torch.tensor([1.0, 3.0, 3.0, 0.0]), torch.tensor([0.0, 1.0, 0.0, 0.0])
+    scores, distribution = torch.tensor([1.0, 3.0, 3.0, 0.0]), torch.tensor([0.0, 1.0, 0.0, 0.0])
     order = []
-    while (token := process.again(1, scores, law, 0, len(order))) is not None:
+    while (token := process.choose_again(1, scores, distribution, 0, len(order))) is not None:
         order.append(token)
-        scores[token], law[token] = -math.inf, 0
+        scores[token], distribution[token] = -math.inf, 0
     assert order == [1, 2, 0, 3]
 
 
 def test_again_by_shared_noise() -> None:
-    """In the order of the noise, of the tokens that the law gives."""
+    """In the order of the noise, of the tokens that the distribution gives."""
     process = Processing([Sampling(), Sampling(temperature=1.0, seed=6)], [0, 3], [[0]] * 2, 5, CPU)
     for place in range(30):
-        law = torch.tensor([0.3, 0.0, 0.4, 0.1, 0.2])
-        scores = law.log()
-        scores[1] = 2.0  # the law leaves it out, by top-k say
-        noise = (law.double().log() + gumbel(torch.tensor([[6, 0, 3]]), torch.tensor([[place]]), 5))[0, 0]
+        distribution = torch.tensor([0.3, 0.0, 0.4, 0.1, 0.2])
+        scores = distribution.log()
+        scores[1] = 2.0  # the distribution leaves it out, by top-k say
+        noise = (distribution.double().log() + gumbel(torch.tensor([[6, 0, 3]]), torch.tensor([[place]]), 5))[0, 0]
         order = []
-        first = process.choices(law.expand(2, 1, 5), torch.full((2, 1), place))[1, 0]
-        while (token := process.again(1, scores, law, place, len(order))) is not None:
+        first = process.choices(distribution.expand(2, 1, 5), torch.full((2, 1), place))[1, 0]
+        while (token := process.choose_again(1, scores, distribution, place, len(order))) is not None:
             order.append(token)
-            scores[token], law[token] = -math.inf, 0
+            scores[token], distribution[token] = -math.inf, 0
         assert order == noise.argsort(descending=True)[:4].tolist()
         assert order[0] == first
 
 
 def test_again_by_draws() -> None:
     torch.manual_seed(2)
-    process = processing([Sampling(), Sampling(temperature=1.0)], width=len(LAW))
-    law = torch.tensor(LAW)
-    law[0] = 0
-    left = [share / 0.6 for share in [0.0, *LAW[1:]]]
-    chosen = [process.again(1, law.log(), law, 4, turn) for turn in range(4000)]
-    assert chi_square([chosen.count(token) for token in range(len(LAW))], left) < BOUND
-    assert chosen[:5] == [process.again(1, law.log(), law, 4, turn) for turn in range(5)]
-    assert process.again(1, torch.zeros(len(LAW)), torch.zeros(len(LAW)), 4, 0) is None
-    assert process.again(0, torch.full((len(LAW),), -math.inf), torch.zeros(len(LAW)), 4, 0) is None
+    process = processing([Sampling(), Sampling(temperature=1.0)], width=len(DISTRIBUTION))
+    distribution = torch.tensor(DISTRIBUTION)
+    distribution[0] = 0
+    left = [share / 0.6 for share in [0.0, *DISTRIBUTION[1:]]]
+    chosen = [process.choose_again(1, distribution.log(), distribution, 4, turn) for turn in range(4000)]
+    assert chi_square([chosen.count(token) for token in range(len(DISTRIBUTION))], left) < BOUND
+    assert chosen[:5] == [process.choose_again(1, distribution.log(), distribution, 4, turn) for turn in range(5)]
+    assert process.choose_again(1, torch.zeros(len(DISTRIBUTION)), torch.zeros(len(DISTRIBUTION)), 4, 0) is None
+    assert (
+        process.choose_again(0, torch.full((len(DISTRIBUTION),), -math.inf), torch.zeros(len(DISTRIBUTION)), 4, 0)
+        is None
+    )
 
 
 # What a user may ask for.

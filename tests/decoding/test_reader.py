@@ -1,4 +1,4 @@
-"""Ragged reading, rolled back and rearranged, against each model's own pass over the whole text without a cache."""
+"""Ragged batches, rolled back and rearranged, against each model's own pass over the whole text without a cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers")
 
 from grammarspec import UnsupportedFeature  # noqa: E402
 from grammarspec.decoding.cache import RaggedCache  # noqa: E402
-from grammarspec.decoding.reader import Reader, context_length  # noqa: E402
+from grammarspec.decoding.model_runner import ModelRunner, context_length  # noqa: E402
 
 WIDTH = 64
 CONTEXT = 128
@@ -106,25 +106,25 @@ def quiet() -> Iterator[None]:
 
 
 class Texts:
-    """What a reader should have read, and what the model itself says of it."""
+    """What a runner should have read, and what the model itself says of it."""
 
     def __init__(self, model: Any, rows: int, **options: Any) -> None:
         self.model = model
-        self.reader = Reader(model, rows, **options)
+        self.runner = ModelRunner(model, rows, **options)
         self.texts: list[list[int]] = [[] for _ in range(rows)]
         self.worst = 0.0
 
     def read(self, tokens: Sequence[Sequence[int]], keep: int) -> None:
-        logits = self.reader.read(tokens, keep)
+        logits = self.runner.read(tokens, keep)
         assert logits.shape == (len(tokens), keep, WIDTH)
         self.texts = [text + list(row) for text, row in zip(self.texts, tokens, strict=True)]
-        assert self.reader.lengths == [len(text) for text in self.texts]
+        assert self.runner.lengths == [len(text) for text in self.texts]
         for row, new in enumerate(tokens):
             if count := min(keep, len(new)):
                 whole = self.model(torch.tensor([self.texts[row]]), use_cache=False, output_hidden_states=True)
                 assert 1 < whole.logits.std() < 10
                 self._compare(logits[row, -count:], whole.logits[0, -count:])
-                for layer, hidden in self.reader.hidden.items():
+                for layer, hidden in self.runner.hidden.items():
                     self._compare(hidden[row, -len(new) :], whole.hidden_states[layer][0, -len(new) :])
 
     def _compare(self, ours: torch.Tensor, theirs: torch.Tensor) -> None:
@@ -134,12 +134,12 @@ class Texts:
     def take_back(self, counts: Sequence[int]) -> None:
         for row, count in enumerate(counts):
             del self.texts[row][max(len(self.texts[row]) - count, 0) :]
-        self.reader.lengths = [len(text) for text in self.texts]
+        self.runner.lengths = [len(text) for text in self.texts]
 
     def select(self, rows: Sequence[int]) -> None:
-        self.reader.select(rows)
+        self.runner.select(rows)
         self.texts = [list(self.texts[row]) for row in rows]
-        assert self.reader.lengths == [len(text) for text in self.texts]
+        assert self.runner.lengths == [len(text) for text in self.texts]
 
 
 def rounds(texts: Texts, turns: int, seed: int) -> None:
@@ -150,7 +150,7 @@ def rounds(texts: Texts, turns: int, seed: int) -> None:
         return [generator.randrange(3, WIDTH) for _ in range(count)]
 
     texts.read([words(count) for count in (14, 3, 9)], 2)
-    passes = texts.reader.passes
+    passes = texts.runner.passes
     for turn in range(turns):
         rows = len(texts.texts)
         counts = [generator.choice([0, 1, 1, 2, 4, 5]) for _ in range(rows)]
@@ -160,7 +160,7 @@ def rounds(texts: Texts, turns: int, seed: int) -> None:
         texts.take_back([generator.choice([0, 0, 1, 3, 6]) for _ in range(rows)])
         if turn % 4 == 3:
             texts.select([generator.randrange(rows) for _ in range(generator.randint(2, 4))])
-    assert texts.reader.passes == passes + turns
+    assert texts.runner.passes == passes + turns
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_equals_the_model_without_cache(family: str, attention: str | None) -> N
     assert model.config._attn_implementation in ({"eager", "sdpa"} if attention is None else {attention})
     texts = Texts(model, 3)
     rounds(texts, 10, seed=len(family))
-    assert set(texts.reader._windows) == {f"{kind}_attention" for kind in kinds}
+    assert set(texts.runner._windows) == {f"{kind}_attention" for kind in kinds}
     assert texts.worst > 0, "the comparison is of one pass with itself"
 
 
@@ -196,7 +196,7 @@ def test_a_window_that_the_model_does_not_know() -> None:
     """Some configurations, of converted models say, name a window that their model's code does not read."""
     texts = Texts(build("llama", sliding_window=6), 2)
     texts.read([range(3, 20), range(3, 9)], 1)
-    assert set(texts.reader._windows) == {"full_attention"}
+    assert set(texts.runner._windows) == {"full_attention"}
 
 
 def test_long_texts() -> None:
@@ -205,8 +205,8 @@ def test_long_texts() -> None:
     capacities = set()
     for begin in range(0, CONTEXT, 16):
         texts.read([range(16), [(7 * token + begin) % WIDTH for token in range(16)]], 3)
-        capacities.add(texts.reader.cache.capacity)
-    assert texts.reader.lengths == [CONTEXT, CONTEXT] == [context_length(texts.model)] * 2
+        capacities.add(texts.runner.cache.capacity)
+    assert texts.runner.lengths == [CONTEXT, CONTEXT] == [context_length(texts.model)] * 2
     assert len(capacities) > 1
     texts.take_back([100, 128])
     texts.read([[9, 8, 7], [5] * 20], 4)
@@ -216,7 +216,7 @@ def test_padding_is_written_where_nothing_is_read() -> None:
     cache = RaggedCache()
     for visible in range(1, 400):
         cache.plan(torch.tensor([[torch.iinfo(torch.int64).max, visible - 1]]), visible)
-        [[padding, place]] = cache.places.tolist()
+        [[padding, place]] = cache.slots.tolist()
         assert (place, cache.visible) == (visible - 1, visible)
         assert visible <= padding < cache.capacity
 
@@ -226,16 +226,16 @@ def test_hidden_states() -> None:
     for family in ("llama", "gemma2"):
         texts = Texts(build(family, **FAMILIES[family][0]), 3, hidden_layers=(0, 1, -1))
         rounds(texts, 6, seed=1)
-        assert set(texts.reader.hidden) == {0, 1, -1}
-        logits = texts.reader.read([[5]] * len(texts.texts), 1)
+        assert set(texts.runner.hidden) == {0, 1, -1}
+        logits = texts.runner.read([[5]] * len(texts.texts), 1)
         if family == "llama":
-            assert torch.allclose(texts.model.lm_head(texts.reader.hidden[-1]), logits, atol=1e-5)
+            assert torch.allclose(texts.model.lm_head(texts.runner.hidden[-1]), logits, atol=1e-5)
 
 
 def test_no_hidden_states_unless_asked_for() -> None:
-    reader = Reader(build("llama"), 1)
-    reader.read([[1, 2, 3]], 1)
-    assert reader.hidden == {}
+    runner = ModelRunner(build("llama"), 1)
+    runner.read([[1, 2, 3]], 1)
+    assert runner.hidden == {}
 
 
 def test_rows_with_nothing_read() -> None:
@@ -252,9 +252,9 @@ def test_half_precision() -> None:
     """Masks of eager attention are in the model's own dtype."""
     for attention in ("sdpa", "eager"):
         model = build("llama", attention=attention).to(torch.bfloat16)
-        reader = Reader(model, 2)
-        reader.read([[5, 6, 7, 8], [9]], 1)
-        logits = reader.read([[1], [2, 3]], 1)[:, -1]
+        runner = ModelRunner(model, 2)
+        runner.read([[5, 6, 7, 8], [9]], 1)
+        logits = runner.read([[1], [2, 3]], 1)[:, -1]
         assert logits.dtype == torch.bfloat16
         for row, text in enumerate(([5, 6, 7, 8, 1], [9, 2, 3])):
             whole = model(torch.tensor([text]), use_cache=False).logits[0, -1]
@@ -262,9 +262,9 @@ def test_half_precision() -> None:
 
 
 def test_a_shared_cache() -> None:
-    """What two readers of a cache have read is each one's own affair."""
+    """What two runners of a cache have read is each one's own affair."""
     model, cache = build("llama"), RaggedCache()
-    one, two = Reader(model, 1, cache=cache), Reader(model, 1, cache=cache)
+    one, two = ModelRunner(model, 1, cache=cache), ModelRunner(model, 1, cache=cache)
     one.read([[5, 6, 7]], 1)
     assert (one.lengths, two.lengths, one.passes, two.passes) == ([3], [0], 1, 0)
     two.lengths = [3]
@@ -274,9 +274,9 @@ def test_a_shared_cache() -> None:
 
 
 def test_more_logits_than_tokens() -> None:
-    reader = Reader(build("llama"), 2)
+    runner = ModelRunner(build("llama"), 2)
     with pytest.raises(ValueError, match="3 logits of each row asked for, but none has more than 2 new tokens"):
-        reader.read([[1, 2], [3]], 3)
+        runner.read([[1, 2], [3]], 3)
 
 
 # What cannot be read.
@@ -305,14 +305,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 def test_refusals(family: str) -> None:
     options, message = REFUSED[family]
     with pytest.raises(UnsupportedFeature, match=message) as error:
-        Reader(build(family, **options), 1)
+        ModelRunner(build(family, **options), 1)
     assert error.value.hint
 
 
 def test_encoder_decoder_models_are_refused() -> None:
     config = transformers.T5Config(vocab_size=WIDTH, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
     with pytest.raises(UnsupportedFeature, match="T5ForConditionalGeneration is an encoder-decoder model"):
-        Reader(transformers.T5ForConditionalGeneration(config), 1)
+        ModelRunner(transformers.T5ForConditionalGeneration(config), 1)
 
 
 @pytest.mark.parametrize("implementation", ["flash_attention_2", "flex_attention"])
@@ -320,7 +320,7 @@ def test_other_implementations_of_attention_are_refused(implementation: str) -> 
     model = build("llama")
     model.config._attn_implementation = implementation
     with pytest.raises(UnsupportedFeature, match=f"LlamaForCausalLM with the attention .* '{implementation}'") as error:
-        Reader(model, 1)
+        ModelRunner(model, 1)
     assert "sdpa" in error.value.hint
 
 

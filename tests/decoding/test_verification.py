@@ -1,4 +1,4 @@
-"""Speculative sampling: what a round gives is distributed as the target's law, by sums over every outcome."""
+"""Speculative sampling: what a round gives is distributed as the target's distribution, by sums over every outcome."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ pytest.importorskip("transformers")
 
 from grammarspec.decoding import Sampling  # noqa: E402
 from grammarspec.decoding.processing import Processing  # noqa: E402
-from grammarspec.decoding.verification import accepted_drafts, draw, residual_law  # noqa: E402
-from tests.oracles.laws import chi_square  # noqa: E402
+from grammarspec.decoding.verification import accepted_drafts, draw, residual_distribution  # noqa: E402
+from tests.oracles.distributions import chi_square  # noqa: E402
 
 CPU = torch.device("cpu")
 NEXT_TO_ONE = math.nextafter(1, 0)
@@ -26,19 +26,19 @@ def tensor(values: object) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 
-def law_of_a_round(p: torch.Tensor, q: torch.Tensor | None, drafts: Sequence[int]) -> torch.Tensor:
-    """The law of a round's first token, for a draft of one token that is drawn from ``q`` (``None``: is certain).
+def distribution_of_a_round(p: torch.Tensor, q: torch.Tensor | None, drafts: Sequence[int]) -> torch.Tensor:
+    """The distribution of a round's first token, for a draft of one token drawn from ``q`` (``None``: it is certain).
 
     The random number of the acceptance is integrated over: the outcome changes once, at ``p / q``, which is tried from
     both sides.
     """
     rows = len(drafts)
-    law = p.expand(rows, 2, -1)
+    distribution = p.expand(rows, 2, -1)
     tokens = torch.tensor(drafts)[:, None]
     inside = torch.ones(rows, 1, dtype=torch.bool)
     lengths = torch.ones(rows, dtype=torch.int64)
     drawn = torch.full((rows, 1), q is not None)
-    laws = None if q is None else q.expand(rows, 1, -1)
+    distributions = None if q is None else q.expand(rows, 1, -1)
     weight = torch.ones(rows, dtype=torch.float64) if q is None else q[tokens[:, 0]]
     target = p[tokens[:, 0]]
     chance = torch.where(weight > 0, target / weight, (target > 0).double()).clamp(max=1)
@@ -46,9 +46,11 @@ def law_of_a_round(p: torch.Tensor, q: torch.Tensor | None, drafts: Sequence[int
     clear = (target == 0) | ((weight * chance > 1e-290) & ((chance < 1) | (target >= weight)))
     for u in (chance * (1 - 1e-12), chance * (1 + 1e-12), tensor(2.0**-33), tensor(1 - 2.0**-33)):
         uniforms = u.expand(rows).clamp(min=5e-324, max=NEXT_TO_ONE)
-        accepted = accepted_drafts(law, tokens, inside, laws, drawn, uniforms[:, None]) == 1
+        accepted = accepted_drafts(distribution, tokens, inside, distributions, drawn, uniforms[:, None]) == 1
         assert torch.equal(accepted & clear, (uniforms < chance) & clear)
-    refused = residual_law(law, tokens, torch.zeros(rows, dtype=torch.int64), lengths, laws, drawn)
+    refused = residual_distribution(
+        distribution, tokens, torch.zeros(rows, dtype=torch.int64), lengths, distributions, drawn
+    )
     refused = refused / refused.sum(-1, keepdim=True)
     first = torch.zeros_like(p)
     for row, token in enumerate(drafts):
@@ -57,7 +59,7 @@ def law_of_a_round(p: torch.Tensor, q: torch.Tensor | None, drafts: Sequence[int
     return first
 
 
-def random_law(generator: np.random.Generator, allowed: np.ndarray) -> np.ndarray:
+def random_distribution(generator: np.random.Generator, allowed: np.ndarray) -> np.ndarray:
     """One of many shapes: even, peaked, with entries near zero, with a single token."""
     width = len(allowed)
     weights = generator.random(width)
@@ -82,15 +84,17 @@ KINDS = ["masked", "unmasked", "equal", "disjoint", "certain", "nearly equal", "
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_first_token_has_the_law_of_the_target(kind: str) -> None:
-    """1,001 triples of laws and masks, of 2 to 12 tokens."""
+def test_first_token_has_the_distribution_of_the_target(kind: str) -> None:
+    """1,001 triples of distributions and masks, of 2 to 12 tokens."""
     generator = np.random.default_rng(KINDS.index(kind))
     for _ in range(143):
         width = int(generator.integers(2, 13))
         allowed = generator.random(width) < generator.choice([0.3, 0.7, 1.0])
         allowed[generator.choice(width, 1 + (kind == "disjoint"), replace=False)] = True
-        p = random_law(generator, allowed)
-        q: np.ndarray | None = random_law(generator, allowed if kind == "masked" else np.ones(width, dtype=bool))
+        p = random_distribution(generator, allowed)
+        q: np.ndarray | None = random_distribution(
+            generator, allowed if kind == "masked" else np.ones(width, dtype=bool)
+        )
         drafts = list(range(width))
         if kind in ("equal", "nearly equal"):
             q = p.copy()
@@ -99,37 +103,37 @@ def test_first_token_has_the_law_of_the_target(kind: str) -> None:
                 q /= q.sum()
         elif kind == "disjoint":
             mine = np.isin(np.arange(width), generator.choice(np.flatnonzero(allowed)))
-            p, q = random_law(generator, allowed & mine), random_law(generator, ~mine)
+            p, q = random_distribution(generator, allowed & mine), random_distribution(generator, ~mine)
         elif kind == "certain":
             q, drafts = None, [int(generator.integers(width))]
         elif kind == "unlikely":
             # What the draft has almost no chance of is what the target has every chance of.
             q = np.where(p > 0, p * 1e-15, 1.0)
             q /= q.sum()
-        first = law_of_a_round(tensor(p), None if q is None else tensor(q), drafts)
+        first = distribution_of_a_round(tensor(p), None if q is None else tensor(q), drafts)
         assert (first - tensor(p)).abs().max() < 1e-12, (kind, p, q)
 
 
-def test_a_certain_token_may_also_be_a_law() -> None:
-    """Drafts that are certain are drafts from a law with a single 1."""
+def test_a_certain_token_may_also_be_a_distribution() -> None:
+    """Drafts that are certain are drafts from a distribution with a single 1."""
     generator = np.random.default_rng(8)
     for _ in range(20):
-        p = tensor(random_law(generator, np.ones(6, dtype=bool)))
+        p = tensor(random_distribution(generator, np.ones(6, dtype=bool)))
         token = int(generator.integers(6))
         single = torch.zeros(6, dtype=torch.float64)
         single[token] = 1
-        assert torch.equal(law_of_a_round(p, None, [token]), law_of_a_round(p, single, [token]))
+        assert torch.equal(distribution_of_a_round(p, None, [token]), distribution_of_a_round(p, single, [token]))
 
 
-def test_texts_of_a_round_have_the_law_of_the_target() -> None:
-    """All outcomes of drafts of two tokens, whose laws depend on the token before: three tokens come, or fewer."""
+def test_texts_of_a_round_have_the_distribution_of_the_target() -> None:
+    """All outcomes of drafts of two tokens whose distributions depend on the token before: one to three tokens come."""
     generator = np.random.default_rng(5)
     width = 3
     every = np.ones(width, dtype=bool)
     for _ in range(20):
         # By the text before: none, one token, two tokens.
-        p = {text: tensor(random_law(generator, every)) for text in texts(width, 2)}
-        q = {text: tensor(random_law(generator, every)) for text in texts(width, 1)}
+        p = {text: tensor(random_distribution(generator, every)) for text in texts(width, 2)}
+        q = {text: tensor(random_distribution(generator, every)) for text in texts(width, 1)}
         outcomes: dict[tuple[int, ...], float] = {}
 
         def happens(text: tuple[int, ...], probability: float, outcomes: dict[tuple[int, ...], float]) -> None:
@@ -138,18 +142,20 @@ def test_texts_of_a_round_have_the_law_of_the_target() -> None:
         for x in range(width):
             for y in range(width):
                 drafted = float(q[()][x] * q[(x,)][y])
-                law = torch.stack((p[()], p[(x,)], p[(x, y)]))[None]
-                tokens, laws = torch.tensor([[x, y]]), torch.stack((q[()], q[(x,)]))[None]
+                distribution = torch.stack((p[()], p[(x,)], p[(x, y)]))[None]
+                tokens, distributions = torch.tensor([[x, y]]), torch.stack((q[()], q[(x,)]))[None]
                 drawn, lengths = torch.ones(1, 2, dtype=torch.bool), torch.tensor([2])
                 accept = [min(1.0, float(p[()][x] / q[()][x])) if q[()][x] > 0 else 0.0]
                 accept.append(min(1.0, float(p[(x,)][y] / q[(x,)][y])) if q[(x,)][y] > 0 else 0.0)
                 chances = (1 - accept[0], accept[0] * (1 - accept[1]), accept[0] * accept[1])
                 for count, chance in enumerate(chances):
-                    following = residual_law(law, tokens, torch.tensor([count]), lengths, laws, drawn)[0]
+                    following = residual_distribution(
+                        distribution, tokens, torch.tensor([count]), lengths, distributions, drawn
+                    )[0]
                     following = following / following.sum()
                     for token in range(width):
                         happens((*(x, y)[:count], token), drafted * chance * float(following[token]), outcomes)
-        # Texts are compared at the length that a round gave; those cut shorter go on by the target's law.
+        # Texts are compared at the length that a round gave; those cut shorter go on by the target's distribution.
         for text in [text for text in texts(width, 3) if len(text) == 3]:
             probability = sum(
                 outcomes.get(text[:length], 0.0)
@@ -185,15 +191,15 @@ def test_acceptance_is_strict() -> None:
     ]
     p, q, u, expected = zip(*cases, strict=True)
     rows = len(cases)
-    law = torch.zeros(rows, 2, 2, dtype=torch.float64)
-    laws = torch.zeros(rows, 1, 2, dtype=torch.float64)
-    law[:, 0, 1], laws[:, 0, 1] = tensor(p), tensor(q)
+    distribution = torch.zeros(rows, 2, 2, dtype=torch.float64)
+    distributions = torch.zeros(rows, 1, 2, dtype=torch.float64)
+    distribution[:, 0, 1], distributions[:, 0, 1] = tensor(p), tensor(q)
     inside = drawn = torch.ones(rows, 1, dtype=torch.bool)
     tokens = torch.ones(rows, 1, dtype=torch.int64)
-    accepted = accepted_drafts(law, tokens, inside, laws, drawn, tensor(u)[:, None])
+    accepted = accepted_drafts(distribution, tokens, inside, distributions, drawn, tensor(u)[:, None])
     assert accepted.tolist() == list(expected)
-    # Laws in float32 are compared as they are.
-    small = accepted_drafts(law.float(), tokens, inside, laws.float(), drawn, tensor(u)[:, None])
+    # Distributions in float32 are compared as they are.
+    small = accepted_drafts(distribution.float(), tokens, inside, distributions.float(), drawn, tensor(u)[:, None])
     assert small[:3].tolist() == [0, 0, 0]
 
 
@@ -206,43 +212,43 @@ def test_leading_acceptances_are_counted(data: st.DataObject) -> None:
     def numbers(values: st.SearchStrategy[float], count: int) -> list[float]:
         return data.draw(st.lists(values, min_size=count, max_size=count))
 
-    law = tensor(numbers(eighths, rows * (drafts + 1) * width)).view(rows, drafts + 1, width)
-    laws = tensor(numbers(eighths, rows * drafts * width)).view(*shape, width)
+    distribution = tensor(numbers(eighths, rows * (drafts + 1) * width)).view(rows, drafts + 1, width)
+    distributions = tensor(numbers(eighths, rows * drafts * width)).view(*shape, width)
     tokens = torch.tensor(numbers(st.integers(0, width - 1), rows * drafts), dtype=torch.int64).view(shape)
     drawn = torch.tensor(numbers(st.booleans(), rows * drafts), dtype=torch.bool).view(shape)
     uniforms = tensor(numbers(eighths.filter(lambda u: 0 < u < 1), rows * drafts)).view(shape)
     lengths = torch.tensor(numbers(st.integers(0, drafts), rows), dtype=torch.int64)
     inside = torch.arange(drafts) < lengths[:, None]
-    some = None if not drawn.any() and data.draw(st.booleans()) else laws
-    accepted = accepted_drafts(law, tokens, inside, some, drawn, uniforms)
-    residual = residual_law(law, tokens, accepted, lengths, some, drawn)
+    some = None if not drawn.any() and data.draw(st.booleans()) else distributions
+    accepted = accepted_drafts(distribution, tokens, inside, some, drawn, uniforms)
+    residual = residual_distribution(distribution, tokens, accepted, lengths, some, drawn)
     for row in range(rows):
         count = 0
         while count < lengths[row]:
             token = tokens[row, count]
-            q = laws[row, count, token] if drawn[row, count] else 1.0
-            if uniforms[row, count] * q >= law[row, count, token]:
+            q = distributions[row, count, token] if drawn[row, count] else 1.0
+            if uniforms[row, count] * q >= distribution[row, count, token]:
                 break
             count += 1
         assert accepted[row] == count
-        expected = law[row, count].tolist()
+        expected = distribution[row, count].tolist()
         if count < lengths[row]:
             token = int(tokens[row, count])
-            q = laws[row, count].tolist() if drawn[row, count] else [float(x == token) for x in range(width)]
+            q = distributions[row, count].tolist() if drawn[row, count] else [float(x == token) for x in range(width)]
             left = [max(mine - theirs, 0) for mine, theirs in zip(expected, q, strict=True)]
             expected = left if any(left) else expected
         assert residual[row].tolist() == expected
 
 
 def test_nothing_left_of_the_difference() -> None:
-    """Rounding may refuse a token though nothing is left but the target's own law."""
+    """Rounding may refuse a token though nothing is left but the target's own distribution."""
     p = tensor([0.25, 0.75])
     arguments = (torch.tensor([[0]]), torch.tensor([0]), torch.tensor([1]))
     drawn = torch.tensor([[True]])
     for q in (p, tensor([0.5, 0.75])):
-        assert torch.equal(residual_law(p.expand(1, 2, 2), *arguments, q.expand(1, 1, 2), drawn)[0], p)
+        assert torch.equal(residual_distribution(p.expand(1, 2, 2), *arguments, q.expand(1, 1, 2), drawn)[0], p)
     certain = tensor([1.0, 0.0])
-    assert torch.equal(residual_law(certain.expand(1, 2, 2), *arguments, None, ~drawn)[0], certain)
+    assert torch.equal(residual_distribution(certain.expand(1, 2, 2), *arguments, None, ~drawn)[0], certain)
 
 
 # Draws.
@@ -282,17 +288,17 @@ def test_draw_gives_no_token_of_weight_zero(data: st.DataObject, dtype: torch.dt
 
 @pytest.mark.parametrize("width", [1_000, 152_064])
 def test_draw_of_long_tails(width: int) -> None:
-    """Laws as a model's softmax gives them, with zeros between, at the ends, and where the sum no longer grows."""
+    """Distributions as of a model's softmax, with zeros between, at the ends, and where the sum no longer grows."""
     generator = torch.Generator().manual_seed(width)
     logits = torch.randn(6, width, generator=generator) * torch.tensor([[1.0], [5.0], [20.0], [60.0], [1.0], [5.0]])
     masked = torch.rand(6, width, generator=generator) < torch.tensor([[0.5], [0.1], [0.9], [0.5], [0.999], [0.5]])
     masked[:, -50:] = True
     masked[:, 7] = False
-    law = logits.masked_fill(masked, -torch.inf).softmax(-1)
-    law[4:] = law[4:].sort(descending=True)[0]
+    distribution = logits.masked_fill(masked, -torch.inf).softmax(-1)
+    distribution[4:] = distribution[4:].sort(descending=True)[0]
     for u in (5e-324, 2.0**-33, 0.5, 1 - 2.0**-20, 1 - 2.0**-33, NEXT_TO_ONE):
-        tokens = draw(law, torch.full((6,), u, dtype=torch.float64))
-        assert (law.gather(1, tokens[:, None]) > 0).all()
+        tokens = draw(distribution, torch.full((6,), u, dtype=torch.float64))
+        assert (distribution.gather(1, tokens[:, None]) > 0).all()
 
 
 def test_draw_of_many_tokens() -> None:
@@ -309,7 +315,7 @@ P = [0.3, 0.05, 0.0, 0.35, 0.2, 0.1]
 BOUND = 23.51
 
 
-def test_draws_follow_the_law() -> None:
+def test_draws_follow_the_distribution() -> None:
     generator = torch.Generator().manual_seed(7)
     uniforms = torch.rand(20_000, generator=generator, dtype=torch.float64).clamp(min=1e-300)
     # Not normalised.
@@ -321,36 +327,38 @@ def test_draws_follow_the_law() -> None:
 
 
 @pytest.mark.parametrize("masked", [True, False])
-def test_rounds_follow_the_law(masked: bool) -> None:
+def test_rounds_follow_the_distribution(masked: bool) -> None:
     """Drafts of two tokens, drawn, accepted and replaced by the numbers of a seed for each row."""
     torch.manual_seed(3)
     rows, width = 20_000, len(P)
     process = Processing([Sampling(temperature=1.0)] * rows, [0] * rows, [[0]] * rows, width, CPU)
     first = torch.tensor(P)
-    # The second token's law depends on the first; both drafts differ from the target.
+    # The second token's distribution depends on the first; both drafts differ from the target.
     second = torch.stack([first.roll(token) for token in range(width)])
     draft = torch.tensor([0.1, 0.3, 0.0, 0.2, 0.1, 0.3] if masked else [0.1, 0.3, 0.2, 0.1, 0.1, 0.2])
     turns = torch.full((rows,), 5)
-    tokens, laws = [], []
-    for place, law in enumerate((draft, draft.flip(0))):
-        token, proposed = process.propose(law.log().expand(rows, -1).contiguous(), torch.full((rows,), place), turns)
+    tokens, distributions = [], []
+    for place, distribution in enumerate((draft, draft.flip(0))):
+        token, proposed = process.propose(
+            distribution.log().expand(rows, -1).contiguous(), torch.full((rows,), place), turns
+        )
         assert proposed is not None
         tokens.append(token)
-        laws.append(proposed)
+        distributions.append(proposed)
     drafted = torch.stack(tokens, 1)
     lengths = torch.full((rows,), 2)
     lengths[: rows // 4] = 1
     target = torch.stack((first.expand(rows, -1), second[drafted[:, 0]], torch.ones(rows, width) / width), 1)
-    accepted, following, law = process.verify(
+    accepted, following, distribution = process.verify(
         target.log(),
         drafted,
         lengths,
-        torch.stack(laws, 1),
+        torch.stack(distributions, 1),
         torch.ones(rows, 2, dtype=torch.bool),
         torch.arange(3).expand(rows, 3),
         turns,
     )
-    assert torch.allclose(law, target)
+    assert torch.allclose(distribution, target)
     assert (accepted <= lengths).all()
     came = torch.where(accepted > 0, drafted[:, 0], following)
     assert chi_square(torch.bincount(came, minlength=width).tolist(), P) < BOUND
@@ -373,7 +381,7 @@ def test_chosen_rows_accept_what_is_chosen(data: st.DataObject) -> None:
     process = Processing(wanted, list(range(rows)), [[0]] * rows, width, CPU)
     scores = torch.randn(rows, drafts + 1, width, generator=torch.Generator().manual_seed(data.draw(st.integers(0, 9))))
     places = torch.arange(drafts + 1).expand(rows, -1) + 10
-    chosen = process.choices(process.law(scores), places)
+    chosen = process.choices(process.distribution(scores), places)
     lengths = torch.tensor(data.draw(st.lists(st.integers(0, drafts), min_size=rows, max_size=rows)))
     agreeing = data.draw(st.lists(st.integers(0, drafts), min_size=rows, max_size=rows))
     tokens = chosen[:, :-1].clone()

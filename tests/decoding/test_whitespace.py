@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from grammarspec.decoding.whitespace import WHITESPACE, Spelling  # noqa: E402
+from grammarspec.decoding.proposers.whitespace import WHITESPACE, WhitespaceStyle  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def test_spelling_predicts_what_is_spelled_as_before(style: dict[str, Any], valu
     first = {"k": [0, 1], "l": {"m": 0, "n": [[2]]}}
     text = json.dumps([first, value], ensure_ascii=False, **style).encode()
     learnt = len(json.dumps([first], ensure_ascii=False, **style).encode().rstrip(b"]").rstrip()) + 1
-    spelling = Spelling()
+    spelling = WhitespaceStyle()
     read = 0
     for begin, place in solid_bytes(text):
         for at in range(begin, place + 1):
@@ -91,7 +91,7 @@ def test_spelling_predicts_what_is_spelled_as_before(style: dict[str, Any], valu
 
 
 def test_spelling_is_compact_if_nothing_is_known() -> None:
-    spelling = Spelling()
+    spelling = WhitespaceStyle()
     for byte in b'{"a":[1,2],"b":{"c":"d"}}':
         assert spelling.guess(byte) == b""
         spelling.read(bytes([byte]))
@@ -99,7 +99,7 @@ def test_spelling_is_compact_if_nothing_is_known() -> None:
 
 def test_spelling_knows_the_step_from_one_line() -> None:
     """One line is enough for the others, also for those of other depths and for closing brackets."""
-    spelling = Spelling()
+    spelling = WhitespaceStyle()
     spelling.read(b'{\n   "a": [')
     assert spelling.guess(None) == b"\n      "
     assert spelling.guess(ord("]")) == b"\n   "
@@ -118,7 +118,7 @@ def test_spelling_knows_the_step_from_one_line() -> None:
 
 
 def test_spelling_follows_the_latest() -> None:
-    spelling = Spelling()
+    spelling = WhitespaceStyle()
     spelling.read(b'{"a":1,"b": 2,')
     assert spelling.guess(ord('"')) == b""
     spelling.read(b'  "c"')
@@ -135,7 +135,7 @@ def test_spelling_follows_the_latest() -> None:
 
 @pytest.mark.parametrize("text", ['"}]"', '"\\""', '"\\\\"', '"{[ \\" {["', '"a\\\\\\"b}"', '" , : "', '"é\\u00e9"'])
 def test_strings_are_not_read_as_structure(text: str) -> None:
-    spelling = Spelling()
+    spelling = WhitespaceStyle()
     spelling.read(b"{\n  ")
     for end in range(1, len(text)):
         part = spelling.copy()
@@ -149,7 +149,7 @@ def test_strings_are_not_read_as_structure(text: str) -> None:
 
 
 def test_copies_of_a_spelling_read_on_apart() -> None:
-    spelling = Spelling()
+    spelling = WhitespaceStyle()
     spelling.read(b'{\n  "a": ')
     other = spelling.copy()
     other.read(b'[\n    "x')

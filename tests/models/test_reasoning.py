@@ -77,9 +77,9 @@ def test_sections(with_template: Any) -> None:
     with pytest.raises(gs.UnsupportedFeature, match="not known to reason"):
         section("{{ messages[0].content }}", reasoning=True)
     with pytest.raises(ValueError, match="reasoning must be 'auto', True or False, not 'yes'"):
-        section(QWEN, reasoning="yes")
+        with_template(QWEN).run("a", str, reasoning="yes")
     with pytest.raises(ValueError, match="max_reasoning_chars"):
-        section(QWEN, max_chars=-1)
+        with_template(QWEN).run("a", str, max_reasoning_chars=-1)
 
 
 def test_answers_after_reasoning(with_template: Any) -> None:

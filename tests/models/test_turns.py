@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 import grammarspec as gs
-from grammarspec.models.turns import Shown, ToolTurn
+from grammarspec.models.turns import ToolTurn, VisibleText
 from grammarspec.tools.formats import FORMATS
 
 
@@ -24,7 +24,7 @@ def shown(said: str, answer: gs.Grammar[object], written: str, choice: str = "au
     """What is shown of a text that comes byte by byte."""
     turn = ToolTurn(answer, (weather,), FORMATS[written], choice, True, gs.Vocabulary.bytes(), False)
     assert turn.grammar.matches(said)
-    show = Shown(turn, lambda piece: piece)
+    show = VisibleText(turn, lambda piece: piece)
     return [piece for piece in map(show, said) if piece]
 
 
@@ -46,6 +46,6 @@ def test_answers_are_shown_when_they_can_be_no_calls() -> None:
 
 def test_prompts_get_no_empty_system_message() -> None:
     untold = ToolTurn(ANSWER, (weather,), FORMATS["hermes"], "auto", True, gs.Vocabulary.bytes(), False)
-    assert untold.prompt("Who?", None) == [{"role": "user", "content": "Who?"}]
+    assert untold.messages("Who?", None) == [{"role": "user", "content": "Who?"}]
     told = ToolTurn(ANSWER, (weather,), FORMATS["json"], "auto", True, gs.Vocabulary.bytes(), False)
-    assert [message["role"] for message in told.prompt("Who?", None)] == ["system", "user"]
+    assert [message["role"] for message in told.messages("Who?", None)] == ["system", "user"]

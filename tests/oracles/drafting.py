@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers")
 import grammarspec as gs  # noqa: E402
 from grammarspec.decoding import Request  # noqa: E402
 from grammarspec.decoding.draft import Draft, MaskRows  # noqa: E402
-from grammarspec.decoding.lane import Lane  # noqa: E402
+from grammarspec.decoding.sequence_state import SequenceState  # noqa: E402
 
 BYTES = gs.Vocabulary.bytes()
 END = 256
@@ -22,23 +22,25 @@ WIDTH = 264
 CPU = torch.device("cpu")
 
 
-def lane(
+def sequence(
     tokens: Sequence[int], matcher: Any = None, *, vocabulary: gs.Vocabulary = BYTES, text: Sequence[int] = ()
-) -> Lane:
-    made = Lane(0, 0, Request(prompt=tokens, matcher=matcher), vocabulary, None, None)
+) -> SequenceState:
+    made = SequenceState(0, 0, Request(prompt=tokens, matcher=matcher), vocabulary, None, None)
     for token in text:
         assert made.commit(token)
     return made
 
 
-def draft_for(lanes: Sequence[Lane], room: int | Sequence[int], *, vocabulary: gs.Vocabulary = BYTES) -> Draft:
-    rooms = [room] * len(lanes) if isinstance(room, int) else room
-    return Draft(lanes, rooms, MaskRows(len(lanes), max(rooms), vocabulary.size), CPU)
+def draft_for(
+    sequences: Sequence[SequenceState], room: int | Sequence[int], *, vocabulary: gs.Vocabulary = BYTES
+) -> Draft:
+    rooms = [room] * len(sequences) if isinstance(room, int) else room
+    return Draft(sequences, rooms, MaskRows(len(sequences), max(rooms), vocabulary.size), CPU)
 
 
-def batch_of(lanes: Sequence[Lane], *, vocabulary: gs.Vocabulary = BYTES, end: int = END) -> Any:
+def batch_of(sequences: Sequence[SequenceState], *, vocabulary: gs.Vocabulary = BYTES, end: int = END) -> Any:
     """As much of a batch as proposers without a model look at."""
-    return SimpleNamespace(lanes=list(lanes), vocabulary=vocabulary, end_token=end)
+    return SimpleNamespace(sequences=list(sequences), vocabulary=vocabulary, end_token=end)
 
 
 def matcher_of(pattern: str, vocabulary: gs.Vocabulary = BYTES) -> Any:

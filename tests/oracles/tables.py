@@ -1,4 +1,4 @@
-"""Models that look their logits up by the text so far, small languages, and the exact law of what is generated."""
+"""Models that look their logits up by the text so far, small languages, and the exact distribution of their texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 
 import grammarspec as gs
 from grammarspec.decoding import Sampling
-from tests.oracles.laws import naive_law
+from tests.oracles.distributions import naive_distribution
 
 TOKENS = [b"a", b"b", b"ab", b"ba", b"c", b"abc", b"cc"]
 END = len(TOKENS)
@@ -120,22 +120,22 @@ def language(seed: int) -> tuple[list[str], gs.Constraint]:
     return sorted(texts), gs.compile(gs.choice(sorted(texts)), VOCABULARY)
 
 
-def exact_law(
+def exact_distribution(
     logits: Callable[[int], list[float]], constraint: gs.Constraint, what: Sampling
 ) -> dict[tuple[int, ...], float]:
     """The probability of each sequence of tokens, the end included, that can be generated, by enumeration."""
-    law: dict[tuple[int, ...], float] = {}
+    distribution: dict[tuple[int, ...], float] = {}
 
     def visit(state: int, text: list[int], probability: float) -> None:
         following = {token: after for token in range(WIDTH) if (after := constraint.step(state, token)) is not None}
-        each = naive_law(logits(number(text)), set(following), PROMPT, text, what)
+        each = naive_distribution(logits(number(text)), set(following), PROMPT, text, what)
         for token, after in following.items():
             if each[token] == 0:
                 continue
             if token == END:
-                law[(*text, token)] = probability * each[token]
+                distribution[(*text, token)] = probability * each[token]
             else:
                 visit(after, [*text, token], probability * each[token])
 
     visit(constraint.start, [], 1.0)
-    return law
+    return distribution

@@ -6,7 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from grammarspec.tools.tool import Tool, as_tool
+from grammarspec.tools.sources import as_tool
+from grammarspec.tools.tool import Tool
 
 
 def tool(name: str, schema: dict[str, Any]) -> Tool[..., Any]:

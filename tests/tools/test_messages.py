@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grammarspec.errors import PromptError, UnsupportedFeature
-from grammarspec.tools.messages import to_template_messages
+from grammarspec.models.messages import to_template_messages
 from grammarspec.tools.tool import ToolCall
 
 USER = {"role": "user", "content": "Hello"}

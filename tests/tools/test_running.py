@@ -11,8 +11,8 @@ import pydantic
 import pytest
 
 import grammarspec as gs
-from grammarspec.tools.messages import to_template_messages
-from grammarspec.tools.running import Conversation, FinishedCall, ToolLimitExceeded, arun_tools
+from grammarspec.models.messages import to_template_messages
+from grammarspec.models.tool_loop import Conversation, FinishedCall, ToolLimitExceeded, arun_tools
 
 
 class City(pydantic.BaseModel):

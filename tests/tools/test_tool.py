@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from pydantic.json_schema import SkipJsonSchema
 
 import grammarspec as gs
-from grammarspec.tools.tool import as_tool, as_tools
+from grammarspec.tools.sources import as_tool, as_tools
 
 T = TypeVar("T")
 

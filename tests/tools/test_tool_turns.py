@@ -16,8 +16,8 @@ from jsonschema import Draft202012Validator
 from pydantic import AfterValidator, BaseModel, Field
 
 import grammarspec as gs
+from grammarspec.models.tool_loop import arun_tools
 from grammarspec.tools.formats import FORMATS, tool_format
-from grammarspec.tools.running import arun_tools
 from tests.tools.asked import of_family, tiny
 from tests.tools.declared import PING, WEATHER, tool
 from tests.tools.rendering import TEMPLATES

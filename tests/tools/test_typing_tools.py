@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack, assert_type, overload
 
 import grammarspec as gs
-from grammarspec.tools.running import Answer, AsyncAsked, Conversation, arun_tools
+from grammarspec.models.tool_loop import Answer, AsyncToolModel, Conversation, arun_tools
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-    from grammarspec.models.model import Options, Prompt
+    from grammarspec.models.chat import Prompt
+    from grammarspec.models.options import Options
 
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ class Typed:
 
 
 def test_loops() -> None:
-    async def ask(model: Typed, other: AsyncAsked) -> None:
+    async def ask(model: Typed, other: AsyncToolModel) -> None:
         tools = [where, Map().distance, Point, {"name": "a"}]
         assert_type(gs.run_tools(model, "a", tools), Conversation[str])
         assert_type(gs.run_tools(model, "a", [where], type=Point), Conversation[Point])

@@ -1,4 +1,4 @@
-"""Drafts by the target's own first layers (self-speculation; Zhang et al. 2024, Elhoushi et al. 2024)."""
+"""Drafts by the target's own first layers: self-speculation (Zhang et al. 2024, Elhoushi et al. 2024: LayerSkip)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from torch import nn
 
+from grammarspec.decoding.draft import Draft
+from grammarspec.decoding.model_runner import ModelRunner
 from grammarspec.decoding.proposers.model import DraftModel
-from grammarspec.decoding.reader import Reader
+from grammarspec.decoding.proposers.protocol import BatchView
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-    from grammarspec.decoding.draft import Draft
-    from grammarspec.decoding.loop import Batch
 
 __all__ = ["EarlyExit"]
 
@@ -23,18 +22,19 @@ _Module = TypeVar("_Module", bound=nn.Module)
 
 
 class EarlyExit(DraftModel):
-    """A draft model made of the target's first layers and its output head. It costs no memory.
+    """A draft model made of the target's first layers and its output head; it needs no memory of its own.
 
-    It reads and writes the target's own keys and values of those layers: what the target has read it need not read
-    again, and what it writes for a draft the target's pass writes once more.
+    It shares the target's keys and values of those layers: it need not read again what the target has read, and what it
+    writes for a draft, the target's pass overwrites with the same values.
 
     Args:
         model: the target.
-        layers: how many of its layers to run.
+        layers: how many of its layers to run, from 1 to one less than it has.
         masked, confidence: as for :class:`DraftModel`.
 
     Raises:
-        ValueError: the model has no more layers than that, or they are not found.
+        ValueError: ``layers`` or ``confidence`` is out of range, or the model's layers are not found; or (when a batch
+            begins) the batch is of another model.
     """
 
     name = "early-exit"
@@ -43,21 +43,26 @@ class EarlyExit(DraftModel):
         super().__init__(_first_layers(model, layers), masked=masked, confidence=confidence)
         self._target = model
 
-    def reader(self, batch: Batch) -> Reader:
-        if batch.model is not self._target:
+    def new_runner(self, batch: BatchView) -> ModelRunner:
+        """As :meth:`DraftModel.new_runner`; it shares the target's cache.
+
+        Raises:
+            ValueError: the batch is of another model.
+        """
+        if batch.target.model is not self._target:
             raise ValueError("EarlyExit drafts for the model that it was made of only")
-        return Reader(self.model, len(batch.lanes), cache=batch.target.cache)
+        return ModelRunner(self.model, len(batch.sequences), cache=batch.target.cache)
 
     def select(self, rows: Sequence[int]) -> None:
-        # The cache is the target's, which selects it.
-        self._reader.lengths = [self._reader.lengths[row] for row in rows]
+        # The target's runner selects the rows of the shared cache.
+        self._runner.lengths = [self._runner.lengths[row] for row in rows]
 
-    def settle(self, draft: Draft, accepted: Sequence[int]) -> None:
-        self._reader.lengths = list(self._batch.target.lengths)
+    def commit(self, draft: Draft, accepted: Sequence[int]) -> None:
+        self._runner.lengths = list(self._batch.target.lengths)
 
 
 def _first_layers(model: PreTrainedModel, count: int) -> PreTrainedModel:
-    """A model that shares the modules of another, but runs its first layers only."""
+    """A model that shares the modules of another, but runs only its first layers."""
     config = copy.deepcopy(model.config)
     inner = config.get_text_config()
     total = inner.num_hidden_layers
@@ -71,7 +76,7 @@ def _first_layers(model: PreTrainedModel, count: int) -> PreTrainedModel:
     inner.num_hidden_layers = count
     if getattr(inner, "layer_types", None):
         inner.layer_types = inner.layer_types[:count]
-    # Only the modules on the way to the layers are made anew.
+    # Only the modules on the path to the list of layers are copied; all others are shared.
     short = _shallow(model)
     short.config = config
     module: nn.Module = short
@@ -89,6 +94,7 @@ def _first_layers(model: PreTrainedModel, count: int) -> PreTrainedModel:
 
 
 def _shallow(module: _Module) -> _Module:
+    """A copy with the same submodules, whose table of submodules can be changed."""
     copied = copy.copy(module)
     copied._modules = dict(module._modules)
     return copied

@@ -1,36 +1,35 @@
-"""Text that the grammar forces, and text that it forces but for whitespace."""
+"""Drafts of forced text: what every completion begins with, and what follows it but for optional whitespace."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from grammarspec.decoding.whitespace import WHITESPACE, Spelling
+from grammarspec.decoding.draft import Draft
+from grammarspec.decoding.proposers.protocol import BatchView
+from grammarspec.decoding.proposers.whitespace import WHITESPACE, WhitespaceStyle
+from grammarspec.decoding.sequence_state import SequenceState
 from grammarspec.grammars import marks
-
-if TYPE_CHECKING:
-    from grammarspec.decoding.draft import Draft
-    from grammarspec.decoding.lane import Lane
-    from grammarspec.decoding.loop import Batch
-    from grammarspec.vocabulary import Vocabulary
+from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["Forced"]
 
 _LONGEST = 512  # bytes to look ahead
 _OURS = ("forced", "preferred")
-_CONTEXT = 4  # tokens before a text that may decide how it is split
+_CONTEXT = 4  # tokens before a text that may influence how it is tokenised
 
 
 class Forced:
-    """Proposes what every completion begins with.
+    """Drafts the text that the grammar forces: the bytes that every completion begins with.
 
-    Where whitespace is free but what follows it is forced, it proposes the whitespace that the text has used at such
-    places so far, at first none, and goes on behind it. These tokens count as ``preferred``, not ``forced``.
+    Where whitespace is optional but what follows it is forced, it drafts whitespace in the style of the text so far (at
+    first none) and what follows. The tokens from such a guess on count as ``preferred`` in the statistics, those before
+    as ``forced``.
 
-    The text is split as the tokenizer splits it, but for tokens in whose place the target has used a shorter one.
+    The text is tokenised as the tokenizer does it. Where the target rejects a token and begins the same text by a
+    shorter one, that token is replaced by the shorter one in drafts from then on.
 
     Args:
-        preferred: guess whitespace.
+        preferred: guess optional whitespace.
     """
 
     name = "forced"
@@ -39,20 +38,21 @@ class Forced:
 
     def __init__(self, *, preferred: bool = True) -> None:
         self._preferred = preferred
-        self._batch: Batch
+        self._batch: BatchView
         self._vocabulary: Vocabulary | None = None
-        self._spellings: list[tuple[Spelling, int]] = []
-        # Tokens that the target splits behind some kind of text, and the token that it begins with.
-        self._habits: dict[tuple[int, int], int] = {}
+        # The whitespace style of each row, and how many of the row's tokens it has read.
+        self._styles: list[tuple[WhitespaceStyle, int]] = []
+        # The shorter tokens that the target prefers, by the kind of text before (see _kind) and the tokenizer's token.
+        self._splits: dict[tuple[int, int], int] = {}
 
-    def start(self, batch: Batch) -> None:
+    def start(self, batch: BatchView) -> None:
         if self._vocabulary is not batch.vocabulary:
-            self._habits.clear()
+            self._splits.clear()
         self._batch, self._vocabulary = batch, batch.vocabulary
-        self._spellings = [(Spelling(), lane.prompt_length) for lane in batch.lanes]
+        self._styles = [(WhitespaceStyle(), sequence.prompt_length) for sequence in batch.sequences]
 
     def select(self, rows: Sequence[int]) -> None:
-        self._spellings = [self._spellings[row] for row in rows]
+        self._styles = [self._styles[row] for row in rows]
 
     def propose(self, draft: Draft, rows: Sequence[int]) -> None:
         for row in rows:
@@ -60,92 +60,93 @@ class Forced:
                 self._propose(draft, row)
 
     def _propose(self, draft: Draft, row: int) -> None:
-        if draft.lanes[row].matcher is None:
+        if draft.sequences[row].matcher is None:
             return
         text, forced, ends = self._look_ahead(draft, row)
-        tokens = self._spell(draft, row, text)
-        said = 0
+        tokens = self._tokenise(draft, row, text)
+        length = 0
         for token in [*tokens, self._batch.end_token] if ends else tokens:
-            said += len(self._batch.vocabulary.marked([token]))
-            if not draft.extend(row, [token], self.name if said <= forced else "preferred"):
+            length += len(self._batch.vocabulary.marked([token]))
+            if not draft.extend(row, [token], self.name if length <= forced else "preferred"):
                 break
 
-    def settle(self, draft: Draft, accepted: Sequence[int]) -> None:
+    def commit(self, draft: Draft, accepted: Sequence[int]) -> None:
         vocabulary = self._batch.vocabulary
-        for row, taken in enumerate(accepted):
-            ended = draft.lanes[row].finish_reason is not None
-            if ended or taken == len(draft.tokens[row]) or draft.sources[row][taken] not in _OURS:
+        for row, count in enumerate(accepted):
+            ended = draft.sequences[row].finish_reason is not None
+            if ended or count == len(draft.tokens[row]) or draft.sources[row][count] not in _OURS:
                 continue
-            # A refused token whose text the target began to say by a shorter one is split so from now on.
-            proposed, chosen = draft.tokens[row][taken], draft.lanes[row].tokens[-1]
+            # Learn from a rejected token: did the target begin its text by a shorter one?
+            proposed, chosen = draft.tokens[row][count], draft.sequences[row].tokens[-1]
             text = vocabulary.token_bytes(chosen)
-            kind = _kind(vocabulary.decode(draft.lanes[row].tokens[-2:-1]))
+            kind = _kind(vocabulary.decode(draft.sequences[row].tokens[-2:-1]))
             if text and (vocabulary.token_bytes(proposed) or b"").startswith(text):
-                self._habits[kind, proposed] = chosen
-            elif self._habits.get((kind, chosen)) == proposed:
-                del self._habits[kind, chosen]
+                self._splits[kind, proposed] = chosen
+            elif self._splits.get((kind, chosen)) == proposed:
+                del self._splits[kind, chosen]
 
     def _look_ahead(self, draft: Draft, row: int) -> tuple[bytes, int, bool]:
-        """What to draft, how much of it is forced without a guess, and whether it ends the text."""
-        lane = draft.lanes[row]
-        matcher = lane.matcher
+        """The text to draft, how many of its bytes are forced without a guess, and whether the text ends behind it."""
+        sequence = draft.sequences[row]
+        matcher = sequence.matcher
         assert matcher is not None
-        text = marks.whole(matcher.forced_bytes())  # names of two tokens may begin alike
+        text = marks.whole(matcher.forced_bytes())  # the names of two special tokens may begin alike
         forced = len(text)
         following, ends = matcher.next_bytes(text)
         if not self._preferred or not set(following) & set(WHITESPACE):
             return text, forced, ends and not following
-        spelling = self._spelling(lane, row).copy()
-        spelling.read(self._batch.vocabulary.decode(draft.tokens[row]) + text)
-        while not ends and not spelling.in_string and len(text) < _LONGEST and set(following) & set(WHITESPACE):
+        style = self._style(sequence, row).copy()
+        style.read(self._batch.vocabulary.decode(draft.tokens[row]) + text)
+        while not ends and not style.in_string and len(text) < _LONGEST and set(following) & set(WHITESPACE):
             solid = [byte for byte in following if byte not in WHITESPACE]
-            guess = spelling.guess(solid[0] if len(solid) == 1 else None)
+            guess = style.guess(solid[0] if len(solid) == 1 else None)
             more = guess + bytes(solid) if len(solid) == 1 else guess
             if not more or not _allowed(matcher.next_bytes(text + more)):
                 break
             if len(solid) != 1:
-                # What stands behind the whitespace is open.
+                # More than one byte can follow the whitespace: nothing behind it is forced.
                 text += more
                 break
             more += marks.whole(matcher.forced_bytes(text + more))
             text += more
-            spelling.read(more)
+            style.read(more)
             following, ends = matcher.next_bytes(text)
         return text, forced, ends and not following
 
-    def _spell(self, draft: Draft, row: int, text: bytes) -> list[int]:
-        """The text as the model is likely to split it."""
+    def _tokenise(self, draft: Draft, row: int, text: bytes) -> list[int]:
+        """The tokens of a text as the target is likely to write it."""
         vocabulary = self._batch.vocabulary
         before = vocabulary.decode(draft.text(row)[-_CONTEXT:])
         tokens: list[int] = []
         while text:
-            # Up to the first token that the target splits; what follows it is then split anew.
+            # Take the tokenizer's tokens up to the first that the target splits, and tokenise what follows anew.
             spelled = vocabulary.spell(text, before=before)
             if not spelled:
                 break
             for token in spelled:
-                habit = self._habits.get((_kind(before), token))
-                tokens.append(token if habit is None else habit)
-                said = vocabulary.marked(tokens[-1:])
-                before, text = before + said, text[len(said) :]
-                if habit is not None:
+                shorter = self._splits.get((_kind(before), token))
+                tokens.append(token if shorter is None else shorter)
+                written = vocabulary.marked(tokens[-1:])
+                before, text = before + written, text[len(written) :]
+                if shorter is not None:
                     break
         return tokens
 
-    def _spelling(self, lane: Lane, row: int) -> Spelling:
-        spelling, read = self._spellings[row]
-        spelling.read(self._batch.vocabulary.decode(lane.tokens[read:]))
-        self._spellings[row] = spelling, len(lane.tokens)
-        return spelling
+    def _style(self, sequence: SequenceState, row: int) -> WhitespaceStyle:
+        """The whitespace style of a row, after all of its committed tokens."""
+        style, read = self._styles[row]
+        style.read(self._batch.vocabulary.decode(sequence.tokens[read:]))
+        self._styles[row] = style, len(sequence.tokens)
+        return style
 
 
 def _kind(text: bytes) -> int:
-    """What tells apart the places where a token may be split differently: the last byte, letters and digits alike."""
+    """The kind of text before a token, on which its split may depend: its last byte, with letters and digits as one."""
     last = text[-1:]
     return ord("a") if last.isalnum() else ord(" ") if last.isspace() else last[0] if last else 0
 
 
-def _allowed(behind: tuple[bytes, bool]) -> bool:
-    """Something may stand, or the text may end, behind a text that is allowed."""
-    following, ends = behind
+def _allowed(continuation: tuple[bytes, bool]) -> bool:
+    """Whether a text is allowed, given what can follow it (``Matcher.next_bytes``): some byte, or the end."""
+    following, ends = continuation
     return bool(following) or ends

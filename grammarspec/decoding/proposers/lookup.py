@@ -1,26 +1,28 @@
-"""Prompt lookup: what followed the last tokens when they came up before (Saxena 2023; n-gram drafts)."""
+"""Prompt lookup: drafts what followed an earlier occurrence of the last tokens (Saxena 2023)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from grammarspec.decoding.draft import Draft
-    from grammarspec.decoding.loop import Batch
+from grammarspec.decoding.draft import Draft
+from grammarspec.decoding.proposers.protocol import BatchView
 
 __all__ = ["Lookup"]
 
 
 class Lookup:
-    """Proposes what followed an earlier occurrence of the last tokens, in the prompt or in the text so far.
+    """Drafts the tokens that followed an earlier occurrence of the last tokens, in the prompt or in the text so far.
 
-    Of the occurrences, longest match first and latest first, that is taken of which the constraint allows the most.
+    Longer matches go first. Of the occurrences of equal length, the one is taken behind which the constraint allows the
+    most tokens; of equal ones, the latest.
 
     Args:
-        longest: tokens to match at most.
-        shortest: tokens to match at least.
-        tries: occurrences to look at for each length.
+        longest: the greatest number of last tokens to match.
+        shortest: the least number of last tokens to match, at least 1.
+        tries: how many occurrences to try for each length, the latest ones.
+
+    Raises:
+        ValueError: ``shortest`` is out of range.
     """
 
     name = "lookup"
@@ -32,34 +34,35 @@ class Lookup:
             raise ValueError(f"shortest must be from 1 to longest ({longest}), not {shortest}")
         self._lengths = range(longest, shortest - 1, -1)
         self._tries = tries
-        self._batch: Batch
+        self._batch: BatchView
         self._rows: list[_Occurrences] = []
 
-    def start(self, batch: Batch) -> None:
+    def start(self, batch: BatchView) -> None:
         self._batch = batch
-        self._rows = [_Occurrences(self._lengths) for _ in batch.lanes]
+        self._rows = [_Occurrences(self._lengths) for _ in batch.sequences]
 
     def select(self, rows: Sequence[int]) -> None:
         self._rows = [self._rows[row] for row in rows]
 
     def propose(self, draft: Draft, rows: Sequence[int]) -> None:
         for row in rows:
-            self._rows[row].read(self._batch.lanes[row].tokens)
+            self._rows[row].read(self._batch.sequences[row].tokens)
             with draft.guard(row):
                 if tokens := self._best(draft, row):
                     draft.extend(row, tokens, self.name)
 
-    def settle(self, draft: Draft, accepted: Sequence[int]) -> None:
+    def commit(self, draft: Draft, accepted: Sequence[int]) -> None:
         pass
 
     def _best(self, draft: Draft, row: int) -> list[int]:
+        """The tokens to draft for a row; none if there is no match that the constraint allows."""
         text, room = draft.text(row), draft.room(row)
-        matcher = draft.lanes[row].matcher
+        matcher = draft.sequences[row].matcher
         best: list[int] = []
         for length in self._lengths:
             if length > len(text):
                 continue
-            for begin in self._rows[row].behind(text[-length:], self._tries):
+            for begin in self._rows[row].find(text[-length:], self._tries):
                 tokens = text[begin : begin + room]
                 if matcher is not None and tokens:
                     tokens = tokens[: matcher.validate_tokens(tokens)]
@@ -73,21 +76,22 @@ class Lookup:
 
 
 class _Occurrences:
-    """Where each short sequence of tokens in a growing text ends."""
+    """An index of a growing text: where each short sequence of tokens (n-gram) occurs in it."""
 
     def __init__(self, lengths: Sequence[int]) -> None:
         self._lengths = lengths
-        self._behind: dict[tuple[int, ...], list[int]] = {}
+        self._ends: dict[tuple[int, ...], list[int]] = {}  # the offsets behind the occurrences
         self._read = 0
 
     def read(self, tokens: Sequence[int]) -> None:
-        # The last token is left for later: nothing stands behind it.
+        """Add the tokens of the text that are new since the last call."""
+        # The last token is left for the next call: no token follows it yet.
         for end in range(self._read + 1, len(tokens)):
             for length in self._lengths:
                 if length <= end:
-                    self._behind.setdefault(tuple(tokens[end - length : end]), []).append(end)
+                    self._ends.setdefault(tuple(tokens[end - length : end]), []).append(end)
         self._read = max(len(tokens) - 1, self._read)
 
-    def behind(self, tokens: Sequence[int], most: int) -> list[int]:
-        """The places behind the latest occurrences, latest first."""
-        return self._behind.get(tuple(tokens), [])[: -most - 1 : -1]
+    def find(self, tokens: Sequence[int], most: int) -> list[int]:
+        """The offsets behind the latest occurrences of a sequence, at most ``most``, latest first."""
+        return self._ends.get(tuple(tokens), [])[: -most - 1 : -1]

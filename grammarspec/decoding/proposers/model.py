@@ -1,12 +1,14 @@
-"""Drafts by a smaller model."""
+"""Drafts by a smaller model (Leviathan et al. 2023, Chen et al. 2023)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from grammarspec.decoding.proposers.choosing import Choosing, choose
-from grammarspec.decoding.reader import Reader, context_length
+from grammarspec.decoding.draft import Draft
+from grammarspec.decoding.model_runner import ModelRunner, context_length
+from grammarspec.decoding.proposers.draft_sampler import DraftSampler
+from grammarspec.decoding.proposers.protocol import BatchView
 from grammarspec.errors import DraftMismatch
 from grammarspec.grammars import marks
 
@@ -14,28 +16,28 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-    from grammarspec.decoding.draft import Draft
-    from grammarspec.decoding.loop import Batch
-
 __all__ = ["DraftModel"]
 
 
 class DraftModel:
-    """A causal language model with the target's tokens, one token of each row's draft per pass.
+    """Drafts by a causal language model with the target's tokens, one token of each row per forward pass.
 
-    What it has not read when it is asked (text that others drafted, the target's own token) it reads in the same pass.
-    Behind padding of the target's vocabulary that is beyond its own it drafts nothing.
+    Tokens that it has not read yet (of other proposers, and the bonus token) it reads in the same pass. A row whose
+    text has a token beyond the model's vocabulary (padding of a wider target) gets no draft.
 
     Args:
         model: a decoder-only model of transformers.
-        masked: draw from its law under the constraint. Otherwise it may propose what the constraint refuses; what
-            comes out has the same law, at a lower acceptance rate.
-        confidence: end a draft behind a token that the draft's scores, at temperature 1, give a lower probability than
-            this; the token itself stays.
-        draft_to_target: ``int64[the draft's logits]``, the target's token for each of the draft's, if they differ.
+        masked: apply the grammar mask to its logits. Without it, tokens may be drafted that the constraint refuses; the
+            generated text has the same distribution, at a lower acceptance rate.
+        confidence: end a draft behind a token whose probability under the draft's scores, at temperature 1, is lower
+            than this, from 0 to 1; the token itself stays.
+        draft_to_target: ``int64[draft width]``, the target's token id for each of the model's logits; ``None`` if the
+            ids are the same.
 
     Raises:
-        DraftMismatch: (when a batch begins) the target has more tokens than the model can read.
+        ValueError: ``confidence`` is out of range.
+        DraftMismatch: (when a batch begins) the target's vocabulary has tokens that the model cannot read.
+        UnsupportedModel: (when a batch begins) as :class:`~grammarspec.decoding.model_runner.ModelRunner`.
     """
 
     name = "model"
@@ -51,49 +53,49 @@ class DraftModel:
     ) -> None:
         self.model = model
         self._known: int = model.config.get_text_config().vocab_size
-        self._choosing = Choosing(masked, confidence, draft_to_target)
-        self._batch: Batch
-        self._reader: Reader
+        self._sampler = DraftSampler(self.name, masked, confidence, draft_to_target)
+        self._batch: BatchView
+        self._runner: ModelRunner
 
     @property
     def passes(self) -> int:
-        """Forward passes made for the current batch."""
-        return self._reader.passes
+        """The number of forward passes made for the current batch."""
+        return self._runner.passes
 
-    def start(self, batch: Batch) -> None:
+    def start(self, batch: BatchView) -> None:
         vocabulary = batch.vocabulary
         for token in range(self._known, vocabulary.size):
-            if (said := vocabulary.marked([token])) or token in vocabulary.eos_token_ids:
+            if (text := vocabulary.marked([token])) or token in vocabulary.eos_token_ids:
                 name = type(self.model).__name__
-                what = f"the target's token {token} is {marks.named(said)!r}, and it knows {self._known} tokens only"
+                what = f"the target's token {token} is {marks.named(text)!r}, and it knows {self._known} tokens only"
                 raise DraftMismatch(f"{name} cannot draft: {what}")
         self._batch = batch
-        self._reader = self.reader(batch)
+        self._runner = self.new_runner(batch)
 
-    def reader(self, batch: Batch) -> Reader:
-        """What reads the texts for the drafts."""
-        return Reader(self.model, len(batch.lanes))
+    def new_runner(self, batch: BatchView) -> ModelRunner:
+        """The runner that reads the texts of a new batch."""
+        return ModelRunner(self.model, len(batch.sequences))
 
     def select(self, rows: Sequence[int]) -> None:
-        self._reader.select(rows)
+        self._runner.select(rows)
 
     def propose(self, draft: Draft, rows: Sequence[int]) -> None:
-        reader = self._reader
+        runner = self._runner
         context = context_length(self.model)
         if context is not None:
             rows = [row for row in rows if len(draft.text(row)) <= context]
-        unread: list[list[int]] = [[] for _ in draft.lanes]
+        unread: list[list[int]] = [[] for _ in draft.sequences]
         for row in rows:
-            unread[row] = draft.text(row)[reader.lengths[row] :]
+            unread[row] = draft.text(row)[runner.lengths[row] :]
             if max(unread[row], default=0) >= self._known:
                 unread[row] = []
         rows = [row for row in rows if unread[row]]
         if not rows:
             return
-        logits = reader.read(unread, 1)[:, -1].to(self._batch.device)
-        choose(self.name, logits, draft, rows, self._batch, self._choosing)
+        logits = runner.read(unread, 1)[:, -1].to(self._batch.target.device)
+        self._sampler.append(logits, draft, rows, self._batch)
 
-    def settle(self, draft: Draft, accepted: Sequence[int]) -> None:
-        # The draft's own prediction behind what is accepted was another token than the target's, or was never read.
-        for row, lane in enumerate(self._batch.lanes):
-            self._reader.lengths[row] = min(self._reader.lengths[row], len(lane.tokens) - 1)
+    def commit(self, draft: Draft, accepted: Sequence[int]) -> None:
+        # The last committed token is the bonus token, which this model has not read; what it read there was rejected.
+        for row, sequence in enumerate(self._batch.sequences):
+            self._runner.lengths[row] = min(self._runner.lengths[row], len(sequence.tokens) - 1)

@@ -1,24 +1,57 @@
-"""What the loop asks of a proposer."""
+"""The interface between the loop and its proposers: what a proposer does, and what it may see of the batch.
+
+To add a proposer, write a class with the members of :class:`Proposer` in a module of its own, and list it in the
+``__init__`` of this package. It may import anything below the loop, and never the loop itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from grammarspec.decoding.draft import Draft
-    from grammarspec.decoding.loop import Batch
+from grammarspec.decoding.draft import Draft
+from grammarspec.decoding.model_runner import ModelRunner
+from grammarspec.decoding.processing import Processing
+from grammarspec.decoding.sequence_state import SequenceState
+from grammarspec.vocabulary import Vocabulary
 
-__all__ = ["Proposer", "propose"]
+__all__ = ["BatchView", "Proposer", "propose"]
+
+
+class BatchView(Protocol):
+    """What proposers see of the batch. They read it, and change nothing of it.
+
+    Attributes:
+        sequences: the texts that have not ended, one for each row of all tensors.
+        vocabulary: the target's tokens.
+        end_token: the end-of-text token that the target is most likely to use.
+        target: the target model with its keys and values, the lengths that it has read, and the hidden states that
+            :attr:`Proposer.hidden_layers` asks for.
+        processing: turns logits into tokens, by the sampling options of each row.
+        rounds: the number of rounds so far; random numbers for draft tokens depend on it.
+    """
+
+    @property
+    def sequences(self) -> Sequence[SequenceState]: ...
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def end_token(self) -> int: ...
+    @property
+    def target(self) -> ModelRunner: ...
+    @property
+    def processing(self) -> Processing: ...
+    @property
+    def rounds(self) -> int: ...
 
 
 class Proposer(Protocol):
-    """Adds tokens to drafts. One object serves one batch after another, and keeps what it needs of the current one.
+    """Appends draft tokens. One object serves one batch after another, and keeps what it needs for the current one.
 
     Attributes:
-        name: by which statistics count its tokens.
-        hidden_layers: the target's layers whose hidden states it wants, in ``batch.target.hidden``.
-        passes: forward passes made for the current batch.
+        name: the name under which statistics count its tokens.
+        hidden_layers: the target's layers whose hidden states it needs, in ``batch.target.hidden``; usually none.
+        passes: the number of forward passes made for the current batch; 0 without a model.
     """
 
     name: str
@@ -27,32 +60,49 @@ class Proposer(Protocol):
     @property
     def passes(self) -> int: ...
 
-    def start(self, batch: Batch) -> None:
-        """A new batch begins.
+    def start(self, batch: BatchView) -> None:
+        """Begin a new batch.
+
+        Args:
+            batch: the batch; it changes as rounds go by, and is valid until the next ``start``.
 
         Raises:
             ValueError, UnsupportedFeature: the proposer does not fit the target.
         """
 
     def select(self, rows: Sequence[int]) -> None:
-        """The batch goes on with these rows, in this order."""
+        """Keep the state of these rows, in this order: the other rows have left the batch."""
 
     def propose(self, draft: Draft, rows: Sequence[int]) -> None:
-        """Add what there is to say, to each of these rows or to some: at least a token, or nothing.
+        """Append one or more draft tokens to each of these rows, or to some or none of them.
 
-        Tokens that are certain, given the text before them, are added by ``draft.extend``; tokens that are chosen, by
-        ``draft.add`` with the law that they were drawn from. The loop asks again while there is room.
+        Tokens that are certain, given the text before them, are appended by :meth:`Draft.extend`; tokens that were
+        sampled by :meth:`Draft.add`, with the distribution that they were drawn from. The loop asks again while there
+        is room.
+
+        Args:
+            draft: the draft so far, with the tokens of other proposers.
+            rows: rows that have room for at least one token.
         """
 
-    def settle(self, draft: Draft, accepted: Sequence[int]) -> None:
-        """The round is over: of each row's draft so many tokens were accepted, and a token of the target follows.
+    def commit(self, draft: Draft, accepted: Sequence[int]) -> None:
+        """End a round: drafts were verified, and accepted tokens and bonus tokens committed to ``batch.sequences``.
 
-        The batch's lanes have them already. What was read of a draft beyond the accepted tokens is to be forgotten.
+        Whatever the proposer has read of a draft beyond its accepted tokens it must now forget.
+
+        Args:
+            draft: the draft of the round.
+            accepted: the number of accepted draft tokens of each row.
         """
 
 
 def propose(proposers: Sequence[Proposer], draft: Draft) -> None:
-    """Let each row's next tokens come from the first proposer that has something to say, until the drafts are full."""
+    """Fill the drafts: at each position of a row, the first proposer that has tokens for it appends them.
+
+    Args:
+        proposers: in order of priority.
+        draft: gets the draft tokens.
+    """
     waiting = draft.open()
     while waiting:
         grown = []

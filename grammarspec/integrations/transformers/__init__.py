@@ -1,4 +1,4 @@
-"""For ``generate`` of transformers: a logits processor, and a decoding loop in the place of its own."""
+"""For ``generate`` of transformers: a logits processor, and a decoding loop that replaces its own."""
 
 from grammarspec.integrations.transformers.generate import speculative_generate
 from grammarspec.integrations.transformers.processor import ConstraintLogitsProcessor

@@ -1,4 +1,8 @@
-"""The speculative decoding loop for ``generate`` of transformers: a translation of its settings."""
+"""``speculative_generate``: the speculative decoding loop inside ``generate`` of transformers.
+
+The settings, logits processors and stopping criteria that ``generate`` has prepared are translated into requests for
+:mod:`grammarspec.decoding`; what cannot be translated is refused by name.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,9 @@ from transformers.generation import logits_process
 from transformers.generation import stopping_criteria as criteria
 
 from grammarspec._compiler import Constraint
-from grammarspec.decoding.lane import Generation, Request
 from grammarspec.decoding.loop import Batch, generate_batch
 from grammarspec.decoding.proposers import DraftModel, EarlyExit, Forced, Lookup, Proposer
+from grammarspec.decoding.requests import Generation, Request
 from grammarspec.decoding.sampling import Sampling
 from grammarspec.vocabulary import Vocabulary
 
@@ -39,21 +43,22 @@ def speculative_generate(
     token_streamer: BaseStreamer | None = None,
     **model_kwargs: Any,
 ) -> torch.Tensor:
-    """The speculative loop of :mod:`grammarspec.decoding`, to be run by ``generate`` in place of its own.
+    """The speculative loop of :mod:`grammarspec.decoding`, which ``generate`` runs in place of its own.
 
     ``model.generate(**inputs, custom_generate=speculative_generate, vocabulary=vocabulary, constraint=constraint)``
     works with greedy search and sampling (``temperature``, ``top_k``, ``top_p``, ``min_p``, ``repetition_penalty``),
     ``num_return_sequences``, ``max_new_tokens`` and batches; the arguments from ``vocabulary`` on are given to
     ``generate`` by keyword. Whatever is drafted, a greedy text is that of ``generate`` with a
-    :class:`ConstraintLogitsProcessor` (but for rounding), and a sampled one has its law and follows
-    ``torch.manual_seed``; only that ``top_k`` is exact where ``generate`` keeps all that tie for the last place,
-    and that texts end where the model's context does.
+    :class:`ConstraintLogitsProcessor` (but for rounding), and a sampled one has the same distribution and follows
+    ``torch.manual_seed``. There are two differences: ``top_k`` keeps exactly so many tokens, where ``generate`` keeps
+    all that tie for the last one; and texts end where the model's context does.
 
-    Drafts come from what the constraint forces, from prompt lookup (``prompt_lookup_num_tokens``), from the first
-    layers of the model (``assistant_early_exit``) and from a draft model; where none of the last three is asked for
-    and there is a constraint, from prompt lookup as well.
+    Drafts come from forced text, if there is a constraint; from prompt lookup (``prompt_lookup_num_tokens``); from the
+    first layers of the model (``assistant_early_exit``); and from a draft model (``draft_model``). If none of the last
+    three is given, but there is a constraint, prompt lookup is used as well.
 
-    ``generate`` drops its own ``assistant_model`` and ``streamer`` unseen: give ``draft_model`` and ``token_streamer``.
+    ``generate`` does not hand on its own ``assistant_model`` and ``streamer``: give ``draft_model`` and
+    ``token_streamer`` instead.
 
     Args:
         model, input_ids, logits_processor, stopping_criteria, generation_config, model_kwargs: what ``generate`` has
@@ -62,7 +67,7 @@ def speculative_generate(
             ``generate`` stops at.
         constraint: one for all prompts, or one per prompt, with ``None`` for a prompt whose texts are unconstrained.
         draft_model: a causal language model with the tokens of the model.
-        proposers: where drafts come from, instead of all that is said above; with none of them nothing is drafted.
+        proposers: where drafts come from, instead of all those above; an empty list drafts nothing.
         gamma: tokens of a draft at most; by default ``prompt_lookup_num_tokens``, or 5.
         stop_strings: stop where what was generated holds one of these. No tokenizer is needed, but ``generate`` asks
             for one where they stand in a ``GenerationConfig``.
@@ -84,7 +89,7 @@ def speculative_generate(
     mask = torch.ones_like(input_ids, dtype=torch.bool) if mask is None else mask != 0
     stops = [stop_strings] if isinstance(stop_strings, str) else list(stop_strings)
     refused = [name for name, unused in _UNSUPPORTED.items() if getattr(generation_config, name, None) not in unused]
-    law = _law(generation_config, logits_processor, mask, refused)
+    options = _sampling_options(generation_config, logits_processor, mask, refused)
     max_length, ends = _limits(stopping_criteria, stops, refused)
     _check_inputs(model_kwargs, mask, refused)
     if refused:
@@ -99,7 +104,7 @@ def speculative_generate(
     if token_streamer is not None and len(input_ids) > 1:
         raise ValueError(f"token_streamer gets a single text, but {len(input_ids)} are asked for")
     constraints = _constraints(constraint, len(prompts))
-    sampling = Sampling(max_tokens=max_length - input_ids.shape[1], stop=stops, **law)
+    sampling = Sampling(max_tokens=max_length - input_ids.shape[1], stop=stops, **options)
     requests = [
         Request(prompt=prompt, matcher=None if each is None else each.matcher(), sampling=sampling, n=samples)
         for prompt, each in zip(prompts, constraints, strict=True)
@@ -125,7 +130,7 @@ def speculative_generate(
     return torch.cat((input_ids, padded), -1)
 
 
-# Settings that leave no trace in processors and criteria, and the values with which they do nothing.
+# Settings that no processor or criterion stands for, and the values with which they have no effect.
 _UNSUPPORTED: Final[dict[str, tuple[object, ...]]] = {
     "num_beams": (None, 1),
     "num_beam_groups": (None, 1),
@@ -144,7 +149,7 @@ _UNSUPPORTED: Final[dict[str, tuple[object, ...]]] = {
     "output_hidden_states": (None, False),
 }
 
-# Logits processors, the settings (of transformers and of Sampling) that they stand for, and the attributes with those.
+# Logits processors, the setting (of transformers and of Sampling) that each stands for, and the attribute that has it.
 _SUPPORTED: Final[dict[type, tuple[str, str]]] = {
     logits_process.RepetitionPenaltyLogitsProcessor: ("repetition_penalty", "penalty"),
     logits_process.TemperatureLogitsWarper: ("temperature", "temperature"),
@@ -153,7 +158,7 @@ _SUPPORTED: Final[dict[type, tuple[str, str]]] = {
     logits_process.MinPLogitsWarper: ("min_p", "min_p"),
 }
 
-# What generate makes out of other settings, so that errors can name the setting.
+# The processors and criteria that generate makes of other settings, so that errors can name the setting.
 _SETTINGS: Final = {
     "UnbatchedClassifierFreeGuidanceLogitsProcessor": "guidance_scale",
     "SequenceBiasLogitsProcessor": "sequence_bias",
@@ -179,29 +184,29 @@ _SETTINGS: Final = {
     "MaxTimeCriteria": "max_time",
 }
 
-# What generate prepares for the model anew; the loop has a cache, masks and positions of its own.
+# Inputs of the model that generate prepares itself; the loop has a cache, masks and positions of its own.
 _PREPARED: Final = frozenset({"past_key_values", "position_ids", "cache_position", "logits_to_keep", "use_cache"})
 
 
-def _law(
+def _sampling_options(
     config: GenerationConfig, processors: LogitsProcessorList, mask: torch.Tensor, refused: list[str]
 ) -> dict[str, Any]:
-    """What the processors say of the law, for Sampling; those that it cannot say are added to ``refused``."""
-    law: dict[str, Any] = {"temperature": 1.0}
+    """The options of Sampling that logits processors stand for; other processors are added to ``refused``."""
+    options: dict[str, Any] = {"temperature": 1.0}
     seen = set()
     for processor in processors:
         kind = type(processor)
         setting, attribute = _SUPPORTED.get(kind, ("", ""))
-        # One that has another value than the setting is a user's own, as is one that spares more than padding.
+        # A processor with another value than the setting is the user's own, as is one that ignores more than padding.
         own = setting and getattr(processor, attribute) != getattr(config, setting)
         spared = getattr(processor, "prompt_ignore_length", None)
         own = own or (spared is not None and not torch.equal(torch.as_tensor(spared).cpu(), mask.int().argmax(1).cpu()))
         if setting and kind not in seen and not own:
-            law[setting] = getattr(processor, attribute)
-        elif kind is not logits_process.LogitNormalization:  # that changes no law
+            options[setting] = getattr(processor, attribute)
+        elif kind is not logits_process.LogitNormalization:  # that changes no distribution
             refused.append(_SETTINGS.get(kind.__name__, f"the logits processor {kind.__name__}"))
         seen.add(kind)
-    return law if config.do_sample else law | {"temperature": 0.0}
+    return options if config.do_sample else options | {"temperature": 0.0}
 
 
 def _limits(stopping: StoppingCriteriaList, stops: list[str], refused: list[str]) -> tuple[int, list[int]]:
@@ -222,7 +227,7 @@ def _limits(stopping: StoppingCriteriaList, stops: list[str], refused: list[str]
 
 
 def _check_inputs(inputs: dict[str, Any], mask: torch.Tensor, refused: list[str]) -> None:
-    """Add to ``refused`` the inputs of the model that the loop would not give to it."""
+    """Add the inputs of the model that the loop would not pass on to ``refused``."""
     refused += [name for name, value in inputs.items() if value is not None and name not in _PREPARED]
     if getattr(inputs.get("past_key_values"), "_is_user_defined", False):
         refused.append("past_key_values")
@@ -259,6 +264,11 @@ def _proposers(
     draft_model: PreTrainedModel | None,
     constrained: bool,
 ) -> Sequence[Proposer]:
+    """The proposers that the arguments and the settings ask for.
+
+    Raises:
+        ValueError: ``proposers`` are given beside settings that they replace.
+    """
     lookup, longest, layers = (
         config.prompt_lookup_num_tokens,
         config.max_matching_ngram_size,
@@ -288,16 +298,16 @@ def _stream(
     proposers: Sequence[Proposer],
     gamma: int,
 ) -> list[list[Generation]]:
-    """As generate_batch, for a single text, whose tokens are handed on after each round."""
+    """As ``generate_batch`` for a single text, whose tokens go to the streamer after each round."""
     if gamma < 0:
         raise ValueError(f"gamma must be at least 0, not {gamma}")
     with torch.inference_mode():
         batch = Batch(model, [request], vocabulary, proposers=proposers, gamma=gamma)
-        [lane] = batch.lanes
-        done = lane.prompt_length
-        while batch.lanes:
+        [sequence] = batch.sequences
+        done = sequence.prompt_length
+        while batch.sequences:
             batch.round()
-            streamer.put(torch.tensor(lane.tokens[done:]))
-            done = len(lane.tokens)
+            streamer.put(torch.tensor(sequence.tokens[done:]))
+            done = len(sequence.tokens)
     streamer.end()
     return batch.results()

@@ -1,4 +1,4 @@
-"""A logits processor for ``generate`` of transformers."""
+"""``ConstraintLogitsProcessor``: grammar masks in the decoding loop of ``generate`` of transformers."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _ANOTHER_TEXT = (
 
 
 class ConstraintLogitsProcessor(LogitsProcessor):
-    """Masks the scores of ``generate`` so that what it generates is a text of a constraint.
+    """A logits processor that masks scores, so that ``generate`` generates texts of a constraint.
 
     ``model.generate(**inputs, logits_processor=LogitsProcessorList([ConstraintLogitsProcessor(constraint)]))`` works
     with greedy search and sampling, batches, ``num_return_sequences``, beam search, ``assistant_model`` and
     ``prompt_lookup_num_tokens``. The end-of-text tokens of the constraint's vocabulary should be those that
     ``generate`` stops at.
 
-    The masks follow from the generated tokens that a call is given, whatever earlier calls were given: rows may be
-    reordered, shortened or lengthened by several tokens between calls.
+    The masks are a function of the generated tokens of a call, whatever earlier calls were given: between calls, rows
+    may be reordered, shortened or extended by several tokens.
 
     * Behind the end of a text (in a finished row, which ``generate`` pads) only the token that ended it is allowed.
     * Behind a token that the constraint refuses everything is allowed: such rows are drafts that will be rejected, and
@@ -40,13 +40,14 @@ class ConstraintLogitsProcessor(LogitsProcessor):
     Args:
         constraint: one for all rows, or one per prompt, with ``None`` for a prompt whose rows are unconstrained. The
             rows of one prompt (beams, returned sequences) are neighbours, as ``generate`` has them.
-        prompt_length: how many tokens stand before the text, padding included; by default as many as the first call
-            has. A processor then serves one ``generate``, or several with :meth:`reset` in between: without, other
-            prompts raise, but one with just one token more than was seen before passes for its continuation. With
-            ``prompt_length`` it serves any number of them, and prompts are not looked at.
+        prompt_length: how many tokens are before the text, padding included. By default it is the length of the first
+            call's input; then a processor serves one ``generate``, or several with :meth:`reset` in between. Without
+            ``reset``, other prompts raise (but one with just one token more than the tokens before is taken for their
+            continuation). With ``prompt_length`` a processor serves any number of calls of ``generate``, and does not
+            look at prompts.
 
     Raises:
-        TypeError: what is given is no constraint.
+        TypeError: ``constraint`` is not a constraint.
         ValueError: no constraint is given, or ``prompt_length`` is negative.
         LimitExceeded: the first mask of a constraint exceeds one of its limits.
     """
@@ -76,11 +77,11 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         self._rows: list[_Row | None] = []
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """The scores, with -inf for each token that the constraint of its row does not allow next.
+        """Scores with -inf for each token that the constraint of its row does not allow next.
 
         Args:
-            input_ids: integers ``[rows, length]``, the prompts and what was generated.
-            scores: ``[rows, width]``, of any floating dtype, device and width; left as they are.
+            input_ids: integers ``[rows, length]``, the prompts and the generated tokens.
+            scores: ``[rows, width]``, of any floating dtype, device and width; not changed.
 
         Returns:
             a new tensor of the shape, dtype and device of the scores.
@@ -97,21 +98,21 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             if row is not None and (row.accepted == len(row.tokens) or row.matcher.is_terminated):
                 chosen[index] = len(active)
                 active.append(row)
-        # Always a copy: prompt lookup hands the same tensor over again for each token of a draft.
+        # Always a copy: prompt lookup passes the same tensor for each token of a draft.
         result = scores.clone()
         if active:
             masks = allocate_bitmask(len(active), self._width)
             fill_bitmasks([row.matcher for row in active], masks)
             for row, mask in zip(active, masks.view(np.uint32), strict=True):
                 if row.matcher.is_terminated:
-                    # Beam search takes up ended texts where it has too few others: this way they stay what they are.
+                    # Beam search continues ended texts if it has too few others: repeating the end changes nothing.
                     end = int(row.tokens[row.accepted - 1])
                     mask[end // 32] = 1 << end % 32
             apply_bitmask(result, masks, chosen)
         return result
 
     def _generated(self, input_ids: torch.Tensor) -> NDArray[np.int64]:
-        """What stands behind the prompts."""
+        """The generated tokens behind the prompts."""
         length = self._prompt_length
         if length is None:
             if self._prompt is None:
@@ -126,12 +127,12 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         return generated
 
     def _follow(self, generated: NDArray[np.int64]) -> list[_Row | None]:
-        """The rows, moved from where the last call left them to the given tokens."""
-        # Where an error interrupts this, matchers stand anywhere: the next call then begins with new ones.
+        """The rows, advanced or rolled back from the tokens of the last call to these tokens."""
+        # If an error interrupts this, matchers are in any state: then the next call begins with new ones.
         old, self._rows = self._rows, []
         if len(old) != len(generated):
             old = self._start(len(generated))
-        # All are chosen, and forked where need be, before any is moved.
+        # All rows are chosen, and forked if need be, before any is advanced.
         pairs = zip(old, generated, strict=True)
         rows = [None if row is None else row.closest(old, tokens) for row, tokens in pairs]
         for row, tokens in zip(rows, generated, strict=True):
@@ -139,14 +140,15 @@ class ConstraintLogitsProcessor(LogitsProcessor):
                 continue
             new = len(tokens) - row.shared(tokens)
             row.follow(tokens)
-            # Within one generate each input is an earlier one and at most one token. The prompt of the next one may
-            # begin with all of this, as in a conversation; that it cannot go on so shows that it is another text.
+            # Within one generate, each input is an earlier input and at most one token. The prompt of another generate
+            # may begin with the whole text, as in a conversation; a refused token then shows that it is another text.
             if self._prompt_length is None and new > 1 and row.accepted < len(tokens):
                 raise ValueError(_ANOTHER_TEXT)
         self._rows = rows
         return rows
 
     def _start(self, count: int) -> list[_Row | None]:
+        """New rows, for a batch of this many."""
         per_prompt, remainder = divmod(count, len(self._constraints))
         if remainder:
             raise ValueError(f"{count} rows for {len(self._constraints)} constraints")
@@ -156,7 +158,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
 
 @dataclass(slots=True, eq=False)
 class _Row:
-    """Generated tokens, and a matcher that has accepted the first ``accepted`` of them and refuses the next, if any."""
+    """The generated tokens of a row, and a matcher that has accepted the first ``accepted`` of them and no more."""
 
     constraint: Constraint
     matcher: Matcher
@@ -170,7 +172,7 @@ class _Row:
         return int(different[0]) if len(different) else length
 
     def closest(self, rows: Sequence[_Row | None], tokens: NDArray[np.int64]) -> _Row:
-        """This row, or a copy of the one of the same constraint that has more of the tokens: beams change places."""
+        """This row, or a copy of a row of the same constraint that shares more of the tokens: beams are reordered."""
         if self.shared(tokens) >= len(tokens) - 1:
             return self
         candidates = [self, *(row for row in rows if row is not None and row.constraint is self.constraint)]
@@ -178,11 +180,12 @@ class _Row:
         return self if best is self else replace(best, matcher=best.matcher.fork())
 
     def follow(self, tokens: NDArray[np.int64]) -> None:
+        """Roll back to the common prefix, and accept the tokens behind it as far as the constraint allows them."""
         shared = self.shared(tokens)
         if self.accepted > shared:
             self.matcher.rollback(self.accepted - shared)
             self.accepted = shared
-        # If fewer are accepted, a token that both share is refused.
+        # Otherwise the matcher refuses a token of the common prefix.
         if self.accepted == shared:
             new = tokens[shared:].astype(np.uint32)  # a negative id, which some use as padding, becomes a huge one
             self.accepted += self.matcher.accept_tokens(new.tolist())

@@ -1,4 +1,4 @@
-"""The arguments of a call as JSON, and one by one for formats that write them so."""
+"""The arguments of a call: as one JSON object, or parameter by parameter for formats that write them so."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grammarspec.tools.tool import Tool
 __all__ = ["TOJSON", "Parameter", "json_arguments", "parameters", "schema_grammar"]
 
 TOJSON = Spelling(separators=(", ", ": "), minimal=True, plain=True)
-"""As the filter ``tojson`` of chat templates writes values: as ``json.dumps`` does, characters beyond ASCII raw."""
+"""How the filter ``tojson`` of chat templates writes values: as ``json.dumps``, with non-ASCII characters unescaped."""
 
 _ASSERTED = {keyword for dialect in DIALECTS.values() for keyword in asserting(dialect)}
 _TAKEN = {"type", "properties", "required", "additionalProperties"}
@@ -29,12 +29,27 @@ _TAKEN = {"type", "properties", "required", "additionalProperties"}
 def schema_grammar(
     schema: Mapping[str, Any], spelling: Spelling = TOJSON, *, read: Callable[[str], Any] = json.loads
 ) -> Grammar[Any]:
-    """The values of a schema in one spelling. Objects have the declared members only, unless the schema says more."""
+    """The grammar of the values of a schema in one spelling.
+
+    Objects have the declared members only, unless the schema has ``additionalProperties``.
+
+    Args:
+        schema: the JSON Schema.
+        spelling: how values are written.
+        read: makes a value of a text.
+
+    Raises:
+        GrammarError: the schema cannot be enforced.
+    """
     return Grammar(language(schema, spelling, closed=True), read=read)
 
 
 def json_arguments(tool: Tool[..., Any], _markers: object) -> Grammar[dict[str, Any]]:
-    """The arguments as one JSON object, spaced as chat templates do."""
+    """The grammar of the arguments as one JSON object, with the spaces of chat templates.
+
+    Raises:
+        GrammarError: the tool's schema cannot be enforced.
+    """
     return schema_grammar(tool.schema)
 
 
@@ -44,7 +59,7 @@ class Parameter:
 
     Attributes:
         name, required: what the schema says.
-        schema: of the value; a document of its own, whose references lead where they led in the tool's.
+        schema: of the value; a document of its own, in which the references of the tool's schema resolve as before.
     """
 
     name: str
@@ -52,10 +67,15 @@ class Parameter:
     schema: dict[str, Any]
 
     def grammar(self, spelling: Spelling, *types: str, read: Callable[[str], Any] = json.loads) -> Grammar[Any]:
-        """The values of these types (of none: of all) in one spelling.
+        """The grammar of the parameter's values in one spelling.
+
+        Args:
+            spelling: how values are written.
+            types: the JSON types of the values; all types if none is given.
+            read: makes a value of a text.
 
         Raises:
-            GrammarError: the schema cannot be enforced; the place is that in the tool's schema.
+            GrammarError: the schema cannot be enforced; its place is in the tool's schema.
         """
         schema = {**self.schema, "type": list(types)} if types else self.schema
         try:

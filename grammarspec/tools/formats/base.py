@@ -1,4 +1,7 @@
-"""What the formats of tool calls have in common: replies, and the grammar of one made of the grammar of a call."""
+"""What all formats of tool calls share: :class:`ToolFormat`, a description of calls as data, and :class:`Reply`.
+
+Tools go in; the grammar of a reply comes out, which constrains what the model writes and reads what it has written.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ from grammarspec.tools.tool import Tool, ToolCall
 __all__ = [
     "AnyTool",
     "Arguments",
-    "Markers",
-    "NewCall",
+    "CallReader",
+    "MarkerGrammar",
     "Reply",
     "ToolFormat",
+    "calls_of",
     "free_text",
-    "only_calls",
     "without_end",
 ]
 
@@ -34,10 +37,10 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 AnyTool = Tool[..., Any]
-Markers = Callable[[str], Grammar[str]]
-"""The grammar of a marker such as ``<tool_call>``: a special token where the vocabulary has it as one."""
-Arguments = Callable[[AnyTool, Markers], Grammar[dict[str, Any]]]
-"""How a format writes the arguments of a tool's call."""
+MarkerGrammar = Callable[[str], Grammar[str]]
+"""Makes the grammar of a marker such as ``<tool_call>``: a special token if the vocabulary has it as one, else text."""
+Arguments = Callable[[AnyTool, MarkerGrammar], Grammar[dict[str, Any]]]
+"""Makes the grammar of the arguments of a tool's calls in a format; it reads them as JSON values."""
 
 _LETTERS = string.ascii_letters + string.digits
 _PART = re.compile(r"\$(name|arguments|id)")
@@ -45,13 +48,13 @@ _PART = re.compile(r"\$(name|arguments|id)")
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T_co]):
-    """What a model says in one turn.
+    """What a model has written in one turn, read.
 
     Attributes:
         text: free text; before calls, without whitespace at its end.
-        answer: the value of the final answer, where its grammar was given and it came.
-        calls: calls of tools, in order.
-        reasoning: what the model thought aloud, in formats that have a place for it; else empty.
+        answer: the value of the final answer, if its grammar was given and the model answered.
+        calls: the calls of tools, in order.
+        reasoning: the reasoning, in formats that have a place for it; else empty.
     """
 
     text: str = ""
@@ -61,7 +64,7 @@ class Reply(Generic[T_co]):
 
 
 def free_text(*without: str) -> Grammar[str]:
-    """Any text that holds none of these."""
+    """Any text that contains none of these texts."""
     parts = [text(until=one) for one in without] or [text()]
     return reduce(lambda a, b: a & b, parts)
 
@@ -71,21 +74,23 @@ class ToolFormat:
     """How a family of models writes calls of tools.
 
     Attributes:
-        name: what it is chosen by.
-        call: one call, with ``$name``, ``$arguments`` and, if it has one, ``$id`` in the places of these.
-        begin, separator, end: what stands before, between and after calls.
+        name: the name that users choose it by.
+        call: one call, with ``$name`` for the tool, ``$arguments`` and, if calls have an id, ``$id``.
+        begin, separator, end: what is written before, between and after calls.
         markers: the parts of all these that vocabularies may have as special tokens.
-        starts: what calls may begin with where no marker tells them from text: there is no text before calls, and no
-            free text that begins so, whitespace aside.
-        single: there is one call at most.
-        arguments: how the arguments of a call are written.
-        id_length: of the ids of calls, letters and digits; 0: ``call_`` and 24 of them.
-        signs: regular expressions, all of which are found in the chat templates of the family.
-        not_signs: regular expressions, none of which is.
-        frames: answers are framed, too, with a place for reasoning.
-        tools_member: the member of the system message in which the chat template takes tools, as JSON; empty: it takes
-            them beside the messages, as most do.
-        prompt: for models that know no format: what tells them of this one; ``$tools`` stands for the tools.
+        starts: what calls begin with in a format without markers. A reply is then either calls or free text, and free
+            text cannot begin with any of these, whitespace aside.
+        single: whether a reply has at most one call.
+        arguments: makes the grammar of the arguments of a call.
+        id_length: the length of the ids of calls, letters and digits. With 0, ids are not written: a call gets a new
+            one, ``call_`` and 24 letters and digits.
+        signs: regular expressions that are all found in the chat templates of the family; none: it is never detected.
+        not_signs: regular expressions none of which is found in them.
+        frames: whether answers are framed as well, with a place for reasoning.
+        tools_member: the member of the system message that the chat template reads tools from, as JSON; empty: it reads
+            them from a variable, as most do.
+        prompt: a message that tells models of the format that have not learned it, with ``$tools`` for the tools;
+            empty: there is none.
         source: where the format is published.
     """
 
@@ -107,7 +112,7 @@ class ToolFormat:
     source: str = ""
 
     def detects(self, template: str) -> bool:
-        """Whether a chat template is one of this family."""
+        """Whether a chat template is of this family, by its signs."""
         if not self.signs or any(re.search(sign, template) for sign in self.not_signs):
             return False
         return all(re.search(sign, template) for sign in self.signs)
@@ -119,21 +124,21 @@ class ToolFormat:
         choice: Literal["auto", "required", "none"] | str = "auto",
         parallel: bool = True,
         answer: Grammar[T] | None = None,
-        markers: Markers = literal,
+        markers: MarkerGrammar = literal,
     ) -> Grammar[Reply[T]]:
-        """What a model may say in one turn, read as a :class:`Reply`.
+        """The grammar of what a model may write in one turn; it reads a :class:`Reply`.
 
         Args:
-            tools: those that may be called.
-            choice: ``"auto"``: free text, and then calls if any; or, if ``answer`` is given, either that or calls.
-                ``"required"``: calls, at once. ``"none"``: an answer, or free text that cannot be taken for calls. The
-                name of a tool: one call of it, at once.
-            parallel: several calls may come in one turn, if the format has that.
+            tools: the tools that may be called.
+            choice: ``"auto"``: free text and then calls, if any; or, if ``answer`` is given, an answer or calls.
+                ``"required"``: calls and nothing before them. ``"none"``: an answer, or free text that cannot be
+                mistaken for calls. The name of a tool: one call of it and nothing before it.
+            parallel: whether several calls may come in one turn, if the format allows that.
             answer: the grammar of the final answer; ``None``: free text.
-            markers: makes the grammar of a marker, which is a special token in some vocabularies.
+            markers: makes the grammar of a marker.
 
         Raises:
-            ValueError: there are no tools where calls are asked for, ``choice`` names none, or two have one name.
+            ValueError: calls are required but there are no tools, ``choice`` names no tool, or two tools have one name.
             UnsupportedFeature: a schema cannot be enforced in this format.
         """
         tools = list(tools)
@@ -155,11 +160,15 @@ class ToolFormat:
         return self.reply(calls, answer, required=choice not in ("auto", "none"), markers=markers)
 
     def instructions(self, tools: Iterable[AnyTool]) -> str:
-        """What to tell a model that does not know the format, in a system message; empty: its chat template does."""
+        """The system message that tells a model of tools and format; empty if the format has no :attr:`prompt`.
+
+        Args:
+            tools: the tools to tell of.
+        """
         return self.prompt.replace("$tools", "\n".join(json.dumps(tool.to_openai()["function"]) for tool in tools))
 
     def spell(self, calls: Iterable[Mapping[str, Any]]) -> str:
-        """Calls as text, for chat templates that know none.
+        """Calls as text, for chat templates that cannot render calls.
 
         Args:
             calls: each with a ``name``, and ``arguments`` that are JSON values.
@@ -170,82 +179,94 @@ class ToolFormat:
         if self.arguments is not json_arguments:
             hint = "choose another, such as tool_format='json'"
             raise UnsupportedFeature(f"calls in the format {self.name} without a chat template for them", hint=hint)
-        said = (
+        written = (
             self.call.replace("$id", "0" * self.id_length)
             .replace("$name", call["name"])
             .replace("$arguments", json.dumps(call["arguments"], ensure_ascii=False))
             for call in calls
         )
-        return self.begin + self.separator.join(said) + self.end
+        return self.begin + self.separator.join(written) + self.end
 
-    def visible(self, said: str, tools: Iterable[AnyTool], *, answered: bool) -> str:
-        """Of what a model has said so far, what is surely said to the user: the text before calls, or the answer.
+    def visible(self, text: str, tools: Iterable[AnyTool], *, answered: bool) -> str:
+        """The part of a growing text that is certain to be for the user: the text before calls, or the answer.
 
         Args:
-            tools: those that may be called.
-            answered: a grammar of the answer was given.
+            text: the text so far.
+            tools: the tools that may be called.
+            answered: whether a grammar of the answer was given.
         """
         if answered or self.starts:
-            begin = said if answered else said.lstrip()
+            begin = text if answered else text.lstrip()
             starts = self.openings(tools) if answered else self.starts
-            return "" if any(begin.startswith(start) or start.startswith(begin) for start in starts) else said
+            return "" if any(begin.startswith(start) or start.startswith(begin) for start in starts) else text
         first = self.markers[0]
-        text, found, _ = said.partition(first)
-        return (text if found else without_end(text, first)).rstrip()  # whitespace before calls is no text
+        before, found, _ = text.partition(first)
+        return (before if found else without_end(before, first)).rstrip()  # whitespace before calls is not text
 
     def openings(self, tools: Iterable[AnyTool]) -> list[str]:
-        """What calls of these tools may begin with, up to the first part that is not always the same."""
+        """What calls of these tools may begin with, up to the first part that varies: arguments or id."""
         call = self.begin + self.call
         return [re.split(r"\$(?:arguments|id)", call.replace("$name", tool.name), maxsplit=1)[0] for tool in tools]
 
     # ------------------------------------------------------------------ parts
     def reply(
-        self, calls: Grammar[Any] | None, answer: Grammar[T] | None, *, required: bool, markers: Markers
+        self, calls: Grammar[Any] | None, answer: Grammar[T] | None, *, required: bool, markers: MarkerGrammar
     ) -> Grammar[Reply[T]]:
-        """One turn, made of the grammars of all calls and of the answer; reads what parts named ``reply.…`` mean."""
-        said: Grammar[Any]
+        """The grammar of one turn. Its parts named ``reply.text``, ``reply.answer`` and ``reply.calls`` make the reply.
+
+        Args:
+            calls: the grammar of calls; ``None``: there are none.
+            answer: the grammar of the final answer; ``None``: free text.
+            required: whether there must be calls.
+            markers: makes the grammar of a marker.
+        """
+        other: Grammar[Any]  # what may come instead of, or before, calls
         if answer is not None:
-            said = answer.named("reply.answer")
+            other = answer.named("reply.answer")
         elif self.starts:
             starts = "|".join(map(re.escape, self.starts))
-            said = regex(rf"(?!\s*(?:{starts}))(?s:.)*").named("reply.text")
+            other = regex(rf"(?!\s*(?:{starts}))(?s:.)*").named("reply.text")
         else:
-            said = free_text(*self.markers[:1]).named("reply.text")
+            other = free_text(*self.markers[:1]).named("reply.text")
         whole: Grammar[Any]
         if calls is None:
-            whole = said
+            whole = other
         elif required:
             whole = calls
         elif answer is not None or self.starts:
-            whole = calls | said
+            whole = calls | other
         else:
-            whole = said + calls.optional()
+            whole = other + calls.optional()
         return whole.fields().map(_reply)
 
-    def calls(self, tools: Sequence[AnyTool], *, parallel: bool, markers: Markers) -> Grammar[list[ToolCall]]:
-        """One call or more, with what stands around them."""
+    def calls(self, tools: Sequence[AnyTool], *, parallel: bool, markers: MarkerGrammar) -> Grammar[list[ToolCall]]:
+        """The grammar of one or more calls, with what is written around them."""
         one = reduce(or_, (self.one_call(tool, markers) for tool in tools))
         most = None if parallel and not self.single else 1
-        several = one.repeat(1, most, sep=self.spelled(self.separator, markers)).named("calls")
-        whole = self.spelled(self.begin, markers) + several + self.spelled(self.end, markers)
-        return whole.fields().map(only_calls)
+        several = one.repeat(1, most, sep=self.part(self.separator, markers)).named("calls")
+        whole = self.part(self.begin, markers) + several + self.part(self.end, markers)
+        return whole.fields().map(calls_of)
 
-    def one_call(self, tool: AnyTool, markers: Markers) -> Grammar[ToolCall]:
-        """A call of this tool."""
+    def one_call(self, tool: AnyTool, markers: MarkerGrammar) -> Grammar[ToolCall]:
+        """The grammar of a call of this tool."""
         parts: list[Grammar[Any]] = []
         for number, part in enumerate(_PART.split(self.call)):
             if number % 2 == 0:
-                parts.append(self.spelled(part, markers))
+                parts.append(self.part(part, markers))
             elif part == "name":
                 parts.append(literal(tool.name))
             elif part == "id":
                 parts.append(regex(f"[a-zA-Z0-9]{{{self.id_length}}}").named("id"))
             else:
-                parts.append(self.told(tool, markers).named("arguments"))
-        return reduce(lambda a, b: a + b, parts).fields().map(NewCall(tool, self.id_length))
+                parts.append(self.arguments_of(tool, markers).named("arguments"))
+        return reduce(lambda a, b: a + b, parts).fields().map(CallReader(tool, self.id_length))
 
-    def told(self, tool: AnyTool, markers: Markers) -> Grammar[dict[str, Any]]:
-        """The arguments of a call; what goes wrong with them names the tool."""
+    def arguments_of(self, tool: AnyTool, markers: MarkerGrammar) -> Grammar[dict[str, Any]]:
+        """The grammar of the arguments of a call of this tool.
+
+        Raises:
+            GrammarError: the tool's schema cannot be enforced in this format; the error names the tool.
+        """
         try:
             return self.arguments(tool, markers)
         except GrammarError as error:
@@ -255,8 +276,8 @@ class ToolFormat:
                 hint = hint or "choose another format, such as plain JSON, or a simpler schema"
             raise type(error)(message, f"the tool {tool.name}, {error.where or '#'}", hint) from None
 
-    def spelled(self, part: str, markers: Markers) -> Grammar[str]:
-        """A part of the format with its markers."""
+    def part(self, part: str, markers: MarkerGrammar) -> Grammar[str]:
+        """The grammar of a constant part of the format, whose markers may be special tokens."""
         if not self.markers:
             return literal(part)
         pieces = re.split(f"({'|'.join(map(re.escape, self.markers))})", part)
@@ -265,8 +286,8 @@ class ToolFormat:
 
 
 @dataclass(frozen=True)
-class NewCall:
-    """Makes a call of a tool of what its parts named ``arguments`` and ``id`` mean; without an id, it gets a new one.
+class CallReader:
+    """Makes a call of a tool from the values of the parts named ``arguments`` and ``id``; without an id, a new one.
 
     Attributes:
         tool: the tool.
@@ -286,17 +307,17 @@ class NewCall:
 
 
 def without_end(text: str, end: str) -> str:
-    """A text without what may be the beginning of its end."""
+    """A growing text without its last characters, if these may be the beginning of ``end``."""
     return text[: len(text) - max(n for n in range(len(end)) if text.endswith(end[:n]))]
 
 
-def only_calls(found: dict[str, Any]) -> list[ToolCall]:
-    """Of what named parts mean, the one named ``calls``."""
+def calls_of(found: dict[str, Any]) -> list[ToolCall]:
+    """The value of the part named ``calls``."""
     calls: list[ToolCall] = found["calls"]
     return calls
 
 
 def _reply(found: dict[str, Any]) -> Reply[Any]:
     calls = found.get("reply.calls", [])
-    said = found.get("reply.text", "")
-    return Reply(said.rstrip() if calls else said, found.get("reply.answer"), calls)
+    text = found.get("reply.text", "")
+    return Reply(text.rstrip() if calls else text, found.get("reply.answer"), calls)

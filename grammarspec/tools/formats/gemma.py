@@ -1,4 +1,4 @@
-"""Gemma: FunctionGemma and Gemma 4, whose values are JSON with bare names and strings in marks of their own."""
+"""The formats of FunctionGemma and Gemma 4: JSON with unquoted names, and strings between quotes of their own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from grammarspec.frontends.json_schema.spelling.options import Notation, Quotes, Spelling
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.tools.formats.arguments import schema_grammar
-from grammarspec.tools.formats.base import Markers, ToolFormat
+from grammarspec.tools.formats.base import MarkerGrammar, ToolFormat
 from grammarspec.tools.tool import Tool
 
 __all__ = ["FUNCTION_GEMMA", "GEMMA_4"]
@@ -20,7 +20,7 @@ _SCALAR = re.compile(r"[^,\]}]+")
 
 @dataclass(frozen=True)
 class _Values:
-    """Arguments in this notation; members come sorted by their names, as chat templates write them.
+    """The arguments in this notation; members are sorted by their names, as chat templates write them.
 
     Attributes:
         quote: what strings begin and end with.
@@ -28,7 +28,7 @@ class _Values:
 
     quote: str
 
-    def __call__(self, tool: Tool[..., Any], markers: Markers) -> Grammar[dict[str, Any]]:
+    def __call__(self, tool: Tool[..., Any], markers: MarkerGrammar) -> Grammar[dict[str, Any]]:
         notation = Notation(quotes=Quotes(markers(self.quote).ir, self.quote), bare_names=True)
         spelling = Spelling(separators=(",", ":"), plain=True, notation=notation)
         return schema_grammar(_sorted(tool.schema), spelling, read=_Reader(self.quote))
@@ -36,7 +36,7 @@ class _Values:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads a value."""
+    """Reads a value in this notation."""
 
     quote: str
 
@@ -44,7 +44,7 @@ class _Reader:
         return self._value(text, 0)[0]
 
     def _value(self, text: str, at: int) -> tuple[Any, int]:
-        """The value that begins there, and where it ends."""
+        """The value that begins at an offset, and the offset behind it."""
         if text.startswith(self.quote, at):
             start = at + len(self.quote)
             end = text.index(self.quote, start)

@@ -1,7 +1,7 @@
-"""Harmony, the format of gpt-oss: messages to channels. Calls go to ``commentary``, answers to ``final``.
+"""Harmony, the format of gpt-oss: a reply is a sequence of messages, each to a channel.
 
-A reply begins behind ``<|start|>assistant``. ``<|call|>`` and ``<|return|>`` end texts, so they are tokens that the
-vocabulary has as its ends, and no part of the text.
+Reasoning goes to the channel ``analysis``, remarks and calls to ``commentary``, the answer to ``final``. A reply begins
+behind ``<|start|>assistant``. ``<|call|>`` and ``<|return|>`` are end-of-text tokens, and not part of the text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.tools.formats.arguments import TOJSON, schema_grammar
-from grammarspec.tools.formats.base import AnyTool, Markers, NewCall, Reply, ToolFormat, free_text, without_end
+from grammarspec.tools.formats.base import AnyTool, CallReader, MarkerGrammar, Reply, ToolFormat, free_text, without_end
 from grammarspec.tools.tool import Tool, ToolCall
 
 __all__ = ["HARMONY"]
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 _MARKERS = ("<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>")
 _TEXT = free_text(*_MARKERS)
-# The recipient stands in the channel's header, or (in chat templates) in the role's.
+# The recipient is in the header of the channel, or (in chat templates) in that of the role.
 _HEADERS = (
     "<|channel|>commentary to=functions.$name <|constrain|>json<|message|>",
     "<|channel|>commentary to=functions.$name<|constrain|>json<|message|>",
@@ -41,49 +41,49 @@ _FINAL = re.compile(r"<\|channel\|>final(?: <\|constrain\|>json)?<\|message\|>(?
 
 
 def _arguments(tool: Tool[..., Any], _markers: object) -> Grammar[dict[str, Any]]:
-    """As JSON without spaces, as the model is trained, or with those of the chat template."""
+    """JSON without spaces, as the model was trained, or with the spaces of the chat template."""
     return schema_grammar(tool.schema, replace(TOJSON, separators=(",", ":"))) | schema_grammar(tool.schema)
 
 
 class Harmony(ToolFormat):
-    """Replies are messages: thoughts (``analysis``) and remarks (``commentary``), then a call or the answer."""
+    """A reply is reasoning (``analysis``) and remarks (``commentary``), then a call or the answer."""
 
     def reply(
-        self, calls: Grammar[Any] | None, answer: Grammar[T] | None, *, required: bool, markers: Markers
+        self, calls: Grammar[Any] | None, answer: Grammar[T] | None, *, required: bool, markers: MarkerGrammar
     ) -> Grammar[Reply[T]]:
-        thought = self.spelled("<|channel|>analysis<|message|>", markers) + _TEXT.named("thoughts")
-        remark = self.spelled("<|channel|>commentary<|message|>", markers) + _TEXT.named("remarks")
-        before = (thought | remark) + self.spelled(_NEXT, markers)
-        final = self.spelled("<|channel|>final", markers)
-        said: Grammar[Any] = self.spelled("<|message|>", markers) + _TEXT.named("text")
+        thought = self.part("<|channel|>analysis<|message|>", markers) + _TEXT.named("thoughts")
+        remark = self.part("<|channel|>commentary<|message|>", markers) + _TEXT.named("remarks")
+        before = (thought | remark) + self.part(_NEXT, markers)
+        final = self.part("<|channel|>final", markers)
+        content: Grammar[Any] = self.part("<|message|>", markers) + _TEXT.named("text")
         if answer is not None:
-            kind = self.spelled(" <|constrain|>json", markers).optional()
-            said = kind + self.spelled("<|message|>", markers) + answer.named("reply.answer")
-        last: Grammar[Any] = final + said
+            kind = self.part(" <|constrain|>json", markers).optional()
+            content = kind + self.part("<|message|>", markers) + answer.named("reply.answer")
+        last: Grammar[Any] = final + content
         if calls is not None:
             last = calls if required else calls | last
         return (before.repeat() + last).fields().map(_reply)
 
-    def visible(self, said: str, tools: Iterable[AnyTool], *, answered: bool) -> str:
+    def visible(self, text: str, tools: Iterable[AnyTool], *, answered: bool) -> str:
         parts, at = [], 0
-        while before := _BEFORE.match(said, at):
+        while before := _BEFORE.match(text, at):
             at = before.end()
             if before["channel"] == "commentary" and not answered:
                 parts.append(before["text"] if before["end"] else without_end(before["text"], _NEXT))
-        if final := _FINAL.match(said, at):
+        if final := _FINAL.match(text, at):
             parts.append(final["text"])
         return "\n".join(parts)
 
-    def one_call(self, tool: AnyTool, markers: Markers) -> Grammar[ToolCall]:
-        headers = (self.spelled(header.replace("$name", tool.name), markers) for header in _HEADERS)
-        call = reduce(or_, headers) + self.told(tool, markers).named("arguments")
-        return call.fields().map(NewCall(tool))
+    def one_call(self, tool: AnyTool, markers: MarkerGrammar) -> Grammar[ToolCall]:
+        headers = (self.part(header.replace("$name", tool.name), markers) for header in _HEADERS)
+        call = reduce(or_, headers) + self.arguments_of(tool, markers).named("arguments")
+        return call.fields().map(CallReader(tool))
 
 
 def _reply(found: dict[str, Any]) -> Reply[Any]:
-    said: Sequence[str] = [*found.get("remarks", ()), *([found["text"]] if "text" in found else [])]
+    texts: Sequence[str] = [*found.get("remarks", ()), *([found["text"]] if "text" in found else [])]
     thoughts = "\n".join(found.get("thoughts", ()))
-    return Reply("\n".join(said), found.get("reply.answer"), found.get("reply.calls", []), thoughts)
+    return Reply("\n".join(texts), found.get("reply.answer"), found.get("reply.calls", []), thoughts)
 
 
 HARMONY = Harmony(

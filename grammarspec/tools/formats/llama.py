@@ -1,4 +1,4 @@
-"""Llama 3: one call as bare JSON. Llama 3.2 and 4: calls as a list of Python calls."""
+"""The two formats of Llama: one call as bare JSON (3), a list of Python calls (3.2 and 4)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from grammarspec.frontends.json_schema.spelling.options import Notation, Spellin
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.tools.formats.arguments import parameters
-from grammarspec.tools.formats.base import AnyTool, Markers, ToolFormat, only_calls
+from grammarspec.tools.formats.base import AnyTool, MarkerGrammar, ToolFormat, calls_of
 from grammarspec.tools.tool import Tool, ToolCall
 
 __all__ = ["LLAMA_JSON", "PYTHON", "PYTHONIC"]
 
 
 class _LlamaJson(ToolFormat):
-    """A call may come behind ``<|python_tag|>``, which the models put before it now and then."""
+    """A call may have ``<|python_tag|>`` before it: the models write that now and then."""
 
-    def calls(self, tools: Sequence[AnyTool], *, parallel: bool, markers: Markers) -> Grammar[list[ToolCall]]:
-        tag = self.spelled(_PYTHON_TAG, markers).optional()
+    def calls(self, tools: Sequence[AnyTool], *, parallel: bool, markers: MarkerGrammar) -> Grammar[list[ToolCall]]:
+        tag = self.part(_PYTHON_TAG, markers).optional()
         call = super().calls(tools, parallel=parallel, markers=markers)
-        return (tag + call.named("calls")).fields().map(only_calls)
+        return (tag + call.named("calls")).fields().map(calls_of)
 
     def openings(self, tools: Iterable[AnyTool]) -> list[str]:
         return [*super().openings(tools), _PYTHON_TAG]
@@ -55,8 +55,8 @@ def python_arguments(tool: Tool[..., Any], _markers: object) -> Grammar[dict[str
         raise UnsupportedFeature(f"the name {tool.name!r}, which is none of Python's")
     b = GrammarBuilder()
     comma = b.literal(", ")
-    rest = b.empty  # what may follow the argument before
-    begun: int | None = None  # one of these arguments, and what may follow it
+    rest = b.empty  # what may follow the previous argument
+    begun: int | None = None  # one of the arguments so far, and what may follow it
     may_end = True
     for parameter in reversed(list(parameters(tool))):
         name = parameter.name

@@ -1,4 +1,4 @@
-"""Qwen3-Coder and Qwen3.5: an XML element for each argument, texts raw."""
+"""The format of Qwen3-Coder and Qwen3.5: an XML element for each argument, with texts unquoted."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ _CAPITALS = Spelling(notation=Notation("None", "False", "True"))
 
 
 def xml_arguments(tool: Tool[..., Any], _markers: object) -> Grammar[dict[str, Any]]:
-    """An element for each argument, in the order of their declaration.
+    """The grammar of an XML element for each argument, in the order of their declaration.
 
-    Texts stand as they are, all else as JSON, constants also as Python writes them: chat templates do. Where a text
-    could be either, as ``5`` of a text or a number, it is what JSON makes of it.
+    Texts are written as they are, other values as JSON, constants also as in Python: chat templates do that. What could
+    be both a text and another value, such as ``5``, is read as JSON.
+
+    Raises:
+        UnsupportedFeature: the schema is more than a list of parameters, or a name cannot be written in a tag.
     """
     parts: list[Grammar[Any]] = [literal("")]
     for parameter in parameters(tool):

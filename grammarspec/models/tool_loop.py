@@ -1,4 +1,7 @@
-"""The loop of models and tools: ask, run the calls, tell their results, until there is an answer."""
+"""The loop of a model and its tools: ask the model, run its calls, tell it the results, until it answers.
+
+A prompt and tools go in, a :class:`Conversation` with the value of the answer comes out.
+"""
 
 from __future__ import annotations
 
@@ -10,31 +13,16 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpa
 
 from grammarspec.errors import GrammarspecError
 from grammarspec.grammars.expressions import Grammar
-from grammarspec.tools.tool import Tool, ToolCall, ToolLike, as_tools
+from grammarspec.models.options import Options
+from grammarspec.tools.sources import ToolLike, as_tools
+from grammarspec.tools.tool import Tool, ToolCall
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-    from grammarspec.models.model import Options, Prompt
+    from grammarspec.models.chat import Prompt
 
-    class LoopOptions(Options, total=False):
-        """What may be said to :func:`run_tools`, besides the options of a model.
-
-        Attributes:
-            max_rounds: how often the model is asked, at most; 8 if not given.
-            on_limit: what becomes of the last round: that it calls tools again is an error (``"raise"``, if not given),
-                or it cannot (``"answer"``).
-            on_call: is given each call before it runs; what it raises ends the conversation.
-            on_error: what a tool raises is told to the model (``"return"``, if not given), or is raised.
-        """
-
-        max_rounds: int
-        on_limit: OnLimit
-        on_call: Callable[[ToolCall], object]
-        on_error: OnError
-
-
-__all__ = ["Conversation", "FinishedCall", "ToolLimitExceeded", "arun_tools", "run_tools"]
+__all__ = ["Conversation", "FinishedCall", "LoopOptions", "ToolLimitExceeded", "arun_tools", "run_tools"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -43,13 +31,31 @@ OnError = Literal["return", "raise"]
 OnLimit = Literal["raise", "answer"]
 
 
-class Answer(Protocol):
-    """What a model gives back: a value, or calls.
+class LoopOptions(Options, total=False):
+    """The options of :func:`run_tools`: those of a model, and these.
 
     Attributes:
-        output: the value; ``None`` where there are calls.
+        max_rounds: how often the model is asked, at most; 8 by default.
+        on_limit: what happens in the last round: calls of tools are an error (``"raise"``, the default), or the model
+            must answer (``"answer"``).
+        on_call: called with each call before it runs; an exception that it raises ends the conversation.
+        on_error: whether the model is told of an exception that a tool raises (``"return"``, the default), or the
+            exception is raised (``"raise"``).
+    """
+
+    max_rounds: int
+    on_limit: OnLimit
+    on_call: Callable[[ToolCall], object]
+    on_error: OnError
+
+
+class Answer(Protocol):
+    """What the loop needs of a result: a value, or calls of tools.
+
+    Attributes:
+        output: the value; ``None`` if there are calls.
         tool_calls: the calls.
-        message: both as OpenAI's message of an assistant.
+        message: either of them as an assistant's message in the form of OpenAI's chat completions.
     """
 
     @property
@@ -60,15 +66,15 @@ class Answer(Protocol):
     def message(self) -> dict[str, Any]: ...
 
 
-class Asked(Protocol):
-    """A model that knows tools; :class:`grammarspec.Model` is one. It is asked ``run(messages, type, **options)``."""
+class ToolModel(Protocol):
+    """What the loop needs of a model, such as :class:`grammarspec.Model`: ``run(messages, type, **options)``."""
 
     @property
     def run(self) -> Callable[..., Answer]: ...
 
 
-class AsyncAsked(Protocol):
-    """The same with ``arun``."""
+class AsyncToolModel(Protocol):
+    """The same with ``arun``, which is awaited."""
 
     @property
     def arun(self) -> Callable[..., Awaitable[Answer]]: ...
@@ -79,9 +85,9 @@ class FinishedCall:
     """A call that has been run.
 
     Attributes:
-        call: what the model wrote.
+        call: the call.
         result: what the tool returned.
-        error: what it raised instead, or ``None``.
+        error: the exception that it raised instead, or ``None``.
     """
 
     call: ToolCall
@@ -90,10 +96,11 @@ class FinishedCall:
 
     @property
     def message(self) -> dict[str, Any]:
-        """OpenAI's message of a tool: texts as they are, other results as JSON, errors as ``Error: ...``.
+        """The result as a message of a tool: texts as they are, other values as JSON, errors as ``Error: ...``.
 
         Raises:
             TypeError: the result has no JSON.
+            ImportError: the result is not a text, and Pydantic is not installed.
         """
         if self.error is not None:
             content = f"Error: {type(self.error).__name__}: {self.error}"
@@ -104,12 +111,12 @@ class FinishedCall:
 
 @dataclass(frozen=True, slots=True)
 class Conversation(Generic[T_co]):
-    """A conversation that has come to an answer.
+    """A conversation that ended with an answer.
 
     Attributes:
-        output: the answer's value.
-        messages: all of them, OpenAI-shaped: those of the prompt, the model's, the tools'.
-        calls: all that were run, in order.
+        output: the value of the answer.
+        messages: all messages in the form of OpenAI's chat completions: the prompt's, the model's and the tools'.
+        calls: all calls, in the order in which they were run.
         rounds: how often the model was asked.
     """
 
@@ -120,10 +127,11 @@ class Conversation(Generic[T_co]):
 
 
 class ToolLimitExceeded(GrammarspecError, RuntimeError):
-    """The model still called tools in its last round.
+    """The model still called tools in the last round.
 
     Attributes:
-        messages: the conversation so far, with the results of all calls; it can be gone on with.
+        messages: the conversation so far, with the results of all calls; it can be continued.
+        max_rounds: how often the model was asked.
     """
 
     code = "tool-limit"
@@ -139,76 +147,94 @@ class ToolLimitExceeded(GrammarspecError, RuntimeError):
 
 @overload
 def run_tools(
-    model: Asked, prompt: Prompt, tools: Sequence[ToolLike], *, type: Grammar[T], **options: Unpack[LoopOptions]
+    model: ToolModel, prompt: Prompt, tools: Sequence[ToolLike], *, type: Grammar[T], **options: Unpack[LoopOptions]
 ) -> Conversation[T]: ...
 @overload
 def run_tools(
-    model: Asked, prompt: Prompt, tools: Sequence[ToolLike], *, type: TypeForm[T], **options: Unpack[LoopOptions]
+    model: ToolModel, prompt: Prompt, tools: Sequence[ToolLike], *, type: TypeForm[T], **options: Unpack[LoopOptions]
 ) -> Conversation[T]: ...
 @overload
 def run_tools(
-    model: Asked, prompt: Prompt, tools: Sequence[ToolLike], **options: Unpack[LoopOptions]
+    model: ToolModel, prompt: Prompt, tools: Sequence[ToolLike], **options: Unpack[LoopOptions]
 ) -> Conversation[str]: ...
 def run_tools(
-    model: Asked, prompt: Prompt, tools: Sequence[ToolLike], *, type: Any = str, **options: Unpack[LoopOptions]
+    model: ToolModel, prompt: Prompt, tools: Sequence[ToolLike], *, type: Any = str, **options: Unpack[LoopOptions]
 ) -> Conversation[Any]:
     """Ask a model that may call tools, run its calls and tell it their results, until it answers.
 
     Args:
-        model: a :class:`grammarspec.Model`, or whatever has its ``run``.
-        prompt: what the user says, or the messages so far.
-        tools: as :func:`grammarspec.tools.tool.as_tool` takes them; each must have a function.
-        type: of the answer.
+        model: a :class:`grammarspec.Model`, or an object with the same ``run``.
+        prompt: a text of the user, or the messages so far.
+        tools: as :func:`grammarspec.tools.sources.as_tool` takes them; each must have a function.
+        type: the type or grammar of the answer; free text if not given.
         options: see :class:`LoopOptions`.
 
     Raises:
         ToolLimitExceeded: the model still called tools in the last round.
-        TypeError: a tool without a function, or an ``async`` one: for these there is :func:`arun_tools`; a tool's
-            result that has no JSON.
+        TypeError: a tool has no function, or is ``async`` (:func:`arun_tools` runs these); or a result has no JSON.
+        ValueError: an option cannot have such a value.
+        GrammarspecError and others: as :meth:`grammarspec.Model.run`; with ``on_error="raise"``, what a tool raises.
     """
-    talk = _Talk(prompt, tools, **options)
-    for one in talk.tools.values():
+    state = _LoopState(prompt, tools, **options)
+    for one in state.tools.values():
         if one.is_async:
-            raise TypeError(f"the tool {one.name} is async\n  hint: await grammarspec.tools.running.arun_tools(...)")
-    while not talk.hear(model.run(talk.messages, type, **talk.options())):
-        for call in talk.pending:
-            talk.on_call(call)
-            talk.tell(_run(talk.tools[call.name], call))
-    return talk.conversation()
+            raise TypeError(f"the tool {one.name} is async\n  hint: await grammarspec.models.arun_tools(...)")
+    while not state.add_answer(model.run(state.messages, type, **state.options())):
+        for call in state.pending:
+            state.on_call(call)
+            state.add_call(_run(state.tools[call.name], call))
+    return state.conversation()
 
 
 @overload
 async def arun_tools(
-    model: AsyncAsked, prompt: Prompt, tools: Sequence[ToolLike], *, type: Grammar[T], **options: Unpack[LoopOptions]
+    model: AsyncToolModel,
+    prompt: Prompt,
+    tools: Sequence[ToolLike],
+    *,
+    type: Grammar[T],
+    **options: Unpack[LoopOptions],
 ) -> Conversation[T]: ...
 @overload
 async def arun_tools(
-    model: AsyncAsked, prompt: Prompt, tools: Sequence[ToolLike], *, type: TypeForm[T], **options: Unpack[LoopOptions]
+    model: AsyncToolModel,
+    prompt: Prompt,
+    tools: Sequence[ToolLike],
+    *,
+    type: TypeForm[T],
+    **options: Unpack[LoopOptions],
 ) -> Conversation[T]: ...
 @overload
 async def arun_tools(
-    model: AsyncAsked, prompt: Prompt, tools: Sequence[ToolLike], **options: Unpack[LoopOptions]
+    model: AsyncToolModel, prompt: Prompt, tools: Sequence[ToolLike], **options: Unpack[LoopOptions]
 ) -> Conversation[str]: ...
 async def arun_tools(
-    model: AsyncAsked, prompt: Prompt, tools: Sequence[ToolLike], *, type: Any = str, **options: Unpack[LoopOptions]
+    model: AsyncToolModel, prompt: Prompt, tools: Sequence[ToolLike], *, type: Any = str, **options: Unpack[LoopOptions]
 ) -> Conversation[Any]:
-    """:func:`run_tools` with ``model.arun``: the calls of one round run at the same time.
+    """:func:`run_tools` for ``async`` programs: with ``model.arun``, and the calls of a round run at the same time.
 
-    Functions that are not ``async`` run in threads. With ``on_error="raise"``, the first error is raised when all calls
-    of its round have ended.
+    Functions that are not ``async`` run in threads. With ``on_error="raise"``, the first error is raised after all
+    calls of its round have ended.
+
+    Args:
+        model: a :class:`grammarspec.Model`, or an object with the same ``arun``.
+        prompt, tools, type, options: as for :func:`run_tools`.
+
+    Raises:
+        ToolLimitExceeded, TypeError, ValueError, GrammarspecError and others: as :func:`run_tools`.
     """
-    talk = _Talk(prompt, tools, **options)
-    while not talk.hear(await model.arun(talk.messages, type, **talk.options())):
-        for call in talk.pending:
-            talk.on_call(call)
-        finished = await asyncio.gather(*[_arun(talk.tools[call.name], call) for call in talk.pending])
+    state = _LoopState(prompt, tools, **options)
+    while not state.add_answer(await model.arun(state.messages, type, **state.options())):
+        for call in state.pending:
+            state.on_call(call)
+        finished = await asyncio.gather(*[_arun(state.tools[call.name], call) for call in state.pending])
         for one in finished:
-            talk.tell(one)
-    return talk.conversation()
+            state.add_call(one)
+    return state.conversation()
 
 
-class _Talk:
-    """A conversation under way: what the loops, sync and async, have in common."""
+class _LoopState:
+    """A conversation in progress: what the sync and the async loop share."""
 
     def __init__(
         self,
@@ -242,40 +268,42 @@ class _Talk:
         self._rounds = 0
 
     def options(self) -> dict[str, Any]:
-        """Those of the next round.
+        """The options of the next round.
 
         Raises:
-            ToolLimitExceeded: there is none.
+            ToolLimitExceeded: there were ``max_rounds`` rounds.
         """
         if self._rounds == self._max_rounds:
             raise ToolLimitExceeded(self.messages, self._max_rounds)
         options = {**self._options, "tools": list(self.tools.values())}
         if self._rounds > 0 and options.get("tool_choice", "auto") not in ("auto", "none"):
-            options["tool_choice"] = "auto"  # or no round would be the last one
+            options["tool_choice"] = "auto"  # a forced call in every round would leave no round for the answer
         self._rounds += 1
         if self._rounds == self._max_rounds and self._on_limit == "answer":
             options["tool_choice"] = "none"
         return options
 
-    def hear(self, answer: Answer) -> bool:
-        """Note a model's answer; whether it is the last one."""
+    def add_answer(self, answer: Answer) -> bool:
+        """Add a model's answer; returns whether it is the last one."""
         self.messages.append(answer.message)
         self.pending = answer.tool_calls
         self._output = answer.output
         return not self.pending
 
-    def tell(self, finished: FinishedCall) -> None:
-        """Note what a tool did."""
+    def add_call(self, finished: FinishedCall) -> None:
+        """Add the result of a call."""
         if finished.error is not None and self._on_error == "raise":
             raise finished.error
         self.calls.append(finished)
         self.messages.append(finished.message)
 
     def conversation(self) -> Conversation[Any]:
+        """The finished conversation."""
         return Conversation(self._output, self.messages, self.calls, self._rounds)
 
 
 def _run(tool: Tool[..., Any], call: ToolCall) -> FinishedCall:
+    """Run a call."""
     try:
         result = tool.call(call)
     except Exception as error:
@@ -287,6 +315,7 @@ def _run(tool: Tool[..., Any], call: ToolCall) -> FinishedCall:
 
 
 async def _arun(tool: Tool[..., Any], call: ToolCall) -> FinishedCall:
+    """Run a call: an async function as such, another in a thread."""
     try:
         result = tool.call(call) if tool.is_async else await asyncio.to_thread(tool.call, call)
         return FinishedCall(call, await result if isawaitable(result) else result, None)
@@ -295,6 +324,7 @@ async def _arun(tool: Tool[..., Any], call: ToolCall) -> FinishedCall:
 
 
 def _json(result: Any, tool: str) -> str:
+    """The JSON of a result, by Pydantic."""
     try:
         from pydantic_core import PydanticSerializationError, to_json
     except ImportError as missing:

@@ -1,4 +1,8 @@
-"""A causal language model that reads a batch of texts of different lengths, and can be set back."""
+"""Runs a causal language model of transformers over a batch of sequences of different lengths.
+
+New tokens of each row go in, logits behind them come out. Rows can be rolled back independently, because keys and
+values are in a :class:`~grammarspec.decoding.cache.RaggedCache` and what a token sees is given by an explicit mask.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +19,17 @@ from grammarspec.errors import UnsupportedModel
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["Reader", "context_length"]
+__all__ = ["ModelRunner", "context_length"]
 
-# Layer kinds whose keys stay what they were when a later token is taken back.
+# Kinds of layers whose keys and values do not depend on later tokens, so that these can be rolled back.
 _ATTENTION: Final = frozenset({"full_attention", "sliding_attention", "chunked_attention"})
 
 
 def context_length(model: PreTrainedModel) -> int | None:
-    """How many tokens the model can read, if its configuration says so.
+    """The number of tokens that the model can read, or ``None`` if its configuration does not say.
 
-    Positions that are scaled by the length of the longest row are read as far as they are not: what a row says must
-    not depend on the rows beside it.
+    Rotary positions that are rescaled for long inputs are used only up to the length from which they would be: the
+    scale depends on the longest row, and the logits of a row must not depend on the other rows of the batch.
     """
     config = model.config.get_text_config()
     rotary = getattr(config, "rope_parameters", None) or {}
@@ -36,24 +40,32 @@ def context_length(model: PreTrainedModel) -> int | None:
     return min((length for length in lengths if length is not None), default=None)
 
 
-class Reader:
-    """A model together with what it has read: one text per row, each of its own length.
+class ModelRunner:
+    """A model and what it has read: one sequence of tokens per row, of different lengths.
+
+    Args:
+        model: a decoder-only model of transformers.
+        rows: the number of rows.
+        cache: the keys and values, if another runner of the same layers shares them; a new cache otherwise.
+        hidden_layers: the layers whose hidden states each pass keeps in ``hidden``.
 
     Attributes:
-        lengths: of each row, how many tokens have been read. Lowering a length takes the tokens behind it back.
-        passes: forward passes made so far.
-        hidden: the hidden states of the tokens that the last pass read, ``[rows, new, width]``, by the number of the
-            layer that they come out of: 0 the embedding's, -1 the last one's, normalised. The rows end together.
+        model: the model.
+        cache: the keys and values.
+        lengths: the number of tokens that have been read, of each row. Lowering it rolls the row back.
+        passes: the number of forward passes so far.
+        hidden: the hidden states of the tokens that the last pass read, ``[rows, new, hidden size]`` in the model's
+            dtype, by layer: 0 is the embedding's, -1 the last layer's, normalised. Rows are padded on the left.
 
     Raises:
-        UnsupportedModel: the model keeps a state that cannot be set back, or encodes positions or attends in a way
+        UnsupportedModel: the model keeps a state that cannot be rolled back, or encodes positions or attends in a way
             for which a batch of different lengths is not known to be right.
     """
 
     def __init__(
         self, model: PreTrainedModel, rows: int, *, cache: RaggedCache | None = None, hidden_layers: Iterable[int] = ()
     ) -> None:
-        self._model = model
+        self.model: Final = model
         self._windows = _windows(model)
         self._eager = model.config.get_text_config()._attn_implementation == "eager"
         self._hidden_layers = tuple(hidden_layers)
@@ -67,32 +79,45 @@ class Reader:
 
     @property
     def device(self) -> torch.device:
-        return self._model.device
+        """The model's device."""
+        return self.model.device
+
+    @property
+    def width(self) -> int:
+        """The number of the model's logits."""
+        return int(self.model.config.get_text_config().vocab_size)
 
     def read(self, tokens: Sequence[Sequence[int]], keep: int) -> torch.Tensor:
-        """Read further tokens of each row (none are fine), in one pass.
+        """Read new tokens of each row, in one pass.
+
+        Args:
+            tokens: the new tokens of each row; a row may have none, but not all rows.
+            keep: how many logits of each row to return.
 
         Returns:
-            ``[rows, keep, width]``: the logits behind the last ``keep`` of each row's new tokens, the last one last.
-            Where a row has fewer new tokens, the first of its logits mean nothing.
+            ``[rows, keep, width]`` in the model's dtype: the logits behind the last ``keep`` of each row's new tokens.
+            A row with fewer new tokens is padded on the left by logits that mean nothing.
+
+        Raises:
+            ValueError: no row has as many as ``keep`` new tokens.
         """
         new = max(map(len, tokens))
         if new < keep:
             raise ValueError(f"{keep} logits of each row asked for, but none has more than {new} new tokens")
         visible = max(length + len(row) for length, row in zip(self.lengths, tokens, strict=True))
-        # The rows end together, so that the last logits are those asked for; padding stands before the tokens.
+        # Rows are padded on the left, so that the last logits of the output are those to return.
         ids = torch.tensor([[0] * (new - len(row)) + list(row) for row in tokens])
         first = torch.tensor([length + len(row) - new for length, row in zip(self.lengths, tokens, strict=True)])
         begin = torch.tensor([new - len(row) for row in tokens])
         steps = torch.arange(new)
         padding = steps < begin[:, None]
-        # Padding sees the first token, so that its attention is not over nothing (which is NaN), and is seen by none.
+        # Padding attends to the first token, as attention over nothing would be NaN; no token attends to padding.
         positions = (first[:, None] + steps).masked_fill(padding, 0)
-        places = positions.masked_fill(padding, torch.iinfo(torch.int64).max)
+        slots = positions.masked_fill(padding, torch.iinfo(torch.int64).max)
         device = self.device
         positions = positions.to(device)
-        self.cache.plan(places.to(device), visible)
-        output = self._model(
+        self.cache.plan(slots.to(device), visible)
+        output = self.model(
             input_ids=ids.to(device),
             attention_mask=self._attention(positions, visible),
             position_ids=positions,
@@ -108,33 +133,42 @@ class Reader:
         return logits
 
     def select(self, rows: Sequence[int]) -> None:
-        """Go on with these rows, in this order; a row may be taken several times."""
+        """Keep these rows, in this order; a row may be taken several times."""
         self.cache.select(torch.tensor(rows, device=self.device))
         self.lengths = [self.lengths[row] for row in rows]
 
     def _attention(self, positions: torch.Tensor, visible: int) -> torch.Tensor | dict[str, torch.Tensor]:
-        """``[rows, 1, new, visible]``, what each new token sees, for each kind of layer that the model has."""
-        ours, theirs = positions[:, None, :, None], torch.arange(visible, device=positions.device)
+        """The attention mask, or one by kind of layer where the model has several kinds.
+
+        Args:
+            positions: ``int64[rows, new]``, of the new tokens.
+            visible: the number of slots of the cache that the pass sees.
+
+        Returns:
+            ``[rows, 1, new, visible]``: true (for eager attention: 0, else the least number of the model's dtype) where
+            a new token sees a slot.
+        """
+        queries, keys = positions[:, None, :, None], torch.arange(visible, device=positions.device)
         masks = {}
         for kind, size in self._windows.items():
-            seen = theirs <= ours
+            seen = keys <= queries
             if kind == "sliding_attention":
-                seen &= theirs > ours - size
+                seen &= keys > queries - size
             elif kind == "chunked_attention":
-                seen &= theirs // size == ours // size
+                seen &= keys // size == queries // size
             masks[kind] = seen
             if self._eager:
-                dtype = self._model.dtype
+                dtype = self.model.dtype
                 masks[kind] = torch.zeros_like(seen, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
         # Models with several kinds of layers take a mask for each.
         return masks if len(masks) > 1 else next(iter(masks.values()))
 
 
 def _windows(model: PreTrainedModel) -> dict[str, int]:
-    """The kinds of attention layers of a model, and how many tokens each sees (0: all).
+    """The kinds of attention layers of a model, and the number of tokens that each sees (0: all of them).
 
     Raises:
-        UnsupportedModel: see :class:`Reader`.
+        UnsupportedModel: see :class:`ModelRunner`.
     """
     config = model.config.get_text_config()
     name = type(model).__name__
@@ -157,7 +191,7 @@ def _windows(model: PreTrainedModel) -> dict[str, int]:
         raise UnsupportedModel(f"{name} with the attention implementation {config._attn_implementation!r}", hint=hint)
     window = getattr(config, "sliding_window", None)
     if not kinds:
-        # Some configurations name a window that the code of their model never looks at.
+        # Some configurations name a window that the code of their model never uses.
         code = sys.modules[type(model).__module__]
         windowed = hasattr(code, "create_sliding_window_causal_mask") and getattr(config, "use_sliding_window", True)
         sliding = window is not None and windowed

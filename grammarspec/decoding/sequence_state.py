@@ -1,114 +1,62 @@
-"""One text in the making: its tokens, the state of its constraint, and when it ends."""
+"""The state of one sequence of the batch: its tokens, its constraint's matcher, and whether and why it has ended."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Literal, NamedTuple
 
 import torch
 
-from grammarspec._compiler import Matcher
 from grammarspec.decoding.metrics import Statistics
-from grammarspec.decoding.sampling import Sampling
+from grammarspec.decoding.requests import FinishReason, Generation, Logprob, Request
 from grammarspec.errors import BudgetTooSmall, PromptError, Truncated
 from grammarspec.grammars import marks
 from grammarspec.vocabulary import Vocabulary
 
-__all__ = ["Generation", "Lane", "Logprob", "Request"]
-
-FinishReason = Literal["stop", "length", "closed", "error"]
+__all__ = ["SequenceState"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What is to be generated.
+class SequenceState:
+    """A row of the batch: one text of one request, while it is generated.
 
     Attributes:
-        prompt: the tokens before the text; at least one.
-        matcher: where the text begins; ``None`` leaves it unconstrained. With ``n=1`` it is left where the text ends.
-        sampling: how tokens are chosen, and when to stop.
-        n: so many texts; with a seed they differ by their number.
-    """
-
-    prompt: Sequence[int]
-    matcher: Matcher | None = None
-    sampling: Sampling = field(default_factory=Sampling)
-    n: int = 1
-
-    def __post_init__(self) -> None:
-        if not self.prompt:
-            raise PromptError("the prompt must have at least one token")
-        if self.n < 1:
-            raise ValueError(f"n must be at least 1, not {self.n}")
-        if self.sampling.on_limit == "close" and self.matcher is None:
-            raise ValueError("on_limit='close' needs a constraint: without one no text is whole")
-
-
-class Logprob(NamedTuple):
-    """Log-probabilities (natural) of a chosen token; NaN where the model was not asked.
-
-    Attributes:
-        raw: by the model's logits as they are.
-        masked: by the logits after penalties, bias and grammar mask, before temperature, top-k, top-p and min-p.
-    """
-
-    raw: float
-    masked: float
-
-
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """A generated text.
-
-    Attributes:
-        tokens: what was generated, with the token that ended it.
-        text: what those tokens say, up to a stop text; special tokens within it by their names. Where it was cut short,
-            a character cut in two becomes U+FFFD.
-        marked: the same as bytes, in which special tokens cannot be mistaken for text
-            (:mod:`grammarspec.grammars.marks`).
-        finish_reason: ``"stop"``: the text is whole, or a stop text came up; ``"length"``: the budget of tokens or the
-            model's context ran out; ``"closed"``: the text is whole because it was steered to an ending in time;
-            ``"error"``: the constraint raised one.
-        statistics: what it cost; passes and times are those of the whole batch.
-        logprobs: one for each token, if asked for.
-        stop: the stop text that came up.
-        error: what the constraint raised: a limit that was hit, say; or ``Truncated`` (``on_limit="raise"``).
-    """
-
-    tokens: list[int]
-    text: str
-    marked: bytes
-    finish_reason: FinishReason
-    statistics: Statistics
-    logprobs: list[Logprob] | None = None
-    stop: str | None = None
-    error: Exception | None = None
-
-
-class Lane:
-    """A row of the batch: one text of one request.
-
-    Attributes:
-        tokens: those of the prompt and of the text so far.
-        matcher: the state of the constraint behind them (during a round: behind the draft).
+        request, sample: the number of the request in the batch, and of the text among the request's texts.
+        sampling: the request's.
+        tokens: the prompt and the text so far.
+        prompt_length: how many of them are the prompt.
+        matcher: the state of the constraint behind ``tokens`` (while a draft is made: behind the draft); ``None``
+            without a constraint.
         finish_reason: why the text has ended; ``None`` while it has not.
+        statistics: what the text has cost so far.
     """
 
     def __init__(
         self,
-        request: int,
+        number: int,
         sample: int,
-        what: Request,
+        request: Request,
         vocabulary: Vocabulary,
         context: int | None,
         on_text: Callable[[bytes], None] | None,
     ) -> None:
-        self.request, self.sample = request, sample
-        self.sampling = what.sampling
-        self.matcher = what.matcher if what.n == 1 or what.matcher is None else what.matcher.fork()
-        self.tokens = list(what.prompt)
+        """Begin a text.
+
+        Args:
+            number, sample: see the attributes.
+            request: the request that the text is for.
+            vocabulary: the target's tokens.
+            context: how many tokens the target can read, if that is known.
+            on_text: called with each new piece of the text; a character may be split between calls.
+
+        Raises:
+            PromptError: the prompt fills the model's context.
+            ValueError: the matcher is for another vocabulary, or at the end of a text.
+            BudgetTooSmall: no whole text fits the budget (``on_limit="close"``).
+        """
+        self.request, self.sample = number, sample
+        self.sampling = request.sampling
+        self.matcher = request.matcher if request.n == 1 or request.matcher is None else request.matcher.fork()
+        self.tokens = list(request.prompt)
         self.prompt_length = len(self.tokens)
         self.statistics = Statistics(prompt_tokens=self.prompt_length)
         self._logprobs: list[Logprob] = []
@@ -120,14 +68,14 @@ class Lane:
         if context is not None:
             if self.prompt_length >= context:
                 raise PromptError(f"the prompt has {self.prompt_length} tokens, the model's context only {context}")
-            # The last token is never read, so that it needs no position.
+            # The last token is never read by the model, so it needs no position in its context.
             self._budget = min(self._budget, context - self.prompt_length + 1)
         self._closes = self.sampling.on_limit == "close"
         self._steered = False
         self._stops = [text.encode() for text in self.sampling.stop]
         self._stop: bytes | None = None
         self._text = bytearray()
-        self._said = 0
+        self._reported = 0
         self._begin = self._last = perf_counter()
         self._timed = 0
         self._on_text = on_text
@@ -141,26 +89,27 @@ class Lane:
 
     @property
     def length(self) -> int:
-        """Tokens of the text so far."""
+        """The number of generated tokens so far."""
         return len(self.tokens) - self.prompt_length
 
     @property
     def room(self) -> int:
-        """Tokens that may still come."""
+        """How many more tokens fit the budget."""
         return self._budget - self.length
 
     def is_end(self, token: int) -> bool:
-        """The token ends a text."""
+        """Whether the token is one of the vocabulary's end-of-text tokens."""
         return token in self._ends
 
     def commit(self, token: int) -> bool:
-        """Append a token, and end the text if it is time.
+        """Append a token, advance the matcher, and end the text if the token ends it.
 
         Returns:
-            False where the token leaves no room for an ending (``on_limit="close"``); then nothing was done.
+            ``False`` if no whole text would fit the rest of the budget (``on_limit="close"``); then nothing is changed.
 
         Raises:
             RuntimeError: the constraint refuses a token that its mask allowed: a bug.
+            LimitExceeded, Cancelled, StateCollected: the constraint did.
         """
         if self.matcher is not None and not self.matcher.accept_token(token):
             raise RuntimeError(f"the mask allows token {token}, which the matcher refuses")
@@ -180,32 +129,38 @@ class Lane:
             self.finish_reason = "stop"
         elif self.room == 0:
             self.finish_reason = "length"
-        self._say()
+        self._report_text()
         return True
 
     def fail(self, error: Exception) -> None:
-        """End the text with an error."""
+        """End the text with an error of its constraint."""
         self._error = error
         self.finish_reason = "error"
-        self._say()
+        self._report_text()
 
     def close(self) -> int:
-        """Write a shortest ending, as far as no stop text comes up in it; how many tokens were written."""
+        """Append a shortest ending, up to a stop text if one comes up in it.
+
+        Returns:
+            the number of appended tokens.
+        """
         assert self.matcher is not None
         rest = [*self.matcher.constraint.shortest_completion(self.matcher.state), self._vocabulary.eos_token_ids[0]]
-        self._closes, self._steered = False, True  # its room was checked
+        self._closes, self._steered = False, True  # that the ending fits was checked before
         written = 0
         while self.finish_reason is None:
             self.commit(rest[written])
             written += 1
         return written
 
-    def report(self, begin: int, tokens: Sequence[int], logits: torch.Tensor, scores: torch.Tensor) -> None:
-        """Note the log-probabilities of tokens that a round gave.
+    def add_logprobs(self, begin: int, tokens: Sequence[int], logits: torch.Tensor, scores: torch.Tensor) -> None:
+        """Record the log-probabilities of the tokens that a round committed.
 
         Args:
-            begin: where in the text they begin.
-            logits, scores: ``[at least len(tokens), width]``, from the first of them on.
+            begin: the position in the text of the first of them.
+            tokens: the tokens.
+            logits: ``[at least len(tokens), width]``, the model's, one row for each of the tokens.
+            scores: the same after penalties, bias and mask.
         """
         self._pad_logprobs(begin)
         index = torch.tensor(tokens, device=logits.device)[:, None]
@@ -215,7 +170,11 @@ class Lane:
         self._logprobs += map(Logprob, raw, masked)
 
     def end_round(self, now: float) -> None:
-        """Note when the round's tokens came (``now``, by ``perf_counter``)."""
+        """Record the time of a round.
+
+        Args:
+            now: when its tokens were committed, in seconds of ``perf_counter``.
+        """
         new = self.length - self._timed
         if self._timed == 0:
             self.statistics.prefill_seconds = now - self._begin
@@ -225,7 +184,7 @@ class Lane:
         self._last, self._timed = now, self.length
 
     def result(self) -> Generation:
-        """The finished text."""
+        """The generation, once ``finish_reason`` is set."""
         assert self.finish_reason is not None
         marked = bytes(self._text)
         text = marks.named(marked).decode(errors="replace")
@@ -238,24 +197,24 @@ class Lane:
         return Generation(tokens, text, marked, self.finish_reason, self.statistics, logprobs, stop, self._error)
 
     def _pad_logprobs(self, length: int) -> None:
-        """Tokens that the model was not asked about have none."""
+        """Fill up with NaN for tokens that were appended without being scored."""
         self._logprobs += [Logprob(float("nan"), float("nan"))] * (length - len(self._logprobs))
 
     def _to_end(self) -> int:
-        """Tokens of a short ending, the token that ends the text included."""
+        """The number of tokens of a short ending from here, the end-of-text token included."""
         assert self.matcher is not None
         return self.matcher.constraint.tokens_to_end(self.matcher.state) + 1
 
     def _first_stop(self) -> tuple[int, bytes] | None:
-        """The first stop text in the text, of those not seen before the last token, and where it begins."""
+        """The first stop text that the last token completed, and its offset in bytes; ``None`` if there is none."""
         longest = max(map(len, self._stops))
         last = len(self._vocabulary.marked(self.tokens[-1:]))
         begin = max(len(self._text) - last - longest + 1, 0)
         found = [(at, stop) for stop in self._stops if (at := self._text.find(stop, begin)) >= 0]
         return min(found, default=None)
 
-    def _say(self) -> None:
-        """Hand on what is new, but for an end that may become a stop text."""
+    def _report_text(self) -> None:
+        """Call ``on_text`` with what is new, but hold back an end of the text that may become a stop text."""
         if self._on_text is None:
             return
         held = 0
@@ -263,6 +222,6 @@ class Lane:
             held = max(
                 (n for stop in self._stops for n in range(1, len(stop)) if self._text.endswith(stop[:n])), default=0
             )
-        if len(self._text) - held > self._said:
-            self._on_text(marks.named(bytes(self._text[self._said : len(self._text) - held])))
-            self._said = len(self._text) - held
+        if len(self._text) - held > self._reported:
+            self._on_text(marks.named(bytes(self._text[self._reported : len(self._text) - held])))
+            self._reported = len(self._text) - held

@@ -1,4 +1,4 @@
-"""Messages as OpenAI has them, and as chat templates want them."""
+"""Messages with calls of tools: from the form of OpenAI's chat completions to the one that chat templates read."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ __all__ = ["to_template_messages"]
 def to_template_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Messages of OpenAI's chat completions as the chat templates of transformers read them.
 
-    The arguments of calls become mappings (templates write them as JSON, or in their own way), the empty text stands
-    for content that is ``None``, messages of results have the name of their tool, and what the model thought has both
-    names that templates know, ``reasoning_content`` and ``thinking``. Other members stay as they are.
+    The arguments of calls become mappings (templates write them as JSON, or in their own way), content that is ``None``
+    becomes the empty text, messages of results get the name of their tool, and reasoning gets both names that templates
+    read, ``reasoning_content`` and ``thinking``. Other members stay as they are.
+
+    Args:
+        messages: the messages of a chat, in order.
 
     Raises:
-        PromptError: a message is malformed, or a result without its call; with the place as a JSON pointer.
-        UnsupportedFeature: a call is none of a function, or is in the form that OpenAI had before ``tool_calls``.
+        PromptError: a message is malformed, or a result has no call; with the place as a JSON pointer.
+        UnsupportedFeature: a call is not of a function, or has the form ``function_call`` that OpenAI used before
+            ``tool_calls``.
     """
-    names: dict[str, str] = {}  # of the tools that were called, by id
+    names: dict[str, str] = {}  # the names of the called tools, by the ids of the calls
     return [_message(message, f"#/{at}", names) for at, message in enumerate(messages)]
 
 
@@ -46,9 +50,9 @@ def _message(message: Any, where: str, names: dict[str, str]) -> dict[str, Any]:
         found["content"] = ""
     if role == "tool":
         _name_result(found, where, names)
-    thought = found.get("reasoning_content")
-    if thought and not (calls and found["content"]):  # gpt-oss's template takes a text before calls as such, too
-        found.setdefault("thinking", thought)
+    reasoning = found.get("reasoning_content")
+    if reasoning and not (calls and found["content"]):  # gpt-oss's template takes a text before calls as such, too
+        found.setdefault("thinking", reasoning)
     return found
 
 
@@ -68,7 +72,7 @@ def _call(call: Any, where: str, names: dict[str, str]) -> dict[str, Any]:
 
 
 def _arguments(given: Any, where: str) -> dict[str, Any]:
-    """A call's arguments; servers write no text at all where there are none."""
+    """The arguments of a call; some servers write the empty text if there are none."""
     if isinstance(given, str):
         try:
             given = json.loads(given) if given else {}
@@ -80,6 +84,7 @@ def _arguments(given: Any, where: str) -> dict[str, Any]:
 
 
 def _name_result(message: dict[str, Any], where: str, names: dict[str, str]) -> None:
+    """Give a message of a result the name of the tool that was called."""
     call = message.get("tool_call_id")
     if call is None and isinstance(message.get("name"), str):
         return

@@ -1,4 +1,4 @@
-"""The law of the next token in plain Python, and how far counts are from a law."""
+"""The distribution of the next token in plain Python, and how far counts are from a distribution."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from grammarspec.decoding import Sampling
 
 
-def naive_law(
+def naive_distribution(
     logits: Sequence[float],
     allowed: set[int],
     prompt: Sequence[int],
@@ -50,8 +50,10 @@ def naive_law(
     return [weights.get(token, 0.0) / total for token in scores]
 
 
-def chi_square(counts: Sequence[int], law: Sequence[float]) -> float:
+def chi_square(counts: Sequence[int], distribution: Sequence[float]) -> float:
     """Pearson's statistic; what is impossible must not have come up."""
     total = sum(counts)
-    assert all(count == 0 for count, share in zip(counts, law, strict=True) if share == 0)
-    return sum((c - total * share) ** 2 / (total * share) for c, share in zip(counts, law, strict=True) if share > 0)
+    assert all(count == 0 for count, share in zip(counts, distribution, strict=True) if share == 0)
+    return sum(
+        (c - total * share) ** 2 / (total * share) for c, share in zip(counts, distribution, strict=True) if share > 0
+    )

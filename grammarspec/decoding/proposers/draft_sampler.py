@@ -1,0 +1,88 @@
+"""From a draft model's logits to draft tokens, chosen as the target's tokens are; for proposers that run a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from grammarspec.decoding.draft import Draft
+from grammarspec.decoding.proposers.protocol import BatchView
+
+__all__ = ["DraftSampler"]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftSampler:
+    """How a proposer with a model chooses its draft tokens.
+
+    Attributes:
+        name: the proposer's name, for the statistics.
+        masked: apply the grammar mask to the draft's logits. Without it, tokens may be drafted that the constraint
+            refuses; the generated text has the same distribution, at a lower acceptance rate.
+        confidence: end a draft behind a token whose probability under the draft's scores, at temperature 1, is lower
+            than this, from 0 to 1. The token itself stays.
+        draft_to_target: ``int64[draft width]``, the target's token id for each of the draft's logits; ``None`` if the
+            ids are the same.
+
+    Raises:
+        ValueError: ``confidence`` is out of range.
+    """
+
+    name: str
+    masked: bool
+    confidence: float
+    draft_to_target: torch.Tensor | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.confidence <= 1:
+            raise ValueError(f"confidence must be from 0 to 1, not {self.confidence}")
+
+    def append(self, logits: torch.Tensor, draft: Draft, rows: Sequence[int], batch: BatchView) -> None:
+        """Append one token to the drafts of these rows, or end the draft of a row for which no token is left.
+
+        Args:
+            logits: ``[all rows, draft width]``, behind the drafts so far, on the target's device.
+            draft: the draft so far.
+            rows: the rows that get a token.
+            batch: the batch.
+        """
+        processing, device = batch.processing, batch.target.device
+        logits = _in_target_ids(logits, batch.target.width, self.draft_to_target)
+        masks = draft.masks(rows if self.masked else ())
+        scores = processing.scores(logits[:, None], masks[:, None], draft.padded())[:, 0]
+        lengths = [
+            sequence.length + len(tokens) for sequence, tokens in zip(draft.sequences, draft.tokens, strict=True)
+        ]
+        rounds = torch.full((len(lengths),), batch.rounds, device=device)
+        tokens, distributions = processing.propose(scores, torch.tensor(lengths, device=device), rounds)
+        possible = scores.amax(-1) > -torch.inf
+        tokens = torch.where(possible, tokens, 0)  # where no token is possible, the chosen one means nothing
+        alive = possible.tolist()
+        confident = [True] * len(alive)
+        if self.confidence > 0:
+            confident = (scores.softmax(-1).gather(1, tokens[:, None])[:, 0] >= self.confidence).tolist()
+        chosen = tokens.tolist()
+        for row in rows:
+            if not alive[row]:
+                draft.finish(row)
+                continue
+            drawn = distributions is not None and processing.draws_row(row)
+            draft.add(row, chosen[row], self.name, distributions[row] if distributions is not None and drawn else None)
+            if not confident[row]:
+                draft.finish(row)
+
+
+def _in_target_ids(logits: torch.Tensor, width: int, draft_to_target: torch.Tensor | None) -> torch.Tensor:
+    """The draft's logits by the target's token ids, ``[rows, width]``; -inf for tokens that the draft does not have."""
+    known = logits.shape[1] if draft_to_target is None else 0
+    if known == width:
+        return logits
+    wide = logits.new_full((len(logits), width), -torch.inf)
+    if draft_to_target is None:
+        known = min(known, width)
+        wide[:, :known] = logits[:, :known]
+    else:
+        wide[:, draft_to_target.to(logits.device)] = logits
+    return wide

@@ -1,0 +1,89 @@
+"""What the loop is asked for and what it returns: a :class:`Request` goes in, a :class:`Generation` comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from grammarspec._compiler import Matcher
+from grammarspec.decoding.metrics import Statistics
+from grammarspec.decoding.sampling import Sampling
+from grammarspec.errors import PromptError
+
+__all__ = ["FinishReason", "Generation", "Logprob", "Request"]
+
+FinishReason = Literal["stop", "length", "closed", "error"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One prompt and how to continue it.
+
+    Attributes:
+        prompt: the tokens before the text; at least one.
+        matcher: the state of the constraint where the text begins; ``None`` generates without a constraint. With
+            ``n=1`` it advances with the text and ends where the text ends; with more it is forked for each text.
+        sampling: how tokens are chosen, and when to stop.
+        n: the number of texts to generate. With a seed they differ by their sample number, 0 to ``n - 1``.
+
+    Raises:
+        PromptError: the prompt has no tokens.
+        ValueError: ``n`` is below 1, or ``on_limit="close"`` is asked for without a constraint.
+    """
+
+    prompt: Sequence[int]
+    matcher: Matcher | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    n: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.prompt:
+            raise PromptError("the prompt must have at least one token")
+        if self.n < 1:
+            raise ValueError(f"n must be at least 1, not {self.n}")
+        if self.sampling.on_limit == "close" and self.matcher is None:
+            raise ValueError("on_limit='close' needs a constraint: without one no text is whole")
+
+
+class Logprob(NamedTuple):
+    """Natural log-probabilities of a generated token; NaN for a token that was appended without being scored.
+
+    Attributes:
+        raw: under the softmax of the model's logits as they are.
+        masked: under the softmax of the logits after penalties, bias and grammar mask, before temperature, top-k, top-p
+            and min-p.
+    """
+
+    raw: float
+    masked: float
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A generated text.
+
+    Attributes:
+        tokens: the generated tokens, the end-of-text token included if there is one.
+        text: the same as text, up to a stop text; special tokens within it appear by their names. If the text was cut
+            short inside a character, the incomplete character is U+FFFD.
+        marked: the text as bytes in which special tokens are marked, so that they cannot be mistaken for text
+            (:mod:`grammarspec.grammars.marks`).
+        finish_reason: ``"stop"``: the text is whole, or a stop text came up; ``"length"``: the budget of tokens or the
+            model's context ran out; ``"closed"``: the text is whole because it was steered to an ending before the
+            budget ran out; ``"error"``: the constraint raised an error.
+        statistics: what the text cost. Passes and phase times are those of the whole batch.
+        logprobs: one entry for each token, if the sampling asks for them.
+        stop: the stop text that came up, if one did.
+        error: the error that the constraint raised, such as a limit that was exceeded; or
+            :class:`~grammarspec.errors.Truncated` (``on_limit="raise"``).
+    """
+
+    tokens: list[int]
+    text: str
+    marked: bytes
+    finish_reason: FinishReason
+    statistics: Statistics
+    logprobs: list[Logprob] | None = None
+    stop: str | None = None
+    error: Exception | None = None

@@ -1,0 +1,99 @@
+"""The generator of a model: requests go in, generated texts come out; constraints are compiled once and kept."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from grammarspec._compiler import Grammar as CompiledGrammar
+from grammarspec.constraint import Constraint, compile
+from grammarspec.decoding import Generation, Request, generate_batch
+from grammarspec.decoding.proposers import Proposer
+from grammarspec.grammars.expressions import Grammar
+from grammarspec.models.reasoning import Section
+from grammarspec.models.streaming import Stopped
+from grammarspec.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["KEPT", "Generator"]
+
+KEPT = 64
+"""How many compiled constraints, and how many turns with tools, a model keeps: those that were used last."""
+
+
+class Generator:
+    """A loaded model with its proposers and its compiled constraints. Threads that use it take turns.
+
+    Args:
+        model: the target.
+        vocabulary: its tokens.
+        proposers, gamma: as for :func:`grammarspec.decoding.generate_batch`.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, vocabulary: Vocabulary, proposers: Sequence[Proposer], gamma: int
+    ) -> None:
+        self._model, self._vocabulary, self._proposers, self._gamma = model, vocabulary, proposers, gamma
+        self._constraints: OrderedDict[tuple[CompiledGrammar, Section | None], Constraint] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def constraint(self, grammar: Grammar[Any], section: Section | None, gap: int) -> Constraint:
+        """The constraint of an answer, compiled on first use.
+
+        Args:
+            grammar: of the answer.
+            section: the reasoning before it, if any.
+            gap: the greatest number of line ends between the two.
+
+        Raises:
+            GrammarError: the grammar cannot be enforced.
+        """
+        key = (grammar.ir, section)
+        with self._lock:
+            constraint = self._constraints.pop(key, None)
+            if constraint is None:
+                whole = section.before(grammar, gap, self._vocabulary) if section else grammar
+                constraint = compile(whole, self._vocabulary)
+            self._constraints[key] = constraint
+            if len(self._constraints) > KEPT:
+                self._constraints.popitem(last=False)
+            return constraint
+
+    def generate(
+        self,
+        requests: Sequence[Request],
+        stop: threading.Event | None = None,
+        on_text: Callable[[bytes], None] | None = None,
+    ) -> list[Generation]:
+        """Generate the texts of requests together.
+
+        Args:
+            requests: what to generate.
+            stop: generation stops when it is set.
+            on_text: called with the next bytes of a text as it grows; for a single text.
+
+        Returns:
+            the texts of all requests, in order.
+
+        Raises:
+            Stopped: ``stop`` was set.
+            ValueError, UnsupportedFeature: as :func:`grammarspec.decoding.generate_batch`.
+        """
+
+        def report(_request: int, _sample: int, data: bytes) -> None:
+            if stop is not None and stop.is_set():
+                raise Stopped
+            if on_text is not None:
+                on_text(data)
+
+        with self._lock:
+            if stop is not None and stop.is_set():
+                raise Stopped
+            texts = generate_batch(
+                self._model, requests, self._vocabulary, proposers=self._proposers, gamma=self._gamma, on_text=report
+            )
+        return [text for samples in texts for text in samples]
