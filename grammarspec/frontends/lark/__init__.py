@@ -11,7 +11,7 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from grammarspec import _compiler
+from grammarspec._compiler import Grammar as Ir
 from grammarspec.frontends.lark.errors import too_deep
 from grammarspec.frontends.lark.loader import read
 from grammarspec.frontends.lark.options import check_options
@@ -63,7 +63,7 @@ def load(
     return Grammar(ir, call=("load", (str(path),), options))
 
 
-def _compiled(text: str, source_name: str, start: str, parser: str | None, lexer: str | None) -> _compiler.Grammar:
+def _compiled(text: str, source_name: str, start: str, parser: str | None, lexer: str | None) -> Ir:
     """The language of a grammar; ``source_name`` is its path, or ``"<string>"``."""
     check_options(parser=parser, lexer=lexer)
     source = read(text, source_name)

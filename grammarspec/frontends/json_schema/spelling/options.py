@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from grammarspec import _compiler
+from grammarspec._compiler import Grammar as Ir
 from grammarspec.frontends.json_schema.spelling.whitespace import BLANKS, check_whitespace
 
 __all__ = ["JSON", "Escapes", "Notation", "Numbers", "Quotes", "Spelling", "Whitespace", "spelling"]
@@ -33,7 +33,7 @@ class Quotes:
         excluded: a text that no string holds, so that the end of a string can be told.
     """
 
-    mark: _compiler.Grammar
+    mark: Ir
     excluded: str
 
 
