@@ -67,10 +67,11 @@ def ending(data: bytes, text: str) -> bytes:
     """The end of a marked text that reads ``text`` once names stand in place of marks.
 
     Args:
-        data: the marked text. With names in place of marks it ends with ``text``.
+        data: the marked text. With names in place of marks it ends with ``text``, which begins inside no name.
+        text: the end of it, as people see it.
 
     Returns:
-        A suffix of ``data``; empty, if ``text`` begins inside a name.
+        A suffix of ``data``.
     """
     before = len(named(data)) - len(text.encode())
     at = 0

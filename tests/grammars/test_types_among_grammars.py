@@ -20,6 +20,7 @@ from typing_extensions import TypeAliasType
 
 import grammarspec as gs
 from grammarspec.frontends.types.dates import dates
+from grammarspec.frontends.types.report import check_target
 
 
 class Person(BaseModel):
@@ -183,3 +184,11 @@ def test_dates_between_bounds(first: datetime.date, away: datetime.timedelta, se
     assert first <= grammar.parse(grammar.sample(seed)) <= last
     for day, within in ((first, True), (last, True), (last + datetime.timedelta(1), False)):
         assert grammar.matches(f'"{day}"') == within
+
+
+def test_reports_are_about_types_and_schemas() -> None:
+    of_type, of_schema = check_target(list[int]), check_target(gs.json_schema({"minimum": 3}))
+    assert of_type is not None and of_type.ok
+    assert of_schema is not None and [entry.keyword for entry in of_schema.entries] == ["minimum"]
+    assert check_target(gs.json_schema({"minimum": 3}) | "none") is None
+    assert check_target(gs.regex("a")) is None

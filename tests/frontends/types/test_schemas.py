@@ -112,5 +112,7 @@ def test_wrong_options_are_refused_at_once() -> None:
         gs.schema(whitspace="compact")
     with pytest.raises(ValueError, match="whitespace"):
         gs.schema(whitespace="none")
+    with pytest.raises(ValueError, match="dialect must be one of"):
+        gs.schema(dialect="draft3")
     with pytest.raises(TypeError, match="decorates a class, not 5"):
         gs.schema(5)  # type: ignore[call-overload]
