@@ -29,6 +29,7 @@ instructions: .venv/ready
 
 lint: .venv/ready
 	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy && $(BIN)/pyright && $(BIN)/lint-imports
+	$(BIN)/python -m mypy.stubtest grammarspec._compiler --mypy-config-file compiler/stubtest.ini
 	cargo fmt --manifest-path compiler/Cargo.toml --check
 	cargo clippy --manifest-path compiler/Cargo.toml --all-targets --features python -- -D warnings
 

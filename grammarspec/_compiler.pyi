@@ -1,10 +1,49 @@
-"""The Rust crate in compiler/: grammar IR -> token automaton."""
+"""The Rust crate in compiler/: grammars, vocabularies, and the automata over tokens that they make together.
+
+``make lint`` compares this file with the compiled module.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
+__all__ = [
+    "FEW",
+    "ITEMS",
+    "NAMES",
+    "OPENS",
+    "OP_AHEAD",
+    "OP_ALT",
+    "OP_BEHIND",
+    "OP_BOTH",
+    "OP_BYTES",
+    "OP_CALL",
+    "OP_CALL_WITH",
+    "OP_CODEPOINTS",
+    "OP_COMPLEMENT",
+    "OP_LITERAL",
+    "OP_NOTHING",
+    "OP_REPEAT",
+    "OP_SEQ",
+    "OP_TERMINAL",
+    "OP_WHEN",
+    "OP_WORDS",
+    "PART",
+    "UNBOUNDED",
+    "WHEN_ALL_SET",
+    "WHEN_CLEAR",
+    "WHEN_WITHIN",
+    "CancelToken",
+    "Constraint",
+    "Grammar",
+    "Matcher",
+    "Pin",
+    "VocabularyIndex",
+    "compile",
+    "fill_bitmasks",
+]
+
 # The numbers of the arrays that ``Grammar`` takes (compiler/src/ir/codes.rs). A node is its operation, the number of
-# its operands, and these.
+# its operands, and the operands.
 OP_NOTHING: int
 OP_LITERAL: int
 OP_BYTES: int
@@ -37,6 +76,7 @@ FEW: int
 UNBOUNDED: int
 """The number for "no upper bound" of a repetition, and for the body of a rule that has none yet."""
 
+@final
 class Grammar:
     """A grammar, independent of any vocabulary: hash-consed, immutable, picklable."""
 
@@ -52,9 +92,10 @@ class Grammar:
     @staticmethod
     def from_bytes(data: bytes) -> Grammar: ...
     def __reduce__(self) -> Any: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+@final
 class VocabularyIndex:
     """The index over a vocabulary's tokens that every constraint on it shares.
 
@@ -78,12 +119,14 @@ class VocabularyIndex:
     def token_bytes(self, token: int) -> bytes | None: ...
     def spell(self, text: bytes) -> list[int]: ...
 
+@final
 class CancelToken:
     """Cancels work that was started with it, from any thread."""
 
     def __new__(cls) -> CancelToken: ...
     def cancel(self) -> None: ...
 
+@final
 class Constraint:
     """A grammar on a vocabulary: a lazily built automaton over tokens. Thread-safe, made to be shared."""
 
@@ -103,11 +146,13 @@ class Constraint:
     def collect(self) -> int: ...
     def stats(self) -> dict[str, int]: ...
 
+@final
 class Pin:
-    """Roots state ids until it is released or dropped."""
+    """Keeps states from being collected until it is released or dropped."""
 
     def release(self) -> None: ...
 
+@final
 class Matcher:
     """A cursor in a constraint: the path of states of one sequence."""
 

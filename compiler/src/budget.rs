@@ -1,4 +1,4 @@
-//! Limits on work and memory, and the running budget of one call.
+//! Limits on work and memory, and the budget of a call: what is left of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// Limits that a caller sets for a constraint; every one that is hit is named in the error.
+/// Limits that a caller sets for a constraint. The error of a call that exceeds one names it.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// States alive at one time.
@@ -75,6 +75,8 @@ impl Budget {
         Error::Limit { which: "max_steps", limit: self.limit }
     }
 
+    /// Takes units of work. Fails with `Error::Limit` if there are not enough, or the time is over, and with
+    /// `Error::Cancelled`.
     #[inline]
     pub fn spend(&mut self, units: u64) -> Result<()> {
         if self.left < units {

@@ -1,4 +1,4 @@
-//! What can go wrong, as one enum; the Python surface maps each variant to its exception.
+//! The errors of the crate. The Python module has an exception for each variant.
 
 use std::fmt;
 

@@ -11,7 +11,8 @@ use crate::error::Result;
 use crate::mask::Row;
 
 /// The row of each job's state, in the order of the jobs. Rows that are not known yet are computed by at most `threads`
-/// threads (0: as many as there are cores), those of one constraint by one thread. Ends with the first error that is met.
+/// threads (0: as many as there are cores), those of one constraint by one thread. Ends with the first error that is
+/// met.
 pub fn rows(jobs: &[(&Constraint, StateId)], threads: usize) -> Result<Vec<Arc<Row>>> {
     let found: Vec<OnceLock<Arc<Row>>> = jobs.iter().map(|_| OnceLock::new()).collect();
     let mut cold = Vec::new();

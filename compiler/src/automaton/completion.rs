@@ -23,7 +23,8 @@ impl Engine {
     }
 }
 
-/// The text as a shortest sequence of tokens, by dynamic programming from the end. Every byte of it is a token on its own.
+/// The text as a shortest sequence of tokens, by dynamic programming from the end. Every byte of it is a token on its
+/// own.
 pub(super) fn fewest_tokens(vocab: &Vocabulary, text: &[u8]) -> Vec<u32> {
     let mut best: Vec<(u32, u32)> = vec![(u32::MAX, 0); text.len() + 1];
     best[text.len()] = (0, 0);
@@ -45,8 +46,8 @@ pub(super) fn fewest_tokens(vocab: &Vocabulary, text: &[u8]) -> Vec<u32> {
     out
 }
 
-/// A text as tokens, longest match first. Unless the text is `whole`, the last token is left out where a longer one could
-/// cover its bytes once more of the text is known.
+/// A text as tokens, longest match first. Unless the text is `whole`, the last token is left out where a longer one
+/// could cover its bytes once more of the text is known.
 pub fn spell(vocab: &Vocabulary, text: &[u8], whole: bool) -> Vec<u32> {
     let mut out = Vec::new();
     let mut at = 0;

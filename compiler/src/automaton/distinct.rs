@@ -1,10 +1,10 @@
 //! Steps, masks and endings where the items of an array, or the names in an object, must be distinct.
 //!
-//! The pushdown automaton knows nothing of that. A [`Follower`] follows texts on it with their histories: after a byte that
-//! ends an item or name for the second time, it drops the heads that stand in marked rules from the kernel. What is left
-//! may be a dead end, where all that can follow repeats something. So a token is allowed only if some text behind it leads
-//! to an item that is new, or that can no longer become an old one; [`Follower::can_complete`] searches for such a text.
-//! Mask rows are those of the pushdown automaton less the tokens behind which there is none.
+//! The pushdown automaton knows nothing of that. A [`Follower`] follows texts on it with their histories: after a byte
+//! that ends an item or name for the second time, it drops the heads that stand in marked rules from the kernel. What
+//! is left may be a dead end, where all that can follow repeats something. So a token is allowed only if some text
+//! behind it leads to an item that is new, or that can no longer become an old one; [`Follower::can_complete`] searches
+//! for such a text. Mask rows are those of the pushdown automaton less the tokens behind which there is none.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -49,7 +49,8 @@ pub(super) struct Follower<'a> {
 }
 
 impl Follower<'_> {
-    /// Moves a configuration behind one byte. Returns whether the byte is allowed there; if not, `at` means nothing more.
+    /// Moves a configuration behind one byte. Returns whether the byte is allowed there; if not, `at` means nothing
+    /// more.
     fn follow(&mut self, at: &mut Configuration, byte: u8) -> Result<bool> {
         let structural = !at.history.as_ref().is_some_and(History::in_string);
         at.state = self.machine.go(at.state, byte, self.budget)?;
@@ -133,7 +134,8 @@ impl Follower<'_> {
         Ok(!text.is_empty() && self.can_complete(at)?)
     }
 
-    /// A row of the pushdown automaton without the tokens that would have to repeat something; `None` if there are none.
+    /// A row of the pushdown automaton without the tokens that would have to repeat something; `None` if there are
+    /// none.
     pub(super) fn without_repetitions(&mut self, at: &Configuration, row: &Row) -> Result<Option<Row>> {
         let vocab = self.vocab;
         let mut refused = Vec::new();
@@ -152,8 +154,8 @@ impl Follower<'_> {
         Ok(if refused.is_empty() { None } else { Some(row.without(&refused, vocab.words())) })
     }
 
-    /// The tokens of a row that may have to repeat something: those that can end an item or name, or go on like one that
-    /// was there before.
+    /// The tokens of a row that may have to repeat something: those that can end an item or name, or go on like one
+    /// that was there before.
     fn candidates(&self, at: &Configuration, row: &Row) -> Vec<u32> {
         if let Some(tokens) = row.listed() {
             return tokens.to_vec();
@@ -198,7 +200,8 @@ impl Follower<'_> {
         Ok((bytes, self.machine.accepts(at.state, self.budget)?))
     }
 
-    /// A short accepted ending in bytes: the shortest one of the pushdown automaton, but for bytes that avoid repetitions.
+    /// A short accepted ending in bytes: the shortest one of the pushdown automaton, but for bytes that avoid
+    /// repetitions.
     pub(super) fn shortest_ending(&mut self, mut at: Configuration) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         while out.len() < LONGEST {
@@ -232,8 +235,8 @@ impl Follower<'_> {
     }
 }
 
-/// Whether the only item or name that a text ends is at most the open string, which is new with the end that it gets: not
-/// one of `refused_ends`.
+/// Whether the only item or name that a text ends is at most the open string, which is new with the end that it gets:
+/// not one of `refused_ends`.
 fn ends_nothing_else(history: &History, text: &[u8], refused_ends: &FxHashSet<Vec<u8>>) -> bool {
     let mut rest = text;
     if history.in_string() {

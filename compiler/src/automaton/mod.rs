@@ -2,8 +2,8 @@
 //!
 //! In come state ids and tokens; out come the ids of the states after them, mask rows, forced text and endings. A
 //! [`Constraint`] is an `Engine` behind a lock. The engine interns states (`states.rs`), follows texts on the pushdown
-//! automaton (`crate::stack`), keeps histories beside it where parts of a text must be distinct (`distinct.rs`), and has
-//! `crate::mask` make the rows.
+//! automaton (`crate::stack`), keeps histories beside it where parts of a text must be distinct (`distinct.rs`), and
+//! has `crate::mask` make the rows.
 
 mod batch;
 mod completion;
@@ -59,8 +59,8 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// Fails with `Error::Unsatisfiable` if nothing that the vocabulary can spell belongs to the grammar, and with another
-    /// error where a construct or a limit forbids the grammar.
+    /// Fails with `Error::Unsatisfiable` if nothing that the vocabulary can spell belongs to the grammar, and with
+    /// another error where a construct or a limit forbids the grammar.
     pub fn new(ir: Arc<Ir>, index: &Index, limits: Limits, cancel: Option<Cancel>) -> Result<Constraint> {
         let cache = index.shared.clone().unwrap_or_else(|| Arc::new(VocabularyCache::new(OWN_CACHE)));
         let budget = Budget::new(&limits, cancel);

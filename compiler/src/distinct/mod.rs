@@ -6,8 +6,8 @@
 //! written before ([`History::record`]), and whether one that is open can still become one that has
 //! ([`History::may_repeat`]). `crate::automaton` refuses the tokens that would have to repeat something.
 //!
-//! Values are compared as trees of spellings: without whitespace, members in any order, and `1.0` as `1`. Rules of marked
-//! arrays must spell each value in no other way.
+//! Values are compared as trees of spellings: without whitespace, members in any order, and `1.0` as `1`. Rules of
+//! marked arrays must spell each value in no other way.
 
 mod history;
 mod set;

@@ -44,7 +44,7 @@ numbered! {
     WITHIN = 2,
 }
 
-/// Everything that a builder has to know, with the names under which Python sees it.
+/// All numbers that a builder needs, with their names in the Python module.
 pub fn numbers() -> impl Iterator<Item = (&'static str, u32)> {
     let kinds = [
         ("OPENS", Kinds::OPENS),

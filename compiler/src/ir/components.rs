@@ -1,4 +1,4 @@
-//! Strongly connected components of the call graph (Tarjan 1972), without recursion.
+//! Strongly connected components of a graph over rules, by Tarjan's algorithm (1972) without recursion.
 
 use super::RuleId;
 

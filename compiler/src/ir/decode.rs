@@ -30,7 +30,7 @@ struct Decoder<'a> {
 }
 
 impl Ir {
-    /// Decodes and checks the builder's arrays. Any input gives a grammar or an error.
+    /// Decodes and checks the builder's arrays. Fails with `Error::Malformed` or `Error::Unsupported`; no input panics.
     pub fn decode(parts: &Parts) -> Result<Ir> {
         let mut d = Decoder { parts, nodes: Vec::new(), ids: FxHashMap::default(), of: Vec::new() };
         let mut at = 0;

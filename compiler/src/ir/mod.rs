@@ -1,4 +1,8 @@
-//! Grammar expressions: hash-consed, immutable, independent of any vocabulary.
+//! Grammars as the front-ends describe them: hash-consed expressions, independent of any vocabulary.
+//!
+//! In come the flat arrays of the builder ([`Parts`], `decode.rs`) or a serialised grammar (`portable.rs`); out comes
+//! an [`Ir`]: expressions, rules, and what is known of them without a vocabulary ([`Facts`]). `encode.rs` gives the
+//! arrays back, so that a grammar can be embedded in another. The numbers in the arrays have one source, `codes.rs`.
 
 pub mod codes;
 mod components;
@@ -47,13 +51,13 @@ pub enum Node {
     Call(RuleId),
     /// What a rule describes, given a parameter.
     CallWith(RuleId, Update),
-    /// The empty text, if the parameter of the rule around it is as said.
+    /// The empty text, if the parameter of the rule around it meets the condition; else nothing.
     When(Guard),
     /// Any of these texts, sorted and without repetition.
     Words(Box<[Box<[u8]>]>),
 }
 
-/// What is known of an expression whatever the vocabulary.
+/// What is known of an expression without a vocabulary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Calls no rule but regular ones, and none in a cycle.
@@ -74,7 +78,7 @@ pub struct Ir {
     /// The body of each rule; the last rule is the start.
     pub rules: Vec<NodeId>,
     pub names: Vec<String>,
-    /// What each rule is about; empty if none is about anything that must be remembered.
+    /// The marks of each rule; empty if no rule has any.
     pub kinds: Vec<Kinds>,
     /// Deepest nesting of expressions.
     pub depth: usize,
@@ -154,7 +158,8 @@ impl Ir {
         })
     }
 
-    /// Rules are judged callees first; those in a cycle of calls are not regular.
+    /// Finds the facts of all expressions: rules come after those that they call, and rules in a cycle of calls are not
+    /// regular.
     fn find_facts(&mut self) {
         let calls: Vec<Vec<RuleId>> = {
             // calls of each rule body, found by a walk over shared sub-expressions
@@ -178,8 +183,6 @@ impl Ir {
         };
         let cyclic = components(&calls);
         let mut rule_facts = vec![Facts::default(); self.rules.len()];
-        // Nodes of rules that are regular so far; repeated until nothing changes (chains of rules are short
-        // in the order that Tarjan's algorithm gives: callees first).
         for &rule in &cyclic.order {
             if cyclic.recursive[rule as usize] {
                 continue;

@@ -1,7 +1,7 @@
 //! Parameters of rules: sets of small numbers and counters that a caller hands to its callee.
 //!
-//! They say what has been used up: the keys that an object already has, the number of its properties. Values only
-//! ever grow (bits are set, counters go up and stay at their last value), unless a call starts afresh.
+//! They say what the text has so far: the keys of an object, the number of its properties. Values only grow (bits are
+//! set, counters go up and stay at their last value), unless a call starts from the empty parameter.
 
 use smallvec::SmallVec;
 
@@ -47,12 +47,12 @@ pub enum Guard {
 /// The parameter of a callee, from its caller's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Update {
-    /// From nothing, whatever the caller's parameter.
+    /// Starts from the empty parameter instead of the caller's.
     pub fresh: bool,
     pub set: Box<[u32]>,
     /// A counter to go up by one.
     pub count: Option<Counter>,
-    /// A rule that, given the same parameter, can be completed if (and only if) the callee can.
+    /// A rule that, given the same parameter, can be completed if and only if the callee can.
     pub like: Option<RuleId>,
 }
 

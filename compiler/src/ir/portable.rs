@@ -1,11 +1,11 @@
-//! The versioned, portable form of a grammar: little-endian, independent of the machine and of the process.
+//! The serialised form of a grammar: versioned, little-endian, independent of the machine and of the process.
 
 use super::encode::{Base, Encoded};
 use super::{Ir, Parts};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"GRAMSPEC";
-/// Raised whenever the meaning of the bytes changes.
+/// To be increased whenever the meaning of the bytes changes.
 const VERSION: u32 = 2;
 
 impl Ir {

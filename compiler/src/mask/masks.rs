@@ -1,7 +1,8 @@
 //! The mask rows of a constraint, kept by footprint.
 //!
-//! A mask is a function of the kernel's *footprint*: counts saturated to what a token can tell apart, and stacks cut off
-//! below what the walks look at. Footprints are tried from the shallowest, so that depth and counters do not multiply rows.
+//! A mask is a function of the kernel's *footprint*: counts saturated to what a token can tell apart, and stacks cut
+//! off below what the walks look at. Footprints are tried from the shallowest, so that depth and counters do not
+//! multiply rows.
 
 use std::sync::Arc;
 
@@ -68,7 +69,8 @@ impl Masks {
         *self = Masks::new(self.shared.clone());
     }
 
-    /// The row of the tokens that a kernel allows, EOS tokens included: that of the shallowest footprint that settles it.
+    /// The row of the tokens that a kernel allows, EOS tokens included: that of the shallowest footprint that settles
+    /// it.
     pub fn row(&mut self, mut sources: Sources, kernel: &Heads) -> Result<Arc<Row>> {
         for depth in 1.. {
             let (exact, _) = sources.machine.footprint(kernel, depth, Counts::Exact, sources.budget)?;
@@ -89,8 +91,8 @@ impl Masks {
         unreachable!("some depth shows the whole of every stack")
     }
 
-    /// The row of a footprint. Where it counts: the row of the looser footprint without the counts, less the long tokens
-    /// that the counts forbid.
+    /// The row of a footprint. Where it counts: the row of the looser footprint without the counts, less the long
+    /// tokens that the counts forbid.
     fn footprint_row(&mut self, sources: &mut Sources, exact: &Heads, depth: u32) -> Answer<Arc<Row>> {
         let (loose, dropped) = sources.machine.footprint(exact, depth, Counts::Loose, sources.budget)?;
         if dropped == UNBOUNDED {

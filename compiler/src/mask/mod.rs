@@ -1,14 +1,14 @@
 //! Masks: which tokens a state allows.
 //!
-//! In comes a kernel of the pushdown automaton (`crate::stack`), out goes a [`Row`] of bits. [`Masks`] keeps the rows of a
-//! constraint by footprint and asks a `MaskMaker` (`maker.rs`) for those that are missing. What it finds out is kept in
-//! `cache/`: what depends on the vocabulary alone, for all its grammars ([`VocabularyCache`]), and what depends on the
-//! grammar, for the constraint.
+//! In comes a kernel of the pushdown automaton (`crate::stack`), out goes a [`Row`] of bits. [`Masks`] keeps the rows
+//! of a constraint by footprint and asks a `MaskMaker` (`maker.rs`) for those that are missing. What it finds out is
+//! kept in `cache/`: what depends on the vocabulary alone, for all its grammars ([`VocabularyCache`]), and what depends
+//! on the grammar, for the constraint.
 //!
 //! # Strategies
 //!
-//! Most heads allow few tokens, and are walked over the vocabulary's trie. For those that allow many there are cheaper ways,
-//! the *strategies*, each in a file of `strategy/`:
+//! Most heads allow few tokens, and are walked over the vocabulary's trie. For those that allow many there are cheaper
+//! ways, the *strategies*, each in a file of `strategy/`:
 //!
 //! | Strategy | Heads that it is for | What it does |
 //! |---|---|---|
@@ -19,15 +19,15 @@
 //! | `patch` (neighbour) | heads that most bytes lead to a loop from | the loop's mask, and what a walk in lockstep finds |
 //! | `walk` | all | follows the trie |
 //!
-//! `strategy/mod.rs` decides. It splits a head into its branches and takes whitespace off; for what is left it tries the
-//! functions listed in `STRATEGIES` in their order. A strategy gets a head and gives an `Attempt`: `Made` with the mask as a
-//! `Draft` (a shared row of bits, tokens to clear, tokens to set), `Deeper` where the answer lies below the cut of a truncated
-//! stack (the caller comes again with more of it), or `Declined` where the head is of another kind. Every mask must be exact:
-//! a strategy may be faster than a walk, but its tokens are the same.
+//! `strategy/mod.rs` decides. It splits a head into its branches and takes whitespace off; for what is left it tries
+//! the functions listed in `STRATEGIES` in their order. A strategy gets a head and gives an `Attempt`: `Made` with the
+//! mask as a `Draft` (a shared row of bits, tokens to clear, tokens to set), `Deeper` where the answer lies below the
+//! cut of a truncated stack (the caller comes again with more of it), or `Declined` where the head is of another kind.
+//! Every mask must be exact: a strategy may be faster than a walk, but its tokens are the same.
 //!
-//! To add one: a file in `strategy/` with a method of `MaskMaker` that declines quickly what it is not for, and a line in
-//! `STRATEGIES`, before the strategies that are slower where both fit. What it needs to know of a head's form stands in
-//! `shape/`; what is worth keeping, in `cache/`.
+//! To add one: a file in `strategy/` with a method of `MaskMaker` that declines quickly what it is not for, and a line
+//! in `STRATEGIES`, before the strategies that are slower where both fit. What it needs to know of a head's form stands
+//! in `shape/`; what is worth keeping, in `cache/`.
 
 mod cache;
 mod maker;

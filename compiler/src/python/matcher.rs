@@ -145,7 +145,7 @@ impl Matcher {
         self.last() == ENDED
     }
 
-    #[pyo3(signature = (after = b"".as_slice()))]
+    #[pyo3(signature = (after = b"".as_slice()), text_signature = "($self, after=b'')")]
     fn forced_bytes<'py>(&self, py: Python<'py>, after: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let state = self.last();
         let text = self.constraint.run(py, |c| c.forced_bytes(state, after, FORCED_LIMIT)).or_raise(py)?;
@@ -158,7 +158,7 @@ impl Matcher {
         Ok(spell(&self.constraint.vocab, &text, false))
     }
 
-    #[pyo3(signature = (after = b"".as_slice()))]
+    #[pyo3(signature = (after = b"".as_slice()), text_signature = "($self, after=b'')")]
     fn next_bytes<'py>(&self, py: Python<'py>, after: &[u8]) -> PyResult<(Bound<'py, PyBytes>, bool)> {
         let state = self.last();
         let (bytes, ends) = self.constraint.run(py, |c| c.next_bytes(state, after)).or_raise(py)?;

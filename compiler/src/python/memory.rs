@@ -31,8 +31,8 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The rows of a numpy array, another object with the buffer protocol, or a torch tensor. Raises `TypeError` if it is
-    /// not of int32, writable, of one or two dimensions and contiguous in its last one.
+    /// The rows of a numpy array, another object with the buffer protocol, or a torch tensor. Raises `TypeError` if it
+    /// is not of int32, writable, of one or two dimensions and contiguous in its last one.
     pub(super) fn of(rows: &Bound<'_, PyAny>) -> PyResult<Rows> {
         let wrong = || {
             PyTypeError::new_err(
@@ -89,8 +89,8 @@ impl Rows {
         Ok(())
     }
 
-    /// Writes masks into the rows from `first` on; bits beyond a mask are cleared. Raises `IndexError` if there are too few
-    /// rows, before any is written.
+    /// Writes masks into the rows from `first` on; bits beyond a mask are cleared. Raises `IndexError` if there are too
+    /// few rows, before any is written.
     pub(super) fn write(&self, _py: Python<'_>, first: usize, masks: &[Arc<Row>]) -> PyResult<()> {
         let Some(last) = masks.len().checked_sub(1) else { return Ok(()) };
         self.check(first.saturating_add(last), 0)?;
@@ -99,9 +99,10 @@ impl Rows {
             Owner::Tensor(_, address) => std::ptr::with_exposed_provenance_mut(*address),
         };
         for (i, mask) in masks.iter().enumerate() {
-            // SAFETY: the row is one of `count`, which is checked above, so that it lies in the memory that `owner` keeps
-            // alive. It is aligned and holds int32, of which every value is a u32. The GIL is held, so that no other
-            // thread of Python writes it, and no reference to it outlives this statement.
+            // SAFETY: the row is one of `count`, which is checked above, so that it lies in the memory that `owner`
+            // keeps alive (a tensor must not be resized during a call that fills it). It is aligned and holds int32, of
+            // which every value is a u32. The GIL is held, so that no other call writes it now, and the reference ends
+            // with this iteration.
             let out = unsafe { std::slice::from_raw_parts_mut(start.add((first + i) * self.stride), self.words) };
             mask.write(out);
         }
@@ -109,8 +110,8 @@ impl Rows {
     }
 }
 
-/// Notes that so many bytes were freed. Once they are many, free memory goes back to the system: glibc's allocator would keep
-/// it, in small pieces.
+/// Notes that so many bytes were freed. Once they are many, free memory goes back to the system: glibc's allocator
+/// would keep it, in small pieces.
 pub(super) fn count_freed(bytes: usize) {
     static SINCE: AtomicUsize = AtomicUsize::new(0);
     const MUCH: usize = 64 << 20;

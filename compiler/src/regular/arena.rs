@@ -1,6 +1,7 @@
-//! Hash-consed regular expressions: nodes, their properties, and the constructors of the plain ones.
+//! Hash-consed regular expressions: nodes, their properties, and the constructors of concatenation and repetition.
 //!
-//! Normal forms keep the set of derivatives small; those of unions are in `union.rs`.
+//! The constructors apply identities, so that an expression has finitely many derivatives, and few (Brzozowski 1964).
+//! Those of unions are in `union.rs`, those of Boolean operators and assertions in `boolean.rs`.
 
 use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,7 +14,7 @@ use crate::recursion::deep;
 /// An expression's id in its arena.
 pub type Id = u32;
 
-/// The empty language; as a residual: dead.
+/// The empty language: as a residual, nothing can complete the text.
 pub const EMPTY: Id = 0;
 /// The empty text.
 pub const EPS: Id = 1;
@@ -27,7 +28,7 @@ pub(super) struct Kids {
 }
 
 impl Kids {
-    /// To be filled in by [`Arena::intern`].
+    /// A placeholder that [`Arena::intern`] replaces.
     pub(super) const NONE: Kids = Kids { start: 0, len: 0 };
 }
 
@@ -43,47 +44,49 @@ pub(super) enum Node {
     Repeat(Id, u32, u32),
     /// The end of a terminal: what follows is at this position of the context-free level.
     Accept(u32),
-    /// The whole rest of the enclosing scope is in the operand.
+    /// A lookahead: the whole rest of the enclosing scope is in the operand.
     Ahead(Id),
-    /// The operand is what remains of a language that all the text so far must be in.
+    /// A lookbehind: the text of the scope so far is in a language. The operand is that language's derivative by this
+    /// text.
     Behind(Id),
-    /// An operand of a Boolean operator in which `Ahead` and `Behind` occur: they look at all of the terminal.
+    /// An operand of a Boolean operator in which `Ahead` and `Behind` occur: they see all of the terminal.
     Scope(Id),
-    /// A whole terminal in which `Ahead` and `Behind` occur: they look no further.
+    /// A whole terminal in which `Ahead` and `Behind` occur: they see no further.
     Unit(Id),
 }
 
-/// How a residual may be followed part by part.
+/// How a residual can be split to be followed part by part.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// One byte of the set, then the rest.
     Byte(ByteSet, Id),
     /// A part that holds no tag, then the rest.
     Then(Id, Id),
-    /// So many operands; see [`Arena::operand`].
+    /// A union of so many operands; see [`Arena::operand`].
     Union(usize),
+    /// It cannot be split.
     Whole,
 }
 
-/// Properties of an expression that are passed up at construction.
+/// Properties of an expression, derived from its operands' when it is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Flags(pub(super) u8);
 
 impl Flags {
     pub(super) const NULLABLE: u8 = 1;
-    /// Contains a Boolean operator or a scope: alive only if a search says so.
+    /// Contains a Boolean operator or a scope: whether it is empty takes a search.
     pub(super) const SEARCH: u8 = 2;
     /// Contains `Ahead` or `Behind` outside a scope.
     pub(super) const LOOKS: u8 = 4;
     /// Contains `Accept`.
     pub(super) const TAGGED: u8 = 8;
-    /// Contains a count that saturation may change (or may contain one: positions are asked).
+    /// Contains a count that saturation may change, or an `Accept` whose position holds one.
     pub(super) const COUNTS: u8 = 16;
     /// Surely a finite language.
     pub(super) const FINITE: u8 = 32;
     /// Surely an infinite language.
     pub(super) const INFINITE: u8 = 64;
-    /// Contains `Behind` outside a `Unit`: what it is, nullable too, depends on the text before it.
+    /// Contains `Behind` outside a `Unit`: its language, and whether it is nullable, depend on the text before it.
     pub(super) const BEHIND: u8 = 128;
     /// Flags that pass from any part to the whole.
     const SPREADING: u8 = Self::SEARCH | Self::LOOKS | Self::BEHIND | Self::TAGGED | Self::COUNTS;
@@ -99,7 +102,7 @@ impl Flags {
 pub struct Arena {
     pub(super) nodes: Vec<Node>,
     pub(super) flags: Vec<Flags>,
-    /// Keyed structural hash: equal for equal structure in every arena of this process.
+    /// Keyed structural hashes: equal for equal structures in all arenas of this process.
     hashes: Vec<u128>,
     kids: Vec<Id>,
     table: HashTable<Id>,
@@ -110,18 +113,18 @@ pub struct Arena {
     /// Bytes that some class asked for although the vocabulary spells them inside longer tokens only.
     pub missed: ByteSet,
     inner: ByteSet,
-    /// What derivatives of assertions may still cost; at 0 they stop short and the caller reports the limit.
+    /// What derivatives with assertions may still cost. At 0 they stop early, and the caller reports the limit.
     pub(super) fuel: u64,
-    /// Counts above this look alike to any single token.
+    /// No token can tell counts above this apart.
     pub(super) cap: u32,
     /// Hash keys of this process.
     keys: (u128, u128),
     pub(super) dfa: super::dfa::Tables,
     /// Derivatives of expressions without tags.
     pub(super) derived: FxHashMap<Id, super::derive::Parts>,
-    /// Repetitions with counts as grammars have them, before any iteration.
+    /// Counted repetitions as grammars have them, of which no iteration is done.
     pub(super) written: FxHashSet<Id>,
-    /// Slacks of intersections; see `slack.rs`.
+    /// The slack of intersections, as far as known; see `slack.rs`.
     pub(super) slacks: FxHashMap<Id, Option<u32>>,
     pub(super) saturated: FxHashMap<(Id, super::Counts, bool), super::Saturated>,
 }
@@ -129,7 +132,10 @@ pub struct Arena {
 pub(super) type List = SmallVec<[Id; 8]>;
 
 impl Arena {
-    /// `alphabet`: the bytes that may occur; `inner`: those that would, were they tokens on their own; `cap`: a number of bytes that no token exceeds.
+    /// An empty arena for a vocabulary.
+    ///
+    /// `alphabet`: the bytes that are tokens on their own; `inner`: those that occur in longer tokens only; `cap`: the
+    /// bytes of the longest token; `keys`: of structural hashes.
     pub fn new(alphabet: ByteSet, inner: ByteSet, cap: u32, keys: (u128, u128)) -> Arena {
         let mut arena = Arena {
             // most grammars need about so many
@@ -168,21 +174,22 @@ impl Arena {
 
     /// Bytes that this arena holds, roughly.
     pub fn memory(&self) -> usize {
-        let remembered = self.slacks.len() + self.saturated.len();
-        self.nodes.len() * 48 + self.kids.len() * 4 + self.dfa.memory() + self.derived.len() * 240 + remembered * 40
+        let derived = self.slacks.len() + self.saturated.len();
+        self.nodes.len() * 48 + self.kids.len() * 4 + self.dfa.memory() + self.derived.len() * 240 + derived * 40
     }
 
+    /// Whether the empty text belongs to the expression (for one with tags: whether its terminal can end here).
     #[inline]
     pub fn nullable(&self, id: Id) -> bool {
         self.flags[id as usize].has(Flags::NULLABLE)
     }
 
-    /// Nullable whatever stands around it.
+    /// Whether the empty text belongs to it wherever it stands.
     pub(super) fn ever_nullable(&self, id: Id) -> bool {
         self.nullable(id) && !self.open(id)
     }
 
-    /// Contains assertions whose text is not closed off here, or closed off but dependent on the text before.
+    /// Whether it contains assertions that see more than its own text.
     pub(super) fn open(&self, id: Id) -> bool {
         self.flag(id, Flags::LOOKS | Flags::BEHIND)
     }
@@ -419,12 +426,12 @@ impl Arena {
         self.flag(id, Flags::COUNTS)
     }
 
-    /// Counts above this look alike to any single token.
+    /// No token can tell counts above this apart: the bytes of the longest one.
     pub fn cap(&self) -> u32 {
         self.cap
     }
 
-    /// Whether the vocabulary can spell the text byte by byte.
+    /// Whether the vocabulary can spell the text byte by byte. Notes the bytes that it has inside longer tokens only.
     pub fn spells_all(&mut self, text: &[u8]) -> bool {
         text.iter().filter(|b| self.inner.contains(**b)).for_each(|&b| self.missed.insert(b));
         text.iter().all(|&b| self.alphabet.contains(b))

@@ -69,7 +69,7 @@ impl Arena {
         self.intern(Node::Behind(x), &[], Flags(flags))
     }
 
-    /// An operand of a Boolean operator: its assertions become conditions on its own rest, as derivatives need it.
+    /// An operand of a Boolean operator: its assertions see its own text only.
     pub fn scope(&mut self, x: Id) -> Id {
         let x = self.without_scopes(x);
         match self.nodes[x as usize] {
@@ -78,7 +78,7 @@ impl Arena {
         }
     }
 
-    /// A whole terminal: `Ahead` and `Behind` inside it look no further.
+    /// A whole terminal: assertions inside it see no further.
     pub fn unit(&mut self, x: Id) -> Id {
         let x = self.without_scopes(x);
         self.closed_over(x, Node::Unit(x), Flags::NULLABLE)
@@ -92,8 +92,8 @@ impl Arena {
         self.intern(node, &[], Flags(flags))
     }
 
-    /// The same language without the scopes that reach as far as the one to be put around it. `x | x & y` is `x`;
-    /// without that, every byte that assertions watch would leave one more branch.
+    /// The same language without scopes that are as wide as the one to be put around it. It also applies `x | x & y =
+    /// x`, as every byte that assertions look at would leave one more branch otherwise.
     fn without_scopes(&mut self, x: Id) -> Id {
         match self.nodes[x as usize] {
             Node::Scope(y) => y,
@@ -120,8 +120,8 @@ impl Arena {
         }
     }
 
-    /// "This infinite language but for those finitely many texts", like any key but the declared ones: infinite,
-    /// which no search has to find out.
+    /// The infinite language of an intersection "this language but for finitely many texts", like any key but the
+    /// declared ones. Such an intersection is infinite, so that no search is needed to know that it is not empty.
     fn infinite_but_for_finitely_many(&self, ids: &[Id]) -> Option<Id> {
         let mut kept = ids.iter().copied().filter(|&i| self.few_excluded(i).is_none());
         match (kept.next(), kept.next()) {
@@ -145,7 +145,8 @@ impl Arena {
         Some((all, self.list(k).iter().filter_map(|&i| self.few_excluded(i)).collect()))
     }
 
-    /// Whether every text of `x` begins with bytes of `plain`, if any, and then one of `ending`, as far as its form shows.
+    /// Whether every text of `x` begins with bytes of `plain`, if any, and then one of `ending`, as far as its form
+    /// shows.
     pub fn runs_into(&self, x: Id, plain: ByteSet, ending: ByteSet) -> bool {
         match self.nodes[x as usize] {
             Node::Concat(head, tail) => match self.nodes[head as usize] {

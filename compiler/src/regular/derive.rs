@@ -1,4 +1,8 @@
-//! Derivatives, all bytes at once (Brzozowski 1964; by sets of bytes as in Owens, Reppy and Turon 2009).
+//! Derivatives by all bytes at once.
+//!
+//! Derivatives of regular expressions are due to Brzozowski (1964); sets of bytes with the same derivative, to Owens,
+//! Reppy and Turon (2009). A union is derived operand by operand, and the results are overlaid: its operands are the
+//! partial derivatives of Antimirov (1996), kept as a set by the normal form of unions.
 
 use smallvec::SmallVec;
 
@@ -10,7 +14,7 @@ use crate::recursion::deep;
 /// Disjoint sets of bytes with the residual after any byte of the set; bytes in no set lead nowhere.
 pub(super) type Parts = SmallVec<[(ByteSet, Id); 4]>;
 
-/// A union of partitions under construction.
+/// The derivatives of a union under construction: those of its operands, cut into disjoint sets of bytes.
 #[derive(Default)]
 struct Overlay {
     entries: Vec<(ByteSet, SmallVec<[Id; 2]>)>,
@@ -70,7 +74,7 @@ fn push(parts: &mut Parts, set: ByteSet, target: Id) {
 impl Arena {
     /// The derivatives of an expression without `Ahead` or `Behind` outside scopes.
     pub(super) fn parts(&mut self, id: Id) -> Parts {
-        // what holds no tag is part of many residuals: a string's interior, of each place where strings may stand
+        // what holds no tag is part of many residuals: a string's interior, at every position where strings may stand
         let shared = !self.flag(id, Flags::TAGGED) && !matches!(self.nodes[id as usize], Node::Class(_) | Node::Eps);
         if shared && let Some(known) = self.derived.get(&id) {
             return known.clone();

@@ -1,4 +1,7 @@
-//! The lazy DFA: rows of transitions, and which residuals are alive.
+//! The lazy DFA: the transitions of residuals, and which residuals are *alive*, that is, not the empty language.
+//!
+//! Transitions to the empty language are left out, so that every path can be completed. Only expressions with Boolean
+//! operators or assertions need a search for that; the others are empty only if they are `EMPTY`.
 
 use rustc_hash::FxHashMap;
 
@@ -29,7 +32,7 @@ pub(super) struct Tables {
     index: Vec<u32>,
     states: Vec<State>,
     edges: Vec<(ByteSet, Id)>,
-    /// Answers of emptiness searches.
+    /// What is known of the emptiness of residuals that take a search.
     alive: FxHashMap<Id, bool>,
 }
 
@@ -137,8 +140,8 @@ impl Arena {
         self.flag(id, super::arena::Flags::LOOKS)
     }
 
-    /// Depth-first search for a residual known to be alive. Every residual on the path to it is alive; without
-    /// one, everything visited is dead.
+    /// Depth-first search for a residual that is known to be alive. Then all on the path to it are; if there is none,
+    /// all that were visited are empty.
     fn search(&mut self, from: Id, budget: &mut Budget) -> Result<bool> {
         let mut path: Vec<(Id, Vec<Id>)> = Vec::new();
         let mut visited: FxHashMap<Id, ()> = FxHashMap::default();

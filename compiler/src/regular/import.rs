@@ -1,4 +1,4 @@
-//! Copying expressions from one arena to another: how the living survive a collection.
+//! Copying expressions from one arena to another: what is still needed survives a collection so.
 
 use rustc_hash::FxHashMap;
 

@@ -1,9 +1,10 @@
 //! Zero-width assertions inside one terminal, by derivatives.
 //!
-//! Within a scope, `Ahead(B)` standing before `k` means `B & k`: the whole rest is in both. `Behind(D)` carries
-//! what remains of its language after the text so far, so every byte that is consumed advances all the `Behind`s
-//! in what follows (`shift`), and at the assertion itself it holds if `D` is nullable. The state set stays
-//! finite: it is a product of the residual with the trackers' finitely many residuals.
+//! Within a scope, `Ahead(B)` before `k` means `B & k`: the whole rest is in both. `Behind(D)` carries the derivative
+//! of its language by the text so far. So every byte that is consumed advances all `Behind`s in what follows (`shift`),
+//! and the assertion holds where `D` is nullable. There are finitely many residuals: each is made of one of the
+//! expression without assertions and one of each assertion's language. (Derivatives with lookarounds: Miyazaki and
+//! Minamide 2019; Varatalu, Veanes and Ernits 2025.)
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -17,12 +18,12 @@ use crate::recursion::deep;
 /// Units of work of one step of a derivative with assertions.
 const STEP: u64 = 64;
 
-/// What the derivatives of one scope share.
+/// What is found once for all derivatives of one scope.
 #[derive(Default)]
 struct Scoped {
     /// Derivatives of the expressions in it without assertions.
     plain: FxHashMap<Id, Parts>,
-    /// What follows, advanced by the byte at hand.
+    /// Expressions with their `Behind`s advanced by the current byte.
     shifted: FxHashMap<Id, Id>,
 }
 
@@ -51,8 +52,8 @@ impl Arena {
         out
     }
 
-    /// The sets of bytes that tell one derivative of `x` from another: those that it can begin with (if it stands
-    /// at the `front`) and those that its `Behind`s look at.
+    /// Adds the sets of bytes that tell derivatives of `x` apart: those that it can begin with, if it stands at the
+    /// `front`, and those that tell derivatives of its `Behind`s apart.
     fn distinctions(
         &mut self,
         x: Id,
@@ -89,8 +90,7 @@ impl Arena {
         }
     }
 
-    /// Whether `parts` has the derivatives: no assertion outside the expression's own scopes, and none that looks
-    /// back in what follows another part of it.
+    /// Whether [`Arena::parts`] can derive the expression: it has no assertion outside scopes of its own.
     fn is_plain(&self, x: Id) -> bool {
         !self.open(x) || matches!(self.nodes[x as usize], Node::And(_) | Node::Not(_) | Node::Scope(_))
     }

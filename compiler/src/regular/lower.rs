@@ -1,4 +1,4 @@
-//! From regular grammar expressions to expressions of the arena.
+//! From regular expressions of a grammar to expressions of the arena.
 
 use regex_syntax::utf8::Utf8Sequences;
 use smallvec::SmallVec;
@@ -14,7 +14,8 @@ use crate::recursion::deep;
 pub type Lowered = Vec<Option<Id>>;
 
 impl Arena {
-    /// The language of a regular grammar expression. Assertions in it are left open: see [`Arena::scope`].
+    /// The language of a regular expression of the grammar. Assertions in it are not enclosed in a scope yet: see
+    /// [`Arena::scope`] and [`Arena::unit`].
     pub fn lower(&mut self, ir: &Ir, node: NodeId, done: &mut Lowered, budget: &mut Budget) -> Result<Id> {
         if let Some(id) = done[node as usize] {
             return Ok(id);
@@ -114,8 +115,8 @@ impl Arena {
         self.alt(&items)
     }
 
-    /// Any of the sorted texts, from their byte `at` on, which they share up to there: a trie whose equal
-    /// branches meet (hash-consing makes it minimal).
+    /// Any of the sorted texts, from their byte `at` on, up to which they are equal. Hash-consing gives equal branches
+    /// of the trie one id, so that it is the minimal acyclic automaton (as in Daciuk et al. 2000).
     fn words(&mut self, texts: &[Box<[u8]>], at: usize) -> Id {
         // bytes that all of them share
         let (first, last) = match texts {

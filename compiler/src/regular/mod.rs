@@ -1,7 +1,15 @@
-//! Regular languages over bytes: hash-consed expressions, their derivatives, and the lazy DFA these make.
+//! Regular languages over bytes: hash-consed expressions, their derivatives, and the lazy DFA that these make.
 //!
-//! A residual (what may still follow) is an expression, so a DFA state is an expression's id. Equal languages
-//! usually, but not always, meet in one id; nothing relies on different ids meaning different languages.
+//! In come regular grammar expressions (`lower.rs`); out come ids of expressions, and for each of them its transitions
+//! by byte and whether anything can complete it (`dfa.rs`). A *residual*, what may still follow a text, is an
+//! expression too (its derivative by the text, Brzozowski 1964), so that a DFA state is an expression's id.
+//! Intersection, complement and zero-width assertions need no construction of their own. Expressions that are equal up
+//! to the identities applied at construction have one id. Different ids may still stand for equal languages; that costs
+//! states, not correctness.
+//!
+//! An expression of the context-free level ends in `Accept`s, tags that name the position after the terminal
+//! (`tags.rs`). `saturate.rs` and `slack.rs` drop counts that a token cannot tell apart, which keeps masks few;
+//! `import.rs` copies living expressions into a fresh arena.
 
 mod arena;
 mod boolean;

@@ -1,17 +1,17 @@
 //! Counts that a token cannot tell apart.
 //!
-//! A token of at most `n` bytes completes at most `n` iterations of a body that takes a byte at least. So it cannot
-//! meet a lower bound beyond `n`, nor hit an upper one: as far as it can see, such bounds are all alike.
+//! A token of at most `n` bytes completes at most `n` iterations of a body that takes a byte at least. So it can
+//! neither reach a lower bound beyond `n` nor exceed an upper one, and its mask is the same for all such bounds.
 //!
 //! * [`Counts::Exact`]: `n` is the longest token, so the mask is that of the saturated form.
-//! * [`Counts::Loose`]: all upper bounds beyond a small number are dropped. The mask is right for the tokens that are
-//!   no longer than the least bound dropped, and only too wide for others, which can then be tried one by one: the
-//!   states of a counter share one mask but for these.
+//! * [`Counts::Loose`]: all upper bounds beyond a small number are dropped. The mask is right for tokens no longer than
+//!   the least bound dropped, and may be too wide for longer ones, which are then tried one by one. So the states of a
+//!   counter share one mask but for these tokens.
 //!
-//! Counts that have not begun (those of a string that may come next, say) are left as they are: they are the same wherever
-//! they stand, so that to drop them would make no masks alike.
+//! Counts of which no iteration is done (those of a string that may come next, say) stay as they are. They are the same
+//! in all states, so that dropping them would make no two masks equal.
 //!
-//! Inside intersections see `slack.rs`; inside complements counts stay as they are.
+//! For counts inside intersections see `slack.rs`; inside complements they stay as they are.
 
 use super::arena::{Arena, Flags, Id, List, Node};
 use crate::budget::Budget;

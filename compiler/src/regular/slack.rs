@@ -1,7 +1,8 @@
 //! Upper bounds of counts inside intersections: a pattern with a length, `p & c{0,63}`.
 //!
-//! What a count leaves decides whether the rest of the pattern still fits, so an upper bound may be dropped only for
-//! tokens that leave room for the longest way to an end that the pattern can be on: the *slack*.
+//! Whether a token is allowed depends on whether the rest of the pattern still fits into what the count leaves. So an
+//! upper bound may be dropped only for tokens that leave as many iterations as the pattern can need to end: its
+//! *slack*, the longest of the shortest texts of its residuals.
 
 use rustc_hash::FxHashMap;
 
@@ -16,7 +17,8 @@ use crate::recursion::deep;
 const MOST: usize = 512;
 
 impl Arena {
-    /// The intersection without upper bounds, and the bytes of the longest token that cannot tell the two apart.
+    /// The intersection without upper bounds, and the number of bytes up to which tokens cannot tell it from the
+    /// original.
     pub(super) fn without_upper_bounds(&mut self, id: Id, budget: &mut Budget) -> Result<Option<(Id, u32)>> {
         let (open, most) = self.opened(id);
         if most == UNBOUNDED || open == EMPTY {
@@ -48,7 +50,7 @@ impl Arena {
         }
     }
 
-    /// The longest of the shortest texts of all residuals, in bytes. `None`: there are too many to look.
+    /// The longest of the shortest texts of all residuals, in bytes. `None`: there are too many residuals to look at.
     fn slack(&mut self, id: Id, budget: &mut Budget) -> Result<Option<u32>> {
         if let Some(&known) = self.slacks.get(&id) {
             return Ok(known);
@@ -88,7 +90,8 @@ impl Arena {
             }
             slack = lengths.into_iter().max();
         }
-        // a residual's own slack may be less; where there are too many from one, there are from most of the others
+        // the slack of one of the residuals may be less, and seldom is; where one has too many residuals, so have most
+        // others
         for residual in residuals {
             self.slacks.entry(residual).or_insert(slack);
         }

@@ -1,4 +1,4 @@
-//! Tags: the positions at which the terminals of an expression end.
+//! Tags: the positions behind the terminals of an expression, at which its texts end.
 
 use smallvec::SmallVec;
 
@@ -36,7 +36,7 @@ impl Arena {
         }
     }
 
-    /// The positions of all `Accept`s, as long as `found` says to go on; whether it always did.
+    /// Calls `found` with the positions of all `Accept`s until it returns `false`. Returns whether it never did.
     pub fn every_tag(&self, id: Id, found: &mut dyn FnMut(u32) -> bool) -> bool {
         if !self.flag(id, Flags::TAGGED) {
             return true;
@@ -49,7 +49,7 @@ impl Arena {
         }
     }
 
-    /// The expression without what ends in one of these `Accept`s.
+    /// The expression without the texts that end in an `Accept` that `of` holds for.
     pub fn without_tags(&mut self, id: Id, of: &mut dyn FnMut(u32) -> bool) -> Id {
         if !self.flag(id, Flags::TAGGED) {
             return id;

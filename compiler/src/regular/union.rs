@@ -1,7 +1,8 @@
 //! Unions in normal form.
 //!
-//! They are flat, sorted, without repetition, with common heads factored out (which turns enumerations into tries) and
-//! touching repetition ranges merged (which keeps `(a|aa){0,500}` from remembering every count).
+//! Unions are flat, sorted and without repetition (the similarity of Brzozowski 1964). Common heads are factored out,
+//! which turns enumerations into tries, and adjacent ranges of repetitions are merged, so that residuals of
+//! `(a|aa){0,500}` are ranges of counts and not sets of them.
 
 use smallvec::SmallVec;
 
@@ -56,8 +57,8 @@ impl Arena {
         }
     }
 
-    /// `c* t | w c* t` is `c* t` where `w` is made of `c`s. Without that, a search for one of several words would go on
-    /// for the others when one was found.
+    /// `c* t | w c* t` is `c* t` where `w` is made of `c`s. Without this identity, a residual that has found one of
+    /// several words would still tell the others apart.
     fn absorb(&mut self, flat: &mut List) {
         let mut at = 0;
         while at < flat.len() && flat.len() > 1 {
@@ -86,14 +87,15 @@ impl Arena {
             flat.iter().copied().filter(|&x| !self.fades(x, c, single, &|y| y != x && flat.contains(&y))).collect();
     }
 
-    /// The body of a repetition of any number of mostly arbitrary characters, and those of them that are one byte.
+    /// If `x` is a repetition, any number of times, of most characters: its body, and the characters of it that are one
+    /// byte.
     fn wide_loop(&self, x: Id) -> Option<(Id, ByteSet)> {
         let Node::Repeat(c, 0, UNBOUNDED) = self.nodes[x as usize] else { return None };
         let single = self.single_bytes(c);
         (single.len() >= WIDE && !self.open(c)).then_some((c, single))
     }
 
-    /// Whether every text of `x` is made of `c`s up to one of the ends.
+    /// Whether every text of `x` is made of `c`s until it goes on as one of the ends.
     fn fades(&self, x: Id, c: Id, single: ByteSet, end: &dyn Fn(Id) -> bool) -> bool {
         end(x)
             || match self.nodes[x as usize] {

@@ -1,9 +1,10 @@
-//! Continuations: interned sets of stacks, each a node of a graph-structured stack (Tomita 1986; Scott and Johnstone 2010).
+//! Continuations: interned sets of stacks, each a node of a graph-structured stack (Tomita 1986; Scott and Johnstone
+//! 2010).
 //!
-//! A continuation is a set of frames, each a position to return to and the continuation below it. All callers of a rule at
-//! one point of the text share one continuation, and frames that return to the same position are merged into one, over the
-//! union of their continuations. So a set of exponentially many stacks stays a small graph. Left recursion is no cycle in
-//! it: see `predict.rs`.
+//! A continuation is a set of frames, each a position to return to and the continuation below it. All callers of a rule
+//! at one point of the text share one continuation, and frames that return to the same position are merged into one,
+//! over the union of their continuations. So a set of exponentially many stacks stays a small graph. Left recursion is
+//! no cycle in it: see `predict.rs`.
 
 use rustc_hash::FxHashMap;
 
@@ -115,8 +116,8 @@ impl Continuations {
         u
     }
 
-    /// The topmost `depth` frames of every stack, with their positions saturated by `position`, and the least upper bound of
-    /// a count that this dropped.
+    /// The topmost `depth` frames of every stack, with their positions saturated by `position`, and the least upper
+    /// bound of a count that this dropped.
     pub fn truncate(
         &mut self,
         k: Stack,

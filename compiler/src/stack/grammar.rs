@@ -1,8 +1,8 @@
 //! The analysis of a grammar on a vocabulary: which expressions are productive, which are nullable, and which rules are
 //! left-recursive.
 //!
-//! A productive expression has a text that the vocabulary can spell. Both properties are least fixpoints over expressions
-//! and rules, computed in linear time with a worklist (as Dowling and Gallier 1984 do for Horn clauses).
+//! A productive expression has a text that the vocabulary can spell. Both properties are least fixpoints over
+//! expressions and rules, computed in linear time with a worklist (as Dowling and Gallier 1984 do for Horn clauses).
 
 use super::instances::Instance;
 use crate::budget::Budget;
@@ -26,8 +26,8 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Fails with `Error::Unsupported` if the vocabulary cannot spell the grammar's bytes alone, or if a rule that depends on a
-    /// parameter can call itself before any text.
+    /// Fails with `Error::Unsupported` if the vocabulary cannot spell the grammar's bytes alone, or if a rule that
+    /// depends on a parameter can call itself before any text.
     pub fn new(
         ir: &Ir,
         arena: &mut Arena,
@@ -75,8 +75,8 @@ impl Analysis {
         !self.parametric.is_empty() && self.parametric[node as usize]
     }
 
-    /// A number that is lower for the expressions by which this one was found to be productive: a search that follows lower
-    /// ranks meets no recursion.
+    /// A number that is lower for the expressions by which this one was found to be productive: a search that follows
+    /// lower ranks meets no recursion.
     pub fn rank(&self, node: NodeId) -> u32 {
         self.rank[node as usize]
     }
@@ -156,11 +156,11 @@ impl Bases {
     }
 }
 
-/// The least fixpoint of "all parts of a sequence, any part of a union" over the given bases: productivity and nullability
-/// alike. Takes linear time, as every expression is settled once and then tells those that it is part of.
+/// The least fixpoint of "all parts of a sequence, any part of a union" over the given bases: productivity and
+/// nullability alike. Takes linear time, as every expression is settled once and then tells those that it is part of.
 ///
-/// Returns whether the property holds, by expression, and the expressions for which it does in the order in which that was
-/// found: what each one rests on comes before it.
+/// Returns whether the property holds, by expression, and the expressions for which it does in the order in which that
+/// was found: what each one rests on comes before it.
 fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> (Vec<bool>, Vec<NodeId>) {
     let n = ir.nodes.len();
     // users[start[i]..start[i + 1]]: the expressions that expression i is an operand of

@@ -1,16 +1,17 @@
 //! The context-free level: a pushdown automaton over bytes, whose stacks are graphs.
 //!
-//! In come a grammar ([`crate::ir`]) and bytes; out comes what can follow. What can follow a text is a *kernel*: a set of
-//! heads, each a residual of the terminal at hand ([`crate::regular`]) and a *continuation*, which is a set of stacks of
-//! return positions. The stacks share their tails and their tops, as in the graph-structured stacks of Tomita's generalised
-//! LR parsing (1986) and of GLL parsing (Scott and Johnstone 2010). The closure of a kernel adds what it predicts and
-//! completes, as in Earley's algorithm (1970), but without a chart: nothing is parsed, so positions in the text do not
-//! matter.
+//! In come a grammar ([`crate::ir`]) and bytes; out comes what can follow. What can follow a text is a *kernel*: a set
+//! of heads, each a residual of the terminal at hand ([`crate::regular`]) and a *continuation*, which is a set of
+//! stacks of return positions. The stacks share their tails and their tops, as in the graph-structured stacks of
+//! Tomita's generalised LR parsing (1986) and of GLL parsing (Scott and Johnstone 2010). The closure of a kernel adds
+//! what it predicts and completes, as in Earley's algorithm (1970), but without a chart: nothing is parsed, so
+//! positions in the text do not matter.
 //!
 //! The rooms, from the bottom up: `instances` (rules with parameters), `position` (what is left of a rule's body),
 //! `continuation` (sets of stacks), `grammar` (productive, nullable and left-recursive rules), and the [`Machine`], one
-//! `impl` over several files: `step` (closures of kernels), `predict` (what a position predicts), `proofs` (productivity
-//! where parameters matter), `shortest` (shortest endings), `threads` and `table` (byte states, by which texts are followed).
+//! `impl` over several files: `step` (closures of kernels), `predict` (what a position predicts), `proofs`
+//! (productivity where parameters matter), `shortest` (shortest endings), `threads` and `table` (byte states, by which
+//! texts are followed).
 
 mod continuation;
 mod grammar;

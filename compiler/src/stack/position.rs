@@ -121,8 +121,8 @@ impl Positions {
         new
     }
 
-    /// The position with its counts saturated as [`Counts`] says, and the least upper bound that was dropped. Every counted
-    /// iteration takes a byte: those of a nullable body are not counted.
+    /// The position with its counts saturated as [`Counts`] says, and the least upper bound that was dropped. Every
+    /// counted iteration takes a byte: those of a nullable body are not counted.
     pub fn saturate(&mut self, p: PosId, counts: Counts) -> Saturated {
         if !self.counts(p) {
             return (p, UNBOUNDED);

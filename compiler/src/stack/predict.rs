@@ -1,8 +1,8 @@
 //! Prediction: the terminals and calls that can come next at a position, and whether its rule can end there.
 //!
-//! Left-recursive rules are predicted by component: the members of a strongly connected component of the left-corner graph
-//! are entered together, and the calls among them become *loops*: where a completed member goes on as the first part of
-//! another. So a left recursion needs no frame that leads back to itself.
+//! Left-recursive rules are predicted by component: the members of a strongly connected component of the left-corner
+//! graph are entered together, and the calls among them become *loops*: where a completed member goes on as the first
+//! part of another. So a left recursion needs no frame that leads back to itself.
 
 use std::sync::Arc;
 
@@ -196,8 +196,8 @@ impl Machine {
         if p == BOTTOM { UNSET } else { self.instances.param(self.positions.rule(p)) }
     }
 
-    /// The terminal at a position, ending in the tag of the position after it; also that position, if the terminal may be
-    /// empty. Kept, because many positions predict the same ones: the keys of an object, say.
+    /// The terminal at a position, ending in the tag of the position after it; also that position, if the terminal may
+    /// be empty. Kept, because many positions predict the same ones: the keys of an object, say.
     fn terminal_at(&mut self, p: PosId, node: NodeId, next: PosId, budget: &mut Budget) -> Result<(Id, Option<PosId>)> {
         if let Some(&known) = self.terminals.get(&p) {
             return Ok(known);
@@ -210,8 +210,8 @@ impl Machine {
         Ok(found)
     }
 
-    /// The lexical unit that starts with `node`, joined with the flat expressions behind it: its language, and the position
-    /// after it.
+    /// The lexical unit that starts with `node`, joined with the flat expressions behind it: its language, and the
+    /// position after it.
     fn unit(&mut self, node: u32, next: PosId, budget: &mut Budget) -> Result<(Id, PosId)> {
         let ir = self.ir.clone();
         let joins = |n: u32| ir.facts[n as usize].flat && !ir.facts[n as usize].looks;

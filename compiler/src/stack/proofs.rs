@@ -1,12 +1,12 @@
 //! Productivity and nullability of expressions given a parameter, by search.
 //!
-//! Without parameters both are least fixpoints over the grammar, found at once (`grammar.rs`). With them, a rule has as many
-//! instances as its parameter has values, far too many to look at. So the same fixpoint is searched from the question at
-//! hand, as in the evaluation of and/or graphs: depth first, alternatives in their order (those of lower rank first where no
-//! parameter matters), and no further than to a proof. What is proven or refuted stays known.
+//! Without parameters both are least fixpoints over the grammar, found at once (`grammar.rs`). With them, a rule has as
+//! many instances as its parameter has values, far too many to look at. So the same fixpoint is searched from the
+//! question at hand, as in the evaluation of and/or graphs: depth first, alternatives in their order (those of lower
+//! rank first where no parameter matters), and no further than to a proof. What is proven or refuted stays known.
 //!
-//! If every step of a parameter leads nearer to an ending, as with the keys of an object, the first path is a proof. For
-//! other grammars the search may be exponential, and is ended by the budget.
+//! If every step of a parameter leads nearer to an ending, as with the keys of an object, the first path is a proof.
+//! For other grammars the search may be exponential, and is ended by the budget.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -333,11 +333,11 @@ impl Machine {
                 Parts::All(guards.chain(others).map(|&o| (property, o, param)).collect())
             }
             Node::Alt(os) => {
-                let mut ways = os.to_vec();
+                let mut alternatives = os.to_vec();
                 if !ir.facts[node as usize].parameter {
-                    ways.sort_by_key(|&o| self.analysis.rank(o));
+                    alternatives.sort_by_key(|&o| self.analysis.rank(o));
                 }
-                Parts::Any(ways.into_iter().map(|o| (property, o, param)).collect())
+                Parts::Any(alternatives.into_iter().map(|o| (property, o, param)).collect())
             }
             Node::Repeat(_, 0, _) => Parts::Known(true),
             Node::Repeat(o, ..) => Parts::All(vec![(property, *o, param)]),

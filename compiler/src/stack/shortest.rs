@@ -1,10 +1,10 @@
 //! Shortest accepted endings, in bytes.
 //!
 //! The minimal lengths of expressions are a least fixpoint over the rules (as in Knuth's generalisation of Dijkstra's
-//! algorithm, 1977), found once per constraint when they are first needed. With them, the length of a shortest ending from a
-//! kernel is a sum along one stack, and the ending itself is spelled by taking the shortest alternative everywhere. Where an
-//! expression depends on a parameter, the alternative is the one that its proof of productivity used, and the ending is
-//! short rather than shortest.
+//! algorithm, 1977), found once per constraint when they are first needed. With them, the length of a shortest ending
+//! from a kernel is a sum along one stack, and the ending itself is spelled by taking the shortest alternative
+//! everywhere. Where an expression depends on a parameter, the alternative is the one that its proof of productivity
+//! used, and the ending is short rather than shortest.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,10 +33,11 @@ pub(super) struct Shortest {
     nodes: Option<Vec<u64>>,
     /// Shortest texts of lexical units.
     units: FxHashMap<NodeId, Vec<u8>>,
-    /// The shortest alternative of each union. It is set only when it makes the union's length less, so that choices never
-    /// form a cycle, not even through rules that call each other without a byte.
+    /// The shortest alternative of each union. It is set only when it makes the union's length less, so that choices
+    /// never form a cycle, not even through rules that call each other without a byte.
     choices: FxHashMap<NodeId, NodeId>,
-    /// Lengths of expressions by the parameter that they depend on: of the texts that are spelled, not of shortest ones.
+    /// Lengths of expressions by the parameter that they depend on: of the texts that are spelled, not of shortest
+    /// ones.
     parametric: FxHashMap<(NodeId, ParamId), u64>,
     /// By completed rule and stack: the bytes needed from there on, and the first step.
     after: FxHashMap<(Instance, Stack), (u64, Step)>,

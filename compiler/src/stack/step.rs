@@ -1,7 +1,8 @@
 //! The machine of a grammar: its parts, and the closures of kernels.
 //!
-//! A closure adds to the heads of a kernel what follows without another byte: calls are predicted, callers before callees, so
-//! that each callee is entered once for all its callers; completed rules return to the frames of their continuation.
+//! A closure adds to the heads of a kernel what follows without another byte: calls are predicted, callers before
+//! callees, so that each callee is entered once for all its callers; completed rules return to the frames of their
+//! continuation.
 
 use std::sync::Arc;
 
@@ -22,8 +23,8 @@ use crate::ir::Kinds;
 use crate::ir::{Ir, UNBOUNDED};
 use crate::regular::{Arena, Counts, EMPTY, Id, Lowered};
 
-/// A residual of the terminal at hand, which ends in the `Accept`s of the positions after it, and the continuation of the rule
-/// that it stands in.
+/// A residual of the terminal at hand, which ends in the `Accept`s of the positions after it, and the continuation of
+/// the rule that it stands in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Head {
     pub rest: Id,
@@ -266,8 +267,8 @@ impl Machine {
         !self.ir.kinds.is_empty()
     }
 
-    /// Brings heads into normal form: those with the same residual are merged over the union of their continuations, and then
-    /// those over the same continuation into the union of their residuals.
+    /// Brings heads into normal form: those with the same residual are merged over the union of their continuations,
+    /// and then those over the same continuation into the union of their residuals.
     pub(super) fn normalise(&mut self, heads: &mut Heads) {
         if heads.len() < 2 {
             return;
@@ -292,8 +293,8 @@ impl Machine {
         heads.sort_unstable();
     }
 
-    /// The footprint of a kernel: its stacks cut off `depth` frames down, its counts saturated. Also the least upper bound
-    /// that was dropped loosely: longer tokens have to be tried on the kernel itself.
+    /// The footprint of a kernel: its stacks cut off `depth` frames down, its counts saturated. Also the least upper
+    /// bound that was dropped loosely: longer tokens have to be tried on the kernel itself.
     pub fn footprint(
         &mut self,
         kernel: &[Head],
@@ -315,6 +316,6 @@ impl Machine {
     }
 }
 
-/// Calls that wait to be entered: the callee's component and rule, the frames to return to, and the continuations of callers
-/// that end with the call, which are handed on.
+/// Calls that wait to be entered: the callee's component and rule, the frames to return to, and the continuations of
+/// callers that end with the call, which are handed on.
 type Pending = Vec<(u32, Instance, Vec<Frame>, SmallVec<[Stack; 2]>)>;

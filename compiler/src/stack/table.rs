@@ -1,9 +1,9 @@
 //! Byte states: the lazy subset construction over threads.
 //!
-//! A *byte state* is a set of threads (`threads.rs`): all the ways in which the grammar can go on behind a text. The table
-//! gives each set that is met a number and keeps its transitions by byte, so that steps, walks over tries, drafts and
-//! forced text follow a byte by a look-up. It is scratch memory: it is emptied when it has grown, after which its numbers
-//! mean nothing, and no state of the automaton depends on it.
+//! A *byte state* is a set of threads (`threads.rs`): everything that can follow a text. The
+//! table gives each set that is met a number and keeps its transitions by byte, so that steps, walks over tries, drafts
+//! and forced text follow a byte by a look-up. It is scratch memory: it is emptied when it has grown, after which its
+//! numbers mean nothing, and no state of the automaton depends on it.
 
 use std::hash::BuildHasher;
 

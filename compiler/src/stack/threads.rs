@@ -1,9 +1,10 @@
 //! Threads: the heads of a kernel, split so that a text can be followed without interning new expressions.
 //!
-//! A residual `x t` (a part of a terminal, then the rest up to its tag) is followed by deriving `x` alone. Its derivatives are
-//! shared by all positions where such a part stands; those of the whole would differ in the tag. The operands of a union are
-//! followed one by one: threads are the partial derivatives of Antimirov (1996), where a derivative of Brzozowski would be
-//! their union. Where a token ends, threads are joined again to the heads of a kernel.
+//! A residual `x t` (a part of a terminal, then the rest up to its tag) is followed by deriving `x` alone. Its
+//! derivatives are shared by all positions where such a part stands; those of the whole would differ in the tag. The
+//! operands of a union are followed one by one: threads are the partial derivatives of Antimirov (1996), where a
+//! derivative of Brzozowski would be their union. Where a token ends, threads are joined again to the heads of a
+//! kernel.
 
 use smallvec::SmallVec;
 
@@ -118,7 +119,8 @@ impl Machine {
         }
     }
 
-    /// Adds the threads that one byte of a thread leads to. Returns a set of bytes, this one among them, that lead to the same.
+    /// Adds the threads that one byte of a thread leads to. Returns a set of bytes, this one among them, that lead to
+    /// the same.
     pub(super) fn follow(&mut self, t: Thread, byte: u8, out: &mut Threads, budget: &mut Budget) -> Result<ByteSet> {
         if t.tail == EPS {
             return self.follow_rest(t.part, t.stack, byte, out, budget);

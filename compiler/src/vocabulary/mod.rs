@@ -1,4 +1,7 @@
-//! The vocabulary index: everything about a tokenizer's tokens that masks are computed from. Built once.
+//! The vocabulary index: a tokenizer's tokens, arranged for the questions that masks ask. Built once per tokenizer.
+//!
+//! In come the tokens' texts; out come a trie of them (`trie.rs`), the tokens that hold a byte, those that are
+//! well-formed UTF-8, those of more than so many characters, and those that begin with whitespace (`blanks.rs`).
 
 mod bits;
 mod blanks;
@@ -12,7 +15,7 @@ pub use trie::{Name, NodeIndex, Trie};
 
 use crate::byteset::ByteSet;
 
-/// Lists of tokens longer than this are kept as bit rows, too, once asked for.
+/// Lists of tokens longer than this are also kept as rows of bits, once these are needed.
 const LONG_LIST: usize = 2048;
 
 pub struct Vocabulary {
@@ -22,7 +25,7 @@ pub struct Vocabulary {
     bytes: Vec<u8>,
     spans: Vec<u32>,
     pub eos: Vec<u32>,
-    /// Tokens that are no text, but have bytes to be called by in grammars, in ascending order.
+    /// Tokens that are no text, in ascending order. Their bytes are the marks by which grammars name them.
     special: Vec<u32>,
     pub trie: Trie,
     /// Bytes that are a token on their own.
@@ -36,7 +39,7 @@ pub struct Vocabulary {
     holder_rows: Vec<OnceLock<Box<[u32]>>>,
     /// How many tokens hold the byte behind their first.
     later_holders: Vec<u32>,
-    /// Tokens that can be read from a character boundary on: well-formed UTF-8, the last character maybe cut.
+    /// Tokens that are well-formed UTF-8, but for a last character that may be cut off.
     utf8_prefixes: OnceLock<Box<[u32]>>,
     /// Tokens of more than one character, longest first, with their numbers of characters.
     by_characters: OnceLock<Vec<(u16, u32)>>,
@@ -46,7 +49,7 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// The same tokens, of which the same end a text.
+    /// Whether both have the same tokens, and the same ones of them end a text.
     pub fn same_as(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
             || (self.size == other.size
@@ -58,8 +61,8 @@ impl Vocabulary {
 
     /// `tokens[i]`: the text of token `i`, `None` (or empty) where it is no text. At least `tokens.len()` logits.
     ///
-    /// `special`: tokens whose bytes are no text but a name for them. No other token may hold any of these bytes, and
-    /// grammars must say such names whole, not repeat parts of them.
+    /// `special`: tokens whose bytes are a mark that names them. No other token may hold any of these bytes, and
+    /// grammars must use marks as a whole, not parts of them.
     pub fn new<'a>(
         tokens: impl Iterator<Item = Option<&'a [u8]>>,
         eos: Vec<u32>,
@@ -200,7 +203,7 @@ impl Vocabulary {
         row.iter_mut().zip(holders.iter()).for_each(|(r, h)| *r &= !h);
     }
 
-    /// Tokens that can be read from a character boundary on.
+    /// Tokens that are well-formed UTF-8, but for a last character that may be cut off, as a row of bits.
     pub fn utf8_prefixes(&self) -> &[u32] {
         self.utf8_prefixes.get_or_init(|| {
             let mut bits = vec![0u32; self.words()].into_boxed_slice();

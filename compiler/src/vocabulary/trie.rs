@@ -1,14 +1,14 @@
 //! A trie of token texts (or of their ends).
 //!
-//! The children of a node lie side by side, so that a walk reads the bytes of dead ones from one cache line and never
-//! visits them; where there are many, a set says at once which of them a walk can enter.
+//! The children of a node lie side by side, so that a walk reads their bytes from one cache line and never visits those
+//! that it cannot enter. Where there are many, a set of their bytes says which these are.
 
 use crate::byteset::ByteSet;
 
-/// Nodes with fewer children than this are read through.
+/// Nodes with fewer children than this have no set of their bytes: the children are tried one by one.
 const MANY: usize = 12;
 const NO_SET: u32 = u32::MAX;
-/// Of nodes with fewer tokens below, the bytes below are not known.
+/// Nodes with fewer tokens below have no set of all bytes below.
 const BULK: u32 = 16;
 
 /// A node's number; the root's is 0.
@@ -41,7 +41,7 @@ struct TrieNode {
 /// Texts with the tokens that they stand for.
 #[derive(Debug)]
 pub struct Trie {
-    /// Tries that live as long as their vocabulary have a name, by which what is known of their branches can be kept.
+    /// The name of a trie that lives as long as its vocabulary: facts about its branches are cached under it.
     pub name: Option<Name>,
     nodes: Vec<TrieNode>,
     /// The byte that leads to each node.

@@ -1,4 +1,4 @@
-//! Branches of a vocabulary's trie as a looping residual sees them that is met at the branch's node.
+//! Branches of a vocabulary's trie, seen from a residual that loops on most characters and stands at the branch's node.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,13 +8,13 @@ use smallvec::SmallVec;
 use crate::byteset::ByteSet;
 use crate::vocabulary::{NodeIndex, Trie, set_bit};
 
-/// A branch of a trie, as a residual sees it that loops on plain bytes and is met at the branch's node.
+/// The tokens of a branch of a trie, sorted for a residual that loops on plain bytes and stands at the branch's node.
 pub(in crate::mask) struct Branch {
     /// Tokens that are well-formed (but for a cut last character) and of plain bytes alone, from the node on.
     pub(in crate::mask) plain: Vec<u32>,
     /// The plain tokens as a row, once asked for.
     row: OnceLock<Arc<[u32]>>,
-    /// By byte that is not plain, ascending: the nodes that it leads to behind plain bytes (one at least).
+    /// By byte that is not plain, ascending: the nodes that it leads to after one or more plain bytes.
     exits: Vec<(u8, Exits)>,
 }
 
@@ -37,20 +37,20 @@ fn go_on(last: &Character, byte: u8) -> Option<Character> {
 #[derive(Default)]
 struct Exits {
     nodes: Vec<NodeIndex>,
-    /// What tokens have from the byte on, equal ends merged: made for exits that are used often.
+    /// The ends of tokens from the byte on, equal ones merged: made for exits that are used often.
     ends: OnceLock<Trie>,
     uses: AtomicU32,
 }
 
-/// Where to go on from, behind plain bytes.
+/// Where a walk goes on after plain bytes.
 pub(in crate::mask) enum Ends<'a> {
-    /// With the byte that is not plain and all after it.
+    /// At the root of a trie of ends, before the byte that is not plain.
     Merged(&'a Trie),
-    /// Behind that byte.
+    /// At these nodes, behind that byte.
     Nodes(&'a [NodeIndex]),
 }
 
-/// Ends that were used so often are merged at the next use, which costs as much as a few walks over them.
+/// Ends that were used so often are merged at their next use. Merging costs as much as a few walks over them.
 const OFTEN: u32 = 2;
 
 impl Branch {
@@ -93,7 +93,7 @@ impl Branch {
         self.row.get_or_init(make).clone()
     }
 
-    /// What tokens have behind plain bytes (one at least) from this byte on, which is not plain.
+    /// Where tokens go on that have one or more plain bytes and then this byte, which is not plain.
     pub(in crate::mask) fn ends(&self, trie: &Trie, byte: u8) -> Ends<'_> {
         let Ok(i) = self.exits.binary_search_by_key(&byte, |e| e.0) else { return Ends::Nodes(&[]) };
         let Exits { nodes, ends, uses } = &self.exits[i].1;

@@ -1,23 +1,23 @@
-//! The tokens of a vocabulary as a residual sees them that loops on most characters (a string's interior).
+//! The tokens of a vocabulary, seen from a residual that loops on most characters (a string's interior).
 //!
 //! A token is *plain* if such characters alone make it, so that the residual is the same behind it, or plain up to some
-//! byte on which the residual changes. The plain tokens are one row of bits. Of the others only the ends matter, from that
-//! byte on, and equal ends are merged: of 1,345 tokens that hold a quote, some 300 ends remain.
+//! byte on which the residual changes. The plain tokens are one row of bits. Of the others only the ends matter, from
+//! that byte on, and equal ends are merged: of 1,345 tokens that hold a quote, some 300 ends remain.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::byteset::ByteSet;
 use crate::vocabulary::{Trie, Vocabulary};
 
-/// The tokens of a vocabulary as a looping residual sees them.
+/// The tokens of a vocabulary, sorted for a residual that loops on plain bytes.
 pub(in crate::mask) struct TokenClass {
     /// Well-formed (but for a cut last character) and of plain bytes alone.
     pub(in crate::mask) plain: Arc<[u32]>,
-    /// The other tokens that are so up to a changing byte, ascending, and where that byte is.
+    /// The other tokens that are plain up to a changing byte, ascending, and the index of that byte.
     others: Vec<(u32, u32)>,
-    /// What they have from that byte on, once asked for.
+    /// The ends of these tokens from that byte on; made when they are first needed.
     ends: OnceLock<Trie>,
-    /// Their whole texts, once asked for.
+    /// Their whole texts; made when they are first needed.
     texts: OnceLock<Trie>,
 }
 

@@ -15,14 +15,14 @@ use crate::error::Result;
 use crate::regular::{Arena, Id};
 use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary};
 
-/// What masks need to know of a vocabulary, whatever the grammar: shared by its constraints and bounded by bytes. The least
-/// recently used entries go first.
+/// What masks need to know of a vocabulary, whatever the grammar: shared by its constraints and bounded by bytes. The
+/// least recently used entries go first.
 pub struct VocabularyCache {
     entries: RwLock<Entries>,
     limit: usize,
 }
 
-/// What is cached, by bytes that are plain and changing, or by the hash of an expression.
+/// Entries are known by their plain and changing bytes, or by the hash of an expression, which all grammars share.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Key {
     Class(ByteSet, ByteSet),
@@ -55,7 +55,7 @@ struct Entries {
     /// With the time of the last use.
     map: FxHashMap<Key, (Entry, AtomicU64)>,
     bytes: usize,
-    /// The number of entries made: a time that stands still while threads only read.
+    /// The number of entries made. It serves as the time of uses, and does not change while threads only read.
     made: u64,
 }
 

@@ -54,8 +54,8 @@ pub(in crate::mask) fn characters(text: &[u8]) -> usize {
 }
 
 impl MaskMaker<'_> {
-    /// How a head treats single characters; `None` if most of them change its residual. The residual may be nullable: then
-    /// what follows counts as changing.
+    /// How a head treats single characters; `None` if most of them change its residual. The residual may be nullable:
+    /// then what follows counts as changing.
     pub(in crate::mask) fn looping(&mut self, head: Head) -> Result<Option<Looping>> {
         let x = head.rest;
         let (mut plain, rest, most) = match self.self_loop(x)? {
@@ -70,7 +70,7 @@ impl MaskMaker<'_> {
                 (plain, Some(Head { rest, ..head }), Some(most))
             }
         };
-        // what can come after some characters; where it begins like one of them, both may go on
+        // what can follow the loop; bytes that it begins with are not plain, as after them both may go on
         let end = rest.unwrap_or(head);
         let mut after: Heads = Heads::new();
         if self.machine.arena.nullable(end.rest) {
@@ -93,8 +93,8 @@ impl MaskMaker<'_> {
         Ok(Some(Looping { plain, changing: changing.minus(plain), most }))
     }
 
-    /// The bytes of the characters that lead from a byte state back to it, and the other bytes that lead on; `None` if it
-    /// loops on few.
+    /// The bytes of the characters that lead from a byte state back to it, and the other bytes that lead on; `None` if
+    /// it loops on few.
     pub(in crate::mask) fn state_loop(&mut self, state: ByteState) -> Result<Option<(ByteSet, ByteSet)>> {
         if let Some(&known) = self.local.state_loops.get(&state) {
             return Ok(known);
@@ -103,7 +103,8 @@ impl MaskMaker<'_> {
         if let Some((part, others)) = self.machine.lone_part(state, self.budget)?
             && let Some(plain) = self.self_loop(part)?
         {
-            // where something else may begin, too, it may still come to the same: a word after a word
+            // a byte that can also begin what follows the loop may still lead back to the same state: a word after a
+            // word
             let mut shared = plain.and(others).and(ByteSet::range(0, 127));
             let mut plain = plain.minus(others);
             while let Some(byte) = shared.first() {
@@ -119,8 +120,8 @@ impl MaskMaker<'_> {
         Ok(found)
     }
 
-    /// The bytes of the characters that lead from `x` back to `x`, if many ASCII characters do. Kept by what `x` is without
-    /// its tag: strings are met at many positions, and in many grammars.
+    /// The bytes of the characters that lead from `x` back to `x`, if many ASCII characters do. Kept by what `x` is
+    /// without its tag: strings are met at many positions, and in many grammars.
     fn self_loop(&mut self, x: Id) -> Result<Option<ByteSet>> {
         let x = self.machine.arena.untag(x).map_or(x, |(untagged, _)| untagged);
         if let Some(&known) = self.local.self_loops.get(&x) {

@@ -1,6 +1,6 @@
-//! Regions: sets of residuals between which most characters lead, all of them alive. Patterns that may match anywhere in a
-//! string have them, and identifiers that must not end in a hyphen. Where a token of such characters leads depends on the
-//! residual, but not that it leads somewhere.
+//! Regions: sets of residuals between which most characters lead, all of them alive. Patterns that may match anywhere
+//! in a string have them, and identifiers that must not end in a hyphen. Where a token of such characters leads depends
+//! on the residual, but not that it leads somewhere.
 
 use rustc_hash::FxHashSet;
 
@@ -35,8 +35,8 @@ impl MaskMaker<'_> {
     }
 }
 
-/// Adds the residuals that plain characters lead to from the first of `members`. What is plain is narrowed as residuals are
-/// met: a byte stays plain if every one of them accepts it and it leads none of them out.
+/// Adds the residuals that plain characters lead to from the first of `members`. What is plain is narrowed as residuals
+/// are met: a byte stays plain if every one of them accepts it and it leads none of them out.
 fn explore(arena: &mut Arena, members: &mut Vec<Id>, budget: &mut Budget) -> Result<Option<Region>> {
     let ascii = ByteSet::range(0, 127);
     let mut plain = arena.first(members[0], budget)?.and(ascii);

@@ -20,8 +20,9 @@ impl MaskMaker<'_> {
         Ok(Attempt::Declined)
     }
 
-    /// Plain tokens are allowed, whatever follows; of the others the ends are walked. Where the loop is counted, so that
-    /// what follows depends on the number of characters, plain tokens of too many are left out and the others tried.
+    /// Plain tokens are allowed, whatever follows; of the others the ends are walked. Where the loop is counted, so
+    /// that what follows depends on the number of characters, plain tokens of too many are left out and the others
+    /// tried.
     pub(super) fn loop_mask(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
         let class = self.shared.class(self.vocab, looping.plain, looping.changing);
         let start = self.machine.byte_state(&[head], self.budget)?;

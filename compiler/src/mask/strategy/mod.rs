@@ -1,8 +1,8 @@
 //! The mask of a kernel: which strategy makes it.
 //!
-//! A kernel's mask is the union of the masks of its closure's heads; a head's, that of its residual's branches. Whitespace
-//! that a branch begins with is split off. What remains is given to the strategies of [`STRATEGIES`], in their order,
-//! until one does not decline; the walk over the whole trie, which fits every head, comes last.
+//! A kernel's mask is the union of the masks of its closure's heads; a head's, that of its residual's branches.
+//! Whitespace that a branch begins with is split off. What remains is given to the strategies of [`STRATEGIES`], in
+//! their order, until one does not decline; the walk over the whole trie, which fits every head, comes last.
 
 mod loops;
 mod patch;

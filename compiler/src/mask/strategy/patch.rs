@@ -61,9 +61,9 @@ impl MaskMaker<'_> {
         Ok(Some(Exclusion { base, looping, class, texts }))
     }
 
-    /// The strategy for exclusions. Plain tokens can be followed by something that is not excluded. So only tokens with a
-    /// changing byte may differ from the loop's, and of them only those that spell a whole excluded or added text up to
-    /// that byte.
+    /// The strategy for exclusions. Plain tokens can be followed by something that is not excluded. So only tokens with
+    /// a changing byte may differ from the loop's, and of them only those that spell a whole excluded or added text up
+    /// to that byte.
     pub(super) fn by_exclusion(&mut self, head: Head) -> Result<Attempt> {
         let Some(exclusion) = self.exclusion(head)? else { return Ok(Attempt::Declined) };
         let Some(mut draft) = self.base_mask(exclusion.base, &exclusion.looping)? else { return Ok(Attempt::Deeper) };
@@ -128,8 +128,8 @@ impl MaskMaker<'_> {
         Ok([ours, self.machine.closure_state(&[base], self.budget)?])
     }
 
-    /// Patches a draft, which is the mask of the second state of each pair, so that it is the mask of the first. Where the
-    /// two meet, the rest is the same; declines where they do not meet soon.
+    /// Patches a draft, which is the mask of the second state of each pair, so that it is the mask of the first. Where
+    /// the two meet, the rest is the same; declines where they do not meet soon.
     fn lockstep(
         &mut self,
         trie: &Trie,

@@ -1,4 +1,5 @@
-//! Heads whose residual belongs to a region: a shared row of the tokens of plain characters, and a walk over the others.
+//! Heads whose residual belongs to a region: a shared row of the tokens of plain characters, and a walk over the
+//! others.
 
 use crate::error::Result;
 use crate::mask::maker::{Attempt, MANY, MaskMaker};

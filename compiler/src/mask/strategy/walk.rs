@@ -1,7 +1,7 @@
 //! Walks of a byte state and a trie of tokens, side by side: the strategy that fits every head.
 //!
-//! A walk enters only the children of a node that some byte leads to from the state, and where it comes upon a state that
-//! loops, it takes what is known of the branch instead of entering it.
+//! A walk enters only the children of a node that some byte leads to from the state, and where it comes upon a state
+//! that loops, it takes what is known of the branch instead of entering it.
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ use crate::mask::maker::{Answer, BROAD, MANY, MaskMaker};
 use crate::stack::{ByteState, CUT_OFF, DEAD};
 use crate::vocabulary::{NodeIndex, Trie};
 
-/// A walk that has gone below so many nodes looks for whole branches that it may take at once.
+/// A walk that has visited more nodes than this looks for whole branches whose tokens are all allowed.
 const LONG: usize = 1024;
 
 impl MaskMaker<'_> {
@@ -37,8 +37,8 @@ impl MaskMaker<'_> {
         self.walk_on(trie, todo, out)
     }
 
-    /// The tokens below a node that are not plain, given that plain bytes lead from the state `here` to one that loops on
-    /// them (mostly the same). What begins with a changing byte is left to do.
+    /// The tokens below a node that are not plain, given that plain bytes lead from the state `here` to one that loops
+    /// on them (mostly the same). What begins with a changing byte is left to do.
     pub(super) fn leave(
         &mut self,
         (trie, node): (&Trie, NodeIndex),

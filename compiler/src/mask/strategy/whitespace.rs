@@ -1,8 +1,8 @@
 //! Heads that begin with whitespace: `W x`, where the whitespace `W` may be empty and `x` begins with something else.
 //!
-//! A token that begins with whitespace is nothing else, or goes on with an *end* that `x` alone decides. So the ends are
-//! walked from `x`, once for all the whitespace that tokens have before them. What whitespace `W` admits is known by its
-//! expression, for all grammars on the vocabulary.
+//! A token that begins with whitespace is nothing else, or goes on with an *end* that `x` alone decides. So the ends
+//! are walked from `x`, once for all the whitespace that tokens have before them. What whitespace `W` admits is known
+//! by its expression, for all grammars on the vocabulary.
 
 use crate::mask::maker::{Answer, MaskMaker};
 use crate::regular::Id;
