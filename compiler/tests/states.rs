@@ -2,12 +2,9 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use _compiler::automaton::{Constraint, ENDED, Index};
+use _compiler::automaton::ENDED;
 use _compiler::budget::Limits;
 use _compiler::error::Error;
-use _compiler::vocabulary::Vocabulary;
 use common::{Builder, EOS, accepts, allowed, compile, walk};
 
 fn nested() -> (Builder, u32) {
@@ -39,40 +36,6 @@ fn collection_keeps_what_is_rooted() {
     assert!(c.is_accepting(at.id).unwrap());
     assert_eq!(c.step(at.id, EOS).unwrap().unwrap().id, ENDED);
     assert!(allowed(&c, ENDED).is_empty());
-}
-
-#[test]
-fn rows_that_fill_the_memory_are_dropped_and_found_again() {
-    // 64 loops over 19 characters each, on a vocabulary with thousands of tokens of these
-    let letter = |i: usize| b'0' + i as u8;
-    let mut tokens: Vec<Vec<u8>> = (0..=255u8).map(|b| vec![b]).collect();
-    for i in 0..30usize.pow(3) {
-        tokens.push(vec![letter(i % 30), letter(i / 30 % 30), letter(i / 900)]);
-    }
-    let size = tokens.len() + 1;
-    let texts = tokens.iter().map(|t| Some(t.as_slice())).chain([None]);
-    let index = Index::new(Vocabulary::new(texts, vec![size as u32 - 1], Vec::new(), size));
-    let mut b = Builder::default();
-    let mut ways = Vec::new();
-    for i in 0..64u8 {
-        let name = b.literal(&format!("#{i}:"));
-        let (low, high) = (b.bytes(letter(0) + i % 8, letter(12) + i % 8), b.bytes(b'A' + i / 8, b'A' + i / 8 + 5));
-        let class = b.alt(&[low, high]);
-        let text = b.repeat(class, 1, None);
-        ways.push(b.seq(&[name, text]));
-    }
-    let start = b.alt(&ways);
-    let make = |limits| Constraint::new(Arc::new(b.ir(start).unwrap()), &index, limits, None).unwrap();
-    let (wide, narrow) = (make(Limits::default()), make(Limits { max_memory: 300_000, ..Limits::default() }));
-    let row_bytes = |c: &Constraint| c.stats().iter().find(|s| s.0 == "row_bytes").unwrap().1;
-    let (mut most, mut held) = (0, Vec::new());
-    for i in 0..64 {
-        let (here, there) = (walk(&narrow, &format!("#{i}:")).unwrap(), walk(&wide, &format!("#{i}:")).unwrap());
-        assert!(allowed(&narrow, here.id) == allowed(&wide, there.id), "{i}");
-        most = most.max(row_bytes(&narrow));
-        held.push(here);
-    }
-    assert!(row_bytes(&narrow) < row_bytes(&wide) && most < 300_000);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import pickle
 import threading
 import time
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import grammarspec as gs
+from grammarspec import _compiler
 from grammarspec.grammars.builder import GrammarBuilder
 
 VOCABULARY = gs.Vocabulary.bytes()
@@ -154,6 +156,37 @@ def test_memory_is_bounded() -> None:
     small = gs.compile(letters(10_000), VOCABULARY, limits=gs.Limits(max_states=50))
     with pytest.raises(gs.LimitExceeded, match="max_states"):
         small.matcher().accept_tokens([97] * 100)
+
+
+def test_rows_that_fill_the_memory_are_dropped_and_found_again() -> None:
+    """On a large vocabulary rows alone can reach half of the limit: they are collected while a row is asked for."""
+    side = range(ord("0"), ord("0") + 43)
+    tokens = [bytes([b]) for b in range(256)] + [bytes(text) for text in itertools.product(side, repeat=3)]
+    vocabulary = _compiler.VocabularyIndex([*tokens, None], [len(tokens)], [], len(tokens) + 1)
+    b = GrammarBuilder()
+    names = [f"#{i}:" for i in range(64)]
+    loops = []
+    for i, name in enumerate(names):
+        letter = b.bytes_in([(48 + i % 8, 60 + i % 8), (65 + i // 8, 70 + i // 8)])
+        loops.append(b.seq(b.literal(name), b.repeat(letter, 1, None)))
+    grammar = b.build(b.alt(*loops))
+
+    def masks(max_memory: int) -> tuple[list[bytes], int]:
+        constraint = _compiler.compile(grammar, vocabulary, 1000, max_memory, 10**7, 100, None, None)
+        found, matchers, dropped = [], [], 0
+        for name in names:
+            matcher = constraint.matcher()
+            assert matcher.accept_tokens(list(name.encode())) == len(name)
+            before = constraint.stats()["row_bytes"]
+            found.append(constraint.mask(matcher.state))
+            dropped += constraint.stats()["row_bytes"] < before
+            matchers.append(matcher)
+        return found, dropped
+
+    (wide, never), (narrow, sometimes) = masks(1 << 28), masks(600_000)
+    assert narrow == wide
+    assert never == 0
+    assert sometimes > 0
 
 
 def test_work_is_bounded_and_cancelled() -> None:
