@@ -10,18 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from grammarspec.frontends.json_schema.document.subschema import Subschema
 from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction
 from grammarspec.frontends.json_schema.keywords.json_values import OBJECT
 from grammarspec.frontends.json_schema.keywords.objects import Members
+from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.meaning import presence
 from grammarspec.frontends.json_schema.meaning.analysis import TooManyCombinations
 from grammarspec.frontends.json_schema.meaning.tags import Slots, Tags
-
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 
 __all__ = ["MAX_COMBINATIONS", "Disjunctions"]
 

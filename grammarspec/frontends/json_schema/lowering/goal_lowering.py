@@ -12,19 +12,20 @@ from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.keywords.json_values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE
 from grammarspec.frontends.json_schema.lowering.arrays import array_node
 from grammarspec.frontends.json_schema.lowering.constants import enum_node
+from grammarspec.frontends.json_schema.lowering.context import Text
 from grammarspec.frontends.json_schema.lowering.disjunctions import Disjunctions
 from grammarspec.frontends.json_schema.lowering.intervals import Intervals
 from grammarspec.frontends.json_schema.lowering.multiples import Multiples
 from grammarspec.frontends.json_schema.lowering.numbers import number_node
 from grammarspec.frontends.json_schema.lowering.objects import object_node
-from grammarspec.frontends.json_schema.lowering.strings import Text, string_node
+from grammarspec.frontends.json_schema.lowering.strings import string_node
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.meaning.some_member import some_alternatives
 from grammarspec.frontends.json_schema.spelling.json_text import JsonText
 from grammarspec.frontends.json_schema.spelling.prelude import SchemaBuilder
 from grammarspec.grammars.builder import PART
 
-__all__ = ["Lowering"]
+__all__ = ["GoalLowering"]
 
 _Key = Hashable
 
@@ -34,7 +35,7 @@ _MAX_HEIGHT = 200  # of nodes without a rule between: the compiler's limit on ne
 _INLINE_DEPTH = 24  # deeper goals become rules of their own, so that nesting costs no Python stack
 
 
-class Lowering:
+class GoalLowering:
     """Lowers the goals of one document."""
 
     def __init__(
@@ -182,7 +183,7 @@ class Lowering:
             if facts.choices and self.any_order and facts.types == OBJECT and not facts.some:
                 facts = self.disjunctions.on_presence(facts)
             if facts.choices:
-                return self.disjunctions.distribute(facts)
+                return self.distribute(facts)
             if facts.some:
                 return self.disjunctions.any_of(*some_alternatives(self.goals, facts), ())
             return self._typed(facts)
@@ -214,6 +215,14 @@ class Lowering:
         if node != self.builder.nothing:
             self._composite.add(node)
         return node
+
+    def distribute(self, facts: Conjunction) -> int:
+        """The values of a conjunction with choices.
+
+        Raises:
+            LimitExceeded: they are too many combinations.
+        """
+        return self.disjunctions.distribute(facts)
 
     def any_of(self, parts: Sequence[int]) -> int:
         """Alternatives without the impossible and the repeated."""
