@@ -10,7 +10,7 @@ from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced
 from grammarspec.frontends.json_schema.document.loading import load
 from grammarspec.frontends.json_schema.keywords.tables import read
-from grammarspec.frontends.json_schema.lowering.lowering import Lowering
+from grammarspec.frontends.json_schema.lowering.goal_lowering import GoalLowering
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis, TooManyCombinations
 from grammarspec.frontends.json_schema.options import check_options
 from grammarspec.frontends.json_schema.relaxing.leaving_out import relaxed
@@ -141,7 +141,7 @@ def language(
         document = read(root, dialect, registry)
         builder, text = prelude(spelled)
         analysis = Analysis(document, assert_formats=assert_formats, narrow=narrow)
-        lowering = Lowering(analysis, builder, text, any_order=any_order, closed=closed)
+        lowering = GoalLowering(analysis, builder, text, any_order=any_order, closed=closed)
         return builder.build(lowering.start(document.start))
 
     narrow = False

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
-from grammarspec.errors import GrammarSyntaxError
+from grammarspec.errors import GrammarError, GrammarSyntaxError
 from grammarspec.frontends.json_schema.document.dialects import Dialect
 from grammarspec.positions import pointer_token
-
-if TYPE_CHECKING:
-    from grammarspec.errors import GrammarError
 
 __all__ = [
     "ANYTHING", "NOTHING", "Assertion", "Malformed", "Parser", "Resource", "Scope", "Subschema", "Syntax", "Target",

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
+from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.lowering.item_counts import counted_items
 from grammarspec.frontends.json_schema.lowering.strings import clamp
 from grammarspec.frontends.json_schema.lowering.unique_items import unique_items
 from grammarspec.frontends.json_schema.meaning.evaluation import item_schemas
 from grammarspec.frontends.json_schema.spelling.builder import CHAIN
-
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 
 __all__ = ["array_node", "plain_array"]
 
@@ -23,7 +19,7 @@ def array_node(lowering: Lowering, facts: Conjunction) -> int:
     if most is not None and least > most:
         return lowering.builder.nothing
     if facts.unique is not None and (most is None or most > 1):
-        return unique_items(lowering, facts)
+        return unique_items(lowering, facts, plain_array)
     return plain_array(lowering, facts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from grammarspec.errors import GrammarSyntaxError, UnsupportedFeature
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
@@ -17,14 +17,12 @@ from grammarspec.frontends.json_schema.keywords.json_values import (
     STRING,
     type_of,
 )
+from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.lowering.members import Asked, Member, remembered_members
 from grammarspec.frontends.json_schema.lowering.numbers import constant_spellings
 from grammarspec.frontends.json_schema.lowering.strings import text_of
 from grammarspec.frontends.json_schema.meaning.evaluation import holds_facts
 from grammarspec.frontends.json_schema.spelling.json_text import SMALL
-
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 
 __all__ = ["constant_node", "enum_node"]
 
@@ -66,7 +64,7 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
         if by_automaton and facts.texts and bit == STRING:
             answer = None
         if answer is None and facts.choices:
-            return lowering.disjunctions.distribute(facts)  # and ask again, of each alternative
+            return lowering.distribute(facts)  # and ask again, of each alternative
         if answer is None:
             if bit == STRING:
                 undecided.append(constant)

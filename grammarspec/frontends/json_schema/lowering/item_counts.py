@@ -10,18 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING
 
 from grammarspec.errors import LimitExceeded
+from grammarspec.frontends.json_schema.document.subschema import Subschema
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction, ItemCount
 from grammarspec.frontends.json_schema.keywords.types_and_sizes import MAX_COUNTED
+from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.meaning.evaluation import item_schemas
 from grammarspec.frontends.json_schema.spelling.builder import CHAIN
 from grammarspec.grammars.builder import UNBOUNDED
-
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.document.subschema import Subschema
-    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 
 __all__ = ["counted_items"]
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction, SomeMember
 from grammarspec.frontends.json_schema.keywords.json_values import STRING
-from grammarspec.frontends.json_schema.lowering.strings import Text, pattern_text, text_of
+from grammarspec.frontends.json_schema.lowering.context import Lowering, Text
+from grammarspec.frontends.json_schema.lowering.strings import pattern_text, text_of
 from grammarspec.frontends.json_schema.meaning.evaluation import holds_facts
 from grammarspec.frontends.json_schema.meaning.matching import exact_prefix, few_texts, is_endless
-
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 
 __all__ = ["has_endless_names", "undeclared_members"]
 

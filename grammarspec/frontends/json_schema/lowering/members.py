@@ -17,14 +17,12 @@ are remembered (:data:`grammarspec.grammars.builder.NAMES`), and all of them dif
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from grammarspec.frontends.json_schema.keywords.presence import Absent, Both, Presence, Present, allows_none, wanted
+from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.spelling.builder import CHAIN
 from grammarspec.grammars.builder import FEW, NAMES, OPENS, UNBOUNDED
-
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 
 __all__ = ["Asked", "Member", "remembered_members"]
 

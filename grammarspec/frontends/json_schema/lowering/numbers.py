@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from grammarspec.errors import LimitExceeded
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.keywords.json_values import FRACTION, INTEGER, NUMBER, Number, type_of
+from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.lowering.intervals import MAX_EXPONENT, Kind
 from grammarspec.frontends.json_schema.spelling.json_text import NONZERO, TOLD_APART
-
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 
 __all__ = ["constant_spellings", "number_node", "spellings"]
 

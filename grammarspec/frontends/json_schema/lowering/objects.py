@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.document.subschema import NOTHING, Subschema
@@ -22,14 +21,12 @@ from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.keywords.constants import Constants
 from grammarspec.frontends.json_schema.keywords.presence import names_in
 from grammarspec.frontends.json_schema.keywords.unevaluated import UnevaluatedMembers
+from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.lowering.keys import has_endless_names, undeclared_members
 from grammarspec.frontends.json_schema.lowering.members import Asked, Member, remembered_members
 from grammarspec.frontends.json_schema.lowering.strings import pattern_text
 from grammarspec.frontends.json_schema.meaning.evaluation import holds, property_schemas
 from grammarspec.frontends.json_schema.spelling.builder import CHAIN
-
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 
 __all__ = ["object_node"]
 

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
 
 from grammarspec.errors import GrammarError, LimitExceeded
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
+from grammarspec.frontends.json_schema.lowering.context import Lowering, Text
 from grammarspec.frontends.json_schema.meaning.matching import parsed
 from grammarspec.frontends.regex.lower import lower_search
 from grammarspec.grammars.builder import UNBOUNDED
 
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
-
-__all__ = ["Text", "clamp", "pattern_text", "string_node", "text_of"]
-
-
-class Text(NamedTuple):
-    """A regular node in the exact alphabet, and whether it holds zero-width assertions."""
-
-    node: int
-    asserting: bool
+__all__ = ["clamp", "pattern_text", "string_node", "text_of"]
 
 
 def string_node(lowering: Lowering, facts: Conjunction) -> int:

@@ -7,8 +7,7 @@ must come is seen to here: at each place, more values than there are items befor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, Subschema
@@ -23,23 +22,24 @@ from grammarspec.frontends.json_schema.keywords.json_values import (
     STRING,
     TRUE,
 )
+from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.meaning.evaluation import few_values, item_schemas
 from grammarspec.grammars.builder import FEW, ITEMS, OPENS
-
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
 
 __all__ = ["unique_items"]
 
 
-def unique_items(lowering: Lowering, facts: Conjunction) -> int:
+def unique_items(
+    lowering: Lowering, facts: Conjunction, plain_array: Callable[[Lowering, Conjunction, int], int]
+) -> int:
     """The arrays of a conjunction whose items all differ.
+
+    Args:
+        plain_array: makes the arrays whose items may repeat, as parts of a rule of these kinds.
 
     Raises:
         UnsupportedFeature: the places for items share too few values.
     """
-    from grammarspec.frontends.json_schema.lowering.arrays import plain_array
-
     b = lowering.builder
     facts = _bounded(lowering, facts)
     if facts.max_items is not None and facts.min_items > facts.max_items:

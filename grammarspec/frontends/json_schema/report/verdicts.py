@@ -209,6 +209,8 @@ class _Listing:
     def __init__(self, graph: Graph, options: Options, refusals: dict[str, Entry], left_out: Collection[str]) -> None:
         self.reached = graph.reached_without(left_out) if left_out else graph.reached
         self.graph, self.refusals = graph, refusals
+        self._owners = {refused: _owner(graph, refused) for refused in refusals}
+        """The innermost subschema that each refusal is within, if it is within one."""
         self.asserting = options.get("format", "assert") == "assert"
         self.choices = Choices(
             any_order=options.get("property_order") == "any",
@@ -241,9 +243,7 @@ class _Listing:
 
     def _own(self, refused: str, schema: Subschema, pointer: str) -> bool:
         """Whether a refusal within a keyword of a subschema is about the keyword and not about a subschema in it."""
-        within = parsed(refused)
-        found = None if within is None else self.graph.split(within)
-        return refused == pointer or (found is not None and found[0] is schema)
+        return refused == pointer or self._owners[refused] is schema
 
     def _verdict(self, schema: Subschema, name: str, value: Any) -> tuple[Verdict, str]:
         dialect = schema.resource.dialect
@@ -294,6 +294,12 @@ class _Listing:
             return 'format="annotation"'
         known = isinstance(name, str) and (name in FORMATS or name in INTEGER_FORMATS)
         return "" if known else "a format that is not known"
+
+
+def _owner(graph: Graph, pointer: str) -> Subschema | None:
+    path = parsed(pointer)
+    found = None if path is None else graph.split(path)
+    return None if found is None else found[0]
 
 
 def _is_possible(about: int, types: Any) -> bool:

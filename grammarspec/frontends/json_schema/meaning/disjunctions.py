@@ -8,60 +8,80 @@ many of them look at.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from grammarspec.frontends.json_schema.document.subschema import Subschema
 from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction
 from grammarspec.frontends.json_schema.keywords.json_values import OBJECT
 from grammarspec.frontends.json_schema.keywords.objects import Members
 from grammarspec.frontends.json_schema.meaning import presence
-from grammarspec.frontends.json_schema.meaning.analysis import TooManyCombinations
+from grammarspec.frontends.json_schema.meaning.analysis import Analysis
+from grammarspec.frontends.json_schema.meaning.some_member import some_alternatives
 from grammarspec.frontends.json_schema.meaning.tags import Slots, Tags
 
-if TYPE_CHECKING:
-    from grammarspec.frontends.json_schema.lowering.lowering import Lowering
+__all__ = ["Alternative", "Disjunctions"]
 
-__all__ = ["MAX_COMBINATIONS", "Disjunctions"]
 
-MAX_COMBINATIONS = 2_000
-"""Alternatives of ``anyOf`` and the like that are combined with other keywords, in one document."""
+class Alternative(NamedTuple):
+    """One goal of a disjunction.
+
+    Attributes:
+        goal: the subschemas that must hold at once.
+        facts: what they ask, if that has been gathered; then the goal is a combination, made of an alternative and of
+            what stands beside it.
+    """
+
+    goal: Sequence[Subschema]
+    facts: Conjunction | None = None
 
 
 class Disjunctions:
-    """Distributes the choices of one document's conjunctions."""
+    """Distributes the choices of one document's conjunctions.
 
-    def __init__(self, lowering: Lowering) -> None:
-        self.lowering, self.goals = lowering, lowering.goals
-        self._tags = Tags(lowering.goals)
-        self._combinations: dict[int, int] = {}  # by level, as the same ones come again on each
+    ``any_order``: members of objects may come in any order.
+    """
 
-    def distribute(self, facts: Conjunction) -> int:
-        """The values of a conjunction with choices.
+    def __init__(self, goals: Analysis, *, any_order: bool) -> None:
+        self.goals, self.any_order = goals, any_order
+        self._tags = Tags(goals)
+
+    def alternatives(self, facts: Conjunction) -> Iterator[Alternative]:
+        """Goals of which a value must satisfy one, for a conjunction that leaves something open: some at least of its
+        choices are made in each, or it is said which member is the one that is asked for.
+
+        They are found one by one, as they are taken.
 
         Raises:
-            LimitExceeded: too many combinations.
+            GrammarError: a keyword is malformed or cannot be enforced.
         """
+        if not facts.choices:
+            rest, ways = some_alternatives(self.goals, facts)
+            return self._either(rest, ways, ())
         base = facts.base
         if len(facts.choices) == 1:
             at = _before(base, facts.places[0])
-            return self.any_of(base[:at], facts.choices[0], base[at:])
+            return self._either(base[:at], facts.choices[0], base[at:])
+        return self._split(base, facts)
+
+    def _split(self, base: Sequence[Subschema], facts: Conjunction) -> Iterator[Alternative]:
+        """The alternatives of one of several choices, or of none if one alternative each is left."""
         slots = self._settle(base, facts.choices)
         if slots is None:
-            return self.lowering.builder.nothing
+            return iter(())
         open_slots = [slot for slot in slots if len(slot) > 1]
-        if self.lowering.any_order and facts.types == OBJECT:  # those on presence need not be split
+        if self.any_order and facts.types == OBJECT:  # those on presence need not be split
             others = [slot for slot in open_slots if presence.condition(self.goals, slot) is None]
             open_slots = others or open_slots
         smallest = min(open_slots, key=len, default=None)
         if smallest is None:
-            return self.lowering.lower(self._goal(base, facts, slots))
+            return iter((Alternative(self._goal(base, facts, slots)),))
         if facts.types & OBJECT and (cases := self._tags.cases(facts, slots)):
-            return self._one_of([[*self._goal(base, facts, left), case] for case, left in cases if all(left)])
-        split = next(i for i, slot in enumerate(slots) if slot is smallest)
-        return self._one_of(
-            [self._goal(base, facts, [*slots[:split], [alternative], *slots[split + 1 :]]) for alternative in smallest]
+            return self._possible([[*self._goal(base, facts, left), case] for case, left in cases if all(left)])
+        at = next(i for i, slot in enumerate(slots) if slot is smallest)
+        return self._possible(
+            [self._goal(base, facts, [*slots[:at], [alternative], *slots[at + 1 :]]) for alternative in smallest]
         )
 
     def _goal(self, base: Sequence[Subschema], facts: Conjunction, slots: Slots) -> list[Subschema]:
@@ -85,22 +105,20 @@ class Disjunctions:
         facts.asked = facts.asked & ~Asked.CHOICES | Asked.PRESENCE
         return facts
 
-    def any_of(self, before: Sequence[Subschema], alternatives: Sequence[Subschema], after: Sequence[Subschema]) -> int:
-        """The values that satisfy one of the alternatives and all the other schemas."""
-        lowering = self.lowering
+    def _either(
+        self, before: Sequence[Subschema], ways: Sequence[Subschema], after: Sequence[Subschema]
+    ) -> Iterator[Alternative]:
+        """One of the ways, and all the other schemas."""
         if not before and not after:
-            return lowering.any_of([lowering.lower((alternative,)) for alternative in alternatives])
-        return self._one_of([[*before, alternative, *after] for alternative in alternatives])
+            return (Alternative((way,)) for way in ways)
+        return self._possible([[*before, way, *after] for way in ways])
 
-    def _one_of(self, goals: Sequence[Sequence[Subschema]]) -> int:
-        """The values that satisfy all schemas of one of the goals."""
-        lowering, parts = self.lowering, []
+    def _possible(self, goals: Sequence[Sequence[Subschema]]) -> Iterator[Alternative]:
+        """The goals that are not plainly impossible."""
         for goal in goals:
             facts = self.goals.gather(goal)
             if not self.goals.impossible(facts):
-                self._count(goal)
-                parts.append(lowering.lower(goal, facts))
-        return lowering.any_of(parts)
+                yield Alternative(goal, facts)
 
     def _settle(self, base: Sequence[Subschema], choices: Slots) -> list[Sequence[Subschema]] | None:
         """The choices without alternatives that contradict the base, or the alternatives that are left alone.
@@ -125,14 +143,6 @@ class Disjunctions:
                     open_choices.remove(i)
                     progress = True
         return slots
-
-    def _count(self, goal: Sequence[Subschema]) -> None:
-        level = self.lowering.text.level
-        self._combinations[level] = self._combinations.get(level, 0) + 1
-        if self._combinations[level] > MAX_COMBINATIONS:
-            hint = "write the combinations that are meant as one anyOf"
-            message = f"more than {MAX_COMBINATIONS} combinations of anyOf, oneOf and the like"
-            raise TooManyCombinations(message, where=goal[0].pointer, hint=hint)
 
 
 def _before(base: Sequence[Subschema], place: int) -> int:

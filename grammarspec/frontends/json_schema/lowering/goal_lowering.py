@@ -12,29 +12,31 @@ from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.keywords.json_values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE
 from grammarspec.frontends.json_schema.lowering.arrays import array_node
 from grammarspec.frontends.json_schema.lowering.constants import enum_node
-from grammarspec.frontends.json_schema.lowering.disjunctions import Disjunctions
+from grammarspec.frontends.json_schema.lowering.context import Text
 from grammarspec.frontends.json_schema.lowering.intervals import Intervals
 from grammarspec.frontends.json_schema.lowering.multiples import Multiples
 from grammarspec.frontends.json_schema.lowering.numbers import number_node
 from grammarspec.frontends.json_schema.lowering.objects import object_node
-from grammarspec.frontends.json_schema.lowering.strings import Text, string_node
-from grammarspec.frontends.json_schema.meaning.analysis import Analysis
-from grammarspec.frontends.json_schema.meaning.some_member import some_alternatives
+from grammarspec.frontends.json_schema.lowering.strings import string_node
+from grammarspec.frontends.json_schema.meaning.analysis import Analysis, TooManyCombinations
+from grammarspec.frontends.json_schema.meaning.disjunctions import Disjunctions
 from grammarspec.frontends.json_schema.spelling.builder import SchemaBuilder
 from grammarspec.frontends.json_schema.spelling.json_text import JsonText
 from grammarspec.grammars.builder import PART
 
-__all__ = ["Lowering"]
+__all__ = ["GoalLowering"]
 
 _Key = Hashable
 
+MAX_COMBINATIONS = 2_000
+"""Alternatives of ``anyOf`` and the like that are combined with other keywords, in one document."""
 MAX_SIZE = 4_000_000
 """Integers that the grammar may take."""
 _MAX_HEIGHT = 200  # of nodes without a rule between: the compiler's limit on nesting is for people's own grammars
 _INLINE_DEPTH = 24  # deeper goals become rules of their own, so that nesting costs no Python stack
 
 
-class Lowering:
+class GoalLowering:
     """Lowers the goals of one document."""
 
     def __init__(
@@ -47,7 +49,9 @@ class Lowering:
         """Where lines are indented: the type of the object or array whose members or items are asked for, or 0."""
         self.intervals = Intervals(builder, text)
         self.multiples = Multiples(builder, self.intervals)
-        self.disjunctions = Disjunctions(self)
+        self.disjunctions = Disjunctions(goals, any_order=any_order)
+        self._combinations: dict[int, int] = {}
+        """By level, as the same ones come again on each."""
         self.patterns: dict[tuple[str, bool], Text] = {}
         self._nodes: dict[_Key, int] = {}
         self._open: dict[_Key, int | None] = {}
@@ -181,10 +185,8 @@ class Lowering:
                 return enum_node(self, facts)
             if facts.choices and self.any_order and facts.types == OBJECT and not facts.some:
                 facts = self.disjunctions.on_presence(facts)
-            if facts.choices:
-                return self.disjunctions.distribute(facts)
-            if facts.some:
-                return self.disjunctions.any_of(*some_alternatives(self.goals, facts), ())
+            if facts.choices or facts.some:
+                return self.distribute(facts)
             return self._typed(facts)
         except GrammarError as error:
             if error.where:
@@ -214,6 +216,27 @@ class Lowering:
         if node != self.builder.nothing:
             self._composite.add(node)
         return node
+
+    def distribute(self, facts: Conjunction) -> int:
+        """The values of a conjunction that leaves something open.
+
+        Raises:
+            LimitExceeded: they are too many combinations.
+        """
+        parts = []
+        for alternative in self.disjunctions.alternatives(facts):
+            if alternative.facts is not None:
+                self._count_combination(alternative.goal)
+            parts.append(self.lower(alternative.goal, alternative.facts))
+        return self.any_of(parts)
+
+    def _count_combination(self, goal: Sequence[Subschema]) -> None:
+        level = self.text.level
+        self._combinations[level] = self._combinations.get(level, 0) + 1
+        if self._combinations[level] > MAX_COMBINATIONS:
+            hint = "write the combinations that are meant as one anyOf"
+            message = f"more than {MAX_COMBINATIONS} combinations of anyOf, oneOf and the like"
+            raise TooManyCombinations(message, where=goal[0].pointer, hint=hint)
 
     def any_of(self, parts: Sequence[int]) -> int:
         """Alternatives without the impossible and the repeated."""
