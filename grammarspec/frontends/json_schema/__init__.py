@@ -140,19 +140,17 @@ def language(
     def lowered(*, narrow: bool) -> Ir:
         document = read(root, dialect, registry)
         builder, text = prelude(spelled)
-        analysis = Analysis(document, assert_formats=assert_formats, narrow=narrow)
-        lowering = GoalLowering(analysis, builder, text, any_order=any_order, closed=closed)
+        goals = Analysis(document, assert_formats=assert_formats, narrow=narrow)
+        lowering = GoalLowering(goals, builder, text, any_order=any_order, closed=closed)
         return builder.build(lowering.start(document.start))
 
-    narrow = False
     try:
-        while True:
-            try:
-                return lowered(narrow=narrow)
-            except TooManyCombinations as error:
-                if narrow:
-                    raise LimitExceeded(error.message, where=error.where, hint=error.hint) from None
-                narrow = True
+        try:
+            return lowered(narrow=False)
+        except TooManyCombinations:  # there is no telling beforehand: most that could be multiplied out contradict
+            return lowered(narrow=True)
+    except TooManyCombinations as error:
+        raise LimitExceeded(error.message, where=error.where, hint=error.hint) from None
     except RecursionError:
         raise LimitExceeded("the nesting depth of the schema") from None
     except UnicodeEncodeError as error:
