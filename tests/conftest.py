@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests import counting, data, tiers
+from tests import counting, data, smollm2, tiers
 
 # The tests' tensors are small: threads would wait for each other more than they work. (Read when torch is imported.)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -52,9 +52,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if hasattr(getattr(item, "obj", None), "hypothesis"):
             item.add_marker("property")
             counting.count_examples(item.obj)  # type: ignore[attr-defined]
-        if {"smollm2_gguf", "smollm2_tokenizer"} & set(getattr(item, "fixturenames", ())):
+        if any(name.startswith("smollm2_") for name in getattr(item, "fixturenames", ())):
             item.add_marker("model")
-        if item.get_closest_marker("suite") and not tiers.selected().suites:
+        if item.get_closest_marker("suite") and not tiers.selected().whole:
             left_out.append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
@@ -112,10 +112,22 @@ def smollm2_gguf() -> Path:
 
 
 @pytest.fixture(scope="session")
-def smollm2_tokenizer(smollm2_gguf: Path) -> Any:
+def smollm2_directory(smollm2_gguf: Path) -> Path:
+    """The same model as transformers saves it, which is loaded much faster."""
+    return smollm2.copy(smollm2_gguf)
+
+
+@pytest.fixture(scope="session")
+def smollm2_as_published(request: pytest.FixtureRequest) -> Path:
+    """The model as a GGUF file; in the tier ``quick`` as a directory."""
+    return request.getfixturevalue("smollm2_gguf" if tiers.selected().whole else "smollm2_directory")
+
+
+@pytest.fixture(scope="session")
+def smollm2_tokenizer(smollm2_directory: Path) -> Any:
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(smollm2_gguf.parent, gguf_file=smollm2_gguf.name)
+    return AutoTokenizer.from_pretrained(smollm2_directory)
 
 
 @pytest.fixture(scope="session")

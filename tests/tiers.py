@@ -26,16 +26,16 @@ class Tier:
 
     share: float
     """Examples drawn, as a multiple of those of the tier ``all``."""
-    suites: bool
-    """Whether tests marked ``suite`` are run."""
+    whole: bool
+    """Whether tests marked ``suite`` are run, and cases that take long."""
     random: bool
     """Whether examples are other ones in every run."""
 
 
 TIERS = {
-    "quick": Tier(share=0.1, suites=False, random=False),
-    "all": Tier(share=1, suites=True, random=False),
-    "long": Tier(share=20, suites=True, random=True),
+    "quick": Tier(share=0.1, whole=False, random=False),
+    "all": Tier(share=1, whole=True, random=False),
+    "long": Tier(share=20, whole=True, random=True),
 }
 
 _tier = TIERS["quick"]

@@ -123,19 +123,19 @@ def check_walk(drawn: Drawn, tokens: Tokens, seed: int) -> None:
         so_far += texts[token] or b""
 
 
-@examples(400)
+@examples(400, kept=0.6)
 @given(regular_grammars(), vocabularies(), st.integers(0, 2**32))
 def test_masks_of_regular_grammars(drawn: Drawn, tokens: Tokens, seed: int) -> None:
     check_walk(drawn, tokens, seed)
 
 
-@examples(400)
+@examples(400, kept=0.6)
 @given(context_free_grammars(), vocabularies(), st.integers(0, 2**32))
 def test_masks_of_context_free_grammars(drawn: Drawn, tokens: Tokens, seed: int) -> None:
     check_walk(drawn, tokens, seed)
 
 
-@examples(400)
+@examples(400, kept=0.6)
 @given(parametric_grammars(), vocabularies(), st.integers(0, 2**32))
 def test_masks_of_grammars_with_parameters(drawn: Drawn, tokens: Tokens, seed: int) -> None:
     check_walk(drawn, tokens, seed)

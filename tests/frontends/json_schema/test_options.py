@@ -262,7 +262,7 @@ def test_closed_objects() -> None:
 OBJECTS = st.dictionaries(NAMES, st.integers(0, 2), max_size=3)
 
 
-@examples(150)
+@examples(150, kept=0.5)
 @given(PLAIN, st.lists(OBJECTS, min_size=1, max_size=5))
 def test_closing_only_removes(schema: Any, values: list[Any]) -> None:
     try:

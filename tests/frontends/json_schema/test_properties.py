@@ -97,7 +97,7 @@ def _judged(strategy: st.SearchStrategy[Any], year: int) -> st.SearchStrategy[An
 
 @pytest.mark.parametrize("year", DRAFTS)
 def test_verdicts(year: int) -> None:
-    @examples(120)
+    @examples(120, kept=0.7)
     @given(_judged(schemas(year), year), st.lists(VALUES, min_size=1, max_size=8))
     def run(schema: Any, values: list[Any]) -> None:
         _check_verdicts(schema, values, year)
@@ -107,7 +107,7 @@ def test_verdicts(year: int) -> None:
 
 @pytest.mark.parametrize("year", [2019, 2020])
 def test_verdicts_of_dynamic_references(year: int) -> None:
-    @examples(60)
+    @examples(60, kept=0.7)
     @given(_judged(dynamic(year), year), st.lists(VALUES, min_size=1, max_size=8))
     def run(schema: Any, values: list[Any]) -> None:
         _check_verdicts(schema, values, year)
@@ -117,7 +117,7 @@ def test_verdicts_of_dynamic_references(year: int) -> None:
 
 @pytest.mark.parametrize("year", [2019, 2020])
 def test_verdicts_on_what_is_evaluated(year: int) -> None:
-    @examples(60)
+    @examples(60, kept=0.7)
     @given(_judged(evaluating(year), year), st.lists(EVALUATED, min_size=4, max_size=14))
     def run(schema: Any, values: list[Any]) -> None:
         _check_verdicts(schema, values, year)
@@ -125,7 +125,7 @@ def test_verdicts_on_what_is_evaluated(year: int) -> None:
     run()
 
 
-@examples(120)
+@examples(120, kept=0.7)
 @given(UNIQUE, st.lists(REPEATING, min_size=4, max_size=12))
 def test_verdicts_on_unique_items(schema: Any, values: list[Any]) -> None:
     _check_verdicts(schema, values, 2020)
@@ -143,7 +143,7 @@ WALKED = {
 def test_whatever_is_written_satisfies_the_schema(kind: str) -> None:
     strategy, year = WALKED[kind]
 
-    @examples(60)
+    @examples(60, kept=0.5)
     @given(strategy, st.sampled_from(["declared", "any"]), st.integers(0, 2**32), st.sampled_from([5, 20, 60]))
     def run(schema: Any, order: str, seed: int, length: int) -> None:
         constraint = _compiled(schema, whitespace="compact", dialect=DRAFTS[year], property_order=order)

@@ -102,7 +102,7 @@ def _is_narrowed(schema: Any) -> bool:
 
 @pytest.mark.parametrize("rewriting", REWRITINGS.values(), ids=REWRITINGS)
 def test_the_same_verdicts(rewriting: Rewriting) -> None:
-    @examples(25)
+    @examples(25, kept=0.6)
     @given(PLAIN, PLAIN, st.lists(VALUES, min_size=1, max_size=8))
     def run(one: Any, other: Any, values: list[Any]) -> None:
         left, right = rewriting(one, other)
@@ -124,7 +124,7 @@ def test_the_same_verdicts_on_what_is_evaluated(rewriting: str) -> None:
     left_out = ["minProperties", "maxProperties", *(_MEMBERS if negating else [])]  # see _is_narrowed
     strategy = evaluating(2020).map(lambda schema: without(schema, *left_out))
 
-    @examples(40)
+    @examples(40, kept=0.6)
     @given(strategy, st.lists(EVALUATED, min_size=2, max_size=10))
     def run(schema: Any, values: list[Any]) -> None:
         part = {key: value for key, value in schema.items() if key != "$defs"}
@@ -142,7 +142,7 @@ def test_the_same_verdicts_on_what_is_evaluated(rewriting: str) -> None:
 
 @pytest.mark.parametrize("rewriting", ["allOf of itself", "anyOf of itself", "an absorbed alternative", "items"])
 def test_the_same_verdicts_on_unique_items(rewriting: str) -> None:
-    @examples(40)
+    @examples(40, kept=0.4)
     @given(
         UNIQUE, UNIQUE, st.lists(VALUES.flatmap(lambda v: st.sampled_from([[v, v], [v], v, [[v], [v]]])), max_size=8)
     )

@@ -104,7 +104,7 @@ def matcher_language(grammar: gs.Grammar) -> Callable[[bytes], bool]:
     return contains
 
 
-@examples(1500)
+@examples(1500, kept=0.5)
 @given(patterns, texts)
 def test_matches_the_texts_of_fullmatch(pattern: str, samples: list[str]) -> None:
     reference, ours = compiled(pattern), language(pattern)
@@ -112,7 +112,7 @@ def test_matches_the_texts_of_fullmatch(pattern: str, samples: list[str]) -> Non
         assert ours(text) == (reference.fullmatch(text) is not None), text
 
 
-@examples(500)
+@examples(500, kept=0.5)
 @given(patterns, texts)
 def test_search_finds_what_re_finds(pattern: str, samples: list[str]) -> None:
     reference, ours = compiled(pattern), language(pattern, search=True)
@@ -120,7 +120,7 @@ def test_search_finds_what_re_finds(pattern: str, samples: list[str]) -> None:
         assert ours(text) == (reference.search(text) is not None), text
 
 
-@examples(200)
+@examples(200, kept=0.5)
 @given(patterns, st.lists(st.binary(max_size=4), min_size=20, max_size=20))
 def test_invalid_utf8_never_matches(pattern: str, samples: list[bytes]) -> None:
     compiled(pattern)  # or it is discarded
@@ -160,7 +160,7 @@ def test_accepts_and_rejects_the_syntax_that_re_does(pattern: str, flags: int) -
         taken.discard("a refusal")
 
 
-@examples(400)
+@examples(400, kept=0.5)
 @given(patterns, texts)
 @example(r"((|(?<=$)\D)(?<!a))a", [])  # a lookahead before a lookbehind at the start
 def test_compiled_grammar_agrees_with_fullmatch(pattern: str, samples: list[str]) -> None:
