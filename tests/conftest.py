@@ -1,22 +1,104 @@
-"""Shared settings and fixtures: Hypothesis profiles, and the real tokenizers that several tests use."""
+"""Options, the tier, counts and skips of a run, and the fixtures that several rooms use."""
 
 from __future__ import annotations
 
 import os
+import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+
+from tests import counting, data, smollm2, tiers
 
 # The tests' tensors are small: threads would wait for each other more than they work. (Read when torch is imported.)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Machines that run the tests are slow and shared: a deadline per example would only measure their load.
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("default")
+ALLOWED_SKIPS = ("needs a CUDA device", *map(data.not_at_hand, data.FOLDERS))
+"""Reasons of skips that ``--no-skips`` allows: devices, and data that cannot be fetched from a package index."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("grammarspec")
+    group.addoption("--tier", choices=list(tiers.TIERS), default="quick", help="how many examples are drawn")
+    group.addoption("--tier-seed", type=int, help="the random seed of the tier long, as an earlier run printed it")
+    group.addoption(
+        "--data", type=Path, default=_path(os.environ.get("GRAMMARSPEC_DATA")), help="data as tests/data.py lists it"
+    )
+    group.addoption("--no-skips", action="store_true", help="skips are failures, but for those of devices and of data")
+    group.addoption("--write", action="store_true", help="write anew what tests make: docs/types.md and the ratchets")
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text) if text else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.tier_seed is None:
+        config.option.tier_seed = random.randrange(2**31)  # workers of pytest-xdist are handed this one
+    tiers.select(config.option.tier, config.option.tier_seed)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    seed = f", --tier-seed {config.option.tier_seed}" if tiers.selected().random else ""
+    return f"tier: {config.option.tier}{seed}; data: {config.option.data or 'none'}"
+
+
+# ---------------------------------------------------------------------- which tests are run
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = []
+    for item in items:
+        if hasattr(getattr(item, "obj", None), "hypothesis"):
+            item.add_marker("property")
+            counting.count_examples(item.obj)  # type: ignore[attr-defined]
+        if any(name.startswith("smollm2_") for name in getattr(item, "fixturenames", ())):
+            item.add_marker("model")
+        if item.get_closest_marker("suite") and not tiers.selected().whole:
+            left_out.append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+# ---------------------------------------------------------------------- counts
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[Any]:
+    with counting.scope() as counts:
+        try:
+            return (yield)
+        finally:
+            pyfuncitem.user_properties.append(counting.as_property(counts))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    reports = [report for found in ("passed", "failed") for report in terminalreporter.stats.get(found, [])]
+    for line in counting.summary(reports):
+        terminalreporter.write_line(line)
+
+
+# ---------------------------------------------------------------------- skips
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+    return _without_skips((yield), item.config)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[Any]:
+    return _without_skips((yield), collector.config)
+
+
+def _without_skips(report: Any, config: pytest.Config) -> Any:
+    """The report; with ``--no-skips``, one of a skip whose reason is not allowed is one of a failure."""
+    if config.option.no_skips and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        if reason not in ALLOWED_SKIPS:
+            report.outcome = "failed"
+            report.longrepr = f"skipped, which --no-skips forbids: {reason}"
+    return report
+
+
+# ---------------------------------------------------------------------- fixtures
 @pytest.fixture(scope="session")
 def smollm2_gguf() -> Path:
     """The GGUF file of SmolLM2-135M-Instruct (49,152 tokens, byte-level BPE)."""
@@ -30,19 +112,28 @@ def smollm2_gguf() -> Path:
 
 
 @pytest.fixture(scope="session")
-def smollm2_tokenizer(smollm2_gguf: Path) -> Any:
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(smollm2_gguf.parent, gguf_file=smollm2_gguf.name)
+def smollm2_directory(smollm2_gguf: Path) -> Path:
+    """The same model as transformers saves it, which is loaded much faster."""
+    return smollm2.copy(smollm2_gguf)
 
 
 @pytest.fixture(scope="session")
-def llama3_directory() -> Path:
-    """A directory with Llama-3's tokenizer.json (128,256 tokens, byte-level BPE), which nobody may redistribute."""
-    directory = os.environ.get("GRAMMARSPEC_LLAMA3")
-    if not directory:
-        pytest.skip("set GRAMMARSPEC_LLAMA3 to a directory with Llama-3's tokenizer.json")
-    return Path(directory)
+def smollm2_as_published(request: pytest.FixtureRequest) -> Path:
+    """The model as a GGUF file; in the tier ``quick`` as a directory."""
+    return request.getfixturevalue("smollm2_gguf" if tiers.selected().whole else "smollm2_directory")
+
+
+@pytest.fixture(scope="session")
+def smollm2_tokenizer(smollm2_directory: Path) -> Any:
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(smollm2_directory)
+
+
+@pytest.fixture(scope="session")
+def llama3_directory(pytestconfig: pytest.Config) -> Path:
+    """A directory with Llama-3's tokenizer.json (128,256 tokens, byte-level BPE)."""
+    return data.folder(pytestconfig, "llama3")
 
 
 @pytest.fixture(scope="session")

@@ -74,9 +74,9 @@ def test_packages_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
         gs.lark('start: "a"')
 
 
-def test_drafts_of_other_tokens(smollm2_gguf: Path, tiny_model_directory: Path) -> None:
+def test_drafts_of_other_tokens(smollm2_as_published: Path, tiny_model_directory: Path) -> None:
     from grammarspec.models.loading import load_draft
 
-    vocabulary = gs.Vocabulary.from_pretrained(str(smollm2_gguf))
+    vocabulary = gs.Vocabulary.from_pretrained(str(smollm2_as_published))
     with pytest.raises(errors.DraftMismatch, match=r"tiny.* cannot draft: its token 0 is"):
         load_draft(tiny_model_directory, vocabulary)

@@ -282,9 +282,9 @@ def test_drafts(tiny_model_directory: Path, person: str, capsys: pytest.CaptureF
 
 
 def test_drafts_of_other_tokens(
-    tiny_model_directory: Path, smollm2_gguf: Path, capsys: pytest.CaptureFixture[str]
+    tiny_model_directory: Path, smollm2_directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model, other = str(tiny_model_directory), str(smollm2_gguf)
+    model, other = str(tiny_model_directory), str(smollm2_directory)
     assert main(["generate", "--regex", "a", "--model", model, "--draft", other, "a prompt"]) == 2
     assert re.search("cannot draft: its token [0-9]+ is .*, the target's", capsys.readouterr().err)
 
@@ -361,9 +361,18 @@ def test_a_closed_pipe(tiny_model_directory: Path) -> None:
     assert "grammarspec" not in run.stderr and "BrokenPipe" not in run.stderr
 
 
-def test_as_a_program(smollm2_gguf: Path, person: str) -> None:
+def test_as_a_program(smollm2_as_published: Path, person: str) -> None:
     """The whole way, on a real model in its own process."""
-    command = [sys.executable, "-m", "grammarspec", "generate", "--model", str(smollm2_gguf), "--schema", person]
+    command = [
+        sys.executable,
+        "-m",
+        "grammarspec",
+        "generate",
+        "--model",
+        str(smollm2_as_published),
+        "--schema",
+        person,
+    ]
     run = subprocess.run(
         [*command, "--max-tokens", "60", "Alice is 31."], capture_output=True, text=True, check=False, timeout=300
     )

@@ -1,9 +1,8 @@
-"""``on_limit="close"``: whole texts within any budget that allows one. ``GRAMMARSPEC_BUDGETS`` sets how many."""
+"""``on_limit="close"``: whole texts within any budget that allows one."""
 
 from __future__ import annotations
 
 import math
-import os
 import random
 
 import pytest
@@ -15,12 +14,13 @@ pytest.importorskip("transformers")
 
 from grammarspec.decoding import Generation, Request, Sampling, generate, generate_batch  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer  # noqa: E402
+from tests import tiers  # noqa: E402
 from tests.decoding.test_lockstep import GRAMMARS, VOCABULARY, WIDTH, Wild  # noqa: E402
 from tests.oracles.noise_model import NoiseModel  # noqa: E402
 from tests.oracles.tables import PROMPT, TableModel, tables  # noqa: E402
 from tests.oracles.tables import VOCABULARY as SMALL  # noqa: E402
 
-BUDGETS = int(os.environ.get("GRAMMARSPEC_BUDGETS", "300"))
+BUDGETS = tiers.draws(300)
 CLOSED = [
     *(grammar for grammar in GRAMMARS if grammar is not None),
     gs.regex(r"a{30,40}|b"),
@@ -31,10 +31,10 @@ CLOSED = [
 
 
 def test_texts_are_whole() -> None:
-    choose = random.Random(5)
+    choose = random.Random(tiers.seed(5))
     constraints = [gs.compile(grammar, VOCABULARY) for grammar in CLOSED]
     model = NoiseModel(WIDTH)
-    torch.manual_seed(3)
+    torch.manual_seed(tiers.seed(3))
     refused = closed = stopped = 0
     for case in range(BUDGETS):
         constraint = choose.choice(constraints)

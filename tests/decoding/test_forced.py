@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
@@ -18,6 +18,7 @@ from grammarspec.decoding.lane import Lane  # noqa: E402
 from grammarspec.decoding.proposers import Forced  # noqa: E402
 from grammarspec.decoding.whitespace import WHITESPACE  # noqa: E402
 from grammarspec.grammars import marks  # noqa: E402
+from tests.counting import examples  # noqa: E402
 from tests.decoding.test_whitespace import STYLES  # noqa: E402
 from tests.oracles.drafting import BYTES, END, batch_of, draft_for, lane, matcher_of  # noqa: E402
 
@@ -66,7 +67,7 @@ def forced_text(matcher: Any) -> tuple[bytes, bool]:
         "q|",
     ],
 )
-@settings(max_examples=30)
+@examples(30)
 @given(data=st.data())
 def test_forced_text_is_drafted(pattern: str, data: st.DataObject) -> None:
     """From every place of a text: what every completion begins with."""

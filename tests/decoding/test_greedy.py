@@ -1,14 +1,8 @@
-"""Greedy texts are those of the plain loop, token by token, for every proposer, alone and in ragged batches.
-
-``GRAMMARSPEC_PAIRS`` sets how many pairs of prompt and grammar are tried, ``GRAMMARSPEC_PAIRS_MODEL`` the model (a
-directory, or ``smollm2``; by default a tiny random one).
-"""
+"""Greedy texts are those of the plain loop, token by token, for every proposer, alone and in ragged batches."""
 
 from __future__ import annotations
 
-import os
 from itertools import islice, product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,9 +23,11 @@ from grammarspec.decoding.proposers import (  # noqa: E402
 )
 from grammarspec.decoding.proposers.head import ResidualHead  # noqa: E402
 from grammarspec.models.loading import load_model, vocabulary_of  # noqa: E402
+from tests import tiers  # noqa: E402
 
-PAIRS = int(os.environ.get("GRAMMARSPEC_PAIRS", "20"))
-MODEL = os.environ.get("GRAMMARSPEC_PAIRS_MODEL")
+PAIRS = tiers.draws(20, least=8)
+"""Pairs of a prompt and a grammar."""
+MODELS = ["tiny_model_directory", *(["smollm2_gguf"] if tiers.selected().random else [])]
 CLOSE = 1e-3  # logits nearer than this may change places in a batch of another shape
 
 PERSON = {
@@ -87,9 +83,9 @@ PROMPTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def loaded(tiny_model_directory: Path) -> Any:
-    model, tokenizer = load_model(MODEL or tiny_model_directory, dtype=torch.float32)
+@pytest.fixture(scope="module", params=MODELS)
+def loaded(request: pytest.FixtureRequest) -> Any:
+    model, tokenizer = load_model(request.getfixturevalue(request.param), dtype=torch.float32)
     return model, tokenizer, vocabulary_of(model, tokenizer)
 
 

@@ -1,11 +1,7 @@
-"""Draft and target are in the same states: against a replay from scratch after every round, whatever was drafted.
-
-``GRAMMARSPEC_ROUNDS`` sets how many rounds (of one row each) are replayed.
-"""
+"""Draft and target are in the same states: against a replay from scratch after every round, whatever was drafted."""
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -22,9 +18,11 @@ from grammarspec.decoding import Request, Sampling  # noqa: E402
 from grammarspec.decoding.draft import Draft  # noqa: E402
 from grammarspec.decoding.loop import Batch  # noqa: E402
 from grammarspec.decoding.processing import Processing  # noqa: E402
+from tests import tiers  # noqa: E402
 from tests.oracles.noise_model import NoiseModel  # noqa: E402
 
-ROUNDS = int(os.environ.get("GRAMMARSPEC_ROUNDS", "6000"))
+ROUNDS = tiers.draws(6000)
+"""Rounds that are replayed, of one row each."""
 WIDTH = 300
 VOCABULARY = gs.Vocabulary.from_tokens(
     [*(bytes([value]) for value in range(256)), b'{"', b'":', b'","', b"ab", b"abc", b"00", b"[[", b"]]"],
@@ -92,7 +90,7 @@ def test_states_and_masks_equal_a_replay(seeded: bool, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Processing, "scores", remember)
     model = NoiseModel(WIDTH)
-    torch.manual_seed(1)
+    torch.manual_seed(tiers.seed(1))
     row = gs.allocate_bitmask(1, VOCABULARY.size)
     rounds = accepted = refused = batches = 0
     while rounds < ROUNDS / 2:
@@ -104,7 +102,7 @@ def test_states_and_masks_equal_a_replay(seeded: bool, monkeypatch: pytest.Monke
             for number, constraint in enumerate(chosen)
         ]
         with torch.inference_mode():
-            batch = Batch(model, requests, VOCABULARY, proposers=[Wild(batches)], gamma=4)
+            batch = Batch(model, requests, VOCABULARY, proposers=[Wild(tiers.seed(batches))], gamma=4)
             while batch.lanes:
                 before = [list(lane.tokens[lane.prompt_length :]) for lane in batch.lanes]
                 seen.clear()

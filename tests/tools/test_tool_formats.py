@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import grammarspec as gs
 from grammarspec.tools.formats import FORMATS, detect_format, tool_format
 from grammarspec.tools.tool import Tool, ToolCall
+from tests.counting import examples
 from tests.tools.declared import PING, WEATHER, tools
 from tests.tools.rendering import TEMPLATES, message, reply
 
@@ -26,8 +27,8 @@ def _said(calls: Any) -> list[tuple[str, Any]]:
 
 # ---------------------------------------------------------------------- random tools, random walks
 @pytest.mark.parametrize("name", NAMES)
+@examples(40)
 @given(tools=tools(), seed=st.integers(0, 2**32))
-@settings(max_examples=40)
 def test_whatever_is_written_are_valid_calls_that_chat_templates_write_alike(
     name: str, tools: list[Tool[..., Any]], seed: int
 ) -> None:

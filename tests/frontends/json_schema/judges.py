@@ -12,7 +12,8 @@ from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
 import jsonschema
-from hypothesis import assume
+
+from tests.counting import discard
 
 __all__ = ["is_valid", "satisfies"]
 
@@ -80,8 +81,7 @@ def is_valid(schema: Any, value: Any, year: int = 2020) -> bool:
     try:
         return bool(_VALIDATORS[year](schema, format_checker=_CLASSES[2020].FORMAT_CHECKER).is_valid(value))
     except RecursionError:
-        assume(False)
-        raise
+        discard("an endless recursion of the judge")
 
 
 def satisfies(schema: Any, text: str | bytes, year: int = 2020) -> bool:
@@ -91,5 +91,4 @@ def satisfies(schema: Any, text: str | bytes, year: int = 2020) -> bool:
         try:
             return is_valid(exact, json.loads(text, parse_int=_Whole, parse_float=Decimal), year)
         except InvalidOperation:
-            assume(False)
-            raise
+            discard("an exponent that the judge does not know")

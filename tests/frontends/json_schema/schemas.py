@@ -130,6 +130,13 @@ def _nested(year: int, references: list[dict[str, str]]) -> Drawn:
     return st.recursive(leaves, lambda inner: _deeper(inner, year), max_leaves=6)
 
 
+def without(schema: Any, *keywords: str) -> Any:
+    """A schema without some keywords, wherever they stand; no names and values of these strategies are spelled so."""
+    if isinstance(schema, dict):
+        return {key: without(value, *keywords) for key, value in schema.items() if key not in keywords}
+    return [without(part, *keywords) for part in schema] if isinstance(schema, list) else schema
+
+
 def schemas(year: int) -> Drawn:
     """Schemas of a draft; some with definitions, and references to those and to the whole."""
     place = "$defs" if year >= 2019 else "definitions"

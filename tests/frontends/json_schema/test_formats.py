@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import grammarspec as gs
 from grammarspec.frontends.json_schema.formats.formats import FORMATS
 from grammarspec.frontends.json_schema.formats.host_names import U_LABEL_SIZES
+from tests import tiers
 from tests.frontends.json_schema.texts import BYTES, Case, acceptor, check, corpus
 
 
@@ -235,7 +236,7 @@ def test_labels_of_these_sizes_fit_in_punycode() -> None:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js as the judge")
 def test_patterns_as_node() -> None:
-    patterns = list(_walks("regex", 2000, "()[]{}|?*+-\\,:<=!^$uxpcbdD019AFazLk"))
+    patterns = list(_walks("regex", tiers.draws(2000), "()[]{}|?*+-\\,:<=!^$uxpcbdD019AFazLk"))
     script = """
         const patterns = JSON.parse(require("fs").readFileSync(0));
         const wrong = patterns.filter((p) => { try { new RegExp(p, "u"); return false } catch { return true } });

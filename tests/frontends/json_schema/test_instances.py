@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis_jsonschema import from_schema
 
+from tests.counting import examples
 from tests.frontends.json_schema.judges import is_valid
-from tests.frontends.json_schema.texts import acceptor, corpus, dumps, examples, orders
+from tests.frontends.json_schema.texts import acceptor, corpus, dumps, orders
 
 SCHEMAS = [case.schema for case in corpus("keywords.txt") if case.accepted]
 

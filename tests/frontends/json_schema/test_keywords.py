@@ -46,10 +46,16 @@ def _compact(text: str) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("case", [*KEYWORDS, *MEMORY, *UNEVALUATED], ids=lambda case: case.schema[:70])
+# Members of constants keep their order, and witnesses come last.
+REORDERED = [
+    case
+    for case in [*KEYWORDS, *MEMORY, *UNEVALUATED]
+    if not any(keyword in case.schema for keyword in ('"const"', '"enum"', '"not"'))
+]
+
+
+@pytest.mark.parametrize("case", REORDERED, ids=lambda case: case.schema[:70])
 def test_any_order_is_every_order(case: Case) -> None:
-    if any(keyword in case.schema for keyword in ('"const"', '"enum"', '"not"')):
-        pytest.skip("members of constants keep their order, and witnesses come last")
     values = [json.loads(text) for text in case.accepted if _compact(text)]
     texts = [dumps(order) for value in values for order in orders(value)]
     check({"anyOf": [json.loads(case.schema), {"const": "\N{SNOWMAN}"}]}, Case("", texts), property_order="any")

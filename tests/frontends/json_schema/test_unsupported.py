@@ -6,10 +6,11 @@ import warnings
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import grammarspec as gs
+from tests.counting import examples
 from tests.frontends.json_schema.judges import is_valid
 from tests.frontends.json_schema.schemas import PLAIN, VALUES
 from tests.frontends.json_schema.texts import BYTES, acceptor, dumps
@@ -154,7 +155,7 @@ def _with_refusals(schema: Any) -> Any:
     return kept
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(PLAIN.map(_with_refusals), st.lists(VALUES, min_size=1, max_size=4))
 def test_random_schemas_only_grow(schema: Any, values: list[Any]) -> None:
     """What python-jsonschema accepts is accepted, whatever had to be left out."""

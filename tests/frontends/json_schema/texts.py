@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,22 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, settings
-
 import grammarspec as gs
 
-__all__ = ["BYTES", "Case", "acceptor", "check", "corpus", "dumps", "examples", "orders", "walk"]
-
-# For a longer search: GRAMMARSPEC_EXAMPLES=20 pytest tests/json_schema
-SCALE = float(os.environ.get("GRAMMARSPEC_EXAMPLES", "1"))
+__all__ = ["BYTES", "Case", "acceptor", "check", "corpus", "dumps", "orders", "walk"]
 
 BYTES = gs.Vocabulary.bytes()
-
-
-def examples(count: int) -> settings:
-    """So many examples of a property, or more if the environment says so."""
-    unhealthy = [HealthCheck.too_slow, HealthCheck.filter_too_much]  # some combinations are refused
-    return settings(max_examples=int(count * SCALE), suppress_health_check=unhealthy)
 
 
 def acceptor(schema: Any, **options: Any) -> Callable[[str], bool]:

@@ -1,0 +1,93 @@
+"""The tiers of the tests: how many examples each draws, and from which seeds.
+
+``pytest --tier=quick`` (what happens unless another tier is named) draws a tenth of the examples, ``--tier=all`` all of
+them and runs the conformance suites, ``--tier=long`` twenty times as many from random seeds. A test says how many
+examples it draws in the tier ``all``; what this module returns is that number in the tier that was chosen.
+
+Test modules ask while they are imported, so ``tests/conftest.py`` selects the tier before tests are collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hypothesis import HealthCheck, settings
+
+__all__ = ["TIERS", "Tier", "draws", "seed", "select", "selected", "some"]
+
+Case = TypeVar("Case")
+
+
+@dataclass(frozen=True)
+class Tier:
+    """How a run of the tests differs from others."""
+
+    share: float
+    """Examples drawn, as a multiple of those of the tier ``all``."""
+    whole: bool
+    """Whether tests marked ``suite`` are run, and cases that take long."""
+    random: bool
+    """Whether examples are other ones in every run."""
+
+
+TIERS = {
+    "quick": Tier(share=0.1, whole=False, random=False),
+    "all": Tier(share=1, whole=True, random=False),
+    "long": Tier(share=20, whole=True, random=True),
+}
+
+_tier = TIERS["quick"]
+_seed = 0
+
+# Machines that run tests are slow and shared, so that times would only measure their load. How many examples a
+# property discards is checked by tests/counting.py.
+_UNCHECKED = [
+    HealthCheck.too_slow,
+    HealthCheck.filter_too_much,
+    HealthCheck.data_too_large,
+    HealthCheck.large_base_example,
+]
+
+
+def select(name: str, random_seed: int) -> None:
+    """Choose the tier for this process.
+
+    Args:
+        name: A key of ``TIERS``.
+        random_seed: What :func:`seed` adds to the seeds of tests, if the tier is random.
+    """
+    global _tier, _seed  # noqa: PLW0603 (test modules read it while they are imported)
+    _tier = TIERS[name]
+    _seed = random_seed if _tier.random else 0
+    settings.register_profile(
+        name,
+        deadline=None,
+        derandomize=not _tier.random,
+        max_examples=draws(100),
+        print_blob=True,
+        suppress_health_check=_UNCHECKED,
+    )
+    settings.load_profile(name)
+
+
+def selected() -> Tier:
+    """The tier that was chosen."""
+    return _tier
+
+
+def draws(count: int, *, least: int = 1) -> int:
+    """The number of examples of a test that draws ``count`` in the tier ``all``, but not fewer than ``least``."""
+    return max(round(count * _tier.share), min(count, least))
+
+
+def some(cases: Sequence[Case], *, least: int = 1) -> list[Case]:
+    """As many cases of a list as the tier draws, evenly spread from the first to the last; the whole list at most."""
+    count = min(draws(len(cases), least=least), len(cases))
+    return [cases[number * (len(cases) - 1) // max(count - 1, 1)] for number in range(count)]
+
+
+def seed(number: int) -> int:
+    """The seed of a test that draws its examples itself: ``number``, and another one in each run of a random tier."""
+    return number + _seed
