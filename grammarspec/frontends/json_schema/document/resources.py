@@ -1,7 +1,7 @@
 """The schema as a document: its dialect, the resources in it, and what references point to.
 
-A document is read on demand. Only if it has both references and identifiers other than its own are its resources
-looked for beforehand, and then each schema belongs to the innermost one that it stands in.
+A document is read on demand. Its resources are looked for when the first reference or identifier is met, if it has both
+references and identifiers other than its own; and then each schema belongs to the innermost one that it stands in.
 """
 
 from __future__ import annotations
@@ -72,10 +72,9 @@ class Document:
         base = _split(identifier)[0] if isinstance(identifier, str) else ""
         self.main = Resource(root, base, chosen, syntax.parsers(chosen))
         self._resources: dict[str, Resource] = {base: self.main}
-        self._scopes = Scopes(dynamic=dynamic)
-        if self._has_identified_targets():
-            self._find_resources(self.main)
-        self.start: Subschema = self._scopes.empty.at(Target(root, self.main, ()))
+        self._scopes = Scopes(self.main, self._index, dynamic=dynamic)
+        self._indexed = False
+        self.start: Subschema = self._scopes.root.first(Target(root, self.main, ()))
 
     # ------------------------------------------------------------------ dialects
     def _choose(self, root: Any, given: str | None) -> Dialect:
@@ -98,6 +97,7 @@ class Document:
             GrammarSyntaxError: the reference points to nothing within the document.
             UnsupportedFeature: it points to a document that the registry does not have.
         """
+        self._index()
         target = schema.resource.targets.get(reference)
         if target is None:
             target = schema.resource.targets[reference] = self._locate(schema, reference, keyword)
@@ -112,7 +112,7 @@ class Document:
 
     def find(self, source: Any) -> Subschema | None:
         """The subschema that was read from this object, if one was, in a document that is read without scopes."""
-        return self._scopes.empty.find(source)
+        return self._scopes.root.find(source)
 
     def _locate(self, schema: Subschema, reference: str, keyword: str) -> Target:
         if reference.startswith("#"):
@@ -173,6 +173,14 @@ class Document:
         return Target(source, resource, tuple(path))
 
     # ------------------------------------------------------------------ resources
+    def _index(self) -> None:
+        """Find the resources of the main document, if that makes a difference: the first time that it does."""
+        if not self._indexed:
+            self._indexed = True
+            if self._has_identified_targets():
+                self._find_resources(self.main)
+            self._scopes.bind_root()
+
     def _has_identified_targets(self) -> bool:
         """Whether the main document has references, and identifiers beside its own."""
         dialect, root = self.main.dialect, self.main.root

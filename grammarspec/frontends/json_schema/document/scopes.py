@@ -9,7 +9,7 @@ anchors have the empty scope only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Resource, Subschema, Target
@@ -25,18 +25,31 @@ _Bindings = frozenset[tuple[str, Target]]
 class Scopes:
     """The scopes of one document."""
 
-    def __init__(self, *, dynamic: bool) -> None:
-        self.dynamic = dynamic
+    def __init__(self, main: Resource, find_resources: Callable[[], None], *, dynamic: bool) -> None:
+        """The scopes of a document that is read.
+
+        Args:
+            main: the resource of its root.
+            find_resources: fills ``resource_at`` and binds the root, when it is first called.
+            dynamic: if not, there is one scope only, without bindings.
+        """
+        self.dynamic, self._main = dynamic, main
+        self.find_resources, self.id_keyword = find_resources, main.dialect.id_keyword
         self.resource_at: dict[int, Resource] = {}
         """The resource that begins at a schema, by ``id()`` of what was read; for all that are embedded in another."""
-        self.known: dict[_Bindings, DynamicScope] = {}
-        self.empty = self.scope(frozenset())
+        self.root = DynamicScope(self, {})
+        self._known: dict[_Bindings, DynamicScope] = {}
+
+    def bind_root(self) -> None:
+        """Bind the anchors of the main resource, whose schemas may have been looked at already."""
+        self.root.bindings = self.root.bound(self._main)
+        self._known[frozenset(self.root.bindings.items())] = self.root
 
     def scope(self, bindings: _Bindings) -> DynamicScope:
         """The one scope with these bindings."""
-        if bindings not in self.known:
-            self.known[bindings] = DynamicScope(self, dict(bindings))
-        return self.known[bindings]
+        if bindings not in self._known:
+            self._known[bindings] = DynamicScope(self, dict(bindings))
+        return self._known[bindings]
 
 
 class DynamicScope:
@@ -44,7 +57,7 @@ class DynamicScope:
 
     __slots__ = ("_entered", "_records", "_scopes", "bindings")
 
-    def __init__(self, scopes: Scopes, bindings: Mapping[str, Target]) -> None:
+    def __init__(self, scopes: Scopes, bindings: dict[str, Target]) -> None:
         self._scopes, self.bindings = scopes, bindings
         self._records: dict[int, Subschema] = {}
         """By ``id()`` of what was read, which the record keeps alive: one Python object is one schema."""
@@ -55,14 +68,14 @@ class DynamicScope:
         found = self._records.get(id(source))
         if found is not None:
             return found
-        resource = holder.resource
-        embedded = self._scopes.resource_at
-        if embedded and id(source) in embedded:
-            resource = embedded[id(source)]
+        scopes = self._scopes
+        if scopes.id_keyword in source:
+            scopes.find_resources()
+        if scopes.resource_at and id(source) in scopes.resource_at:
+            resource = scopes.resource_at[id(source)]
             scope = self.entered(resource)
-            if scope is not self:
-                return scope._records.get(id(source)) or scope._add(Subschema(source, holder, tokens, resource, scope))
-        made = self._records[id(source)] = Subschema(source, holder, tokens, resource, self)
+            return scope._records.get(id(source)) or scope._add(Subschema(source, holder, tokens, resource, scope))
+        made = self._records[id(source)] = Subschema(source, holder, tokens, holder.resource, self)
         return made
 
     def find(self, source: Any) -> Subschema | None:
@@ -71,14 +84,15 @@ class DynamicScope:
 
     def at(self, target: Target) -> Subschema:
         """The record of what a reference points to, after it was reached from this scope."""
+        return self.entered(target.resource).first(target)
+
+    def first(self, target: Target) -> Subschema:
+        """The record of what stands by itself in a document, or was found by a reference, in this scope."""
         source = target.source
-        if not isinstance(source, dict):
-            if isinstance(source, bool):
-                return ANYTHING if source else NOTHING
-            return Subschema(source, None, target.tokens, target.resource, self)
-        scope = self.entered(target.resource)
-        found = scope._records.get(id(source))
-        return found or scope._add(Subschema(source, None, target.tokens, target.resource, scope))
+        if isinstance(source, bool):
+            return ANYTHING if source else NOTHING
+        found = self._records.get(id(source))
+        return found or self._add(Subschema(source, None, target.tokens, target.resource, self))
 
     def _add(self, made: Subschema) -> Subschema:
         self._records[id(made.source)] = made
@@ -88,12 +102,15 @@ class DynamicScope:
         """The scope after a resource is entered from this one."""
         found = self._entered.get(resource)
         if found is None:
-            found = self._entered[resource] = self._enter(resource)
+            bound = self.bound(resource)
+            found = self if bound == self.bindings else self._scopes.scope(frozenset(bound.items()))
+            self._entered[resource] = found
         return found
 
-    def _enter(self, resource: Resource) -> DynamicScope:
+    def bound(self, resource: Resource) -> dict[str, Target]:
+        """The bindings after a resource is entered from this scope."""
         if not self._scopes.dynamic:
-            return self
+            return {}
         bound = dict(self.bindings)
         own = dict(resource.dynamic_anchors)
         if isinstance(resource.root, dict) and resource.root.get(RECURSIVE) is True:
@@ -103,4 +120,4 @@ class DynamicScope:
             bound.pop(RECURSIVE, None)  # the chain of resources that may be extended is broken
         for name, target in own.items():
             bound.setdefault(name, target)
-        return self._scopes.scope(frozenset(bound.items()))
+        return bound

@@ -147,15 +147,13 @@ class Subschema:
         resource: the resource that it belongs to.
         scope: what dynamic references in it are bound to.
         origin: the schema of the document that a derived one was made from; itself, if it is no derived one.
-        assertions: what its keywords assert, in the order in which they stand; parsed when they are first asked for.
-        unevaluated: whether it asks something of what its other keywords leave unevaluated.
+        unevaluated: whether it asks something of what its other keywords leave unevaluated; known once its assertions
+            are.
     """
 
     __slots__ = (
-        "_derived", "_kept", "assertions", "origin", "parent", "resource", "scope", "source", "tokens", "unevaluated",
+        "_assertions", "_derived", "origin", "parent", "resource", "scope", "source", "tokens", "unevaluated",
     )  # fmt: skip
-
-    assertions: tuple[Assertion, ...]
 
     def __init__(
         self, source: Any, parent: Subschema | None, tokens: tuple[str, ...], resource: Resource, scope: Scope
@@ -167,37 +165,38 @@ class Subschema:
         self.scope = scope
         self.origin = self
         self.unevaluated = False
-
-    def __getattr__(self, name: str) -> Any:
-        """Slots that are filled when they are first asked for."""
-        if name == "assertions":
-            self.assertions = self._parse()
-            return self.assertions
-        if name == "_derived":
-            self._derived: dict[Hashable, Any] = {}
-            return self._derived
-        if name == "_kept":
-            self._kept = self._without_in_place()
-            return self._kept
-        raise AttributeError(name)
+        self._assertions: tuple[Assertion, ...] | None = None
+        self._derived: dict[Hashable, Any] | None = None
 
     def __repr__(self) -> str:
         return f"<Subschema {self.pointer}{'' if self.origin is self else ' derived'}>"
 
     # ------------------------------------------------------------------ parsing
+    @property
+    def assertions(self) -> tuple[Assertion, ...]:
+        """What its keywords assert, in the order in which they stand; parsed when they are first asked for.
+
+        Raises:
+            GrammarSyntaxError: it is no schema.
+        """
+        found = self._assertions
+        if found is None:
+            found = self._assertions = self._parse()
+        return found
+
     def _parse(self) -> tuple[Assertion, ...]:
         """The assertions of all keywords. Malformed values stay, as an error for whoever comes to them."""
         source = self.source
-        if self.is_malformed:
+        if not isinstance(source, dict):
             message = f"a schema must be an object or a boolean, not {source!r:.40}"
             raise GrammarSyntaxError(message, where=self.pointer)
         resource = self.resource
         if "$ref" in source and resource.dialect.ref_stands_alone:
             source = {"$ref": source["$ref"]}
-        parsers = resource.parsers
+        parser_of = resource.parsers.get
         found: list[Assertion] = []
         for keyword, value in source.items():
-            parser = parsers.get(keyword)
+            parser = parser_of(keyword)
             if parser is not None:
                 try:
                     assertion = parser(self, value)
@@ -241,20 +240,22 @@ class Subschema:
         """A new schema of these assertions, in the place of this one."""
         made = Subschema({}, None, (), self.resource, self.scope)
         made.origin = self.origin
-        made.assertions = assertions
+        made._assertions = assertions
         return made
 
     def derive(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What ``make`` derives from it under this name: made once, so that goals can be told apart."""
-        derived = self._derived
-        if key not in derived:
-            derived[key] = make()
-        return derived[key]
+        if self._derived is None:
+            self._derived = {}
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
 
     @property
     def kept(self) -> Subschema | None:
         """It without the assertions that apply others to the same value; ``None`` if that leaves nothing."""
-        return self._kept
+        made: Subschema | None = self.derive("kept", self._without_in_place)
+        return made
 
     def _without_in_place(self) -> Subschema | None:
         own = tuple(assertion for assertion in self.assertions if not assertion.in_place)
@@ -294,7 +295,8 @@ class _Boolean(Subschema):
         self.tokens = ()
         self.origin = self
         self.unevaluated = False
-        self.assertions = ()
+        self._assertions = ()
+        self._derived = None
 
     @property
     def is_malformed(self) -> bool:

@@ -113,7 +113,8 @@ class AtLeast(Assertion):
         """Raise the minimum."""
         _, bit, least, _ = self.measure
         facts.asked |= bit
-        setattr(facts, least, max(getattr(facts, least), self.count))
+        if self.count > getattr(facts, least):
+            setattr(facts, least, self.count)
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
         """It is smaller."""
@@ -133,7 +134,8 @@ class AtMost(Assertion):
         _, bit, _, most = self.measure
         facts.asked |= bit
         known = getattr(facts, most)
-        setattr(facts, most, self.count if known is None else min(known, self.count))
+        if known is None or self.count < known:
+            setattr(facts, most, self.count)
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
         """It is larger."""

@@ -198,6 +198,8 @@ class GoalLowering:
         types = facts.types
         if types in (OBJECT, STRING, ARRAY):
             return self._one_type(facts, types)
+        if not types & ~NUMBER:
+            return number_node(self, facts)
         if not facts.asked:
             return self.text.value
         text = self.text

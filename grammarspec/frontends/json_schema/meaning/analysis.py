@@ -126,9 +126,8 @@ class Analysis:
         made = self._choices.get(key)
         if made is None:
             start = self.document.start
-            made = self._choices[key] = Subschema({}, None, (), start.resource, start.scope)
+            made = self._choices[key] = start.derived(AnyOf(key))
             made.origin = ANYTHING
-            made.assertions = (AnyOf(key),)
         return made
 
     def negate(self, schema: Subschema) -> Subschema:
