@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property
 
 from grammarspec.errors import GrammarError, LimitExceeded
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
@@ -53,6 +52,7 @@ class GoalLowering:
         self._combinations: dict[int, int] = {}
         """By level, as the same ones come again on each."""
         self.patterns: dict[tuple[str, bool], Text] = {}
+        self._formats: Formats | None = None
         self._nodes: dict[_Key, int] = {}
         self._open: dict[_Key, int | None] = {}
         """Goals that are being lowered, with their rule once something inside refers to them."""
@@ -65,10 +65,12 @@ class GoalLowering:
         self.height = 0
         """How deeply the nodes of the goal being lowered nest, roughly."""
 
-    @cached_property
+    @property
     def formats(self) -> Formats:
-        """The formats, which few schemas use."""
-        return Formats(self.builder, self.text.exact)
+        """The formats, made when the first is used: few schemas use any."""
+        if self._formats is None:
+            self._formats = Formats(self.builder, self.text.exact)
+        return self._formats
 
     # ------------------------------------------------------------------ entry
     def start(self, schema: Subschema) -> int:
@@ -91,10 +93,10 @@ class GoalLowering:
         else:
             if NOTHING in goal:
                 return self.builder.nothing
-            goal = tuple(dict.fromkeys(schema for schema in goal if schema is not ANYTHING))
+            goal = list(dict.fromkeys(schema for schema in goal if schema is not ANYTHING))
             if not goal:
                 return self.text.value
-            key = goal if len(goal) > 1 else goal[0]
+            key = tuple(goal) if len(goal) > 1 else goal[0]
         if self.text.variant:
             key = (self.text.variant, key)
         node = self._nodes.get(key)
