@@ -7,7 +7,7 @@ references and identifiers other than its own; and then each schema belongs to t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -187,10 +187,14 @@ class Document:
         keywords = (dialect.id_keyword, *_ANCHORS) if dialect.year >= 2019 else (dialect.id_keyword,)
         referring = identified = False
         for part in _objects(root):
-            referring = referring or not REFERENCES.isdisjoint(part)
-            identified = identified or any(
-                isinstance(part.get(keyword), str) and (part is not root or keyword in _ANCHORS) for keyword in keywords
-            ) or part.get(RECURSIVE) is True  # fmt: skip
+            if not referring and ("$ref" in part or "$dynamicRef" in part or "$recursiveRef" in part):
+                referring = True
+            if not identified:
+                for keyword in keywords:
+                    if keyword in part and isinstance(part[keyword], str) and (part is not root or keyword in _ANCHORS):
+                        identified = True
+                if RECURSIVE in part and part[RECURSIVE] is True:
+                    identified = True
             if referring and identified:
                 return True
         return False
@@ -259,7 +263,10 @@ def _objects(root: Any) -> Iterator[dict[str, Any]]:
         value = pending.pop()
         if isinstance(value, dict):
             yield value
-        for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-            if isinstance(child, dict | list) and id(child) not in seen:
-                seen.add(id(child))
-                pending.append(child)
+            parts: Iterable[Any] = value.values()
+        else:
+            parts = value if isinstance(value, list) else ()
+        for part in parts:
+            if isinstance(part, (dict, list)) and id(part) not in seen:
+                seen.add(id(part))
+                pending.append(part)

@@ -55,10 +55,11 @@ class Scopes:
 class DynamicScope:
     """What dynamic anchors are bound to, and the records of the schemas that were reached with these bindings."""
 
-    __slots__ = ("_entered", "_records", "_scopes", "bindings")
+    __slots__ = ("_embedded", "_entered", "_id_keyword", "_records", "_scopes", "bindings")
 
     def __init__(self, scopes: Scopes, bindings: dict[str, Target]) -> None:
         self._scopes, self.bindings = scopes, bindings
+        self._id_keyword, self._embedded = scopes.id_keyword, scopes.resource_at
         self._records: dict[int, Subschema] = {}
         """By ``id()`` of what was read, which the record keeps alive: one Python object is one schema."""
         self._entered: dict[Resource, DynamicScope] = {}
@@ -68,11 +69,11 @@ class DynamicScope:
         found = self._records.get(id(source))
         if found is not None:
             return found
-        scopes = self._scopes
-        if scopes.id_keyword in source:
-            scopes.find_resources()
-        if scopes.resource_at and id(source) in scopes.resource_at:
-            resource = scopes.resource_at[id(source)]
+        embedded = self._embedded
+        if self._id_keyword in source:
+            self._scopes.find_resources()
+        if embedded and id(source) in embedded:
+            resource = embedded[id(source)]
             scope = self.entered(resource)
             return scope._records.get(id(source)) or scope._add(Subschema(source, holder, tokens, resource, scope))
         made = self._records[id(source)] = Subschema(source, holder, tokens, holder.resource, self)

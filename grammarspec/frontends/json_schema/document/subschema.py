@@ -208,12 +208,12 @@ class Subschema:
 
     def child(self, source: Any, *tokens: str) -> Subschema:
         """The record of what stands in it at this path in the place of a schema."""
+        if isinstance(source, dict):
+            return self.scope.child(self, source, tokens)
         if source is True:
             return ANYTHING
         if source is False:
             return NOTHING
-        if isinstance(source, dict):
-            return self.scope.child(self, source, tokens)
         return Subschema(source, self, tokens, self.resource, self.scope)
 
     def malformed(self, keyword: str, expected: str) -> GrammarSyntaxError:

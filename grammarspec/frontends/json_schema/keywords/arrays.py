@@ -7,7 +7,7 @@ from typing import Any
 
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Assertion, Subschema
 from grammarspec.frontends.json_schema.keywords.combining import negated
-from grammarspec.frontends.json_schema.keywords.conjunction import ArrayFacet, Asked, Conjunction, ItemCount
+from grammarspec.frontends.json_schema.keywords.conjunction import ArrayFacet, Concern, Conjunction, ItemCount
 from grammarspec.frontends.json_schema.keywords.goals import Goals
 from grammarspec.frontends.json_schema.keywords.json_values import ARRAY
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Holds, Keyword, replace_by_true
@@ -25,7 +25,7 @@ class Items(ArrayFacet, Assertion):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Add the facet."""
-        facts.asked |= Asked.ITEMS
+        facts.asked |= Concern.ITEMS
         facts.arrays = [*facts.arrays, self]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
@@ -52,7 +52,7 @@ class Counted(ItemCount, Assertion):
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Add the count, if it asks anything."""
         if self.least > 0 or self.most is not None:
-            facts.asked |= Asked.ITEMS
+            facts.asked |= Concern.ITEMS
             facts.counts = [*facts.counts, self]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
@@ -70,7 +70,7 @@ class Unique(Assertion):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Note where it is asked."""
-        facts.asked |= Asked.ITEMS
+        facts.asked |= Concern.ITEMS
         facts.unique = schema
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:

@@ -16,7 +16,7 @@ from grammarspec.frontends.json_schema.document.subschema import ANYTHING, Subsc
 from grammarspec.frontends.json_schema.keywords.json_values import ALL_TYPES, Bound, Number, canonical
 from grammarspec.frontends.json_schema.keywords.presence import Presence
 
-__all__ = ["ArrayFacet", "Asked", "Conjunction", "ItemCount", "ObjectFacet", "SomeMember", "TextFacet"]
+__all__ = ["ArrayFacet", "Concern", "Conjunction", "ItemCount", "ObjectFacet", "SomeMember", "TextFacet"]
 
 
 class TextFacet(NamedTuple):
@@ -95,8 +95,8 @@ class SomeMember(NamedTuple):
     value: Subschema = ANYTHING
 
 
-class Asked:
-    """Bits for what a conjunction asks."""
+class Concern:
+    """What a conjunction may ask something about, as bits."""
 
     TYPES, CONSTANTS, EXCLUDED, NUMBER, LENGTH, TEXT, ITEMS, MEMBERS, REQUIRED, SIZE, CHOICES, PRESENCE = (
         1 << bit for bit in range(12)
@@ -114,7 +114,7 @@ class Conjunction:
     """
 
     asked: int = 0
-    """What is asked at all, as bits of :class:`Asked`."""
+    """What it asks something about, as bits of :class:`.Concern`."""
 
     types: int = ALL_TYPES
     enum: Sequence[Any] | None = None
@@ -180,19 +180,19 @@ class Conjunction:
 
     def add_choice(self, alternatives: Sequence[Subschema], *, last: bool = True) -> None:
         """One of these must hold, too. The properties that they declare come last, or behind those met up to now."""
-        self.asked |= Asked.CHOICES
+        self.asked |= Concern.CHOICES
         self.choices = [*self.choices, alternatives]
         self.places = [*self.places, _LAST if last else len(self.objects)]
 
     def narrow_low(self, value: Number, exclusive: bool) -> None:
         """At least (or more than) ``value``."""
-        self.asked |= Asked.NUMBER
+        self.asked |= Concern.NUMBER
         if self.low is None or value > self.low[0] or (value == self.low[0] and exclusive):
             self.low = (value, exclusive)
 
     def narrow_high(self, value: Number, exclusive: bool) -> None:
         """At most (or less than) ``value``."""
-        self.asked |= Asked.NUMBER
+        self.asked |= Concern.NUMBER
         if self.high is None or value < self.high[0] or (value == self.high[0] and exclusive):
             self.high = (value, exclusive)
 

@@ -8,7 +8,7 @@ from typing import Any
 from grammarspec.frontends.json_schema.document.subschema import NOTHING, Assertion, Subschema
 from grammarspec.frontends.json_schema.keywords.arrays import Items
 from grammarspec.frontends.json_schema.keywords.combining import AllOf, Not
-from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction
+from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.goals import Goals
 from grammarspec.frontends.json_schema.keywords.json_values import ARRAY, FALSE, NULL, OBJECT, TRUE, canonical, type_of
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Keyword
@@ -36,7 +36,7 @@ class Constants(Assertion):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Leave these constants only."""
-        facts.asked |= Asked.CONSTANTS
+        facts.asked |= Concern.CONSTANTS
         if facts.enum is None:
             facts.enum = self.values
         else:
@@ -64,12 +64,12 @@ class NoneOf(Assertion):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Exclude the constants, by their types where those have no other values."""
-        facts.asked |= Asked.EXCLUDED
+        facts.asked |= Concern.EXCLUDED
         excluded = list(facts.excluded)
         for constant in self.values:
             bit = type_of(constant)
             if bit & (NULL | TRUE | FALSE):
-                facts.asked |= Asked.TYPES
+                facts.asked |= Concern.TYPES
                 facts.types &= ~bit
             elif constant == [] and bit == ARRAY:
                 AtLeast(ITEMS, 1).add(facts, goals, schema)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grammarspec.frontends.json_schema.document.subschema import Assertion, Parser, Subschema
-from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction
+from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.goals import Goals
 from grammarspec.frontends.json_schema.keywords.json_values import NUMBER, Number
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Keyword
@@ -61,7 +61,7 @@ class Multiple(Assertion):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Add the divisor."""
-        facts.asked |= Asked.NUMBER
+        facts.asked |= Concern.NUMBER
         facts.multiples = [*facts.multiples, (self.divisor, self.wanted)]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Assertion, Parser, Subschema
 from grammarspec.frontends.json_schema.keywords.combining import negated
-from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction, ObjectFacet, SomeMember
+from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction, ObjectFacet, SomeMember
 from grammarspec.frontends.json_schema.keywords.goals import Goals
 from grammarspec.frontends.json_schema.keywords.json_values import OBJECT
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Holds, Keyword, replace_by_true
@@ -26,7 +26,7 @@ class Members(ObjectFacet, Assertion):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Add the facet."""
-        facts.asked |= Asked.MEMBERS
+        facts.asked |= Concern.MEMBERS
         if facts.members.pop(schema, True) is None:  # those that declare members in the order in which they do
             facts.members[schema] = None
         facts.objects = [*facts.objects, self]
@@ -62,7 +62,7 @@ class Required(Assertion):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Add the names."""
-        facts.asked |= Asked.REQUIRED
+        facts.asked |= Concern.REQUIRED
         facts.required = {**facts.required, **dict.fromkeys(self.names)}
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
@@ -81,7 +81,7 @@ class Names(Assertion):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Add the schema."""
-        facts.asked |= Asked.SIZE
+        facts.asked |= Concern.SIZE
         facts.names = [*facts.names, self.schema]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
@@ -97,7 +97,7 @@ class Some(SomeMember, Assertion):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Add the kind."""
-        facts.asked |= Asked.SIZE
+        facts.asked |= Concern.SIZE
         facts.some = [*facts.some, self]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
@@ -112,7 +112,7 @@ class SomeUndeclared(SomeMember, Assertion):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Add the kind."""
-        facts.asked |= Asked.SIZE
+        facts.asked |= Concern.SIZE
         facts.witnesses = [*facts.witnesses, self]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from grammarspec.frontends.json_schema.document.subschema import Assertion, Subschema
 from grammarspec.frontends.json_schema.formats.table import FORMATS
-from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction, TextFacet
+from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction, TextFacet
 from grammarspec.frontends.json_schema.keywords.goals import Goals
 from grammarspec.frontends.json_schema.keywords.json_values import FRACTION, NUMBER, STRING
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Keyword
@@ -26,7 +26,7 @@ class Text(TextFacet, Assertion):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Add the text."""
-        facts.asked |= Asked.TEXT
+        facts.asked |= Concern.TEXT
         facts.texts = [*facts.texts, self]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
@@ -46,7 +46,7 @@ class Format(Assertion):
         """Add the text, or the bounds of a format of integers."""
         integers = goals.integer_format(self.name)
         if integers is not None:
-            facts.asked |= Asked.TYPES
+            facts.asked |= Concern.TYPES
             facts.types &= ~FRACTION
             facts.narrow_low(integers[0], False)
             facts.narrow_high(integers[1], False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from grammarspec.frontends.json_schema.document.subschema import Assertion, Parser, Subschema
-from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction
+from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.goals import Goals
 from grammarspec.frontends.json_schema.keywords.json_values import ALL_TYPES, ARRAY, OBJECT, STRING, TYPE_BITS
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Keyword
@@ -30,7 +30,7 @@ class Types(Assertion):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Leave these types only."""
-        facts.asked |= Asked.TYPES
+        facts.asked |= Concern.TYPES
         facts.types &= self.bits
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
@@ -87,7 +87,7 @@ class Measure(NamedTuple):
 
     Attributes:
         types: of the values that have it.
-        bit: what a conjunction is asked, of :class:`Asked`.
+        bit: what a conjunction that bounds it asks about, of :class:`.Concern`.
         least, most: the attributes of a conjunction that bound it.
     """
 
@@ -97,9 +97,9 @@ class Measure(NamedTuple):
     most: str
 
 
-LENGTH: Final = Measure(IS_STRING, Asked.LENGTH, "min_length", "max_length")
-ITEMS: Final = Measure(IS_ARRAY, Asked.ITEMS, "min_items", "max_items")
-MEMBERS: Final = Measure(IS_OBJECT, Asked.SIZE, "min_properties", "max_properties")
+LENGTH: Final = Measure(IS_STRING, Concern.LENGTH, "min_length", "max_length")
+ITEMS: Final = Measure(IS_ARRAY, Concern.ITEMS, "min_items", "max_items")
+MEMBERS: Final = Measure(IS_OBJECT, Concern.SIZE, "min_properties", "max_properties")
 
 
 @dataclass(slots=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from grammarspec.errors import LimitExceeded
-from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction
+from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.json_values import FRACTION, INTEGER, NUMBER, Number, type_of
 from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.lowering.intervals import MAX_EXPONENT, Kind
@@ -26,7 +26,7 @@ def _numbers(lowering: Lowering, facts: Conjunction) -> int:
     text = lowering.text
     kinds = facts.types & NUMBER
     strict = (text.spelling.plain or lowering.goals.strict_integers) and kinds == INTEGER
-    if kinds != FRACTION and not facts.asked & (Asked.NUMBER | Asked.EXCLUDED):
+    if kinds != FRACTION and not facts.asked & (Concern.NUMBER | Concern.EXCLUDED):
         return text.number if kinds == NUMBER else text.strict_integer if strict else text.integer
     low, high = facts.low, facts.high
     excluded = [

@@ -17,7 +17,7 @@ from itertools import combinations
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.document.subschema import NOTHING, Subschema
-from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
+from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.constants import Constants
 from grammarspec.frontends.json_schema.keywords.presence import names_in
 from grammarspec.frontends.json_schema.keywords.unevaluated import UnevaluatedMembers
@@ -36,6 +36,8 @@ _MAX_KINDS = 4  # of witnesses, of which one member may be several
 def object_node(lowering: Lowering, facts: Conjunction) -> int:
     """The objects that a conjunction allows."""
     b, text = lowering.builder, lowering.text
+    if not facts.asked & (Concern.MEMBERS | Concern.REQUIRED | Concern.SIZE | Concern.PRESENCE):
+        return text.object
     least, most = facts.min_properties, facts.max_properties
     asked = (facts.objects, facts.required, facts.names, facts.witnesses, facts.presence, least)
     if not any(asked) and most is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from grammarspec.errors import GrammarError, LimitExceeded
-from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction
+from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.lowering.context import Lowering, Text
 from grammarspec.frontends.json_schema.meaning.matching import parsed
 from grammarspec.frontends.regex.lower import lower_search
@@ -17,7 +17,7 @@ __all__ = ["clamp", "pattern_text", "string_node", "text_of"]
 
 def string_node(lowering: Lowering, facts: Conjunction) -> int:
     """The strings that a conjunction allows."""
-    if not facts.asked & (Asked.LENGTH | Asked.TEXT | Asked.EXCLUDED):
+    if not facts.asked & (Concern.LENGTH | Concern.TEXT | Concern.EXCLUDED):
         return lowering.text.string
     least, most = facts.min_length, facts.max_length
     if most is not None and least > most:

@@ -16,7 +16,7 @@ from grammarspec.frontends.json_schema.document.resources import Document
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
 from grammarspec.frontends.json_schema.formats.table import FORMATS, INTEGER_FORMATS
 from grammarspec.frontends.json_schema.keywords.combining import AllOf, AnyOf, InPlace
-from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction
+from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.constants import Constants
 from grammarspec.frontends.json_schema.keywords.outcomes import Outcome
 from grammarspec.frontends.json_schema.meaning import evaluation, negation, unevaluated
@@ -79,7 +79,7 @@ class Analysis:
         if schema is ANYTHING or schema in members:
             return
         if schema is NOTHING:
-            facts.asked |= Asked.TYPES
+            facts.asked |= Concern.TYPES
             facts.types = 0
             return
         assertions = schema.assertions

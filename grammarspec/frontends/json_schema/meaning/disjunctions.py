@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from grammarspec.frontends.json_schema.document.subschema import Subschema
-from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction
+from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.json_values import OBJECT
 from grammarspec.frontends.json_schema.keywords.objects import Members
 from grammarspec.frontends.json_schema.meaning import presence
@@ -102,7 +102,7 @@ class Disjunctions:
         facts = facts.copy()
         facts.choices = facts.places = ()
         facts.presence = conditions
-        facts.asked = facts.asked & ~Asked.CHOICES | Asked.PRESENCE
+        facts.asked = facts.asked & ~Concern.CHOICES | Concern.PRESENCE
         return facts
 
     def _either(

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
-from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction
+from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.goals import Goals
 from grammarspec.frontends.json_schema.keywords.json_values import OBJECT
 from grammarspec.frontends.json_schema.keywords.presence import Absent, Both, Either, Presence, Present
 
 __all__ = ["condition"]
 
-_KNOWN = Asked.TYPES | Asked.REQUIRED | Asked.MEMBERS | Asked.CHOICES
+_KNOWN = Concern.TYPES | Concern.REQUIRED | Concern.MEMBERS | Concern.CHOICES
 _MAX_DEPTH = 4
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from grammarspec.errors import GrammarError
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, Subschema
 from grammarspec.frontends.json_schema.keywords.combining import Not
-from grammarspec.frontends.json_schema.keywords.conjunction import Asked, Conjunction
+from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.constants import Constants
 from grammarspec.frontends.json_schema.keywords.goals import Goals
 from grammarspec.frontends.json_schema.keywords.json_values import ALL_TYPES, OBJECT, canonical
@@ -28,7 +28,7 @@ __all__ = ["Slots", "Tags"]
 _FEW = 3  # choices that look at a property, from which on it is a tag
 _MOST = 256  # values that are told apart
 
-_ASKS = Asked.TYPES | Asked.REQUIRED | Asked.MEMBERS | Asked.CHOICES
+_ASKS = Concern.TYPES | Concern.REQUIRED | Concern.MEMBERS | Concern.CHOICES
 
 _Constants = Mapping[Any, Any]  # by their canonical forms
 
@@ -208,7 +208,7 @@ class Tags:
         facts = self._gather(schemas)
         if facts.allowed_constants is not None:
             return False if facts.allowed_constants <= constants else None
-        if not facts.asked & ~Asked.EXCLUDED:
+        if not facts.asked & ~Concern.EXCLUDED:
             return True if facts.excluded_constants <= constants else None
         return None
 
