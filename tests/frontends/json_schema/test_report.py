@@ -254,6 +254,7 @@ def _nested(depth: int, inside: Any) -> Any:
     [
         _nested(50, {"pattern": BACK}),
         _nested(1_000, {"pattern": BACK}),
+        _nested(10_000, {"pattern": BACK}),
         {"properties": {f"p{i}": {"pattern": BACK} for i in range(1_000)}},
         {"properties": {f"p{i}": {"type": "string", "pattern": "a"} for i in range(10_000)}},
         {"properties": {"a\0\n  at #/b": {"type": 3}}},
@@ -262,7 +263,7 @@ def _nested(depth: int, inside: Any) -> Any:
         {"properties": {"a": 3, "b": {"items": 4}}},
         {"$ref": "#"},
     ],
-    ids=["not", "deep", "refused", "wide", "name", "surrogate", "number", "no schemas", "cycle"],
+    ids=["not", "deep", "deeper", "refused", "wide", "name", "surrogate", "number", "no schemas", "cycle"],
 )
 def test_inputs_made_to_hurt(schema: Any) -> None:
     for unsupported in ("error", "warn"):
