@@ -159,7 +159,7 @@ class Grammar(Generic[T_co]):
         return reading.match_marked(self.node, data)
 
     def sample(self, seed: int | None = None, *, max_bytes: int = 200) -> str:
-        """Some text of the language, the same for the same seed, for trying things out (by no particular law).
+        """Some text of the language, for trying things out: the same for the same seed, of no particular distribution.
 
         After ``max_bytes`` bytes it goes on in the shortest way.
         """
