@@ -77,7 +77,8 @@ class ToolFormat:
         name: the name that users choose it by.
         call: one call, with ``$name`` for the tool, ``$arguments`` and, if calls have an id, ``$id``.
         begin, separator, end: what is written before, between and after calls.
-        markers: the parts of all these that vocabularies may have as special tokens.
+        markers: the parts of all these that vocabularies may have as special tokens. Text before calls cannot contain
+            the first of them, which is the one that calls begin with, and streams of such text stop there.
         starts: what calls begin with in a format without markers. A reply is then either calls or free text, and free
             text cannot begin with any of these, whitespace aside.
         single: whether a reply has at most one call.
