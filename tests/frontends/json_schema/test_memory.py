@@ -158,7 +158,7 @@ class Walk:
         return True
 
 
-@examples(120)
+@examples(120, kept=0.7)
 @given(SCHEMAS, ORDERS, st.integers(0, 2**32))
 def test_every_bit_of_the_masks(schema: Any, order: Any, seed: int) -> None:
     """A token is allowed exactly if it is taken, and exactly if its bytes are, one after the other."""
@@ -199,7 +199,7 @@ def test_every_state_has_an_end(schema: Any, order: Any, seed: int) -> None:
             break
 
 
-@examples(100)
+@examples(100, kept=0.7)
 @given(SCHEMAS, ORDERS, st.integers(0, 2**32))
 def test_states_do_not_depend_on_the_way(schema: Any, order: Any, seed: int) -> None:
     """Rollbacks, forks, drafts, collections and other spellings in tokens lead to the same states and masks."""

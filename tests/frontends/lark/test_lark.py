@@ -101,7 +101,7 @@ grammars = st.builds(
 SHORT_TEXTS = ["".join(letters) for size in range(4) for letters in itertools.product("abc ", repeat=size)]
 
 
-@examples(250)
+@examples(250, kept=0.6)
 @given(grammars, st.lists(st.text("abc #", min_size=4, max_size=7), min_size=10, max_size=10))
 def test_accepts_the_texts_that_lark_does(grammar: str, samples: list[str]) -> None:
     try:
