@@ -1,1 +1,1 @@
-"""From what schemas mean to the nodes of a grammar."""
+"""Lowering: turns the conjunctions that the package ``meaning`` gathers into nodes of a grammar builder."""

@@ -1,4 +1,7 @@
-"""Arrays: from a conjunction to the spellings of the arrays that satisfy it."""
+"""Arrays: makes the node of the arrays that satisfy a conjunction.
+
+Item counts (``contains``) are made in ``item_counts.py``, and ``uniqueItems`` in ``unique_items.py``.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ __all__ = ["array_node", "plain_array"]
 
 
 def array_node(lowering: Lowering, facts: Conjunction) -> int:
-    """The arrays that a conjunction allows."""
+    """The node of the arrays that a conjunction allows."""
     least, most = facts.min_items, facts.max_items
     if most is not None and least > most:
         return lowering.builder.nothing
@@ -24,7 +27,15 @@ def array_node(lowering: Lowering, facts: Conjunction) -> int:
 
 
 def plain_array(lowering: Lowering, facts: Conjunction, kinds: int = 0) -> int:
-    """The arrays whose items may repeat; as parts of a rule of these kinds, if they may not."""
+    """The node of the arrays that a conjunction allows, ``uniqueItems`` apart.
+
+    Args:
+        kinds: the kinds of the rule that the node becomes the body of (see :meth:`.GrammarBuilder.rule`); 0 if items
+            may repeat. If it is not 0, each item is a rule of its own, so that the compiler can compare items.
+
+    Raises:
+        LimitExceeded: a minimum is beyond what can be counted.
+    """
     b, text = lowering.builder, lowering.text
     least, most = facts.min_items, facts.max_items
     if facts.counts:
@@ -59,7 +70,14 @@ def plain_array(lowering: Lowering, facts: Conjunction, kinds: int = 0) -> int:
 
 
 def _items(lowering: Lowering, items: list[int], rest: int | None, bounds: tuple[int, int | None], kinds: int) -> int:
-    """At least one item and as many as the bounds say; from the end to the start, each with what follows it."""
+    """The items of a nonempty array with the commas between them, built from the last item to the first.
+
+    Args:
+        items: the nodes of the first items, one per position.
+        rest: the node of each further item; ``None`` if there are none.
+        bounds: the least and the greatest number of items.
+        kinds: those of the rule around.
+    """
     b, comma = lowering.builder, lowering.text.comma
     least, most = bounds
     count = len(items)

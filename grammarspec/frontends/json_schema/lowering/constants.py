@@ -1,4 +1,8 @@
-"""Constants: ``enum`` and ``const``, and any JSON value written out."""
+"""Constants: makes the nodes of the values that ``enum`` and ``const`` list.
+
+Each constant is checked in Python against the other keywords beside it; the spellings of those that pass are united.
+Strings for which Python cannot decide that are intersected with the automata of those keywords instead.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,11 @@ __all__ = ["constant_node", "enum_node"]
 
 
 def enum_node(lowering: Lowering, facts: Conjunction) -> int:
-    """The constants of an enumeration that satisfy everything else, too."""
+    """The node of the constants of an ``enum`` that satisfy the rest of the conjunction.
+
+    Raises:
+        UnsupportedFeature: for a constant that is not a string it cannot be decided whether it does.
+    """
     assert facts.enum is not None
     constants = facts.enum
     only_strings = all(isinstance(constant, str) for constant in constants)
@@ -46,7 +54,7 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
     others = facts.copy()
     others.enum = None
     by_automaton = len(constants) > SMALL and not facts.choices
-    if by_automaton:  # let the compiler match the patterns
+    if by_automaton:  # so many constants are matched with the patterns by the compiler, not in Python
         others.texts = ()
     strings: list[str] = []
     numbers: list[str] = []
@@ -54,7 +62,7 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
     parts: list[int] = []
     plain = lowering.text.spelling.plain
     strict = plain and not facts.types & FRACTION
-    if lowering.goals.strict_integers:  # whether a number must be an integer may be asked further in, too
+    if lowering.goals.strict_integers:  # keywords of parts may ask for integers, too
         strict = not facts.types & FRACTION or bool(facts.choices or facts.arrays or facts.objects or facts.counts)
     for constant in constants:
         bit = type_of(constant)
@@ -64,7 +72,7 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
         if by_automaton and facts.texts and bit == STRING:
             answer = None
         if answer is None and facts.choices:
-            return lowering.distribute(facts)  # and ask again, of each alternative
+            return lowering.distribute(facts)  # which decides for each alternative by itself
         if answer is None:
             if bit == STRING:
                 undecided.append(constant)
@@ -88,9 +96,15 @@ def _mixed(lowering: Lowering, facts: Conjunction, constants: Sequence[Any]) -> 
 
 
 def constant_node(lowering: Lowering, constant: Any, *, strict: bool = False) -> int:
-    """One JSON value: members in the order given (or any), whitespace as everywhere, numbers in a few spellings.
+    """The node of one JSON value: a number has a few spellings, whitespace is as in all other values.
 
-    ``strict``: whole numbers in digits only.
+    Members come in the order of the constant, or in any order if the lowering's ``any_order`` is set.
+
+    Args:
+        strict: whether integers are spelled with digits only.
+
+    Raises:
+        GrammarSyntaxError: the constant, or a part of it, is no JSON value.
     """
     if lowering.container:
         return lowering.inside(lambda: constant_node(lowering, constant, strict=strict))

@@ -1,6 +1,7 @@
-"""What the parts of the lowering need of the whole: the nodes of other goals, and where they are made.
+"""The interface through which the modules for one JSON type each (strings, numbers, arrays, objects) lower other goals.
 
-The whole is :class:`.GoalLowering`, which uses the parts; they know it by this protocol only.
+:class:`.GoalLowering` implements the protocol :class:`Lowering` and calls those modules. They import the protocol only,
+so that the imports form no cycle.
 """
 
 from __future__ import annotations
@@ -21,26 +22,32 @@ __all__ = ["Lowering", "Text"]
 
 
 class Text(NamedTuple):
-    """A regular node in the exact alphabet, and whether it holds zero-width assertions."""
+    """A regular node over the contents of strings, before JSON's quotation marks and escapes are added.
+
+    Attributes:
+        node: the node, in the exact alphabet (``JsonText.exact``).
+        asserting: whether the node contains zero-width assertions (lookahead or lookbehind).
+    """
 
     node: int
     asserting: bool
 
 
 class Lowering(Protocol):
-    """Makes the nodes of one document's goals.
+    """Makes the grammar nodes of the goals of one document.
 
     Attributes:
-        goals: what the schemas mean.
-        builder: of the nodes.
-        text: how values are spelled; where lines are indented, at the level of the value that is being lowered.
-        any_order: members may come in any order.
-        closed: objects that have ``properties`` have no others, if the schema says nothing.
-        container: where lines are indented, the type of the object or array whose members or items are being lowered;
-            or 0.
-        intervals, multiples: makers of numbers.
-        patterns: the nodes of the patterns that have been made.
-        height: how deeply the nodes of the goal being lowered nest, roughly.
+        goals: gathers goals into conjunctions and derives schemas, such as negations.
+        builder: the grammar builder that holds the nodes.
+        text: makes the spellings of JSON values. If the layout indents lines, it is the one for the nesting level of
+            the value that is being lowered.
+        any_order: whether the members of an object may come in any order.
+        closed: whether an object whose schema has ``properties`` but says nothing about other members has no others.
+        container: the type bit (``OBJECT`` or ``ARRAY``) of the value whose members or items are being lowered, if the
+            layout indents lines; otherwise 0.
+        intervals, multiples: make the nodes of numbers with bounds and with ``multipleOf``.
+        patterns: the nodes made so far for patterns, by the arguments of :func:`.pattern_text`.
+        height: an estimate of the nesting depth of the nodes made for the goal that is being lowered.
     """
 
     goals: Analysis
@@ -56,37 +63,59 @@ class Lowering(Protocol):
 
     @property
     def formats(self) -> Formats:
-        """The formats, made when the first is used."""
+        """The grammars of ``format``, created at the first use."""
         ...
 
     def lower(self, goal: Sequence[Subschema], facts: Conjunction | None = None) -> int:
-        """The values that satisfy all the subschemas at once (``facts``: gathered already); of none, any value."""
+        """The node of the values that satisfy a goal.
+
+        Args:
+            goal: subschemas that must all hold; if there are none, every value satisfies the goal.
+            facts: the conjunction of the goal, if the caller has gathered it already.
+
+        Raises:
+            GrammarError: the goal cannot be enforced, or the grammar becomes too large.
+        """
         ...
 
     def distribute(self, facts: Conjunction) -> int:
-        """The values of a conjunction with choices."""
+        """The node of a conjunction with disjunctions: the union of its alternatives, each lowered as a goal.
+
+        Raises:
+            LimitExceeded: there are too many combinations of alternatives.
+        """
         ...
 
     def any_of(self, parts: Sequence[int]) -> int:
-        """Alternatives without the impossible and the repeated."""
+        """The union of these nodes, without duplicates and without nodes of the empty language."""
         ...
 
     def enter(self, container: int) -> None:
-        """What is lowered until :meth:`leave` stands in an object or array (the type's bit) at this level."""
+        """Begin the members of an object or the items of an array; :meth:`leave` ends them.
+
+        In between, goals are lowered as values one nesting level deeper, if the layout indents lines.
+
+        Args:
+            container: the type bit, ``OBJECT`` or ``ARRAY``.
+        """
         ...
 
     def leave(self) -> None:
-        """The end of what :meth:`enter` began."""
+        """End the members or items that :meth:`enter` began."""
         ...
 
     def inside(self, make: Callable[[], int]) -> int:
-        """What ``make`` makes one level further in: a member's value, or an item on its line."""
+        """The node that ``make`` returns when it is called one nesting level deeper.
+
+        An item of an array comes with the line break and the indentation before it. Beyond the deepest level that the
+        layout allows, the result is the empty language.
+        """
         ...
 
     def telling_apart(self, make: Callable[[], int]) -> int:
-        """What ``make`` makes of values that must be told apart."""
+        """The node that ``make`` returns when values are spelled so that they can be compared (``uniqueItems``)."""
         ...
 
     def part(self, node: int) -> int:
-        """An item of an array whose items are compared: a rule that is kept apart from the array's."""
+        """An item of an array with ``uniqueItems``: a call of a rule of its own, which the compiler does not inline."""
         ...

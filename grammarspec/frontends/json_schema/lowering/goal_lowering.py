@@ -1,4 +1,9 @@
-"""From goals to nodes: one alternative per type, disjunctions distributed, recursion through rules."""
+"""Turns goals into grammar nodes.
+
+A goal comes in: a list of subschemas that must hold of one value. Its conjunction is gathered, disjunctions (``anyOf``
+and the like) are distributed over the rest, and what remains becomes one alternative per JSON type. A goal that is met
+again while it is being lowered becomes a call of a rule, so recursive schemas give recursive grammars.
+"""
 
 from __future__ import annotations
 
@@ -28,53 +33,57 @@ __all__ = ["GoalLowering"]
 _Key = Hashable
 
 MAX_COMBINATIONS = 2_000
-"""Alternatives of ``anyOf`` and the like that are combined with other keywords, in one document."""
+"""The most combinations of an alternative (of ``anyOf`` and the like) with other keywords, per indentation level."""
 MAX_SIZE = 4_000_000
-"""Integers that the grammar may take."""
-_MAX_HEIGHT = 200  # of nodes without a rule between: the compiler's limit on nesting is for people's own grammars
-_INLINE_DEPTH = 24  # deeper goals become rules of their own, so that nesting costs no Python stack
+"""The most operands that the builder's nodes may have."""
+_MAX_HEIGHT = 200  # nodes nested without a rule between them; deeper goals become rules, below the compiler's limit
+_INLINE_DEPTH = 24  # goals lowered inside each other by recursion; deeper ones are deferred, to bound Python's stack
 
 
 class GoalLowering:
-    """Lowers the goals of one document."""
+    """Lowers the goals of one document. It implements the protocol :class:`.Lowering`."""
 
     def __init__(
         self, goals: Analysis, builder: SchemaBuilder, text: JsonText, *, any_order: bool, closed: bool
     ) -> None:
         self.goals, self.builder, self.any_order, self.closed = goals, builder, any_order, closed
         self.text = text
-        """How values are spelled; where lines are indented, at the level of the value being lowered."""
+        """The spellings of values, at the nesting level of the value that is being lowered."""
         self.container = 0
-        """Where lines are indented: the type of the object or array whose members or items are asked for, or 0."""
+        """If lines are indented: the type bit of the object or array whose parts are being lowered; otherwise 0."""
         self.intervals = Intervals(builder, text)
         self.multiples = Multiples(builder, self.intervals)
         self.disjunctions = Disjunctions(goals, any_order=any_order)
         self._combinations: dict[int, int] = {}
-        """By level, as the same ones come again on each."""
+        """The number of combinations so far, by indentation level: each level repeats those of the others."""
         self.patterns: dict[tuple[str, bool], Text] = {}
         self._formats: Formats | None = None
         self._nodes: dict[_Key, int] = {}
         self._open: dict[_Key, int | None] = {}
-        """Goals that are being lowered, with their rule once something inside refers to them."""
+        """Goals that are being lowered, each with its rule, or ``None`` until the goal is met within itself."""
         self._composite: set[int] = set()
-        """Nodes of objects and arrays: worth a rule when they are used again."""
+        """Nodes of objects and arrays. They are large, so a second use of one becomes a call of a rule."""
         self._calls: dict[int, int] = {}
         self._parts: dict[int, int] = {}
         self._deferred: list[tuple[int, Sequence[Subschema], JsonText]] = []
         self._depth = 0
         self.height = 0
-        """How deeply the nodes of the goal being lowered nest, roughly."""
+        """An estimate of the nesting depth of the nodes made for the goal that is being lowered."""
 
     @property
     def formats(self) -> Formats:
-        """The formats, made when the first is used: few schemas use any."""
+        """The grammars of ``format``, created at the first use, because few schemas have any."""
         if self._formats is None:
             self._formats = Formats(self.builder, self.text.exact)
         return self._formats
 
     # ------------------------------------------------------------------ entry
     def start(self, schema: Subschema) -> int:
-        """The node of a whole document."""
+        """The node of a whole document, after the goals deferred for their depth have been lowered, too.
+
+        Raises:
+            GrammarError: the schema cannot be enforced; the error names the place.
+        """
         node = self.lower([schema])
         while self._deferred:
             rule, goal, self.text = self._deferred.pop()
@@ -82,7 +91,15 @@ class GoalLowering:
         return node
 
     def lower(self, goal: Sequence[Subschema], facts: Conjunction | None = None) -> int:
-        """The values that satisfy all the subschemas at once (``facts``: gathered already); of none, any value."""
+        """The node of the values that satisfy a goal; it is made once for each goal and kind of spelling.
+
+        Args:
+            goal: subschemas that must all hold; if there are none, every value satisfies the goal.
+            facts: the conjunction of the goal, if the caller has gathered it already.
+
+        Raises:
+            GrammarError: the goal cannot be enforced, or the grammar becomes too large.
+        """
         if self.container:
             return self.inside(lambda: self.lower(goal, facts))
         if len(goal) == 1:
@@ -128,7 +145,7 @@ class GoalLowering:
         return node
 
     def _call(self, node: int) -> int:
-        """A rule for a node that is used a second time."""
+        """A call of the rule for a node that is used more than once."""
         call = self._calls.get(node)
         if call is None:
             rule = self.builder.rule("shared")
@@ -138,16 +155,20 @@ class GoalLowering:
 
     # ------------------------------------------------------------------ levels
     def enter(self, container: int) -> None:
-        """What is lowered until :meth:`leave` stands in an object or array (the type's bit) at this level."""
+        """Begin the members of an object or the items of an array; :meth:`leave` ends them.
+
+        Args:
+            container: the type bit, ``OBJECT`` or ``ARRAY``.
+        """
         if self.text.line is not None:
             self.container = container
 
     def leave(self) -> None:
-        """The end of what :meth:`enter` began."""
+        """End the members or items that :meth:`enter` began."""
         self.container = 0
 
     def inside(self, make: Callable[[], int]) -> int:
-        """What ``make`` makes one level further in: a member's value, or an item on its line."""
+        """The node that ``make`` returns one nesting level deeper; an item of an array comes with its line break."""
         text, container = self.text, self.container
         if text.inner is None:
             return self.builder.nothing
@@ -158,7 +179,7 @@ class GoalLowering:
 
     # ------------------------------------------------------------------ values that are compared
     def telling_apart(self, make: Callable[[], int]) -> int:
-        """What ``make`` makes of values that must be told apart."""
+        """The node that ``make`` returns when values are spelled so that they can be compared (``uniqueItems``)."""
         text = self.text
         self.text = text.telling_apart
         node = make()
@@ -166,7 +187,7 @@ class GoalLowering:
         return node
 
     def part(self, node: int) -> int:
-        """An item of an array whose items are compared: a rule that is kept apart from the array's."""
+        """An item of an array with ``uniqueItems``: a call of a rule of its own, which the compiler does not inline."""
         part = self._parts.get(node)
         if part is None:
             rule = self.builder.rule("item", PART)
@@ -196,7 +217,7 @@ class GoalLowering:
             raise type(error)(error.message, where=goal[0].pointer, hint=error.hint) from None
 
     def _typed(self, facts: Conjunction) -> int:
-        """A conjunction without choices: the alternatives of its types."""
+        """The node of a conjunction without disjunctions: the union over its types."""
         types = facts.types
         if types in (OBJECT, STRING, ARRAY):
             return self._one_type(facts, types)
@@ -222,10 +243,10 @@ class GoalLowering:
         return node
 
     def distribute(self, facts: Conjunction) -> int:
-        """The values of a conjunction that leaves something open.
+        """The node of a conjunction with disjunctions: the union of its alternatives, each lowered as a goal.
 
         Raises:
-            LimitExceeded: they are too many combinations.
+            LimitExceeded: there are too many combinations of alternatives.
         """
         parts = []
         for alternative in self.disjunctions.alternatives(facts):
@@ -243,7 +264,7 @@ class GoalLowering:
             raise TooManyCombinations(message, where=goal[0].pointer, hint=hint)
 
     def any_of(self, parts: Sequence[int]) -> int:
-        """Alternatives without the impossible and the repeated."""
+        """The union of these nodes, without duplicates and without nodes of the empty language."""
         kept = [part for part in dict.fromkeys(parts) if part != self.builder.nothing]
         if not kept:
             return self.builder.nothing

@@ -24,19 +24,25 @@ _MAX_DIGITS = 400
 
 
 class Kind(Enum):
-    """Which numbers, and so what may follow the digits of their whole part."""
+    """The kind of numbers that is described. It decides what may follow the digits before the decimal point."""
 
     NUMBER = auto()
-    """Any: plain with any fraction, or scientific."""
+    """All numbers: plain decimals with any fraction, and scientific spellings."""
     WHOLE = auto()
-    """Whole ones: plain with a fraction of zeros, or scientific with an exponent that makes it whole."""
+    """Integers: plain decimals whose fraction is zeros only, and scientific spellings of large integers."""
     DIGITS = auto()
-    """Whole ones, spelled with digits only."""
+    """Integers, spelled with digits only."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Magnitude:
-    """A bound without its sign: ``whole`` (no leading zeros, but "0") and ``fraction`` (no trailing zeros)."""
+    """The absolute value of a bound as decimal digits.
+
+    Attributes:
+        whole: the digits before the point, without leading zeros; ``"0"`` if there are no others.
+        fraction: the digits after the point, without trailing zeros.
+        open: whether the bound itself is excluded.
+    """
 
     whole: str
     fraction: str
@@ -62,7 +68,7 @@ def _magnitude(bound: Bound) -> _Magnitude:
 
 
 class Intervals:
-    """Makes the nodes of intervals for one grammar."""
+    """Makes the nodes of intervals of numbers, in one grammar builder."""
 
     def __init__(self, builder: GrammarBuilder, text: JsonText) -> None:
         self.builder, self.text = builder, text
@@ -80,7 +86,9 @@ class Intervals:
         self._exponents: dict[tuple[int, int], int] = {}
 
     def node(self, low: Bound | None, high: Bound | None, kind: Kind) -> int:
-        """The numbers of a kind between the bounds, ``None`` being infinity. Both zeros are 0.
+        """The node of the numbers of a kind between two bounds.
+
+        A bound of ``None`` is infinity. ``-0`` counts as 0.
 
         Raises:
             LimitExceeded: a bound has more than 400 digits before or after the point.
@@ -125,7 +133,7 @@ class Intervals:
         return self._alt(parts)
 
     def _plain(self, low: _Magnitude | None, high: _Magnitude | None, kind: Kind) -> int:
-        """Plain decimals: longer numbers are larger, equally long ones are compared digit by digit."""
+        """Plain decimals between the bounds: more digits mean a larger number, equally many are compared one by one."""
         b = self.builder
         shortest = 1 if low is None else len(low.whole)
         longest = None if high is None else len(high.whole)
@@ -135,7 +143,7 @@ class Intervals:
             return b.nothing
         parts = []
         if low is None:
-            between = 0  # digits after the first in the shortest numbers that no bound is compared with
+            between = 0  # digits after the first digit, in the shortest numbers that need no comparison with a bound
             if longest is None or longest > 1:
                 parts.append(b.seq(b.literal(b"0"), self._any(kind)))
         else:
@@ -150,7 +158,7 @@ class Intervals:
 
     # ------------------------------------------------------------------ numbers of one length
     def _same_length(self, length: int, low: _Magnitude | None, high: _Magnitude | None, kind: Kind) -> int:
-        """Plain decimals with ``length`` digits before the point (the first not 0 unless it is the only one)."""
+        """Plain decimals between the bounds with ``length`` digits before the point, without leading zeros."""
         b = self.builder
         if high is None:
             assert low is not None
@@ -179,7 +187,7 @@ class Intervals:
         return rest if rest == self.builder.nothing else self.builder.seq(self.builder.literal(digits), rest)
 
     def _above(self, digits: str, equal: int, kind: Kind) -> int:
-        """As many digits, and larger; or the same, and then ``equal``."""
+        """Whole parts as long as ``digits``: a larger one with any tail, or ``digits`` followed by ``equal``."""
         b, node = self.builder, equal
         for i in range(len(digits) - 1, -1, -1):
             parts = [self._join(digits[i], node)]
@@ -190,7 +198,10 @@ class Intervals:
         return node
 
     def _below(self, digits: str, equal: int, kind: Kind, least: str) -> int:
-        """As many digits, and smaller; or the same, and then ``equal``. The first digit is at least ``least``."""
+        """Whole parts as long as ``digits``: a smaller one with any tail, or ``digits`` followed by ``equal``.
+
+        The first digit is at least ``least``.
+        """
         b, node = self.builder, equal
         for i in range(len(digits) - 1, -1, -1):
             parts = [self._join(digits[i], node)]
@@ -212,7 +223,7 @@ class Intervals:
                 return self.builder.empty
 
     def _tail_above(self, low: _Magnitude, kind: Kind) -> int:
-        """Fractions that make a number with the bound's whole part at least (more than) the bound."""
+        """Fractions with which the whole part of the bound is at least (if open, greater than) the bound."""
         b = self.builder
         if kind is not Kind.NUMBER:
             return b.nothing if low.fraction or low.open else self._any(kind)
@@ -227,7 +238,7 @@ class Intervals:
         return b.seq(self.point, node)
 
     def _tail_below(self, high: _Magnitude, kind: Kind) -> int:
-        """Fractions that make a number with the bound's whole part at most (less than) the bound."""
+        """Fractions with which the whole part of the bound is at most (if open, less than) the bound."""
         b = self.builder
         if kind is not Kind.NUMBER or not high.fraction:
             within = high.fraction or not high.open
@@ -239,7 +250,7 @@ class Intervals:
             if digit != "0":
                 parts.append(b.seq(b.bytes_in(((0x30, ord(digit) - 1),)), self.any_digits))
             node = self._alt(parts)
-            if i > 0:  # to end here is to be less: the bound goes on with digits that are not all 0
+            if i > 0:  # a number that ends here is less than the bound, whose further digits are not all 0
                 node = b.optional(node)
         return b.optional(b.seq(self.point, node))
 
@@ -277,7 +288,7 @@ class Intervals:
         return mantissa if mantissa == b.nothing else b.seq(mantissa, self.exponent_mark, self._exponent(least, most))
 
     def _exponent(self, least: int, most: int) -> int:
-        """Exponents, with a plus sign or a leading zero if one likes (Python writes ``1e-07``)."""
+        """Exponents in the range; a plus sign and one leading zero are optional (Python writes ``1e-07``)."""
         key = (least, most)
         node = self._exponents.get(key)
         if node is None:
@@ -302,7 +313,7 @@ class Intervals:
 
 
 def _normalised(bound: _Magnitude) -> tuple[_Magnitude, int]:
-    """A bound other than 0 as one digit, its fraction, and the exponent."""
+    """A bound other than 0 in scientific notation: the mantissa with one digit before the point, and the exponent."""
     digits = (bound.whole + bound.fraction).lstrip("0")
     exponent = len(bound.whole) - 1 if bound.whole != "0" else len(digits) - len(bound.fraction) - 1
     return _Magnitude(digits[0], digits[1:].rstrip("0"), bound.open), exponent

@@ -1,9 +1,13 @@
-"""``contains`` and its like: arrays of which so many items satisfy a schema.
+"""Item counts: arrays in which a number of items between two bounds satisfies a schema (``contains``, and the
+negation of ``items``).
 
-Each item either counts or does not. To reach a minimum it is enough to point at items that surely count; only where
-there is a maximum must the others surely not count. States are the number of items and of those counted, up to where
-more make no difference. A ``maxItems`` that is too large to count to is shared out among the runs of items between
-those that count.
+Each position of an item is lowered in two ways: as an item that satisfies the schema of the count ("it counts"), and as
+one that does not. If the count has no maximum, the second way does not forbid that the item satisfies the schema, since
+more such items do no harm; if it has one, the second way is the negation.
+
+The array is an automaton. Its states are pairs: the number of items so far, and for each count the number of items that
+counted, both up to the number from which on more make no difference. A ``maxItems`` that is too large for one state per
+position is divided equally among the runs of items between those that count (a narrowing).
 """
 
 from __future__ import annotations
@@ -28,10 +32,13 @@ _Counts = tuple[int, ...]
 
 
 def counted_items(lowering: Lowering, facts: Conjunction, kinds: int = 0) -> int:
-    """The arrays that a conjunction with item counts allows; ``kinds``: of the rule that it is the body of.
+    """The node of the arrays that a conjunction with item counts allows.
+
+    Args:
+        kinds: the kinds of the rule that the node becomes the body of; 0 if items may repeat.
 
     Raises:
-        LimitExceeded: positions times counts are too many.
+        LimitExceeded: the automaton has too many states, which are positions times counts.
     """
     counter = _Counter(lowering, facts, kinds)
     where = facts.first.pointer
@@ -41,7 +48,7 @@ def counted_items(lowering: Lowering, facts: Conjunction, kinds: int = 0) -> int
 
 
 class _Counter:
-    """Nodes by the number of items so far and how many counted."""
+    """Makes the node of one array by the automaton that the head of this module describes."""
 
     def __init__(self, lowering: Lowering, facts: Conjunction, kinds: int) -> None:
         self.kinds = kinds
@@ -50,10 +57,10 @@ class _Counter:
         prefix = max((len(facet.first) for facet in facts.arrays), default=0)
         starts = max(count.start for count in self.counts)
         self.steady = max(prefix, starts, facts.min_items)
-        """From this many items on, all positions are alike."""
+        """The number of items from which on all positions have the same transitions."""
         self.tops = tuple(count.least if count.most is None else count.most for count in self.counts)
         self.at_a_time: int | None = None
-        """How many items in a row may leave the counts as they are, where all positions are alike."""
+        """The most items in one run of items that change no count, where positions are not counted; ``None``: any."""
         self.endless = facts.max_items is None
         if facts.max_items is not None:
             room = facts.max_items - self.steady - sum(self.tops) - 1
@@ -64,14 +71,14 @@ class _Counter:
         self._ways_at: dict[int, list[tuple[tuple[bool, ...], int]]] = {}
 
     def size(self) -> int:
-        """An upper bound of the number of states."""
+        """An upper bound of the number of transitions: states times the ways in which an item may count."""
         states = self.steady + 1
         for top in self.tops:
             states *= top + 1
         return states << len(self.counts)
 
     def array(self) -> int:
-        """The whole array."""
+        """The node of the whole array."""
         b, text = self.builder, self.text
         rest: dict[_Counts, int] = {}
         vectors = sorted(product(*(range(top + 1) for top in self.tops)), key=lambda vector: -sum(vector))
@@ -103,7 +110,13 @@ class _Counter:
         )
 
     def _rest(self, position: int, vector: _Counts, rest: dict[_Counts, int], separator: int | None) -> int:
-        """The rest after ``position`` items: one more, or the end (which at the very start has no closing node)."""
+        """The rest of the array after ``position`` items: one more item and its rest, or the closing bracket.
+
+        Args:
+            vector: how many items have counted so far, for each count.
+            rest: the nodes of the rest after one more item, by the counts then.
+            separator: the node before the next item; ``None`` before the first one, where :meth:`array` adds the end.
+        """
         b = self.builder
         ways = []
         for after, node in self._after(position, vector):
@@ -116,7 +129,7 @@ class _Counter:
         return b.alt(*ways) if ways else b.nothing
 
     def _loop(self, vector: _Counts, rest: dict[_Counts, int]) -> int:
-        """The rest where all positions are alike: items that change no count, again and again."""
+        """The rest where positions are not counted: items that change no count, then one that does, or the end."""
         b, comma = self.builder, self.text.comma
         same, ways = [], []
         for after, node in self._after(self.steady, vector):
@@ -133,7 +146,7 @@ class _Counter:
         return b.seq(run, b.alt(*ways))
 
     def _after(self, position: int, vector: _Counts) -> list[tuple[_Counts, int]]:
-        """The counts after one more item at this position, with the item's node."""
+        """The transitions of a state: the counts after one more item at this position, with the node of the item."""
         out = []
         for counted, node in self._ways(position):
             after = []
@@ -146,7 +159,7 @@ class _Counter:
         return out
 
     def _ways(self, position: int) -> list[tuple[tuple[bool, ...], int]]:
-        """The nodes of an item by which of the counts it adds to."""
+        """The ways to lower the item at a position: for each count whether the item adds to it, and the node."""
         ways = self._ways_at.get(position)
         if ways is None:
             ways = []
@@ -164,6 +177,7 @@ class _Counter:
     def _with(
         self, goal: Sequence[Subschema] | None, count: ItemCount, position: int, counts: bool
     ) -> list[Subschema] | None:
+        """The goal of an item that counts or does not; ``None`` if no item at the position can count."""
         if goal is None or (counts and position < count.start):
             return None
         if counts:

@@ -1,4 +1,11 @@
-"""Undeclared members: which keys, and the values that go with each class of keys."""
+"""Undeclared members: makes the node of one member whose name is not among the declared ones.
+
+Keys are divided into classes by the set of ``patternProperties`` that match them. Each class is a regular language of
+keys (an intersection of patterns and complements of patterns), and all its members have the same schemas for the value.
+
+A *witness* (:class:`.SomeMember`) is a condition that at least one undeclared member must satisfy; it comes from the
+negation of ``additionalProperties`` and the like.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +23,24 @@ from grammarspec.frontends.json_schema.meaning.matching import exact_prefix, few
 
 __all__ = ["has_endless_names", "undeclared_members"]
 
-_MAX_CLASSES = 64  # of keys: sets of patterns that a key may match together
+_MAX_CLASSES = 64  # classes of keys, that is sets of patterns that one key may match
 
 
 def undeclared_members(
     lowering: Lowering, facts: Conjunction, declared: Sequence[str], witnesses: Sequence[SomeMember] = ()
 ) -> int | None:
-    """Any member whose name is not declared (and that is all these witnesses), or ``None`` if there can be none."""
+    """The node of an undeclared member.
+
+    Args:
+        declared: the names that the member must not have.
+        witnesses: conditions that the member must satisfy, all of them.
+
+    Returns:
+        The node of the name, the colon and the value; ``None`` if there can be no such member.
+
+    Raises:
+        UnsupportedFeature: there are too many patterns that may overlap, or the names cannot be described.
+    """
     b, text = lowering.builder, lowering.text
     if not facts.names and not witnesses and not any(facet.patterns for facet in facts.objects):
         value = lowering.lower([facet.rest for facet in facts.objects])
@@ -42,7 +60,11 @@ def undeclared_members(
 
 
 def has_endless_names(lowering: Lowering, facts: Conjunction, witness: SomeMember | None = None) -> bool:
-    """Whether there are surely endlessly many names for undeclared members (that are this witness)."""
+    """Whether there are provably infinitely many names for undeclared members.
+
+    Args:
+        witness: count only names of members that can satisfy this condition.
+    """
     if witness is not None and witness.name is not ANYTHING:
         return False
     patterns = {pattern for facet in facts.objects for pattern in facet.patterns}
@@ -50,7 +72,7 @@ def has_endless_names(lowering: Lowering, facts: Conjunction, witness: SomeMembe
         asked = lowering.goals.gather(facts.names)
         if not _is_open(asked):
             return False
-        if any(facet.wanted for facet in asked.texts):  # names outside that pattern do not count
+        if any(facet.wanted for facet in asked.texts):  # only names that match this one pattern are allowed
             return not patterns and witness is None and not any(facet.rest is NOTHING for facet in facts.objects)
     if witness is not None:
         patterns.update(witness.patterns)
@@ -70,7 +92,11 @@ def has_endless_names(lowering: Lowering, facts: Conjunction, witness: SomeMembe
 
 
 def _is_open(facts: Conjunction) -> bool:
-    """Whether strings of a conjunction are all that match its one pattern, if it has any, but for finitely many."""
+    """Whether provably infinitely many strings satisfy a conjunction.
+
+    It is simple enough for that if it has no ``enum``, no choices, no ``maxLength`` and no ``format``, and at most one
+    pattern, of infinitely many texts; its negated patterns exclude few texts each.
+    """
     if facts.enum is not None or facts.choices or facts.max_length is not None:
         return False
     patterns = [argument for keyword, argument, wanted, _ in facts.texts if wanted and keyword == "pattern"]
@@ -83,7 +109,7 @@ def _is_open(facts: Conjunction) -> bool:
 def _limits(
     lowering: Lowering, facts: Conjunction, declared: Sequence[str], witnesses: Sequence[SomeMember]
 ) -> list[Text]:
-    """What the keys of undeclared members (that are all these witnesses) must belong to."""
+    """Regular languages to all of which the key of an undeclared member that satisfies these witnesses must belong."""
     b, exact = lowering.builder, lowering.text.exact
     limits = []
     taken = list(declared)
@@ -106,7 +132,7 @@ def _limits(
 
 
 def _name_text(lowering: Lowering, goal: Sequence[Subschema]) -> Text:
-    """The strings that satisfy a goal, in the exact alphabet."""
+    """The strings that satisfy the goal of a name (``propertyNames``), in the exact alphabet."""
     b, goals = lowering.builder, lowering.goals
     facts = goals.gather(goal)
     if not facts.types & STRING:
@@ -133,7 +159,7 @@ def _name_text(lowering: Lowering, goal: Sequence[Subschema]) -> Text:
 
 
 def _classes(lowering: Lowering, facts: Conjunction) -> Iterator[tuple[list[Text], list[Subschema]]]:
-    """The classes of keys by the set of patterns they match, with the schemas of their values."""
+    """The classes of keys: the regular languages whose intersection the class is, and the schemas of the values."""
     b, exact = lowering.builder, lowering.text.exact
     patterns: dict[str, Text] = {}
     for facet in facts.objects:
@@ -158,6 +184,7 @@ def _classes(lowering: Lowering, facts: Conjunction) -> Iterator[tuple[list[Text
 
 
 def _schemas(facts: Conjunction, matched: frozenset[str]) -> list[Subschema]:
+    """The schemas for the value of an undeclared member whose name matches exactly these patterns."""
     found: list[Subschema] = []
     for facet in facts.objects:
         own = [schema for pattern, schema in facet.patterns.items() if pattern in matched]
@@ -166,13 +193,13 @@ def _schemas(facts: Conjunction, matched: frozenset[str]) -> list[Subschema]:
 
 
 def _apart(one: str, other: str) -> bool:
-    """Whether no text can match both, as their literal beginnings show."""
+    """Whether the literal prefixes of two patterns prove that no text matches both."""
     a, b = exact_prefix(one), exact_prefix(other)
     return not (a.startswith(b) or b.startswith(a))
 
 
 def _compatible_sets(patterns: list[str]) -> list[frozenset[str]] | None:
-    """All sets of patterns that are not pairwise apart; ``None`` if they are too many."""
+    """All sets of patterns that one key may match, as far as :func:`_apart` shows; ``None`` if there are too many."""
     sets = [frozenset[str]()]
     for pattern in patterns:
         sets += [chosen | {pattern} for chosen in sets if not any(_apart(pattern, other) for other in chosen)]

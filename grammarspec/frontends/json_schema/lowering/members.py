@@ -1,17 +1,21 @@
-"""Objects that must remember which members they have: for free order, for numbers of members, for witnesses.
+"""Objects whose grammar must remember which members have been written.
 
-The members are rules with a parameter (see :meth:`.GrammarBuilder.call_with`) that holds what has
-been written: a bit for each member that may come anywhere (a free one), one for undeclared members, one for the
-witness, and counters. With ``N(i)``, "a member, and the rest", and ``T(i)``, "the rest, after a member", where of those
-in order the i-th and later ones may come::
+That is needed for members in any order, for bounds on the number of members, for conditions on which members are
+present, and for witnesses (undeclared members of which one at least must be there; see ``keys.py``). Other objects are
+made in ``objects.py``, without a parameter.
+
+The members are rules with a parameter (see :meth:`.GrammarBuilder.call_with`). It holds a bit for each *free* member
+(one that may come anywhere), one that says whether there is an undeclared member, one for each kind of witness, and
+counters. All other members are *in order*. ``N(i)`` is "a member, and the rest"; ``T(i)`` is "the rest, after a
+member"; in both, only the i-th and later members of those in order may still come::
 
     N(i) = member(i) T(i+1)  |  N(i+1) if i is optional  |  free T(i), if it is not written  |  undeclared T(i)
     T(i) = end, if enough is written  |  "," N(i)
 
-Undeclared members may repeat a name, and a parsed object then has one of them only. So towards the minimum they count
-once altogether, towards the maximum each, and a witness (an undeclared member of a special kind) comes after all other
-undeclared ones: its name could otherwise come again, with a value that takes its place. Where that is not enough, names
-are remembered (:data:`grammarspec.grammars.builder.NAMES`), and all of them differ.
+Undeclared members may repeat a name, and a JSON parser then keeps only one of them. So towards the minimum all of them
+together count as one, and towards the maximum each counts. A witness comes after all other undeclared members, as a
+later member with its name would replace its value. Where that is not exact enough, the compiler remembers the names and
+refuses repeated ones (:data:`grammarspec.grammars.builder.NAMES`).
 """
 
 from __future__ import annotations
@@ -28,7 +32,14 @@ __all__ = ["Asked", "Member", "remembered_members"]
 
 
 class Member(NamedTuple):
-    """A declared member: the node of its name, colon and value, whether it must be present, and may come anywhere."""
+    """A declared member.
+
+    Attributes:
+        node: the node of its name, the colon and its value.
+        required: whether it must be present.
+        free: whether it may come anywhere; otherwise it keeps its place among the members that are in order.
+        name: its name.
+    """
 
     node: int
     required: bool
@@ -37,16 +48,16 @@ class Member(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What is asked of the members together.
+    """The conditions on the members of one object together.
 
     Attributes:
-        undeclared: any undeclared member, or ``None`` if there is none.
-        witnesses: undeclared members of special kinds, with the numbers of the kinds that each is of; there must be one
-            of every kind.
-        least, most: the number of members.
-        distinct: the names of undeclared members differ.
-        few: there may be few names for them.
-        presence: conditions on which declared members there are; only where all are free.
+        undeclared: the node of an undeclared member; ``None`` if there can be none.
+        witnesses: nodes of undeclared members that satisfy some of the conditions "there is a member such that ...",
+            each with the indices of the conditions that it satisfies. Every condition needs a member.
+        least, most: bounds of the number of members; a ``most`` of ``None`` is no bound.
+        distinct: whether the names of undeclared members must differ.
+        few: whether there may be only finitely many names for undeclared members.
+        presence: conditions on which declared members are present; only given if all declared members are free.
     """
 
     undeclared: int | None
@@ -59,7 +70,11 @@ class Asked(NamedTuple):
 
 
 def remembered_members(lowering: Lowering, members: Sequence[Member], asked: Asked) -> int:
-    """The objects with these members."""
+    """The node of the objects with these members under these conditions.
+
+    Raises:
+        UnsupportedFeature: names must differ, but the notation is not JSON, so that the engine cannot compare them.
+    """
     return _Members(lowering, members, asked).object()
 
 
@@ -67,13 +82,13 @@ _Counter = tuple[int, int]
 
 
 class _Members:
-    """The rules of one object's members."""
+    """Makes the rules of one object's members, as the head of this module describes them."""
 
     def __init__(self, lowering: Lowering, members: Sequence[Member], asked: Asked) -> None:
         self.lowering, self.builder, self.text = lowering, lowering.builder, lowering.text
         self.members = members
         self.ordered = [member for member in members if not member.free]
-        # What is required comes first where that makes no difference: the compiler then finds an ending sooner.
+        # Required members come first, so that the compiler finds an ending after fewer alternatives.
         self.free = sorted((member for member in members if member.free), key=lambda member: not member.required)
         self.undeclared, self.witnesses, self.distinct = asked.undeclared, asked.witnesses, asked.distinct
         if asked.distinct:
@@ -90,7 +105,7 @@ class _Members:
         after = self._witnessed.stop
         self._total: _Counter | None = None
         self._distinct: _Counter | None = None
-        """Names that are surely different: all declared ones, and one of the undeclared."""
+        """The counter of members whose names surely differ: all declared ones, and one of the undeclared ones."""
         repeats = (self.undeclared is not None or bool(self.witnesses)) and not asked.distinct
         if self.most is not None or (self.least and not repeats):
             self._total = (after, max(self.most or 0, self.least).bit_length())
@@ -101,11 +116,14 @@ class _Members:
         self.presence = asked.presence
         self._at = {member.name: i for i, member in enumerate(self.free)}
         self._like: dict[int, int] = {}
-        """For ``T(i)``, a rule that can be completed if and only if it can."""
+        """For the rule ``T(i)``, a simpler rule that can be completed if and only if ``T(i)`` can.
+
+        It is the argument ``like`` of :meth:`.GrammarBuilder.call_with`.
+        """
         self._has_like = bool(free) and not (self.least or asked.witnesses or (self.most is not None and required))
 
     def object(self) -> int:
-        """The whole object."""
+        """The node of the whole object."""
         b, text = self.builder, self.text
         may_be_empty = not (self.least or self.witnesses or any(member.required for member in self.members))
         may_be_empty = may_be_empty and all(map(allows_none, self.presence))
@@ -126,12 +144,12 @@ class _Members:
         return b.call(rule)
 
     def _rules(self, first: int) -> int:
-        """Define all ``T``; the body of ``N(0)``, which is the rule ``first``."""
+        """Define the rules ``T(i)``, from the last to the first. Returns the body of ``first``, ``N(0)``."""
         b = self.builder
         rest = b.rule("rest", self.kinds)  # T(n)
         if self._has_like:
             self._like[rest] = self._completion()
-        begun: int | None = None  # declared members of N(i)
+        begun: int | None = None  # the alternatives of N(i) that begin with a member in order
         optional = True
         ways = self._anywhere(rest)
         b.define(rest, self._rest(b.alt(*ways) if ways else b.nothing, optional=True))
@@ -154,7 +172,7 @@ class _Members:
         return b.alt(*ways) if ways else b.nothing
 
     def _anywhere(self, rest: int) -> list[int]:
-        """A member that may come anywhere, and the rest."""
+        """The alternatives of ``N(i)`` that begin with a free or undeclared member; ``rest`` is the rule ``T(i)``."""
         b = self.builder
         free = [
             b.seq(*self._room(), b.when_clear((i,)), member.node, self._then(rest, (i,)))
@@ -163,7 +181,12 @@ class _Members:
         return free + self._undeclared(rest)
 
     def _rest(self, following: int, *, optional: bool) -> int:
-        """``T(i)``, given ``N(i)``, and whether all declared members that may still come are optional."""
+        """The body of ``T(i)``: the end of the object if all conditions hold, or a comma and ``N(i)``.
+
+        Args:
+            following: the node of ``N(i)``.
+            optional: whether the i-th and all later members in order are optional.
+        """
         b, text = self.builder, self.text
         ways = []
         if optional:
@@ -180,7 +203,11 @@ class _Members:
         return b.alt(*ways) if ways else b.nothing
 
     def _completion(self) -> int:
-        """Free members that are required, and then what conditions want: nothing else can be needed for an ending."""
+        """A rule that can be completed if and only if ``T(n)`` can (the argument ``like`` of ``call_with``).
+
+        It consists of the required free members, and then of members that conditions on presence need, one by one,
+        until the conditions hold. Nothing else can be necessary for an ending.
+        """
         b = self.builder
         whole = b.rule("required")
         needed = [self.free[i].node for i in self.required]
@@ -198,7 +225,7 @@ class _Members:
         return whole
 
     def _holds(self, condition: Presence) -> int:
-        """The empty text, if the members that have been written are as the condition says."""
+        """The empty text if the condition holds of the members that have been written; otherwise nothing."""
         b = self.builder
         if isinstance(condition, Present):
             if not all(name in self._at for name in condition.names):
@@ -213,25 +240,31 @@ class _Members:
         return b.alt(*parts) if parts else b.nothing
 
     def _room(self) -> list[int]:
-        """The condition that one more member is allowed."""
+        """The guard that one more member does not exceed the maximum: one node, or none if there is no maximum."""
         if self._total is None or self.most is None:
             return []
         return [self.builder.when_count(self._total, 0, self.most - 1)]
 
     def _then(self, rest: int, setting: Sequence[int] = (), *, new: bool = True) -> int:
-        """The rest after a member, whose name is ``new`` for sure or not."""
+        """A call of the rule ``rest`` after a member, with the parameter brought up to date.
+
+        Args:
+            setting: the bits that the member sets.
+            new: whether the name of the member surely differs from those before it, so that it counts towards the
+                minimum.
+        """
         b = self.builder
         if self._total is None or self._distinct is None or not new:
             counter = self._total or (self._distinct if new else None)
             return b.call_with(rest, setting=setting, counting=counter, like=self._like.get(rest))
-        bridge = self._bridges.get(rest)  # a call counts one counter only
+        bridge = self._bridges.get(rest)  # one call can increase one counter only, so a second rule increases the other
         if bridge is None:
             bridge = self._bridges[rest] = b.rule("counted")
             b.define(bridge, b.call_with(rest, counting=self._distinct))
         return b.call_with(bridge, setting=setting, counting=self._total)
 
     def _undeclared(self, rest: int) -> list[int]:
-        """An undeclared member, and the rest."""
+        """The alternatives of ``N(i)`` that begin with an undeclared member; ``rest`` is the rule ``T(i)``."""
         b, bit = self.builder, self._some_undeclared
         kinds = [(node, [self._witnessed[i] for i in which]) for node, which in self.witnesses]
         if self.undeclared is not None:

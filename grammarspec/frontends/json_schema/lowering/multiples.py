@@ -39,12 +39,12 @@ def _divisor(value: Number) -> tuple[int, int]:
 
 
 def _last_digits(m: int) -> int | None:
-    """How many last digits tell the multiples of ``m``, if it is no more than three."""
+    """How many last digits decide whether an integer is a multiple of ``m``; ``None`` if more than three do."""
     return next((n for n in range(4) if 10**n % m == 0), None)
 
 
 def _plain(value: int, places: int) -> str:
-    """``value * 10**-places`` without trailing zeros."""
+    """``value * 10**-places`` in decimal digits, without trailing zeros after the point."""
     digits = str(abs(value)).rjust(places + 1, "0")
     cut = len(digits) - places
     fraction = digits[cut:].rstrip("0")
@@ -52,7 +52,7 @@ def _plain(value: int, places: int) -> str:
 
 
 class Multiples:
-    """Numbers that are, or are not, multiples of some divisors."""
+    """Makes the nodes of numbers that are, or are not, multiples of some divisors."""
 
     def __init__(self, builder: GrammarBuilder, intervals: Intervals) -> None:
         self.builder, self.intervals = builder, intervals
@@ -65,15 +65,22 @@ class Multiples:
         kind: Kind,
         excluded: Sequence[Number],
     ) -> int:
-        """Numbers of a kind between the bounds, without the excluded ones.
+        """The node of the multiples between two bounds.
+
+        Args:
+            low, high: the bounds; ``None`` is infinity.
+            multiples: divisors, each with whether the number must be a multiple of it (or must not).
+            kind: the kind of numbers.
+            excluded: numbers that are left out.
 
         Raises:
-            UnsupportedFeature: divisors that take too many states, or do not go with these bounds.
+            UnsupportedFeature: the automaton over remainders has too many states, or cannot be combined with these
+                bounds or these excluded numbers.
         """
         divisors = [(*_divisor(value), wanted) for value, wanted in multiples]
         if kind is Kind.NUMBER and any(wanted and places <= 0 for _, places, wanted in divisors):
             kind = Kind.WHOLE
-        if kind is not Kind.NUMBER:  # a whole number divides by m/10**k if it does by the part of m prime to 10**k
+        if kind is not Kind.NUMBER:  # for integers, m / 10**k has the same multiples as m / gcd(m, 10**k)
             divisors = [(m // gcd(m, 10 ** max(k, 0)), min(k, 0), wanted) for m, k, wanted in divisors]
             if (1, 0, False) in divisors:
                 return self.builder.nothing
@@ -90,10 +97,10 @@ class Multiples:
         return self._by_remainders(low, high, divisors, kind)
 
     def regular(self, divisor: Number, wanted: bool) -> int:
-        """Plain decimals that are (or are not) multiples, as a regular node.
+        """The regular node of the plain decimals that are multiples of a divisor, or of those that are not.
 
         Raises:
-            UnsupportedFeature: the last digits do not decide.
+            UnsupportedFeature: the last digits do not decide whether a number is a multiple.
         """
         m, places = _divisor(divisor)
         if _last_digits(m) is None:
@@ -110,14 +117,14 @@ class Multiples:
         return b.seq(b.optional(i.minus), whole, i.any_fraction)
 
     def without(self, node: int, excluded: Iterable[Number]) -> int:
-        """The spellings of other numbers; all spellings in the interval of one number are that number."""
+        """A node without the spellings of some numbers; the interval from a number to itself has all of these."""
         b = self.builder
         taken = [self.intervals.node((value, False), (value, False), Kind.NUMBER) for value in excluded]
         return b.both(node, b.complement(b.alt(*taken))) if taken else node
 
     # ------------------------------------------------------------------ last digits
     def _by_last_digits(self, m: int, places: int) -> int:
-        """Plain decimals whose value is a multiple, by the last digits that matter before (and after) the point."""
+        """Plain decimals whose value is a multiple of ``m * 10**-places``, decided by their last digits."""
         b, i = self.builder, self.intervals
         deciding = _last_digits(m)
         assert deciding is not None
@@ -142,7 +149,7 @@ class Multiples:
         return b.seq(b.optional(i.minus), b.alt(*parts))
 
     def _ending(self, endings: list[str], length: int) -> int:
-        """Whole numbers that end in one of the endings, or equal one without its leading zeros."""
+        """Integers without sign that end in one of these endings, or equal one without its leading zeros."""
         b, i = self.builder, self.intervals
         if length == 0:
             return b.alt(b.literal(b"0"), b.seq(b.bytes_in(NONZERO), i.any_digits))
@@ -150,7 +157,10 @@ class Multiples:
         return b.alt(short, b.seq(b.bytes_in(NONZERO), i.any_digits, b.words(endings)))
 
     def _fraction(self, m: int, deciding: int, after: int) -> int:
-        """``after`` places of which the last ``deciding`` are a multiple of m, or fewer places, then zeros."""
+        """Fractions with ``after`` places, of which the last ``deciding`` are a multiple of ``m``, then zeros.
+
+        Places that are not written count as 0.
+        """
         b, i = self.builder, self.intervals
         free = after - deciding
         tails = sorted({f"{n:0{deciding}d}".rstrip("0") for n in range(0, 10**deciding, m)} if deciding else {""})
@@ -167,7 +177,7 @@ class Multiples:
         kind: Kind,
         excluded: set[Fraction],
     ) -> int | None:
-        """All of them, if the bounds leave few."""
+        """The multiples as a list of words, if the bounds leave few of them; otherwise ``None``."""
         if low is None or high is None:
             return None
         scale = max(0, *(places for _, places, _ in divisors))
@@ -202,6 +212,10 @@ class Multiples:
     def _by_remainders(
         self, low: Bound | None, high: Bound | None, divisors: Sequence[tuple[int, int, bool]], kind: Kind
     ) -> int:
+        """The multiples by an automaton whose states are the remainders of the digits read so far.
+
+        Divisors are scaled to integers, and their least common multiple is the modulus.
+        """
         b = self.builder
         scale = max(0, *(places for _, places, _ in divisors))
         scaled = [(m * 10 ** (scale - places), wanted) for m, places, wanted in divisors]
@@ -209,7 +223,8 @@ class Multiples:
         if modulus > _MAX_STATES:
             raise UnsupportedFeature(f"multipleOf whose remainders need {modulus} states (at most {_MAX_STATES})")
         accept = [all((r % m == 0) == wanted for m, wanted in scaled) for r in range(modulus)]
-        beyond = not any(wanted for _, wanted in scaled)  # digits after the last place: no multiple of anything
+        # with more places than all divisors, a number is a multiple of none
+        beyond = not any(wanted for _, wanted in scaled)
         bounded = [bound for bound in (low, high) if bound is not None and bound[0] != 0]
         if bounded or any(bound is not None and bound[1] for bound in (low, high)):
             return self._bounded_remainders(low, high, accept, kind, scale)
@@ -222,6 +237,7 @@ class Multiples:
     def _bounded_remainders(
         self, low: Bound | None, high: Bound | None, accept: list[bool], kind: Kind, scale: int
     ) -> int:
+        """The same between bounds other than 0, which are compared digit by digit; for integers only."""
         if kind is Kind.NUMBER or scale:
             raise UnsupportedFeature("multipleOf with a fraction together with these bounds")
         b = self.builder
@@ -240,7 +256,14 @@ class Multiples:
 
 
 class _Remainders:
-    """Rules for digits after which the remainder is an accepted one."""
+    """The automaton over remainders: one right-linear rule for each remainder and number of digits still to come.
+
+    Args:
+        accept: for each remainder, whether a number with this remainder is accepted; its length is the modulus.
+        kind: the kind of numbers.
+        scale: the number of decimal places that take part in the remainder.
+        beyond: whether numbers with further places (other than 0) are accepted.
+    """
 
     def __init__(
         self,
@@ -259,14 +282,14 @@ class _Remainders:
         self._classes: dict[tuple[int, ...], int] = {}
 
     def zero(self) -> int:
-        """Only 0, which either sign may have."""
+        """The number 0 without its sign, if it is accepted."""
         b, i = self.builder, self.intervals
         if not self.accept[0]:
             return b.nothing
         return b.literal(b"0") if self.kind is Kind.DIGITS else b.seq(b.literal(b"0"), i.zero_fraction)
 
     def unsigned(self) -> int:
-        """Any number of digits."""
+        """The accepted numbers without sign, of any length."""
         b = self.builder
         by_next: dict[int, list[int]] = {}
         for digit in range(1, 10):
@@ -277,7 +300,7 @@ class _Remainders:
         return b.alt(*parts)
 
     def between(self, least: int, most: int | None) -> int:
-        """Whole numbers from ``least`` to ``most``: by length, and for the extreme lengths digit by digit."""
+        """The accepted integers from ``least`` to ``most`` (``None``: no upper bound), none of which is negative."""
         b = self.builder
         shortest, longest = len(str(least)), None if most is None else len(str(most))
         if most is not None and least > most:
@@ -294,7 +317,7 @@ class _Remainders:
         return b.alt(*parts)
 
     def _longer(self, length: int) -> int:
-        """More than ``length`` digits."""
+        """The accepted integers of more than ``length`` digits."""
         b = self.builder
         parts = []
         for digit in range(1, 10):
@@ -305,7 +328,7 @@ class _Remainders:
         return self._state(-count, remainder) if count else self._state(None, remainder)
 
     def _of_length(self, low: str, high: str) -> int:
-        """Numbers as long as both bounds and between them."""
+        """The accepted integers between two bounds of the same number of digits."""
         b, length = self.builder, len(low)
 
         def tight(i: int, remainder: int, on_low: bool, on_high: bool) -> int:
@@ -326,7 +349,15 @@ class _Remainders:
         return tight(0, 0, True, True)
 
     def _state(self, left: int | None, remainder: int) -> int:
-        """``left`` more digits (``None``: any number; ``-n``: at least n), having this remainder so far."""
+        """A call of the rule of a state.
+
+        Args:
+            left: the number of digits still to come; ``None``: any number; ``-n``: at least n.
+            remainder: the remainder of the digits read so far.
+
+        Raises:
+            UnsupportedFeature: there are too many states.
+        """
         key = (left, remainder)
         call = self._calls.get(key)
         if call is None:
@@ -338,6 +369,7 @@ class _Remainders:
         return call
 
     def _finish(self) -> None:
+        """Define the rules of all states that have been called."""
         b = self.builder
         while self._pending:
             rule, left, remainder = self._pending.pop()
@@ -361,7 +393,7 @@ class _Remainders:
         return node
 
     def _end(self, remainder: int) -> int:
-        """What may follow the whole part: decimal places that go on driving the remainder, then zeros."""
+        """What may follow the digits before the point, given their remainder."""
         b, i = self.builder, self.intervals
         if self.kind is Kind.DIGITS:
             return b.empty if self.accept[remainder] else b.nothing
@@ -370,14 +402,17 @@ class _Remainders:
         return self._places(remainder)
 
     def _places(self, remainder: int) -> int:
-        """The fraction: at most ``scale`` places (absent ones are 0), then zeros, or anything if that is fine."""
+        """The fraction: ``scale`` places that take part in the remainder, and further ones.
+
+        Places that are not written count as 0. Further places are zeros, or any digits if :attr:`beyond` is set.
+        """
         b, i = self.builder, self.intervals
         remainders = range(self.modulus)
         ends = [[self.accept[r * 10**left % self.modulus] for r in remainders] for left in range(self.scale + 1)]
         memo: dict[tuple[int, int], int] = {}
 
         def after_point(done: int, r: int) -> int:
-            """At least one more digit."""
+            """At least one more digit, after ``done`` places with the remainder ``r``."""
             key = (done, r)
             if key not in memo:
                 if done == self.scale:

@@ -1,4 +1,4 @@
-"""Numbers: from a conjunction to the spellings of the numbers that satisfy it."""
+"""Numbers: makes the node of the numbers that satisfy a conjunction, and lists the spellings of a constant number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ _MAX_PLAIN = 400  # digits of a constant that is spelled without an exponent
 
 
 def number_node(lowering: Lowering, facts: Conjunction) -> int:
-    """The numbers that a conjunction allows, ``facts.types`` telling whether whole ones, others or both."""
+    """The node of the numbers that a conjunction allows.
+
+    ``facts.types`` says whether these are integers, numbers with a fraction, or both.
+
+    Raises:
+        UnsupportedFeature: a ``multipleOf`` cannot be enforced with these bounds.
+        LimitExceeded: a bound has too many digits.
+    """
     node = _numbers(lowering, facts)
     return lowering.text.number_terminal(node) if lowering.text.distinct and node != lowering.builder.nothing else node
 
@@ -49,28 +56,37 @@ def _numbers(lowering: Lowering, facts: Conjunction) -> int:
 
 
 def _fractional(lowering: Lowering) -> int:
-    """Spellings of numbers that are surely not whole."""
+    """The node of spellings of numbers that are not integers."""
     b, i = lowering.builder, lowering.intervals
     whole = b.alt(b.literal(b"0"), b.seq(b.bytes_in(NONZERO), i.any_digits))
     plain = b.seq(whole, i.point, i.any_digits, b.bytes_in(NONZERO), i.any_digits)
     small = b.seq(b.bytes_in(NONZERO), i.any_fraction, i.exponent_mark, i.minus, i.any_digits)
-    # a negative exponent other than 0 brings d.ddd below 1
+    # an exponent below 0 makes d.ddd less than 1
     return b.seq(b.optional(i.minus), b.alt(plain, b.both(small, b.complement(b.seq(b.anything, i.minus, i.zeros)))))
 
 
 def constant_spellings(lowering: Lowering, value: Number | float, *, strict: bool = False) -> list[str]:
-    """The spellings of a constant; none, if it has none where values must be told apart."""
+    """The spellings of a constant number.
+
+    Where values are compared (``uniqueItems``), only those that can be compared are kept; there may be none.
+
+    Args:
+        strict: whether it is spelled with digits only.
+    """
     found = spellings(value, strict=strict, plain=lowering.text.spelling.plain)
     return [text for text in found if TOLD_APART.fullmatch(text)] if lowering.text.distinct else found
 
 
 def spellings(value: Number | float, *, strict: bool, plain: bool) -> list[str]:
-    """A few spellings of a constant: plain, with ``.0``, and as ``json.dumps`` writes it.
+    """A few spellings of a constant number: without an exponent, with ``.0``, and as ``json.dumps`` writes it.
 
-    ``strict``: digits only. ``plain``: no exponent, and ``.0`` only if the schema writes it.
+    Args:
+        value: the number.
+        strict: digits only.
+        plain: no exponent, and ``.0`` only if the schema writes it.
 
     Raises:
-        LimitExceeded: more than 400 digits without an exponent.
+        LimitExceeded: with ``plain``, the number has more than 400 digits.
     """
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if plain:
@@ -88,7 +104,7 @@ def spellings(value: Number | float, *, strict: bool, plain: bool) -> list[str]:
         if "." not in shortest:
             found[shortest + ".0"] = None
     if not strict:
-        written = str(exact).replace("E", "e")  # with the zeros that the schema writes
+        written = str(exact).replace("E", "e")  # as the schema writes it, trailing zeros included
         found.update({written: None, written.replace("e+", "e"): None})
         if abs(exact.adjusted()) <= MAX_EXPONENT:
             as_float = float(exact)
@@ -98,7 +114,11 @@ def spellings(value: Number | float, *, strict: bool, plain: bool) -> list[str]:
 
 
 def _plain(exact: Decimal, *, strict: bool) -> list[str]:
-    """A constant without an exponent: as short as can be, and with the zeros that the schema writes."""
+    """The spellings without an exponent: the shortest, and unless ``strict`` the one with the schema's zeros.
+
+    Raises:
+        LimitExceeded: the number has more than 400 digits.
+    """
     _, digits, exponent = exact.as_tuple()
     assert isinstance(exponent, int)
     if len(digits) + abs(exponent) > _MAX_PLAIN:

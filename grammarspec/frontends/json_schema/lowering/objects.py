@@ -1,12 +1,14 @@
-"""Objects: from a conjunction to the spellings of the objects that satisfy it.
+"""Objects: makes the node of the objects that satisfy a conjunction.
 
-Declared members come in the order of their declaration; undeclared ones anywhere between them. With ``K(i)``, "a
-declared member from the i-th on, and the rest", and ``T(i)``, "the rest, after a member, from the i-th on"::
+Declared members come in the order of their declaration, and undeclared ones anywhere between them. ``K(i)`` is "the
+i-th or a later declared member, and the rest"; ``T(i)`` is "the rest after a member, in which only the i-th and later
+declared members may still come"::
 
     K(i) = member(i) T(i+1)  |  K(i+1) if i is optional
     T(i) = ("," undeclared)*  ("," K(i)  |  nothing, if all from i on are optional)
 
-Each is one node made of the next ones, so that the size is linear in the number of members.
+Each of these is one node that contains the next ones, so the size is linear in the number of members. Objects for which
+the members written so far must be remembered are made in ``members.py``.
 """
 
 from __future__ import annotations
@@ -30,11 +32,15 @@ from grammarspec.frontends.json_schema.spelling.builder import CHAIN
 
 __all__ = ["object_node"]
 
-_MAX_KINDS = 4  # of witnesses, of which one member may be several
+_MAX_KINDS = 4  # conditions in ``witnesses``, of which one member may satisfy several
 
 
 def object_node(lowering: Lowering, facts: Conjunction) -> int:
-    """The objects that a conjunction allows."""
+    """The node of the objects that a conjunction allows.
+
+    Raises:
+        UnsupportedFeature: a combination of keywords about names cannot be enforced.
+    """
     b, text = lowering.builder, lowering.text
     if not facts.asked & (Concern.MEMBERS | Concern.REQUIRED | Concern.SIZE | Concern.PRESENCE):
         return text.object
@@ -55,7 +61,8 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
     undeclared = None if _is_closed(lowering, facts) else undeclared_members(lowering, facts, names)
     if least <= len(facts.required):
         least = 0
-    many = least > 1 or bool(facts.witnesses)  # undeclared members count whose names must differ
+    # several undeclared members may have to count, so their names must differ
+    many = least > 1 or bool(facts.witnesses)
     endless = many and undeclared is not None and has_endless_names(lowering, facts)
     distinct = undeclared is not None and (text.distinct or (least > 1 and endless))
     witnesses: Sequence[tuple[int, tuple[int, ...]]] = ()
@@ -87,7 +94,20 @@ def object_node(lowering: Lowering, facts: Conjunction) -> int:
 def _witnesses(
     lowering: Lowering, facts: Conjunction, names: Sequence[str], *, distinct: bool
 ) -> list[tuple[int, tuple[int, ...]]]:
-    """Undeclared members of the special kinds that are asked for, with the kinds that each is of."""
+    """The nodes of the undeclared members that the conditions ``facts.witnesses`` need.
+
+    Args:
+        names: the declared names.
+        distinct: whether names differ, so that different members may satisfy different conditions; otherwise one member
+            must satisfy all of them.
+
+    Returns:
+        Each node with the indices of the conditions it satisfies (0 alone if not ``distinct``); empty if some condition
+        cannot be satisfied.
+
+    Raises:
+        UnsupportedFeature: one member would have to satisfy several conditions and cannot.
+    """
     kinds = range(len(facts.witnesses))
     sets = [tuple(kinds)]
     if distinct:
@@ -105,7 +125,10 @@ def _witnesses(
 
 
 def _is_closed(lowering: Lowering, facts: Conjunction) -> bool:
-    """Whether undeclared members are left out by default: some properties are declared, and no subschema says more."""
+    """Whether undeclared members are left out by default (the narrowing ``additional_properties=False``).
+
+    They are if the document declares properties, and no subschema has a keyword about other members.
+    """
     if not lowering.closed or facts.witnesses or any(facet.has_rest or facet.has_patterns for facet in facts.objects):
         return False
     if any(isinstance(asked, UnevaluatedMembers) for schema in facts.members for asked in schema.assertions):
@@ -114,12 +137,17 @@ def _is_closed(lowering: Lowering, facts: Conjunction) -> bool:
 
 
 def _declares(properties: Mapping[str, Subschema]) -> bool:
-    """Whether properties are declared, and not only forbidden."""
+    """Whether ``properties`` declares a member that may be present, or is empty."""
     return not properties or any(value is not NOTHING for value in properties.values())
 
 
 def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[int], int]:
-    """The declared names, the node of each one's value, and how many are in order; the others may come anywhere."""
+    """The declared members.
+
+    Returns:
+        The names, the node of the value of each, and how many of them (from the first on) are in order; those after may
+        come anywhere.
+    """
     if len(facts.objects) == 1 and not facts.objects[0].patterns and not facts.names:
         facet = facts.objects[0]
         names = list(facet.properties)
@@ -132,7 +160,8 @@ def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[i
     order: dict[str, None] = {}
     for i, facet in enumerate(facts.objects):
         some = facet.properties
-        if not any(some.keys() < other.properties.keys() for other in facts.objects):  # which says how they come
+        # a facet that declares more decides the order
+        if not any(some.keys() < other.properties.keys() for other in facts.objects):
             order.update(dict.fromkeys(some))
         elif i == 0:
             order.update((name, None) for name, schema in some.items() if _is_constant(schema))
@@ -142,20 +171,25 @@ def _declared(lowering: Lowering, facts: Conjunction) -> tuple[list[str], list[i
 
 
 def _is_constant(schema: Subschema) -> bool:
-    """Whether a subschema names its one value, as those do that tell the branches of a choice apart."""
+    """Whether a subschema has a ``const`` (or an ``enum`` of one value), as the tag of a discriminated union has."""
     return not schema.is_malformed and any(
         isinstance(assertion, Constants) and len(assertion.values) == 1 for assertion in schema.assertions
     )
 
 
 def _further_names(facts: Conjunction) -> dict[str, None]:
-    """Names that are declared by being required, or by conditions that are about them."""
+    """Names that count as declared as they are required, or as a condition on presence mentions them."""
     if not facts.presence:
         return dict(facts.required)
     return {**facts.required, **dict.fromkeys(sorted(set().union(*map(names_in, facts.presence))))}
 
 
 def _value(lowering: Lowering, facts: Conjunction, name: str) -> int:
+    """The node of the value of a declared member.
+
+    Raises:
+        UnsupportedFeature: it cannot be decided whether a pattern or ``propertyNames`` applies to the name.
+    """
     schemas = property_schemas(facts, name)
     allowed = holds(lowering.goals, facts.names, name) if facts.names else True
     if allowed is False:
@@ -177,7 +211,7 @@ def _chain(
     *,
     may_be_empty: bool,
 ) -> int:
-    """The object in declared order."""
+    """The node of an object whose members come in the order of declaration: ``K(0)`` in braces."""
     b, text = lowering.builder, lowering.text
     comma = text.comma
     more = None if undeclared is None else b.repeat(b.seq(comma, undeclared), 0, None)

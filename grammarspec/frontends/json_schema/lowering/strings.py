@@ -1,4 +1,8 @@
-"""Strings: from a conjunction to the spellings of the strings that satisfy it."""
+"""Strings: makes the node of the strings that satisfy a conjunction.
+
+Lengths, patterns and formats are regular languages over the contents of strings (the *exact alphabet*); they are
+intersected, and the result is translated to JSON's spelling of strings.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,11 @@ __all__ = ["clamp", "pattern_text", "string_node", "text_of"]
 
 
 def string_node(lowering: Lowering, facts: Conjunction) -> int:
-    """The strings that a conjunction allows."""
+    """The node of the strings that a conjunction allows.
+
+    Raises:
+        GrammarError: a pattern is malformed or not supported, or a length is beyond the limit.
+    """
     if not facts.asked & (Concern.LENGTH | Concern.TEXT | Concern.EXCLUDED):
         return lowering.text.string
     least, most = facts.min_length, facts.max_length
@@ -30,10 +38,10 @@ def string_node(lowering: Lowering, facts: Conjunction) -> int:
 
 
 def clamp(least: int, most: int | None) -> tuple[int, int | None]:
-    """Counts that the builder takes. Nothing is ever as long as its limit, so larger maxima are cut to that.
+    """Bounds of a count, as the builder takes them. A larger maximum is cut to the builder's limit (a narrowing).
 
     Raises:
-        LimitExceeded: the minimum is beyond the limit.
+        LimitExceeded: the minimum is beyond the builder's limit.
     """
     if least >= UNBOUNDED:
         raise LimitExceeded(f"a minimum length or count of {least} (at most {UNBOUNDED - 1})")
@@ -41,7 +49,14 @@ def clamp(least: int, most: int | None) -> tuple[int, int | None]:
 
 
 def text_of(lowering: Lowering, facts: Conjunction, words: Sequence[str] | None = None) -> Text:
-    """The texts that a conjunction allows, in the exact alphabet; of these ``words`` only, if they are given."""
+    """The contents of the strings that a conjunction allows, in the exact alphabet.
+
+    Args:
+        words: if given, only these are allowed, and bounds of the length are not applied.
+
+    Raises:
+        GrammarError: a pattern is malformed or not supported, or a length is beyond the limit.
+    """
     b, exact = lowering.builder, lowering.text.exact
     parts: list[int] = []
     asserting = False
@@ -66,14 +81,15 @@ def text_of(lowering: Lowering, facts: Conjunction, words: Sequence[str] | None 
 
 
 def pattern_text(lowering: Lowering, pattern: str, where: Callable[[], str], *, assured: bool = False) -> Text:
-    """The texts in which an ECMA-262 pattern is found, in the exact alphabet.
+    """The texts that contain a match of an ECMA-262 pattern, in the exact alphabet.
 
     Args:
-        where: the JSON pointer of the pattern.
-        assured: the node is intersected with one that has well-formed texts only, so that it may have others.
+        where: returns the JSON pointer of the pattern, for errors.
+        assured: whether the caller intersects the node with one of well-formed texts only. The node may then contain
+            other texts, too, which makes it smaller.
 
     Raises:
-        GrammarError: the pattern is malformed, or uses what is not supported.
+        GrammarError: the pattern is malformed, or uses a construct that is not supported.
     """
     known = lowering.patterns.get((pattern, assured))
     if known is None:

@@ -1,8 +1,9 @@
-"""``uniqueItems``: arrays whose items are compared with each other while they are written.
+"""``uniqueItems``: makes the node of arrays whose items are compared with each other while they are written.
 
-The compiler remembers the items of rules that are marked for it (see :meth:`.GrammarBuilder.rule`),
-and sees to it that the one being written can still become another. That there are enough values for all the items that
-must come is seen to here: at each place, more values than there are items before it.
+Array rules that are marked for it keep a history of their items (see :meth:`.GrammarBuilder.rule`). The compiler
+ensures that the item being written can still become one that differs from all items before it. This module ensures that
+there are enough values for the items that are still required: each position must have more values than there are items
+before it.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ __all__ = ["unique_items"]
 def unique_items(
     lowering: Lowering, facts: Conjunction, plain_array: Callable[[Lowering, Conjunction, int], int]
 ) -> int:
-    """The arrays of a conjunction whose items all differ.
+    """The node of the arrays of a conjunction whose items all differ.
 
     Args:
-        plain_array: makes the arrays whose items may repeat, as parts of a rule of these kinds.
+        plain_array: makes the arrays whose items may repeat; its last argument is the kinds of the rule around them
+            (see :func:`.plain_array`).
 
     Raises:
-        UnsupportedFeature: the places for items share too few values.
+        UnsupportedFeature: a required item has so few values that earlier items may take all of them.
     """
     b = lowering.builder
     facts = _bounded(lowering, facts)
@@ -53,13 +55,18 @@ def unique_items(
 
 
 def _with_repeats(facts: Conjunction) -> Conjunction:
+    """The same conjunction without ``uniqueItems``."""
     copy = facts.copy()
     copy.unique = None
     return copy
 
 
 def _bounded(lowering: Lowering, facts: Conjunction) -> Conjunction:
-    """The same, with at most as many items as there are values."""
+    """The same conjunction, with at most as many items as there are values for them.
+
+    Raises:
+        UnsupportedFeature: a required item has so few values that earlier items may take all of them.
+    """
     prefix = max((len(facet.first) for facet in facts.arrays), default=0)
     rest = _how_many(lowering, [facet.rest for facet in facts.arrays])
     if prefix == 0 and rest is not None:
@@ -80,12 +87,13 @@ def _bounded(lowering: Lowering, facts: Conjunction) -> Conjunction:
                 raise _too_few(lowering, facts)
             if values is not None and values < count.least:
                 facts = facts.copy()
-                facts.max_items, facts.min_items = 0, 1  # there are not so many that differ
+                # so few values cannot make so many different items: the array is impossible
+                facts.max_items, facts.min_items = 0, 1
     return facts
 
 
 def _is_endless(lowering: Lowering, facts: Conjunction) -> bool:
-    """Whether every item, as far as it is written, can still become any of endlessly many, for all that is plain."""
+    """Whether an item can become any of infinitely many values until it ends, as far as a simple criterion shows."""
     if facts.counts or any(facet.first for facet in facts.arrays):
         return False
     item = lowering.goals.gather([facet.rest for facet in facts.arrays])
@@ -107,6 +115,7 @@ def _is_endless(lowering: Lowering, facts: Conjunction) -> bool:
 
 
 def _how_many(lowering: Lowering, goal: Sequence[Subschema]) -> int | None:
+    """The number of values of a goal, if they are provably few; otherwise ``None``."""
     values = few_values(lowering.goals, goal)
     return None if values is None else len(values)
 

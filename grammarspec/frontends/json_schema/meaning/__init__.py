@@ -1,1 +1,1 @@
-"""What schemas mean: which values each takes, conjoined, negated and told apart."""
+"""The meaning of schemas: conjunctions, negations and disjunctions of subschemas, before any text is described."""

@@ -1,10 +1,14 @@
-"""What schemas mean, before anything is spelled: conjunctions, negations and exclusive alternatives of subschemas.
+"""Gathers goals into conjunctions, and derives the schemas that goals need: negations and exclusive alternatives.
+
+The subschemas of a document come in; records of constraints on one value (:class:`.Conjunction`) go out. How values are
+spelled as text plays no part here.
 
 The method is a tableau, as for description logics (Baader and Sattler, "An overview of tableau algorithms for
 description logics", 2001), or an alternating automaton made explicit: a *goal* is a list of subschemas that must hold
-at once. :meth:`Analysis.gather` turns a goal into a :class:`.Conjunction`; what is left as a disjunction is distributed
-by making one goal per alternative. Goals consist of the document's own subschemas and of schemas that are derived from
-them once (negations, parts), so there are finitely many and recursion closes.
+at once. :meth:`Analysis.gather` turns a goal into a conjunction. Its disjunctions are distributed later, by making one
+goal per alternative. Goals consist of the document's own subschemas and of schemas that are derived from them
+(negations, parts). Each derived schema is made once, so there are finitely many goals, and recursive schemas end in
+goals that have been met before.
 """
 
 from __future__ import annotations
@@ -25,20 +29,23 @@ from grammarspec.frontends.json_schema.meaning.exclusive import exclusive
 __all__ = ["Analysis", "TooManyCombinations"]
 
 MAX_CONJUNCTIONS = 30_000
-"""Conjunctions of subschemas that one document may ask for: one per subschema, and those of combinations."""
-_MAX_IN_PLACE = 100  # allOf, $ref and the like, one inside the other, at one value
+"""The most conjunctions that may be gathered for one document: those of single subschemas and of combinations."""
+_MAX_IN_PLACE = 100  # nesting depth of allOf, $ref and the like that apply to one value
 
 
 class TooManyCombinations(LimitExceeded):
-    """An exact answer takes too many combinations of subschemas; a narrower one may not."""
+    """An exact grammar takes too many combinations of subschemas; a narrower one (``narrow=True``) may take fewer."""
 
 
 class Analysis:
-    """The meaning of one document's schemas: the :class:`.Goals` that assertions are gathered by.
+    """Gathers the goals of one document. It implements the protocol :class:`.Goals`, which assertions use.
 
     Attributes:
-        strict_integers: integers are digits only (draft 4).
-        comparisons: how often it was asked whether anything satisfies a goal.
+        document: the document with its references.
+        narrow: whether overlapping branches of ``oneOf`` are narrowed (see :func:`.exclusive`).
+        assert_formats: whether ``format`` is enforced.
+        strict_integers: whether integers are spelled with digits only (draft 4).
+        comparisons: how many goals have been tested for emptiness, which is limited.
     """
 
     def __init__(self, document: Document, *, assert_formats: bool, narrow: bool = False) -> None:
@@ -54,10 +61,10 @@ class Analysis:
 
     # ------------------------------------------------------------------ goals
     def gather(self, goal: Sequence[Subschema]) -> Conjunction:
-        """All that the subschemas ask at once.
+        """The conjunction of a goal: the constraints of all its subschemas in one record.
 
         Raises:
-            LimitExceeded: too many conjunctions were asked for.
+            LimitExceeded: too many conjunctions have been gathered.
             GrammarError: a keyword is malformed or cannot be enforced.
         """
         self._gathered += 1
@@ -69,7 +76,7 @@ class Analysis:
         return facts
 
     def collect(self, schema: Subschema, facts: Conjunction) -> None:
-        """Add what one subschema asks, in the order in which its keywords stand.
+        """Add the constraints of one subschema to a conjunction, in the order of its keywords.
 
         Raises:
             LimitExceeded: subschemas apply each other to the same value too deeply.
@@ -98,7 +105,7 @@ class Analysis:
             self._depth -= 1
 
     def _collect_outcomes(self, schema: Subschema, facts: Conjunction) -> None:
-        """What a schema with ``unevaluatedProperties`` or ``unevaluatedItems`` asks."""
+        """Add a schema with ``unevaluatedProperties`` or ``unevaluatedItems``, as a choice of goals without them."""
         made: list[Subschema] = schema.derive("outcomes", lambda: self._without_unevaluated(schema))
         if len(made) == 1:
             self.collect(made[0], facts)
@@ -109,11 +116,17 @@ class Analysis:
         return [schema.derived(AllOf(parts)) for parts in unevaluated.alternatives(self, schema)]
 
     def outcomes(self, schema: Subschema) -> Sequence[Outcome]:
-        """The outcomes of all keywords but those about what is unevaluated: exactly one holds for a value."""
+        """The outcomes of all keywords of a schema but ``unevaluatedProperties`` and ``unevaluatedItems``.
+
+        Exactly one of them holds for a value that satisfies those keywords.
+
+        Raises:
+            LimitExceeded: there are too many.
+        """
         return unevaluated.outcomes_beside(self, schema)
 
     def impossible(self, facts: Conjunction) -> bool:
-        """Whether nothing can satisfy a conjunction, as far as a shallow look shows; errors are left for later."""
+        """Whether a shallow test proves that no value satisfies a conjunction. It never raises a schema's error."""
         try:
             return evaluation.surely_no_value(self, facts, 1)
         except GrammarError:
@@ -121,7 +134,7 @@ class Analysis:
 
     # ------------------------------------------------------------------ derived schemas
     def choice(self, alternatives: Sequence[Subschema]) -> Subschema:
-        """A schema that says that one of these holds: the same one for the same alternatives."""
+        """The schema ``anyOf`` of some alternatives; for the same alternatives, the same object."""
         key = tuple(alternatives)
         made = self._choices.get(key)
         if made is None:
@@ -131,11 +144,22 @@ class Analysis:
         return made
 
     def negate(self, schema: Subschema) -> Subschema:
-        """A schema for the values that another one refuses: the same one each time."""
+        """A schema for exactly the values that another one refuses; for the same schema, the same object.
+
+        Raises:
+            GrammarSyntaxError: the schema is malformed.
+            UnsupportedFeature: the negation of a keyword cannot be expressed.
+        """
         return negation.negate(self, schema)
 
     def enumerated(self, origin: Subschema, branches: Sequence[Subschema], *, differ: bool) -> Subschema | None:
-        """One ``enum`` for branches that are some constants each; ``None`` if they ask for more."""
+        """One ``enum`` for branches that only list constants; ``None`` if a branch has other keywords.
+
+        Args:
+            origin: the schema in which the branches stand.
+            branches: the branches of ``anyOf`` or ``oneOf``.
+            differ: whether no two branches may have a constant in common; otherwise ``None`` is returned.
+        """
 
         def make() -> Subschema | None:
             constants = evaluation.constants_of(self, branches, differ=differ)
@@ -145,10 +169,16 @@ class Analysis:
         return made
 
     def exclusive(self, origin: Subschema, branches: Sequence[Subschema]) -> Sequence[Subschema]:
-        """Alternatives that together are ``oneOf`` of the branches, of which at most one holds for any value."""
+        """Alternatives that together are equivalent to ``oneOf``, and of which at most one holds for any value.
+
+        Raises:
+            LimitExceeded: there are too many branches to compare.
+            UnsupportedFeature: a branch cannot be negated.
+        """
         if origin in self._comparing:
-            # Recursion: whether the branches are apart is asked to find out just that. Without an answer nothing is
-            # proved from them, and no grammar is made of what is found meanwhile.
+            # The comparison of these branches has come back to itself through a recursive schema. The plain branches are
+
+            # safe here: they only serve the tests for emptiness within that comparison, which then prove less.
             return branches
 
         def make() -> list[Subschema]:
@@ -163,14 +193,19 @@ class Analysis:
 
     # ------------------------------------------------------------------ references
     def resolve(self, schema: Subschema, reference: str, keyword: str) -> Subschema:
-        """What a reference points to."""
+        """The subschema that a reference points to.
+
+        Raises:
+            GrammarError: it points to nothing.
+        """
         return self.document.resolve(schema, reference, keyword)
 
     def target(self, schema: Subschema, reference: str, keyword: str) -> Subschema:
-        """What a reference points to, once it is sure that it does not come back without entering the value.
+        """The subschema that a reference points to, after a check that no cycle of references applies to one value.
 
         Raises:
-            GrammarSyntaxError: it does.
+            GrammarSyntaxError: the reference leads back to itself without descending to a part of the value.
+            GrammarError: it points to nothing.
         """
         target = self.document.resolve(schema, reference, keyword)
         if target not in self._acyclic:
@@ -178,7 +213,10 @@ class Analysis:
         return target
 
     def _check_cycle(self, start: Subschema, origin: Subschema, keyword: str) -> None:
-        """Depth first over the schemas that apply to the same value; ``None`` in the stack ends one."""
+        """Search depth first, over the schemas that apply to the same value, for a cycle.
+
+        A ``None`` on the stack marks the end of the schema that was entered last.
+        """
         path: dict[Subschema, None] = {}
         stack: list[Subschema | None] = [start]
         while stack:
@@ -199,9 +237,9 @@ class Analysis:
 
     # ------------------------------------------------------------------ formats
     def asserts_format(self, name: str) -> bool:
-        """Whether a format of strings is enforced."""
+        """Whether a ``format`` of strings is enforced."""
         return self.assert_formats and name in FORMATS
 
     def integer_format(self, name: str) -> tuple[int, int] | None:
-        """The least and the greatest number of a format of integers that is enforced."""
+        """The range of a ``format`` of integers; ``None`` if formats are not enforced or this is none of integers."""
         return INTEGER_FORMATS.get(name) if self.assert_formats else None

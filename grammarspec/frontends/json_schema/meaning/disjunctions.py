@@ -1,9 +1,10 @@
-"""Disjunctions beside other keywords: one goal per combination that is not plainly impossible.
+"""Distributes the disjunctions of a conjunction: makes one goal per combination that is not obviously impossible.
 
-``anyOf``, ``oneOf``, ``if`` and their like leave a conjunction with *choices*, of each of which one alternative must
-hold. As in a satisfiability search, alternatives that contradict the rest are dropped, a choice with one alternative
-left is made (which may drop others), and only then a choice is split: the smallest, or the value of a property that
-many of them look at.
+``anyOf``, ``oneOf``, ``if`` and the like leave a conjunction with *choices*; of each choice, one alternative must hold.
+As in a satisfiability search (the unit propagation and splitting of DPLL), alternatives that contradict the rest are
+removed, and a choice with one alternative left is decided, which may remove further ones. Only then one choice is
+split: the one with the fewest alternatives, or, where several choices test the same property, the value of that
+property.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class Alternative(NamedTuple):
 
     Attributes:
         goal: the subschemas that must hold at once.
-        facts: what they ask, if that has been gathered; then the goal is a combination, made of an alternative and of
-            what stands beside it.
+        facts: the conjunction of the goal if it has been gathered; the goal then combines an alternative with other
+            subschemas. ``None`` if the goal is an alternative alone.
     """
 
     goal: Sequence[Subschema]
@@ -40,7 +41,9 @@ class Alternative(NamedTuple):
 class Disjunctions:
     """Distributes the choices of one document's conjunctions.
 
-    ``any_order``: members of objects may come in any order.
+    Args:
+        goals: gathers goals.
+        any_order: whether the members of objects may come in any order.
     """
 
     def __init__(self, goals: Analysis, *, any_order: bool) -> None:
@@ -48,10 +51,11 @@ class Disjunctions:
         self._tags = Tags(goals)
 
     def alternatives(self, facts: Conjunction) -> Iterator[Alternative]:
-        """Goals of which a value must satisfy one, for a conjunction that leaves something open: some at least of its
-        choices are made in each, or it is said which member is the one that is asked for.
+        """The goals that a conjunction with disjunctions is split into; their union is equivalent to it.
 
-        They are found one by one, as they are taken.
+        In each goal at least one of the choices is decided, or one of the conditions "there is a member such that"
+        (``facts.some``) is bound to a member. Choices that remain are distributed when the goal is lowered. Goals are
+        yielded one by one.
 
         Raises:
             GrammarError: a keyword is malformed or cannot be enforced.
@@ -66,12 +70,12 @@ class Disjunctions:
         return self._split(base, facts)
 
     def _split(self, base: Sequence[Subschema], facts: Conjunction) -> Iterator[Alternative]:
-        """The alternatives of one of several choices, or of none if one alternative each is left."""
+        """Split one of several choices; if one alternative is left of each, there is one goal."""
         slots = self._settle(base, facts.choices)
         if slots is None:
             return iter(())
         open_slots = [slot for slot in slots if len(slot) > 1]
-        if self.any_order and facts.types == OBJECT:  # those on presence need not be split
+        if self.any_order and facts.types == OBJECT:  # choices about the presence of members need not be split
             others = [slot for slot in open_slots if presence.condition(self.goals, slot) is None]
             open_slots = others or open_slots
         smallest = min(open_slots, key=len, default=None)
@@ -85,14 +89,17 @@ class Disjunctions:
         )
 
     def _goal(self, base: Sequence[Subschema], facts: Conjunction, slots: Slots) -> list[Subschema]:
-        """The base and one schema for each choice, where it stands."""
+        """The goal of the base and one schema per choice, inserted at its place so that members keep their order."""
         goal = list(base)
         for place, i in sorted(zip(facts.places, range(len(slots)), strict=True), reverse=True):
             goal.insert(_before(base, place), slots[i][0] if len(slots[i]) == 1 else self.goals.choice(slots[i]))
         return goal
 
     def on_presence(self, facts: Conjunction) -> Conjunction:
-        """The same conjunction of objects, its choices as conditions on members that there are, if they all are."""
+        """The same conjunction with its choices as conditions on the presence of members, if all of them are only that.
+
+        Otherwise the conjunction itself is returned.
+        """
         conditions = []
         for alternatives in facts.choices:
             condition = presence.condition(self.goals, alternatives)
@@ -108,22 +115,23 @@ class Disjunctions:
     def _either(
         self, before: Sequence[Subschema], ways: Sequence[Subschema], after: Sequence[Subschema]
     ) -> Iterator[Alternative]:
-        """One of the ways, and all the other schemas."""
+        """One goal for each of the alternatives ``ways``, with the other schemas before and after it."""
         if not before and not after:
             return (Alternative((way,)) for way in ways)
         return self._possible([[*before, way, *after] for way in ways])
 
     def _possible(self, goals: Sequence[Sequence[Subschema]]) -> Iterator[Alternative]:
-        """The goals that are not plainly impossible."""
+        """The goals that a shallow test does not prove to be impossible, each with its conjunction."""
         for goal in goals:
             facts = self.goals.gather(goal)
             if not self.goals.impossible(facts):
                 yield Alternative(goal, facts)
 
     def _settle(self, base: Sequence[Subschema], choices: Slots) -> list[Sequence[Subschema]] | None:
-        """The choices without alternatives that contradict the base, or the alternatives that are left alone.
+        """The choices without the alternatives that contradict the base, or the choices that have been decided.
 
-        ``None``: a choice has no alternative left.
+        Returns:
+            The remaining alternatives of each choice; ``None`` if a choice has none left.
         """
         slots = list(choices)
         settled: list[Subschema] = []
@@ -146,6 +154,6 @@ class Disjunctions:
 
 
 def _before(base: Sequence[Subschema], place: int) -> int:
-    """How many of the schemas stand before a choice: those with the first so many properties or the like."""
+    """The index in ``base`` at which a choice is inserted: after the first ``place`` schemas that declare members."""
     declaring = (i for i, schema in enumerate(base, 1) if any(isinstance(a, Members) for a in schema.assertions))
     return next(islice(declaring, place - 1, None), len(base)) if place else 0

@@ -1,7 +1,10 @@
-"""Questions about schemas that can be answered without building anything: does this constant satisfy them, can
-anything, which schemas apply to a property.
+"""Questions about goals that are answered in Python, without an automaton.
 
-The answers are three-valued: ``None`` is "cannot tell", and callers must then be as careful as with either answer.
+Does a constant satisfy a goal? Is a goal unsatisfiable? Which subschemas apply to a property or an item? Which branches
+of a ``oneOf`` may overlap?
+
+Answers of the type ``bool | None`` are three-valued: ``None`` means "unknown", and a caller must then do what is right
+for either answer.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ def _any(answers: list[bool | None]) -> bool | None:
 
 # ---------------------------------------------------------------------- parts of values
 def property_schemas(facts: Conjunction, name: str) -> list[Subschema] | None:
-    """The subschemas for the member ``name``; ``None`` if a pattern cannot be decided on it."""
+    """The subschemas for the value of the member ``name``; ``None`` if it is unknown whether a pattern matches it."""
     found: list[Subschema] = []
     for facet in facts.objects:
         member = facet.properties.get(name)
@@ -70,18 +73,18 @@ def property_schemas(facts: Conjunction, name: str) -> list[Subschema] | None:
 
 
 def item_schemas(facts: Conjunction, index: int) -> list[Subschema]:
-    """The subschemas for the item at ``index``."""
+    """The subschemas that apply to the item at ``index``."""
     return [facet.first[index] if index < len(facet.first) else facet.rest for facet in facts.arrays]
 
 
 # ---------------------------------------------------------------------- constants
 def holds(goals: Goals, goal: Sequence[Subschema], value: Any) -> bool | None:
-    """Whether a constant satisfies all the subschemas."""
+    """Whether a constant satisfies a goal; ``None`` if unknown."""
     return holds_facts(goals, goals.gather(goal), value)
 
 
 def holds_facts(goals: Goals, facts: Conjunction, value: Any) -> bool | None:
-    """Whether a constant satisfies a conjunction."""
+    """Whether a constant satisfies a conjunction; ``None`` if unknown."""
     bit = type_of(value)
     if not facts.types & bit:
         return False
@@ -123,7 +126,7 @@ _MAX_SHIFT = 400  # decimal places between a number and a divisor
 
 
 def divides(divisor: Number, value: Number) -> bool | None:
-    """Whether ``value`` is a whole multiple of ``divisor``, exactly."""
+    """Whether ``value`` is an integer multiple of ``divisor``, exactly; ``None`` if either has too many digits."""
     _, digits, exponent = Decimal(divisor).as_tuple()
     _, value_digits, value_exponent = Decimal(value).as_tuple()
     assert isinstance(exponent, int)
@@ -137,7 +140,7 @@ def divides(divisor: Number, value: Number) -> bool | None:
 
 
 def text_holds(facts: Conjunction, value: str) -> bool | None:
-    """Whether a string satisfies the keywords about strings."""
+    """Whether a string satisfies the lengths and patterns of a conjunction; ``None`` if unknown (a ``format``, say)."""
     if len(value) < facts.min_length or (facts.max_length is not None and len(value) > facts.max_length):
         return False
     answers: list[bool | None] = []
@@ -182,7 +185,7 @@ def _object_holds(goals: Goals, facts: Conjunction, value: Mapping[str, Any]) ->
 
 
 def may_be(goals: Goals, some: SomeMember, name: str) -> bool | None:
-    """Whether a member of this name can be the one that is asked for."""
+    """Whether the condition on the name in "there is a member such that" holds of this name; ``None`` if unknown."""
     if name in some.names:
         return False
     answers = [_not(pattern_found(pattern, name)) for pattern in some.patterns]
@@ -195,10 +198,10 @@ def may_be(goals: Goals, some: SomeMember, name: str) -> bool | None:
 
 # ---------------------------------------------------------------------- few values
 def constants_of(goals: Goals, branches: Sequence[Subschema], *, differ: bool) -> list[Any] | None:
-    """The values of branches that are some constants each, with a type at most; ``None`` if they ask for more.
+    """The values of branches with ``enum`` or ``const``, and ``type`` at most; ``None`` if one has other keywords.
 
     Args:
-        differ: no two branches may have the same constant.
+        differ: whether no two branches may have a constant in common; otherwise ``None`` is returned.
     """
     found: list[Any] = []
     for branch in branches:
@@ -215,7 +218,13 @@ def constants_of(goals: Goals, branches: Sequence[Subschema], *, differ: bool) -
 
 
 def few_values(goals: Goals, goal: Sequence[Subschema], depth: int = 4) -> set[Any] | None:
-    """The values that satisfy all the subschemas, in canonical form, if they are plainly few; else ``None``."""
+    """The values that satisfy a goal, in canonical form, if a simple test shows that they are few; otherwise ``None``.
+
+    Values of which it is unknown whether they satisfy the goal are included.
+
+    Args:
+        depth: how many choices may be nested.
+    """
     facts = goals.gather(goal)
     if facts.enum is not None:
         kept = facts.copy()
@@ -252,7 +261,7 @@ def few_values(goals: Goals, goal: Sequence[Subschema], depth: int = 4) -> set[A
 
 
 def _few_words(facts: Conjunction) -> tuple[str, ...] | None:
-    """The strings that satisfy a conjunction, if they are plainly few."""
+    """The strings that satisfy a conjunction, if a simple test shows that they are few; otherwise ``None``."""
     if facts.max_length == 0:
         return ("",)
     for facet in facts.texts:
@@ -264,7 +273,11 @@ def _few_words(facts: Conjunction) -> tuple[str, ...] | None:
 
 # ---------------------------------------------------------------------- emptiness
 def surely_empty(goals: Goals, goal: Sequence[Subschema], depth: int) -> bool:
-    """Whether provably no value satisfies all the subschemas, looking ``depth`` required members or items deep."""
+    """Whether it is proved that no value satisfies a goal.
+
+    Args:
+        depth: how deeply required members, required items and alternatives are examined.
+    """
     goals.comparisons += 1
     if goals.comparisons > _MAX_COMPARISONS:
         return False
@@ -272,7 +285,7 @@ def surely_empty(goals: Goals, goal: Sequence[Subschema], depth: int) -> bool:
 
 
 def surely_no_value(goals: Goals, facts: Conjunction, depth: int) -> bool:
-    """As :func:`surely_empty`, of what is gathered already."""
+    """The same as :func:`surely_empty`, for a conjunction that has been gathered."""
     if facts.enum is not None:
         if len(facts.enum) > _MANY:
             return False
@@ -296,9 +309,9 @@ def surely_no_value(goals: Goals, facts: Conjunction, depth: int) -> bool:
     return False
 
 
-_MANY = 256  # constants, of which no more are tried
-_MAX_COMPARISONS = 20_000  # goals looked at in one document; after that nothing is provable
-_LARGE = 10**18  # beyond, an interval without whole numbers is left to the compiler
+_MANY = 256  # the most constants that are tried one by one
+_MAX_COMPARISONS = 20_000  # goals tested in one document; after that, no goal is found to be empty
+_LARGE = 10**18  # beyond it, the compiler finds out whether an interval has integers
 
 
 def _no_number(facts: Conjunction) -> bool:
@@ -340,10 +353,16 @@ def _no_object(goals: Goals, facts: Conjunction, depth: int) -> bool:
 
 # ---------------------------------------------------------------------- disjointness
 def overlapping(goals: Goals, branches: Sequence[Subschema], max_pairs: int) -> Mapping[int, list[int]] | None:
-    """For each branch, which others may hold of a value that it holds of; ``None`` if that is too much to find out.
+    """For each branch that is not proved disjoint from all others, the indices of the branches it may overlap.
 
-    Branches with a tag (a required property, or the value itself, that has finitely many values) are compared by it
-    first, so that long unions with a discriminator cost no comparison of each with each.
+    Branches with a *tag* (a required property, or the value itself, with an ``enum``) are compared by it first, so that
+    a long union with a discriminator needs no comparison of all pairs.
+
+    Args:
+        max_pairs: the most pairs that are compared.
+
+    Returns:
+        The overlaps; ``None`` if more than ``max_pairs`` pairs would have to be compared.
     """
     tags = [_tags(goals, branch) for branch in branches]
     candidates = _candidate_pairs(tags, max_pairs)
@@ -360,7 +379,7 @@ def overlapping(goals: Goals, branches: Sequence[Subschema], max_pairs: int) -> 
 def _apart(goals: Goals, one: Subschema, other: Subschema) -> bool:
     try:
         return surely_empty(goals, [one, other], 3)
-    except GrammarError:  # it will be raised where the branch itself is lowered, if it matters
+    except GrammarError:  # the lowering of the branch raises it again, if it matters
         return False
 
 
@@ -368,7 +387,7 @@ _Tags = dict[str | None, frozenset[Any]]
 
 
 def _tags(goals: Goals, branch: Subschema) -> _Tags:
-    """The finitely many values of the branch itself (under ``None``), or of its required properties."""
+    """The tags of a branch: the values of its ``enum`` under ``None``, or those of required properties by name."""
     facts = goals.gather([branch])
     if facts.enum is not None:
         return {None: frozenset(map(canonical, facts.enum))}
@@ -383,7 +402,7 @@ def _tags(goals: Goals, branch: Subschema) -> _Tags:
 
 
 def optional_tag(goals: Goals, branches: Sequence[Subschema]) -> str | None:
-    """A property with finitely many values in each branch, in no two the same."""
+    """The name of a property that has an ``enum`` in each branch, all of them disjoint; ``None`` if there is none."""
     try:
         conjunctions = [goals.gather([branch]) for branch in branches]
         for name in dict.fromkeys(name for facet in conjunctions[0].objects for name in facet.properties):
@@ -397,13 +416,13 @@ def optional_tag(goals: Goals, branches: Sequence[Subschema]) -> str | None:
                 seen |= values
             else:
                 return name
-    except GrammarError:  # raised again, with its place, where the branch is lowered
+    except GrammarError:  # the lowering of the branch raises it again, with its place
         return None
     return None
 
 
 def _candidate_pairs(tags: list[_Tags], max_pairs: int) -> list[tuple[int, int]] | None:
-    """The pairs that no common tag tells apart."""
+    """The pairs of branches that no common tag proves disjoint; ``None`` if there are more than ``max_pairs``."""
     everywhere = set(tags[0]).intersection(*tags[1:])
     best: list[tuple[int, int]] | None = None
     for name in everywhere:

@@ -1,8 +1,9 @@
-"""``unevaluatedProperties`` where the outcomes are many: a condition for each property that is not always evaluated.
+"""``unevaluatedProperties`` beside so many conditional keywords that their outcomes are too many to enumerate.
 
-Thirty ``if`` beside it have 2^30 outcomes (see ``unevaluated.py``). But of each property it is known which of them
-evaluate it: if it is there, one of them must hold, or its value is what ``unevaluatedProperties`` asks. So the size is
-that of the schema; whether the conditions exclude each other is found where they are distributed.
+Thirty ``if`` beside ``unevaluatedProperties`` have 2^30 outcomes (see ``unevaluated.py``). For each property, however,
+it is known which of these subschemas evaluate it. If the property is present, one of them must hold, or the value of
+the property must satisfy the schema of ``unevaluatedProperties``. That is one ``anyOf`` per property, so the result is
+as large as the schema. Contradictions between these conditions are found later, when disjunctions are distributed.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _When = tuple[Subschema, ...]
 
 
 class _Evaluator(NamedTuple):
-    """What a subschema evaluates, when it is asked and holds.
+    """The members that one subschema evaluates, and the conditions under which it does.
 
     Attributes:
-        when: the schemas that must hold for it to be asked.
-        names, patterns: the members that it evaluates,
-        members: or it evaluates all.
+        when: the schemas that must hold for the subschema to apply and to evaluate members; empty if it always does.
+        names, patterns: the names, and the patterns of names, of the members that it evaluates.
+        members: whether it evaluates all members.
     """
 
     when: _When
@@ -41,7 +42,15 @@ class _Evaluator(NamedTuple):
 
 
 def conditions(goals: Goals, schema: Subschema) -> list[Subschema] | None:
-    """Schemas that together are one with ``unevaluatedProperties``; ``None`` if they cannot be given like this."""
+    """A goal that is equivalent to a schema with ``unevaluatedProperties``.
+
+    Returns:
+        The subschemas of the goal; ``None`` if the schema cannot be rewritten like this, because it has
+        ``unevaluatedItems``, a pattern that evaluates members only sometimes, or one that cannot be decided on a name.
+
+    Raises:
+        GrammarError: a keyword is malformed, or a reference points to nothing.
+    """
     asked = None
     rest: list[Assertion] = []
     for assertion in schema.assertions:
@@ -84,7 +93,7 @@ def conditions(goals: Goals, schema: Subschema) -> list[Subschema] | None:
 
 
 def _evaluators(goals: Goals, assertions: Sequence[Assertion], schema: Subschema, when: _When) -> Iterator[_Evaluator]:
-    """What the assertions of a subschema, and those in them for the same value, evaluate."""
+    """The evaluators among the assertions of a subschema and of the subschemas that these apply to the same value."""
     names: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     members = False
@@ -106,7 +115,7 @@ def _evaluators(goals: Goals, assertions: Sequence[Assertion], schema: Subschema
 
 
 def _guarded(goals: Goals, assertion: Assertion, schema: Subschema) -> Iterator[tuple[Subschema, _When]]:
-    """The schemas that an assertion applies to the same value, each with what must hold for it to count."""
+    """The schemas that an assertion applies to the same value, each with the schemas on which that depends."""
     match assertion:
         case Reference():
             yield goals.target(schema, assertion.reference, assertion.keyword), ()

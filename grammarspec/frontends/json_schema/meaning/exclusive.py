@@ -1,6 +1,7 @@
-"""``oneOf``: its branches as alternatives that exclude each other.
+"""``oneOf``: turns its branches into alternatives that exclude each other.
 
-Branches that are provably apart stay as they are. To one that overlaps others, "and none of these" is added.
+A branch that is proved disjoint from all others stays as it is. To a branch that may overlap others, the negations of
+these are added.
 """
 
 from __future__ import annotations
@@ -22,17 +23,24 @@ MAX_PAIRS = 20_000
 
 
 def exclusive(goals: Goals, origin: Subschema, branches: Sequence[Subschema], *, narrow: bool) -> list[Subschema]:
-    """Alternatives of which at most one holds for any value, and that together are ``oneOf`` of the branches.
+    """Alternatives that together are equivalent to ``oneOf``, and of which at most one holds for any value.
 
-    Where many overlap that a property of theirs would tell apart if it were required, "and has this property" is added
-    to them (a narrowing: without it, an object is seldom of one branch only).
+    If more than two branches overlap, and all of these have a property with disjoint constants (a tag) that is not
+    required, the property becomes required in them instead. That is a narrowing; it leaves out little, since an object
+    without the tag usually satisfies several branches.
 
     Args:
-        narrow: of a branch that overlaps another one, only those objects are kept that lack a property which that
-            other one requires (a narrowing, too).
+        goals: gathers and negates the branches.
+        origin: the schema in which ``oneOf`` stands.
+        branches: its branches.
+        narrow: whether to narrow a branch that overlaps another one to objects that lack a property which the other one
+            requires, in place of adding the negation, which may take too many combinations.
+
+    Returns:
+        One alternative for each branch, in their order; a branch that overlaps no other is returned as it is.
 
     Raises:
-        LimitExceeded: the branches are too many to be compared.
+        LimitExceeded: there are too many branches to compare.
         UnsupportedFeature: a branch cannot be negated.
     """
     overlaps = overlapping(goals, branches, MAX_PAIRS)
@@ -61,7 +69,7 @@ def exclusive(goals: Goals, origin: Subschema, branches: Sequence[Subschema], *,
 
 
 def _unlike(goals: Goals, other: Subschema, branch: Subschema, *, narrow: bool) -> Subschema:
-    """What tells values of ``branch`` from those of another one: that it refuses them."""
+    """A schema that excludes the values of ``other`` from ``branch``: its negation, or a narrower one if ``narrow``."""
     if narrow:
         theirs, own = goals.gather([other]).required, goals.gather([branch]).required
         lacking = tuple(name for name in theirs if name not in own)

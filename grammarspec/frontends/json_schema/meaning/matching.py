@@ -1,8 +1,8 @@
-"""Deciding in Python whether a pattern is found in a constant.
+"""Matches patterns against constants in Python.
 
-Used for what the schema itself spells out: which ``patternProperties`` a declared name falls under, which constants of
-an ``enum`` a ``pattern`` leaves. It works on the syntax tree with sets of positions, so its cost is polynomial whatever
-the pattern (no backtracking).
+It serves for texts that the schema itself contains: which ``patternProperties`` apply to a declared name, and which
+constants of an ``enum`` match a ``pattern``. The matcher computes, on the syntax tree, sets of positions at which a
+match can end. It does not backtrack, so its cost is polynomial for any pattern.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from grammarspec.frontends.regex import tree
 
 __all__ = ["exact_prefix", "few_texts", "is_endless", "parsed", "pattern_found"]
 
-_MAX_WORK = 200_000  # steps, after which the answer is "cannot tell"
+_MAX_WORK = 200_000  # steps, after which the answer is "unknown"
 
 
 @lru_cache(maxsize=1024)
@@ -22,7 +22,7 @@ def parsed(pattern: str) -> tree.Node:
     """The syntax tree of an ECMA-262 pattern.
 
     Raises:
-        GrammarError: the pattern is malformed, or uses what is not supported.
+        GrammarError: the pattern is malformed, or uses a construct that is not supported.
     """
     from grammarspec.frontends.regex import parse
 
@@ -30,7 +30,7 @@ def parsed(pattern: str) -> tree.Node:
 
 
 def pattern_found(pattern: str, text: str) -> bool | None:
-    """Whether the pattern is found somewhere in the text; ``None``: cannot tell."""
+    """Whether a pattern matches somewhere in a text; ``None`` if unknown: it is malformed or takes too much work."""
     if not text.startswith(exact_prefix(pattern)):
         return False
     try:
@@ -41,7 +41,7 @@ def pattern_found(pattern: str, text: str) -> bool | None:
 
 @lru_cache(maxsize=1024)
 def exact_prefix(pattern: str) -> str:
-    """A text that every string in which the pattern is found begins with, as far as it is plain to see."""
+    """A literal text with which every string that matches the pattern begins; empty if the syntax shows none."""
     try:
         node = parsed(pattern)
     except GrammarError:
@@ -62,7 +62,7 @@ def exact_prefix(pattern: str) -> str:
 
 @lru_cache(maxsize=1024)
 def is_endless(pattern: str) -> bool:
-    """Whether the pattern is found in endlessly many texts, as far as it is plain to see."""
+    """Whether the syntax of a pattern shows that infinitely many texts match it."""
     try:
         node = parsed(pattern)
     except GrammarError:
@@ -82,7 +82,10 @@ def is_endless(pattern: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def few_texts(pattern: str) -> tuple[str, ...] | None:
-    """The texts in which the pattern is found, if it is anchored at both ends and they are plainly few."""
+    """All texts that match the pattern, if it is anchored at both ends and its syntax shows that there are few.
+
+    ``None`` otherwise.
+    """
     try:
         node = parsed(pattern)
     except GrammarError:
@@ -97,6 +100,7 @@ _FEW = 32
 
 
 def _texts(node: tree.Node) -> tuple[str, ...] | None:
+    """The texts of a node of the syntax tree; ``None`` if they may be more than :data:`_FEW`."""
     match node:
         case tree.Text(text):
             return (text,)
@@ -119,7 +123,7 @@ def _texts(node: tree.Node) -> tuple[str, ...] | None:
 
 
 def _looks(node: tree.Node) -> bool:
-    """Whether a part is an assertion, or may hold one."""
+    """Whether a part of a pattern is a zero-width assertion, or may contain one."""
     match node:
         case tree.Chars() | tree.Text() | tree.AnyText():
             return False
@@ -131,10 +135,12 @@ def _looks(node: tree.Node) -> bool:
 
 
 class _TooMuchWork(Exception):
-    """The budget is used up."""
+    """The budget of steps is used up."""
 
 
 class _Search:
+    """Searches one text for a pattern, with a memo of the ends of each node's matches."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.codes = [ord(char) for char in text]
@@ -146,7 +152,7 @@ class _Search:
         return any(self.ends(node, start) for start in range(1 if anchored else len(self.codes) + 1))
 
     def ends(self, node: tree.Node, start: int) -> frozenset[int]:
-        """Where a match that begins at ``start`` can end."""
+        """The positions at which a match of the node that begins at ``start`` can end."""
         key = (id(node), start)
         known = self.memo.get(key)
         if known is None:
@@ -195,14 +201,14 @@ class _Search:
         return frozenset(reached)
 
     def _repeat(self, body: tree.Node, least: int, most: int | None, start: int) -> frozenset[int]:
-        # more rounds than there are characters left include an empty one, which may be done any number of times
+        # With more rounds than characters left, one round matches the empty text and may be repeated at will.
         enough = len(self.codes) - start + 1
         reached = frozenset((start,))
         for _ in range(min(least, enough)):
             reached = self._step(body, reached)
         found, fresh = reached, reached
         for _ in range(enough if most is None else min(most, enough) - min(least, enough)):
-            fresh = self._step(body, fresh) - found  # where it can be in fewer rounds, it need not be again
+            fresh = self._step(body, fresh) - found  # positions reached in fewer rounds need not be extended again
             if not fresh:
                 break
             found |= fresh

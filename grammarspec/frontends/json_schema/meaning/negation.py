@@ -1,8 +1,8 @@
-"""Negation: a schema for exactly the values that another one refuses, one level at a time.
+"""Negation: makes a schema for exactly the values that another one refuses.
 
-A schema is the conjunction of its keywords, and each keyword fails only for values of its own type. So the negation is
-an ``anyOf`` with one alternative per way in which a keyword fails, "of that type, and failing"; negations of subschemas
-stay as ``not`` until they are needed.
+A schema is the conjunction of its keywords (De Morgan), and a keyword fails only for values of the type it is about. So
+the negation is an ``anyOf`` with one alternative per way in which a keyword can fail: "the value has that type, and the
+keyword fails". Only the outermost level is negated: subschemas stay under ``not`` until their own negation is needed.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ __all__ = ["negate"]
 
 
 def negate(goals: Goals, schema: Subschema) -> Subschema:
-    """A schema for the values that ``schema`` refuses: the same one each time.
+    """A schema for exactly the values that ``schema`` refuses; for the same schema, the same object.
 
     Raises:
         GrammarSyntaxError: the schema is malformed.
-        UnsupportedFeature: a keyword whose failure cannot be said.
+        UnsupportedFeature: the only keyword that can fail is ``uniqueItems``, whose failure cannot be expressed.
     """
     if schema is ANYTHING:
         return NOTHING
@@ -41,7 +41,7 @@ def _negation(goals: Goals, schema: Subschema) -> Subschema:
     ]  # fmt: skip
     if not ways:
         if any(isinstance(assertion, Unique) for assertion in schema.assertions):
-            # Beside others it is a narrowing that this alternative is left out.
+            # Beside other keywords, the alternative in which uniqueItems fails is left out: a narrowing.
             raise UnsupportedFeature("uniqueItems inside not", where=schema.where("uniqueItems"))
         return NOTHING
     return ways[0] if len(ways) == 1 else schema.derived(AnyOf(ways))

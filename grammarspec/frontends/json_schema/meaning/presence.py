@@ -1,7 +1,8 @@
-"""Alternatives that are about which members an object has, and nothing else, as conditions on their presence.
+"""Turns choices that only restrict which members an object has into conditions on the presence of members.
 
-Where the order of members is free, an object's rules know which of them have been written. So such conditions need not
-be multiplied out into alternatives of the object: they are asked where it ends.
+An example is ``anyOf`` of several ``required``. If members may come in any order, the rules of an object remember which
+members have been written. They can then test such a condition at the end of the object, so the choice need not be
+distributed into alternatives of the whole object.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ _MAX_DEPTH = 4
 
 
 def condition(goals: Goals, alternatives: Sequence[Subschema], depth: int = _MAX_DEPTH) -> Presence | None:
-    """The condition on an object's members that one of these schemas holds; ``None`` if they ask for more than that."""
+    """The condition on an object's members that is equivalent to "one of these schemas holds".
+
+    Args:
+        depth: how deeply choices within the alternatives are followed.
+
+    Returns:
+        The condition; ``None`` if an alternative restricts anything but the presence of members.
+    """
     if depth == 0:
         return None
     parts = []
@@ -36,6 +44,7 @@ def condition(goals: Goals, alternatives: Sequence[Subschema], depth: int = _MAX
 
 
 def _of(goals: Goals, facts: Conjunction, depth: int) -> Presence | None:
+    """The condition that is equivalent to one conjunction; ``None`` if it restricts anything else."""
     if facts.asked & ~_KNOWN:
         return None
     parts: list[Presence] = []

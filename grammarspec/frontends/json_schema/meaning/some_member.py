@@ -1,4 +1,7 @@
-"""What must be true of some member of an object: a declared one is it, or an undeclared one."""
+"""Existential conditions on members: "there is a member such that", as the negation of ``additionalProperties`` asks.
+
+Such a condition becomes a disjunction: one of the declared members satisfies it, or an undeclared member does.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,15 @@ __all__ = ["some_alternatives"]
 
 
 def some_alternatives(goals: Goals, facts: Conjunction) -> tuple[list[Subschema], list[Subschema]]:
-    """The first "some member" of a conjunction as alternatives: a declared member is it, or an undeclared one is.
+    """The first existential condition of a conjunction (``facts.some``) as alternatives.
+
+    There is an alternative for each declared name that the condition allows, and one for an undeclared member.
 
     Returns:
-        The rest of the goal, and the alternatives.
+        The subschemas of the conjunction without the one that has the condition, and the alternatives.
 
     Raises:
-        UnsupportedFeature: it cannot be told whether a declared member may be it.
+        UnsupportedFeature: it is unknown whether the condition allows a declared name.
     """
     some = facts.some[0]
     base = facts.base

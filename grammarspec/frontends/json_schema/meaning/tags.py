@@ -1,7 +1,8 @@
-"""Choices that look at one property: ``if`` the type is this, ``then`` that, for each of thirty types.
+"""Choices that compare one property with constants, such as thirty ``if`` that test ``kind``, each with its ``then``.
 
-Split one by one, each choice would leave all others open in its second half. Split by the value of the property that
-they look at, each case settles them all.
+If one such choice after the other is split, the alternative in which a test fails leaves all other choices open. If
+instead the values of the property are split into cases, each case decides all of these choices at once. Such a property
+is called a tag.
 """
 
 from __future__ import annotations
@@ -25,36 +26,36 @@ from grammarspec.frontends.json_schema.meaning import evaluation
 
 __all__ = ["Slots", "Tags"]
 
-_FEW = 3  # choices that look at a property, from which on it is a tag
-_MOST = 256  # values that are told apart
+_FEW = 3  # the fewest choices that compare a property for it to count as a tag
+_MOST = 256  # the most constants of a tag
 
 _ASKS = Concern.TYPES | Concern.REQUIRED | Concern.MEMBERS | Concern.CHOICES
 
-_Constants = Mapping[Any, Any]  # by their canonical forms
+_Constants = Mapping[Any, Any]  # constants by their canonical forms
 
 
 @dataclass(frozen=True, slots=True)
 class _Other:
-    """Any value but these constants."""
+    """All values but these constants (in canonical form)."""
 
     constants: frozenset[Any]
 
 
 class _No(Enum):
-    """The property is not there, or the value is no object."""
+    """The case that the property is absent, and the case that the value is not an object."""
 
     PROPERTY = auto()
     OBJECT = auto()
 
 
 Slots = Sequence[Sequence[Subschema]]
-"""Choices: of each, one alternative must hold."""
+"""Choices; of the alternatives of each, one must hold."""
 
-_Group = Sequence[Any]  # constants; or one of the above
+_Group = Sequence[Any]  # the values of the tag in one case: constants, or one _Other or _No
 
 
 class Tags:
-    """Finds the properties that the choices of one document look at."""
+    """Finds the tags of choices, and splits conjunctions by them; for one document."""
 
     def __init__(self, goals: Goals) -> None:
         self.goals = goals
@@ -63,10 +64,12 @@ class Tags:
         self._facts: dict[tuple[Subschema, ...], Conjunction] = {}
 
     def cases(self, facts: Conjunction, slots: Slots) -> list[tuple[Subschema, Slots]]:
-        """Schemas one of which holds for any value, each with what it leaves of the choices.
+        """The cases of the property that the most choices compare with constants.
 
-        They tell apart the constants that the most choices compare a property with. There are none, if no property is
-        looked at by several choices, or what it is has been settled.
+        Returns:
+            For each case a schema, with the alternatives of each choice that may hold in it. For any value that
+            satisfies ``facts``, one of the schemas holds. The list is empty if no property is compared by enough
+            choices, or if its case has been decided already.
         """
         looks: dict[str, list[_Constants]] = defaultdict(list)
         counts: Counter[str] = Counter()
@@ -83,14 +86,14 @@ class Tags:
         return []
 
     def _gather(self, goal: Sequence[Subschema]) -> Conjunction:
-        """What small schemas ask, which are met again and again."""
+        """The conjunction of a goal, cached: the same small goals are met many times."""
         key = tuple(goal)
         if key not in self._facts:
             self._facts[key] = self.goals.gather(goal)
         return self._facts[key]
 
     def _looked_at(self, alternative: Subschema, depth: int = 3) -> Mapping[str, list[_Constants]]:
-        """For each property that an alternative compares with constants, these."""
+        """The properties that an alternative compares with constants, each with the sets of constants."""
         known = self._looks.get(alternative)
         if known is None:
             looks: dict[str, list[_Constants]] = defaultdict(list)
@@ -105,13 +108,17 @@ class Tags:
                 for inner in (inner for choice in facts.choices for inner in choice if depth):
                     for name, found in self._looked_at(inner, depth - 1).items():
                         looks[name] += found
-            except GrammarError:  # raised again, with its place, where the alternative is lowered
+            except GrammarError:  # the lowering of the alternative raises it again, with its place
                 pass
             known = self._looks[alternative] = looks
         return known
 
     def _split(self, facts: Conjunction, name: str, looks: Sequence[_Constants]) -> list[tuple[Subschema, _Group]]:
-        """The property is one of some constants that all who look at it treat alike; or another; or not there."""
+        """The cases of a property, each as a schema and the values it stands for.
+
+        Constants that every comparison treats alike are one case. Others are: any other value, no such property, and no
+        object. Cases that ``facts`` excludes are left out.
+        """
         schemas = evaluation.property_schemas(facts, name)
         constants = {key: constant for some in looks for key, constant in some.items()}
         if schemas is None or len(constants) > _MOST:
@@ -132,7 +139,7 @@ class Tags:
         return [(self._case(origin, name, group, constants), group) for group in groups]
 
     def _case(self, origin: Subschema, name: str, group: _Group, constants: _Constants) -> Subschema:
-        """That the property is of the group."""
+        """The schema of a case: the property has one of the values of the group."""
 
         def make() -> Subschema:
             match group[0]:
@@ -150,7 +157,7 @@ class Tags:
         return case
 
     def _left(self, slot: Sequence[Subschema], name: str, group: _Group) -> Sequence[Subschema]:
-        """The alternatives that may hold where the property is of the group: only one, if one surely does."""
+        """The alternatives of a choice that may hold in a case; if one surely holds, only :data:`ANYTHING`."""
         left = []
         for alternative in slot:
             answers = {self._holds(alternative, name, constant) for constant in group}
@@ -161,7 +168,7 @@ class Tags:
         return left
 
     def _holds(self, schema: Subschema, name: str, constant: Any) -> bool | None:
-        """Whether objects whose property is this constant satisfy a schema; ``None`` if that depends on more."""
+        """Whether objects whose property has this value satisfy a schema; ``None`` if that depends on more."""
         key = (schema, name, _key(constant))
         if key not in self._told:
             try:
@@ -193,7 +200,7 @@ class Tags:
         return answer and None if self._asks_more(facts, types, name) else answer
 
     def _asks_more(self, facts: Conjunction, types: int, name: str) -> bool:
-        """Whether a conjunction asks anything of values of these types that is not about the property."""
+        """Whether a conjunction restricts values of these types in any other way than by the property."""
         if facts.types & types != types or facts.asked & ~_ASKS:
             return True
         if types != OBJECT:
@@ -204,7 +211,7 @@ class Tags:
         )
 
     def _of_others(self, schemas: Sequence[Subschema], constants: frozenset[Any]) -> bool | None:
-        """Whether these hold of what is none of the constants."""
+        """Whether a goal holds of all values but the constants (``False``: of none; ``None``: of some, or unknown)."""
         facts = self._gather(schemas)
         if facts.allowed_constants is not None:
             return False if facts.allowed_constants <= constants else None

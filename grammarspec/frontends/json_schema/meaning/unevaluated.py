@@ -1,13 +1,15 @@
-"""``unevaluatedProperties`` and ``unevaluatedItems``: what no keyword beside them, or inside those, has looked at.
+"""``unevaluatedProperties`` and ``unevaluatedItems``: rewrites schemas with them into schemas without them.
 
-What is evaluated depends on which subschemas of ``anyOf``, ``oneOf``, ``if`` and their like hold (JSON Schema 2020-12
-core, sections 10.3.1, 11.2 and 11.3). So a schema is taken apart into *outcomes*, conjunctions without such
-disjunctions, each with what it evaluates; in each of them ``unevaluatedProperties`` is ``additionalProperties`` beside
-``properties`` and ``patternProperties`` that say nothing but which names are evaluated, and ``unevaluatedItems`` the
-rest of ``prefixItems``.
+These keywords apply to the members and items that no keyword beside them, nor in a subschema of such a keyword for the
+same value, evaluates. What is evaluated depends on which subschemas of ``anyOf``, ``oneOf``, ``if`` and the like hold
+(JSON Schema 2020-12 core, sections 10.3.1, 11.2 and 11.3). So a schema is expanded into *outcomes*: conjunctions
+without such disjunctions, each with the names, patterns and items that it evaluates. In an outcome,
+``unevaluatedProperties`` becomes ``additionalProperties`` beside ``properties`` and ``patternProperties`` that only
+list the evaluated names, and ``unevaluatedItems`` becomes the ``items`` after ``prefixItems``.
 
-The more subschemas hold, the more is evaluated and the less is asked. So it is enough that some set of subschemas that
-do hold evaluates all that it must; that the others fail need not be said. Only negation must tell exactly which hold.
+The more subschemas hold, the more is evaluated, and the less these keywords restrict. So a value satisfies the schema
+if some set of subschemas that hold evaluates enough; outcomes need not say that the other subschemas fail. Negation
+alone needs *exact* outcomes, which say so.
 """
 
 from __future__ import annotations
@@ -30,14 +32,14 @@ from grammarspec.frontends.json_schema.meaning.evaluators import conditions
 __all__ = ["alternatives", "outcomes_beside"]
 
 MAX_OUTCOMES = 1_024
-"""Combinations of subschemas that may hold together, beside one ``unevaluatedProperties`` or ``unevaluatedItems``."""
+"""The most outcomes of one schema with ``unevaluatedProperties`` or ``unevaluatedItems``."""
 
 
 def alternatives(goals: Goals, schema: Subschema) -> list[Sequence[Subschema]]:
-    """Goals without the keywords: at least one holds for each value that satisfies the schema, none for others.
+    """Goals without these keywords; a value satisfies the schema if and only if it satisfies at least one of them.
 
     Raises:
-        LimitExceeded: they are too many.
+        LimitExceeded: there are too many outcomes.
     """
     try:
         return [outcome.parts or (ANYTHING,) for outcome in _Expansion(goals, exact=False).of(schema, 0)]
@@ -49,10 +51,10 @@ def alternatives(goals: Goals, schema: Subschema) -> list[Sequence[Subschema]]:
 
 
 def outcomes_beside(goals: Goals, schema: Subschema) -> list[Outcome]:
-    """The outcomes of all other keywords, exactly one of which holds for a value that satisfies those.
+    """The outcomes of all other keywords; for a value that satisfies these keywords, exactly one outcome holds.
 
     Raises:
-        LimitExceeded: they are too many.
+        LimitExceeded: there are too many outcomes.
     """
     types = 0
     for assertion in schema.assertions:
@@ -62,16 +64,23 @@ def outcomes_beside(goals: Goals, schema: Subschema) -> list[Outcome]:
 
 
 class _Expansion:
-    """Takes schemas apart into outcomes.
+    """Expands schemas into outcomes.
 
-    ``exact``: an outcome says which subschemas fail, so that no two hold for one value.
+    Args:
+        goals: resolves references and makes ``oneOf`` exclusive.
+        exact: whether outcomes also say which subschemas fail, so that no two outcomes hold for one value.
     """
 
     def __init__(self, goals: Goals, *, exact: bool) -> None:
         self.goals, self.exact = goals, exact
 
     def of(self, schema: Subschema, types: int) -> list[Outcome]:
-        """The outcomes of a schema, as far as they differ in what is evaluated of values of these types."""
+        """The outcomes of a schema.
+
+        Args:
+            types: the types (as bits: ``OBJECT``, ``ARRAY``) for which it matters what is evaluated. Subschemas that
+                evaluate nothing of them are not expanded.
+        """
         if schema is ANYTHING or schema is NOTHING or schema.is_malformed:
             return [Outcome((schema,))]
         asked = [assertion for assertion in schema.assertions if isinstance(assertion, Unevaluated)]
@@ -88,9 +97,9 @@ class _Expansion:
         return found
 
     def beside(self, schema: Subschema, types: int) -> list[Outcome]:
-        """The outcomes without the keywords for what is unevaluated."""
+        """The outcomes of all keywords but ``unevaluatedProperties`` and ``unevaluatedItems``."""
         found = [Outcome()]
-        # the order of members is that of what declares them
+        # the schema itself comes where it declares members, so that members keep their order
         declaring = (assertion for assertion in schema.assertions if isinstance(assertion, Members | Required))
         own = next(declaring, None)
         if own is None:
@@ -103,7 +112,11 @@ class _Expansion:
         return found
 
     def _both(self, some: Sequence[Outcome], others: Sequence[Outcome], schema: Subschema) -> list[Outcome]:
-        """What holds if one of each holds."""
+        """The outcomes of a conjunction: each outcome of one part combined with each of the other.
+
+        Raises:
+            LimitExceeded: there are too many.
+        """
         if len(some) * len(others) > MAX_OUTCOMES:
             message = f"more than {MAX_OUTCOMES} combinations of subschemas beside unevaluatedProperties or the like"
             raise LimitExceeded(message, where=schema.pointer)
@@ -111,7 +124,7 @@ class _Expansion:
 
     # ------------------------------------------------------------------ subschemas for the same value
     def _in_place(self, schema: Subschema, assertion: Assertion, types: int) -> list[Outcome]:
-        """The outcomes of one assertion about the same value."""
+        """The outcomes of an assertion that applies subschemas to the same value."""
         match assertion:
             case Reference():
                 return self.of(self.goals.target(schema, assertion.reference, assertion.keyword), types)
@@ -136,7 +149,7 @@ class _Expansion:
         found = []
         branches = assertion.branches
         for branch, alone in zip(branches, self.goals.exclusive(schema, branches), strict=True):
-            # what tells a branch from the others evaluates nothing
+            # the negations of the other branches evaluate nothing
             rest = Outcome(() if alone is branch else (alone,))
             found += [outcome.beside(rest) for outcome in self.of(branch, types)]
         return _unless_alike(schema, assertion, found, types)
@@ -164,7 +177,7 @@ class _Expansion:
         return found
 
     def _failing(self, schema: Subschema, branches: Sequence[Subschema], which: Sequence[int]) -> Iterator[Subschema]:
-        """That these branches fail, if that must be said."""
+        """The negations of these branches, if outcomes are exact; otherwise nothing."""
         for i in which if self.exact else ():
             yield schema.derived(Not(branches[i]))
 
@@ -190,14 +203,14 @@ class _Expansion:
 
 
 def _unless_alike(schema: Subschema, assertion: Assertion, found: list[Outcome], types: int) -> list[Outcome]:
-    """These outcomes; the whole assertion as one, where none of them evaluates anything."""
+    """These outcomes, or the unexpanded assertion as one outcome if none of them evaluates anything."""
     if any(outcome.evaluates(types) for outcome in found):
         return found
     return [Outcome((schema.derived(assertion),))]
 
 
 def _itself(schema: Subschema) -> Outcome:
-    """The keywords that are about the value itself."""
+    """The outcome of the keywords of a schema that do not apply other schemas to the same value."""
     part = schema.kept
     found = Outcome(() if part is None else (part,))
     for assertion in schema.assertions:
@@ -215,7 +228,7 @@ def _itself(schema: Subschema) -> Outcome:
 
 
 def _members(schema: Subschema, assertion: UnevaluatedMembers, outcome: Outcome) -> Outcome:
-    """With what it asks of members that the outcome leaves unevaluated."""
+    """An outcome with ``unevaluatedProperties`` added, for the members that it leaves unevaluated."""
     if outcome.members or assertion.schema.is_empty:
         return outcome._replace(members=True)
     known, matched = dict.fromkeys(outcome.names, ANYTHING), dict.fromkeys(outcome.patterns, ANYTHING)
@@ -224,7 +237,7 @@ def _members(schema: Subschema, assertion: UnevaluatedMembers, outcome: Outcome)
 
 
 def _items(schema: Subschema, assertion: UnevaluatedItems, outcome: Outcome) -> Outcome:
-    """With what it asks of items that the outcome leaves unevaluated."""
+    """An outcome with ``unevaluatedItems`` added, for the items that it leaves unevaluated."""
     if outcome.items or assertion.schema.is_empty:
         return outcome._replace(items=True)
     rest = assertion.schema
