@@ -35,7 +35,7 @@ class LoopOptions(Options, total=False):
     """The options of :func:`run_tools`: those of a model, and these.
 
     Attributes:
-        max_rounds: how often the model is asked, at most; 8 by default.
+        max_rounds: the greatest number of rounds, in each of which the model is called once; 8 by default.
         on_limit: what happens in the last round: calls of tools are an error (``"raise"``, the default), or the model
             must answer (``"answer"``).
         on_call: called with each call before it runs; an exception that it raises ends the conversation.

@@ -1,4 +1,4 @@
-"""One turn of a model: the messages that go in, the grammar of what the model may write, and how that is read.
+"""One turn of a model: the messages that go in, the grammar of what the model may write, and how the text is read.
 
 A plain :class:`Turn` is an answer. A :class:`ToolTurn` may hold calls of tools instead, or frame its answer.
 """
@@ -33,7 +33,7 @@ __all__ = ["ToolTurn", "Turn", "TurnResult", "VisibleText", "turn_of"]
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """What a model has written in one turn, read.
+    """The parts of what a model has written in one turn.
 
     Attributes:
         output: the value of the answer; ``None`` if the model called tools.
@@ -139,7 +139,7 @@ class ToolTurn(Turn):
     """A turn in which a model may call tools, or whose format frames answers.
 
     Attributes:
-        tools: the tools that the model is told of.
+        tools: the tools that the prompt declares to the model.
         format: the format of its calls.
         choice, parallel: as for :meth:`grammarspec.tools.formats.ToolFormat.grammar`.
         vocabulary: the model's tokens.
