@@ -140,7 +140,7 @@ class Graph:
 
     # ------------------------------------------------------------------ asking
     def split(self, path: Path) -> tuple[Subschema, Path] | None:
-        """The innermost subschema on a path in the main document, and the rest of the path, which starts at a keyword."""
+        """The innermost subschema on a path in the main document, and the rest of the path, from a keyword on."""
         value: Any = self.document.main.root
         found: tuple[Subschema, int] | None = None
         for depth in range(len(path) + 1):
