@@ -50,12 +50,12 @@ class LoopOptions(Options, total=False):
 
 
 class Answer(Protocol):
-    """What the loop needs of a result: a value, or calls of tools.
+    """The attributes of a result that the loop reads: a value, or calls of tools.
 
     Attributes:
         output: the value; ``None`` if there are calls.
         tool_calls: the calls.
-        message: either of them as an assistant's message in the form of OpenAI's chat completions.
+        message: the value or the calls as an assistant's message in the form of OpenAI's chat completions.
     """
 
     @property
@@ -67,14 +67,14 @@ class Answer(Protocol):
 
 
 class ToolModel(Protocol):
-    """What the loop needs of a model, such as :class:`grammarspec.Model`: ``run(messages, type, **options)``."""
+    """The method of a model (:class:`grammarspec.Model`, say) that the loop calls: ``run(messages, type, **options)``."""
 
     @property
     def run(self) -> Callable[..., Answer]: ...
 
 
 class AsyncToolModel(Protocol):
-    """The same with ``arun``, which is awaited."""
+    """The method of a model that the ``async`` loop calls and awaits: ``arun``."""
 
     @property
     def arun(self) -> Callable[..., Awaitable[Answer]]: ...

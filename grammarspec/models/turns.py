@@ -37,7 +37,7 @@ class TurnResult:
 
     Attributes:
         output: the value of the answer; ``None`` if the model called tools.
-        text: what is for the user: the answer, or the text before calls.
+        text: the text for the user: the answer, or the text before calls.
         captures: the values of the answer's named parts.
         calls: the calls of tools.
         reasoning: the reasoning that is part of the turn, in formats of replies that have it; else empty.
@@ -136,14 +136,14 @@ class Turn:
 
 @dataclass(frozen=True)
 class ToolTurn(Turn):
-    """A turn in which a model may call tools, or whose format frames answers.
+    """A turn in which a model may call tools, or whose format puts markers around answers.
 
     Attributes:
         tools: the tools that the prompt declares to the model.
         format: the format of its calls.
         choice, parallel: as for :meth:`grammarspec.tools.formats.ToolFormat.grammar`.
         vocabulary: the model's tokens.
-        template_has_tools: whether the chat template tells the model of tools. If not, a system message does, and calls
+        template_has_tools: whether the chat template declares tools to the model. If not, a system message does, and calls
             and results in the chat so far become plain texts.
     """
 
