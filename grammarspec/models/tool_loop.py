@@ -67,14 +67,14 @@ class Answer(Protocol):
 
 
 class ToolModel(Protocol):
-    """The method of a model (:class:`grammarspec.Model`, say) that the loop calls: ``run(messages, type, **options)``."""
+    """A model with the method that the loop calls, ``run(messages, type, **options)``."""
 
     @property
     def run(self) -> Callable[..., Answer]: ...
 
 
 class AsyncToolModel(Protocol):
-    """The method of a model that the ``async`` loop calls and awaits: ``arun``."""
+    """A model with the method that the ``async`` loop calls and awaits, ``arun``."""
 
     @property
     def arun(self) -> Callable[..., Awaitable[Answer]]: ...

@@ -1,6 +1,7 @@
 """One turn of a model: the messages that go in, the grammar of what the model may write, and how the text is read.
 
-A plain :class:`Turn` is an answer. A :class:`ToolTurn` may hold calls of tools instead, or frame its answer.
+In a plain :class:`Turn` the model answers. In a :class:`ToolTurn` it may call tools instead; some formats also put
+markers around the answer.
 """
 
 from __future__ import annotations
@@ -143,8 +144,8 @@ class ToolTurn(Turn):
         format: the format of its calls.
         choice, parallel: as for :meth:`grammarspec.tools.formats.ToolFormat.grammar`.
         vocabulary: the model's tokens.
-        template_has_tools: whether the chat template declares tools to the model. If not, a system message does, and calls
-            and results in the chat so far become plain texts.
+        template_has_tools: whether the chat template declares tools to the model. If not, a system message does, and
+            calls and results in the chat so far become plain texts.
     """
 
     tools: tuple[Tool[..., Any], ...]
