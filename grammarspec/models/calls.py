@@ -69,11 +69,11 @@ class Call:
     Attributes:
         generator, tokenizer, vocabulary: the model's.
         type: the type or grammar of the answer, as the caller gave it.
-        turn: what the model is told, what it may say, and how that is read.
+        turn: makes the messages of the prompt, the grammar of what the model may write, and reads what it has written.
         options: the options of the call.
 
     Raises:
-        ValueError: ``retries`` are asked for, but the tokenizer has no chat template to tell of errors.
+        ValueError: ``retries`` is above 0, but the tokenizer has no chat template to send errors to the model.
     """
 
     generator: Generator
@@ -148,7 +148,7 @@ class Call:
         return [one.result for one in answers if one.result is not None]
 
     def visible_text(self, prepared: PreparedPrompt) -> VisibleText:
-        """What filters the pieces of a growing text for the user: reasoning and calls of tools are left out."""
+        """A filter for the pieces of a growing text, which leaves out reasoning and calls of tools."""
         return VisibleText(self.turn, Splitter(prepared.section, self.turn.gap).feed)
 
     def _rendered(self, prompt: Prompt) -> tuple[list[int], Section | None]:

@@ -144,8 +144,7 @@ class Model:
             type: the type or grammar of the answer; free text if not given.
             tools: the tools that the model may call instead of an answer, as :func:`grammarspec.tools.sources.as_tool`
                 takes them: functions, classes, JSON. The calls are in ``tool_calls`` of the result, whose output is
-                    then
-                ``None``. They are not run: :func:`grammarspec.run_tools` runs them.
+                then ``None``. They are not run: :func:`grammarspec.run_tools` runs them.
             options: see :class:`~grammarspec.models.options.Options`.
 
         Raises:
@@ -220,10 +219,10 @@ class Model:
         """The text of an answer piece by piece, and then the :class:`Result`; see :meth:`run`.
 
         Reasoning and calls of tools are not part of the text; they are in the result. What cannot be generated is
-        refused at once, before the first piece is asked for.
+        refused at once, before the first piece is read.
 
         Raises:
-            ValueError: ``retries`` are asked for: text that was handed out cannot be taken back.
+            ValueError: ``retries`` is above 0; text that has been returned cannot be taken back.
             GrammarspecError and others: as :meth:`run`.
         """
         call = self._call(type, options, tools)

@@ -34,7 +34,7 @@ class Options(TypedDict, total=False):
         max_reasoning_chars: the greatest number of code points of that section; then it is closed, and the answer
             begins. The tokens of both count towards ``max_tokens``.
         retries: if a validator of the type refuses a value, tell the model what is wrong and have it answer again, at
-            most so many times (it is told :attr:`grammarspec.ValidationFailed.feedback`).
+            most so many times (the message is :attr:`grammarspec.ValidationFailed.feedback`).
         tool_choice: ``"auto"``, the default, lets the model choose between calls of tools and an answer; with
             ``"required"`` it must call tools, with ``"none"`` it must answer; with the name of a tool (or OpenAI's JSON
             for it) it must call that tool.

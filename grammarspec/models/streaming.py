@@ -23,8 +23,8 @@ class Stopped(Exception):
 class Stream(Generic[T_co]):
     """The text of an answer while it is generated, without the reasoning: an iterator of pieces, sync or async.
 
-    Generation begins when the first piece is asked for. It stops when the stream is closed, or the task that awaits a
-    piece is cancelled. Errors, such as :class:`~grammarspec.errors.Truncated`, are raised behind the last piece.
+    Generation begins when the first piece is read. It stops when the stream is closed, or the task that awaits a
+    piece is cancelled. Errors, such as :class:`~grammarspec.errors.Truncated`, are raised after the last piece.
     """
 
     def __init__(

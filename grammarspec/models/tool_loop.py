@@ -35,7 +35,7 @@ class LoopOptions(Options, total=False):
     """The options of :func:`run_tools`: those of a model, and these.
 
     Attributes:
-        max_rounds: how often the model is asked, at most; 8 by default.
+        max_rounds: the greatest number of rounds, in each of which the model is called once; 8 by default.
         on_limit: what happens in the last round: calls of tools are an error (``"raise"``, the default), or the model
             must answer (``"answer"``).
         on_call: called with each call before it runs; an exception that it raises ends the conversation.
@@ -50,12 +50,12 @@ class LoopOptions(Options, total=False):
 
 
 class Answer(Protocol):
-    """What the loop needs of a result: a value, or calls of tools.
+    """The attributes of a result that the loop reads: a value, or calls of tools.
 
     Attributes:
         output: the value; ``None`` if there are calls.
         tool_calls: the calls.
-        message: either of them as an assistant's message in the form of OpenAI's chat completions.
+        message: the value or the calls as an assistant's message in the form of OpenAI's chat completions.
     """
 
     @property
@@ -67,14 +67,14 @@ class Answer(Protocol):
 
 
 class ToolModel(Protocol):
-    """What the loop needs of a model, such as :class:`grammarspec.Model`: ``run(messages, type, **options)``."""
+    """A model with the method that the loop calls, ``run(messages, type, **options)``."""
 
     @property
     def run(self) -> Callable[..., Answer]: ...
 
 
 class AsyncToolModel(Protocol):
-    """The same with ``arun``, which is awaited."""
+    """A model with the method that the ``async`` loop calls and awaits, ``arun``."""
 
     @property
     def arun(self) -> Callable[..., Awaitable[Answer]]: ...

@@ -1,6 +1,7 @@
-"""One turn of a model: the messages that go in, the grammar of what the model may write, and how that is read.
+"""One turn of a model: the messages that go in, the grammar of what the model may write, and how the text is read.
 
-A plain :class:`Turn` is an answer. A :class:`ToolTurn` may hold calls of tools instead, or frame its answer.
+In a plain :class:`Turn` the model answers. In a :class:`ToolTurn` it may call tools instead; some formats also put
+markers around the answer.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ __all__ = ["ToolTurn", "Turn", "TurnResult", "VisibleText", "turn_of"]
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """What a model has written in one turn, read.
+    """The parts of what a model has written in one turn.
 
     Attributes:
         output: the value of the answer; ``None`` if the model called tools.
-        text: what is for the user: the answer, or the text before calls.
+        text: the text for the user: the answer, or the text before calls.
         captures: the values of the answer's named parts.
         calls: the calls of tools.
         reasoning: the reasoning that is part of the turn, in formats of replies that have it; else empty.
@@ -136,15 +137,15 @@ class Turn:
 
 @dataclass(frozen=True)
 class ToolTurn(Turn):
-    """A turn in which a model may call tools, or whose format frames answers.
+    """A turn in which a model may call tools, or whose format puts markers around answers.
 
     Attributes:
-        tools: the tools that the model is told of.
+        tools: the tools that the prompt declares to the model.
         format: the format of its calls.
         choice, parallel: as for :meth:`grammarspec.tools.formats.ToolFormat.grammar`.
         vocabulary: the model's tokens.
-        template_has_tools: whether the chat template tells the model of tools. If not, a system message does, and calls
-            and results in the chat so far become plain texts.
+        template_has_tools: whether the chat template declares tools to the model. If not, a system message does, and
+            calls and results in the chat so far become plain texts.
     """
 
     tools: tuple[Tool[..., Any], ...]

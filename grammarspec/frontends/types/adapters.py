@@ -1,6 +1,6 @@
-"""What a Python type is in JSON: its exact schema, and how its values are read.
+"""Adapters of Python types: the exact JSON Schema of a type, and the function that reads its values.
 
-A type goes in; an :class:`Adapter` comes out. Pydantic says what types look like in JSON and makes values of JSON;
+A type goes in; an :class:`Adapter` comes out. Pydantic provides the schemas of types and reads their values;
 msgspec does so for its own structs and for attrs classes.
 """
 
@@ -28,13 +28,13 @@ __all__ = ["Adapter", "known_adapter", "new_adapter", "type_name"]
 
 @dataclass(frozen=True)
 class Adapter:
-    """What a type is in JSON.
+    """The JSON Schema of a type, and the function that reads its values.
 
     Attributes:
         schema: its exact JSON Schema: every text that satisfies it can be read.
         read: makes a value of a JSON text.
-        library_schema: makes the JSON Schema that the library itself has for the type: wider in places, and shorter. It
-            is what models are shown.
+        library_schema: makes the JSON Schema that the library itself has for the type. It is shorter and allows more in
+            places; prompts show this one to models.
     """
 
     schema: dict[str, Any]
@@ -81,7 +81,7 @@ _known_adapter = cache(new_adapter)
 
 
 def type_name(type: Any) -> str:
-    """A type as Python code has it."""
+    """A type as it is written in Python code."""
     return str(type.__qualname__) if isclass(type) else repr(type)
 
 

@@ -1,4 +1,4 @@
-"""Dates and times as ``datetime`` of Python reads them: patterns, and those of dates between bounds.
+"""Patterns of dates and times that Python's ``datetime`` reads, and patterns of the dates between bounds.
 
 These are the texts of ISO 8601 that both ``fromisoformat`` and Pydantic take: years from 0001 on, days that the month
 has in that year, no leap seconds, at most six digits of a fraction.
@@ -35,11 +35,11 @@ def dates(ge: date | None = None, gt: date | None = None, le: date | None = None
 
 
 def _beyond(bound: date, above: bool, itself: bool) -> str:
-    """A pattern of what the texts of all dates on one side of a bound begin with.
+    """A pattern of the prefixes by which a date is recognised as being on one side of a bound.
 
     Args:
-        above: the side: later dates, or else earlier ones.
-        itself: the bound is one of them.
+        above: whether later dates match; if not, earlier ones do.
+        itself: whether the bound matches, too.
     """
     text = bound.isoformat()
     beginnings = [text] if itself else []

@@ -27,7 +27,7 @@ _KEYS = {"int": "^-?(?:0|[1-9][0-9]{0,17})$", "float": r"^-?(?:0|[1-9][0-9]{0,17
 
 
 def _network() -> str:
-    """IPv4 networks: after the bits of the prefix, all are zero."""
+    """A pattern of IPv4 networks, in which all bits after the prefix are zero."""
     ways = []
     for prefix in range(33):
         whole, bits = divmod(prefix, 8)
@@ -48,7 +48,7 @@ class UntitledSchema(GenerateJsonSchema):
 class ExactSchema(GenerateJsonSchema):
     """Pydantic's schemas, narrowed to the JSON that Pydantic reads: keys, dates, times and numbers.
 
-    Its methods raise :class:`~grammarspec.errors.UnsupportedType` for constraints that no schema says.
+    Its methods raise :class:`~grammarspec.errors.UnsupportedType` for constraints that JSON Schema cannot express.
     """
 
     def date_schema(self, schema: core_schema.DateSchema) -> JsonSchemaValue:
@@ -71,7 +71,11 @@ class ExactSchema(GenerateJsonSchema):
 
     @staticmethod
     def _texts(pattern: str, schema: Any) -> JsonSchemaValue:
-        """Texts that match, if there are no bounds, which a pattern does not have."""
+        """The schema of strings that match a pattern.
+
+        Raises:
+            UnsupportedType: there is a bound or another constraint, which the pattern does not have.
+        """
         for name in ("le", "ge", "lt", "gt", "now_op", "multiple_of"):
             if schema.get(name) is not None:
                 raise UnsupportedType(f"the constraint {name} on dates and times")
@@ -142,7 +146,7 @@ class ExactSchema(GenerateJsonSchema):
 
     @staticmethod
     def _check_alias(schema: Any) -> None:
-        """Refuse fields that are only read from within other members: Pydantic's schemas have them by their names."""
+        """Refuse a field whose aliases are all paths into other members; Pydantic's schema has it by its name."""
         alias = schema.get("validation_alias", "")
         paths = [alias] if isinstance(alias, str) or isinstance(alias[0], str) else alias
         if not any(isinstance(path, str) or len(path) == 1 for path in paths):
@@ -167,10 +171,10 @@ _REFUSED = {"ipv6network": "IPv6 networks", "ipv6interface": "IPv6 interfaces", 
 
 
 def made_exact(schema: Any) -> Any:
-    """A schema with patterns in place of formats that only Pydantic or msgspec has, or that they read otherwise.
+    """A schema with patterns instead of the formats that Pydantic or msgspec define, or read differently.
 
     Raises:
-        UnsupportedType: a format whose texts no pattern describes.
+        UnsupportedType: there is a format whose texts no pattern describes.
     """
     if isinstance(schema, list):
         return [made_exact(item) for item in schema]

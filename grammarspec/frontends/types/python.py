@@ -45,7 +45,7 @@ def grammar(type: TypeForm[T], **options: Any) -> Grammar[T]:
     if isinstance(type, Grammar):
         return type
     if get_origin(type) is Union and any(isinstance(part, Grammar) for part in get_args(type)):
-        # `Literal["a"] | g` is a Union of typing's: its operator is asked before the grammar's
+        # `Literal["a"] | g` is a Union: Python calls the operator of typing before that of the grammar
         return reduce(or_, [grammar(part, **options) for part in get_args(type)])
     options = {**stored_options(type), **options}
     call = f"gs.grammar({', '.join([type_name(type), *(f'{name}={value!r}' for name, value in options.items())])})"

@@ -1,4 +1,4 @@
-"""``gs.check``: what of a schema or a type is enforced while a text is generated, and what is validated afterwards.
+"""``gs.check``: reports which constraints of a schema or type are enforced, and which are validated after generation.
 
 A JSON Schema, a Python type or a grammar goes in; a :class:`~grammarspec.Report` comes out.
 """
@@ -23,17 +23,17 @@ __all__ = ["check", "check_target"]
 
 
 def check(what: Mapping[str, Any] | bool | str | bytes | TypeForm[Any], **options: Unpack[Options]) -> Report:
-    """What becomes of each keyword of a JSON Schema, or of the schema of a Python type.
+    """The report on a JSON Schema, or on the schema of a Python type: how each keyword is enforced.
 
-    Of a type, the notes name the functions that validate a value once it is whole.
+    For a type, the notes name the functions that validate a value after generation.
 
     Args:
         what: as :func:`grammarspec.json_schema` or :func:`grammarspec.grammar` takes it.
-        options: as these take them. With ``unsupported="warn"`` what would be left out is ``"not enforced"``.
+        options: as these take them. With ``unsupported="warn"``, what would be left out is ``"not enforced"``.
 
     Raises:
         GrammarSyntaxError: the text is not JSON.
-        UnsupportedType: a type that has no JSON, or a constraint of it that no schema says.
+        UnsupportedType: a type has no form in JSON, or a constraint that JSON Schema cannot express.
         LimitExceeded: the schema is too large for a report.
         ValueError: as :func:`grammarspec.json_schema` does.
     """
@@ -62,7 +62,7 @@ def check_target(target: Any) -> Report | None:
 
 
 def _validators(type: Any) -> Iterator[str]:
-    """The names of the functions that Pydantic calls with values of a type, but for its own."""
+    """The names of the functions of the user that Pydantic calls to validate values of a type."""
     from pydantic import PydanticSchemaGenerationError, TypeAdapter
 
     try:

@@ -187,7 +187,7 @@ def _format(name: str, read: Callable[[str], T] | None = None) -> Grammar[T]:
 
 
 def _named(name: str, options: dict[str, Any], grammar: Grammar[Any], read: Callable[[str], T] | None) -> Grammar[T]:
-    """The same language, read by ``read``, whose ``repr`` is the call of a function of this module."""
+    """A grammar with the same language, which is read by ``read`` and whose ``repr`` is a call of this module."""
     said = ", ".join(f"{option}={value!r}" for option, value in options.items() if value is not None)
     return Grammar(grammar.ir, read=read, call=f"gs.types.{name}({said})")
 

@@ -1,1 +1,1 @@
-"""What each keyword is: how it is parsed, what it asks, how it fails, which subschemas it holds."""
+"""The keywords of JSON Schema: one record per keyword, and the assertions that keywords are parsed to."""

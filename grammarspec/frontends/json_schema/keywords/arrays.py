@@ -19,7 +19,7 @@ __all__ = ["KEYWORDS", "Counted", "Items", "Unique", "some_item_fails"]
 
 
 class Items(ArrayFacet, Assertion):
-    """The first items satisfy a schema each, all further ones another."""
+    """Each of the first items satisfies a schema of its own, and all further items satisfy another one."""
 
     __slots__ = ()
 
@@ -29,7 +29,7 @@ class Items(ArrayFacet, Assertion):
         facts.arrays = [*facts.arrays, self]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """An item is there and fails."""
+        """An item is present and fails its schema: one way per position, and one for all further items."""
         for i, item in enumerate(self.first):
             if not item.is_empty:
                 yield IS_ARRAY, AtLeast(ITEMS, i + 1), Items((*(ANYTHING,) * i, negated(item, schema)))
@@ -37,7 +37,7 @@ class Items(ArrayFacet, Assertion):
 
 
 def some_item_fails(first: int, item: Subschema, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-    """The ways in which some item from the index ``first`` on fails to satisfy ``item``: one, or none."""
+    """The ways in which some item from the index ``first`` on fails the schema ``item``: one way, or none."""
     if item is NOTHING:
         yield IS_ARRAY, AtLeast(ITEMS, first + 1)
     elif not item.is_empty:
@@ -45,18 +45,18 @@ def some_item_fails(first: int, item: Subschema, schema: Subschema) -> Iterator[
 
 
 class Counted(ItemCount, Assertion):
-    """So many items satisfy a schema."""
+    """The number of items that satisfy a schema is within bounds."""
 
     __slots__ = ()
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
-        """Add the count, if it asks anything."""
+        """Add the count, if it has a bound other than "at least 0"."""
         if self.least > 0 or self.most is not None:
             facts.asked |= Concern.ITEMS
             facts.counts = [*facts.counts, self]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """Fewer do, or more."""
+        """Fewer items satisfy the schema than the minimum, or more than the maximum."""
         if self.least > 0:
             yield IS_ARRAY, Counted(self.start, self.schema, 0, self.least - 1)
         if self.most is not None:
@@ -69,12 +69,12 @@ class Unique(Assertion):
     __slots__ = ()
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
-        """Note where it is asked."""
+        """Record the subschema that has it."""
         facts.asked |= Concern.ITEMS
         facts.unique = schema
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """Two items are equal: that cannot be said (see ``negation.py``)."""
+        """None: that two items are equal cannot be expressed (see ``negation.py``)."""
         yield from ()
 
 
@@ -131,7 +131,7 @@ def _unique_items_narrowings(value: Any, schema: Mapping[str, Any], choices: Cho
 
 
 def _prefix_items_neutral(schema: dict[str, Any], keyword: str, path: tuple[str, ...]) -> None:
-    """As many items stay evaluated."""
+    """Replace each schema by ``true``, so that the same items stay evaluated."""
     if isinstance(schema[keyword], list):
         schema[keyword] = [True] * len(schema[keyword])
     else:
@@ -139,7 +139,7 @@ def _prefix_items_neutral(schema: dict[str, Any], keyword: str, path: tuple[str,
 
 
 def _contains_neutral(schema: dict[str, Any], keyword: str, path: tuple[str, ...]) -> None:
-    """All items stay evaluated."""
+    """Replace the schema by ``true`` without bounds. All items then count as evaluated."""
     schema["contains"] = True
     schema.pop("maxContains", None)
     if "minContains" in schema:

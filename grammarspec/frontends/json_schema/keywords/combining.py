@@ -15,7 +15,7 @@ from grammarspec.frontends.json_schema.keywords.values import schema_list
 
 __all__ = ["KEYWORDS", "AllOf", "AnyOf", "Conditional", "InPlace", "Not", "OneOf", "Reference", "negated"]
 
-_MAX_BRANCHES: Final = 8  # of a oneOf in whose negation two may hold, pair by pair
+_MAX_BRANCHES: Final = 8  # the most branches of a oneOf whose negation has all pairs of them
 
 
 class InPlace(Assertion):
@@ -25,7 +25,7 @@ class InPlace(Assertion):
     in_place: ClassVar[bool] = True
 
     def applied(self, goals: Goals, schema: Subschema) -> Iterator[Subschema]:
-        """The schemas that it applies.
+        """The schemas that it applies to the same value.
 
         Raises:
             GrammarError: a reference points to nothing.
@@ -34,7 +34,7 @@ class InPlace(Assertion):
 
 
 def negated(schema: Subschema, origin: Subschema) -> Subschema:
-    """A schema that says ``not`` of another one, which is not looked at; in the place of ``origin``."""
+    """The schema ``not`` of another one, whose keywords are not read yet. Errors name the place of ``origin``."""
     if schema is ANYTHING:
         return NOTHING
     return ANYTHING if schema is NOTHING else origin.derived(Not(schema))
@@ -42,7 +42,12 @@ def negated(schema: Subschema, origin: Subschema) -> Subschema:
 
 @dataclass(slots=True, eq=False)
 class Reference(InPlace):
-    """What a reference points to holds. ``keyword``: which of the three kinds it is."""
+    """The target of a reference holds.
+
+    Attributes:
+        keyword: ``$ref``, ``$dynamicRef`` or ``$recursiveRef``.
+        reference: its value.
+    """
 
     keyword: str
     reference: str
@@ -88,7 +93,7 @@ class AnyOf(InPlace):
     branches: Sequence[Subschema]
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
-        """Collect the branch if there is one only, or constants, which need not be told apart; else add a choice."""
+        """Collect a single branch, or one ``enum`` if all branches are constants; otherwise add a choice."""
         branches = self.branches
         if len(branches) == 1:
             goals.collect(branches[0], facts)
@@ -113,7 +118,7 @@ class OneOf(InPlace):
     branches: Sequence[Subschema]
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
-        """As of ``anyOf``, of branches that exclude each other."""
+        """The same as for ``anyOf``, with alternatives that exclude each other."""
         branches = self.branches
         if len(branches) == 1:
             goals.collect(branches[0], facts)
@@ -123,7 +128,7 @@ class OneOf(InPlace):
             facts.add_choice(goals.exclusive(schema, branches), last=False)
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """All branches fail, or two hold. (That two of very many hold is left out, which is a narrowing.)"""
+        """All branches fail, or two hold. With more than 8 branches, the latter is left out: a narrowing."""
         yield (AllOf([schema.derived(Not(branch)) for branch in self.branches]),)
         if len(self.branches) <= _MAX_BRANCHES:
             for pair in combinations(self.branches, 2):
@@ -145,11 +150,11 @@ class Not(InPlace):
         goals.collect(goals.negate(self.schema), facts)
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """It holds."""
+        """The schema holds."""
         yield (AllOf((self.schema,)),)
 
     def applied(self, goals: Goals, schema: Subschema) -> Iterator[Subschema]:
-        """The schema that is to fail."""
+        """The schema that must fail."""
         yield self.schema
 
 
@@ -162,7 +167,7 @@ class Conditional(InPlace):
     otherwise: Subschema | None
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
-        """Add a choice: the condition and ``then``, or its failing and ``else``."""
+        """Add a choice: the condition and ``then`` hold, or the condition fails and ``else`` holds."""
         if self.then is not None or self.otherwise is not None:
             facts.add_choice(schema.derive(("if", self), lambda: self._alternatives(schema)))
 
@@ -173,14 +178,14 @@ class Conditional(InPlace):
         return [schema.derived(AllOf((self.condition, then))), schema.derived(AllOf((failed, otherwise)))]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """The condition holds and ``then`` fails, or it fails and so does ``else``."""
+        """The condition holds and ``then`` fails, or the condition and ``else`` fail."""
         if self.then is not None:
             yield (AllOf((self.condition, schema.derived(Not(self.then)))),)
         if self.otherwise is not None:
             yield (AllOf((schema.derived(Not(self.condition)), schema.derived(Not(self.otherwise)))),)
 
     def applied(self, goals: Goals, schema: Subschema) -> Iterator[Subschema]:
-        """All three."""
+        """The condition, ``then`` and ``else``."""
         yield self.condition
         yield from (part for part in (self.then, self.otherwise) if part is not None)
 
@@ -204,7 +209,7 @@ def _if(schema: Subschema, value: Any) -> Conditional:
 
 
 def _one_of_neutral(schema: dict[str, Any], keyword: str, path: tuple[str, ...]) -> None:
-    """``anyOf`` remains, in the same place, if that is free."""
+    """Replace ``oneOf`` by ``anyOf`` in the same place; if there is an ``anyOf`` already, remove ``oneOf``."""
     if "anyOf" in schema or not isinstance(schema[keyword], list):
         del schema[keyword]
         return

@@ -1,9 +1,9 @@
-"""All that a set of subschemas asks of one value, gathered per type.
+"""Conjunctions: the constraints of several subschemas on one value, merged into one record.
 
-A *conjunction* is the normal form of ``allOf``: the keywords of several subschemas that hold at once, merged into one
-record of per-type constraints. Merging is exact because nothing is rewritten: bounds are narrowed, and the keywords
-that look at each other within one subschema (``properties`` and ``additionalProperties``) stay together as one *facet*.
-What is a disjunction (``anyOf``, ``oneOf``, ``not``, ...) is kept aside as a list of alternatives.
+A *conjunction* is the normal form of ``allOf``: it has the constraints of all keywords of subschemas that must hold at
+once, sorted by the JSON type that they are about. Merging is exact: bounds are intersected, and keywords that depend on
+each other within one subschema (``properties`` and ``additionalProperties``) stay together as one *facet*. Disjunctions
+(``anyOf``, ``oneOf``, ``not``, ...) are kept as *choices*, lists of alternatives.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["ArrayFacet", "Concern", "Conjunction", "ItemCount", "ObjectFacet", "
 
 
 class TextFacet(NamedTuple):
-    """What the text of a string must or must not be.
+    """A ``pattern`` or ``format`` that a string must satisfy, or must not satisfy.
 
     Attributes:
         keyword, argument: ``pattern`` or ``format``, and its value.
-        wanted: whether it is to hold or to fail.
-        schema: where it stands.
+        wanted: whether strings must satisfy it; if not, they must fail to.
+        schema: the subschema with the keyword, for errors.
     """
 
     keyword: Literal["pattern", "format"]
@@ -38,9 +38,9 @@ class ArrayFacet(NamedTuple):
     """``prefixItems`` and ``items`` of one subschema, as they are called from 2020-12 on.
 
     Attributes:
-        first: the schemas of the first items.
-        rest: that of all further ones.
-        has_rest: whether the subschema says what ``rest`` is.
+        first: the schemas of the first items, one per position.
+        rest: the schema of all further items.
+        has_rest: whether the subschema has the keyword for ``rest``.
     """
 
     first: Sequence[Subschema] = ()
@@ -49,10 +49,13 @@ class ArrayFacet(NamedTuple):
 
 
 class ItemCount(NamedTuple):
-    """So many of the items from an index on satisfy a schema: ``contains``, and the negation of ``items``.
+    """A bounded number of items satisfies a schema: ``contains``, and the negation of ``items``.
 
     Attributes:
-        evaluates: whether those that do are evaluated (``contains`` from 2020-12 on).
+        start: the index of the first item that may count.
+        schema: the schema; an item that satisfies it counts.
+        least, most: bounds of the number of items that count; a ``most`` of ``None`` is no bound.
+        evaluates: whether the items that count are evaluated (``contains`` from 2020-12 on).
     """
 
     start: int
@@ -66,11 +69,11 @@ class ObjectFacet(NamedTuple):
     """``properties``, ``patternProperties`` and ``additionalProperties`` of one subschema.
 
     Attributes:
-        properties, patterns: by name and by pattern.
+        properties, patterns: the schemas of members, by name and by the pattern that names match.
         rest: the schema of all other members.
-        has_rest: whether the subschema says what ``rest`` is,
-        has_patterns: or says something of patterns.
-        in_document: whether the document itself says so, and not a schema that was derived.
+        has_rest: whether the subschema has ``additionalProperties``.
+        has_patterns: whether the subschema has ``patternProperties``.
+        in_document: whether the keywords are written in the document; if not, the facet belongs to a derived schema.
     """
 
     properties: Mapping[str, Subschema] = {}
@@ -82,10 +85,10 @@ class ObjectFacet(NamedTuple):
 
 
 class SomeMember(NamedTuple):
-    """Some member has such a name and such a value: the negations of ``additionalProperties`` and its like.
+    """There is a member with such a name and such a value: the negation of ``additionalProperties`` and the like.
 
     Its name is not one of ``names``, matches none of ``patterns``, matches ``within`` if that is given, and satisfies
-    the schema ``name``.
+    the schema ``name``. Its value satisfies the schema ``value``.
     """
 
     names: frozenset[str] = frozenset()
@@ -96,25 +99,25 @@ class SomeMember(NamedTuple):
 
 
 class Concern:
-    """What a conjunction may ask something about, as bits."""
+    """The aspects of a value that a conjunction may constrain, as bits."""
 
     TYPES, CONSTANTS, EXCLUDED, NUMBER, LENGTH, TEXT, ITEMS, MEMBERS, REQUIRED, SIZE, CHOICES, PRESENCE = (
         1 << bit for bit in range(12)
     )
-    """``SIZE`` is about objects: their number of members, their names, and what must be among them."""
+    """``SIZE`` is about objects: the number of members, their names, and conditions "there is a member such that"."""
 
 
 _LAST: Final = 1 << 30
 
 
 class Conjunction:
-    """What must hold of one value at once.
+    """The constraints on one value that must hold at once.
 
     The defaults are class attributes: most conjunctions set two or three of them.
     """
 
     asked: int = 0
-    """What it asks something about, as bits of :class:`.Concern`."""
+    """The aspects that it constrains, as bits of :class:`.Concern`."""
 
     types: int = ALL_TYPES
     enum: Sequence[Any] | None = None
@@ -122,7 +125,7 @@ class Conjunction:
 
     low: Bound | None = None
     high: Bound | None = None
-    multiples: Sequence[tuple[Number, bool]] = ()  # a divisor, and whether it must or must not divide
+    multiples: Sequence[tuple[Number, bool]] = ()  # divisors, each with whether it must divide
 
     min_length: int = 0
     max_length: int | None = None
@@ -132,23 +135,23 @@ class Conjunction:
     max_items: int | None = None
     arrays: Sequence[ArrayFacet] = ()
     counts: Sequence[ItemCount] = ()
-    unique: Subschema | None = None  # where uniqueItems stands
+    unique: Subschema | None = None  # the subschema with uniqueItems
 
     min_properties: int = 0
     max_properties: int | None = None
     required: Mapping[str, None] = {}  # read only; a conjunction sets its own
     objects: Sequence[ObjectFacet] = ()
     names: Sequence[Subschema] = ()  # propertyNames
-    some: Sequence[SomeMember] = ()  # each by a declared or an undeclared member
-    witnesses: Sequence[SomeMember] = ()  # each by an undeclared member
+    some: Sequence[SomeMember] = ()  # conditions, each to be met by a declared or an undeclared member
+    witnesses: Sequence[SomeMember] = ()  # conditions, each to be met by an undeclared member
 
     choices: Sequence[Sequence[Subschema]] = ()  # of each, one alternative must hold
-    places: Sequence[int] = ()  # for each choice, how many of ``objects`` declare their properties before it
-    presence: Sequence[Presence] = ()  # conditions on which members are there
+    places: Sequence[int] = ()  # for each choice, how many of ``objects`` come before it, for the order of members
+    presence: Sequence[Presence] = ()  # conditions on which members are present
 
     def __init__(self) -> None:
         self.members: dict[Subschema, None] = {}
-        """The subschemas it was gathered from, references and ``allOf`` resolved."""
+        """The subschemas that it was gathered from, with those that references and ``allOf`` apply."""
 
     @property
     def first(self) -> Subschema:
@@ -157,7 +160,10 @@ class Conjunction:
 
     @property
     def base(self) -> list[Subschema]:
-        """Its subschemas without the keywords that were resolved into it or into its choices."""
+        """Its subschemas, without the keywords that apply other schemas to the same value.
+
+        Those schemas are in the list themselves, or in ``choices``.
+        """
         return [kept for schema in self.members if not schema.unevaluated and (kept := schema.kept) is not None]
 
     @cached_property
@@ -171,7 +177,7 @@ class Conjunction:
         return frozenset(map(canonical, self.excluded))
 
     def copy(self) -> Conjunction:
-        """Another one that asks the same."""
+        """A copy with the same constraints, whose attributes can be set without changing this one."""
         made = Conjunction()
         made.__dict__.update(self.__dict__)
         made.__dict__.pop("allowed_constants", None)
@@ -179,19 +185,24 @@ class Conjunction:
         return made
 
     def add_choice(self, alternatives: Sequence[Subschema], *, last: bool = True) -> None:
-        """One of these must hold, too. The properties that they declare come last, or behind those met up to now."""
+        """Add a choice: one of these alternatives must hold.
+
+        Args:
+            last: whether the properties that the alternatives declare come after all others; if not, they come after
+                the properties that have been added so far.
+        """
         self.asked |= Concern.CHOICES
         self.choices = [*self.choices, alternatives]
         self.places = [*self.places, _LAST if last else len(self.objects)]
 
     def narrow_low(self, value: Number, exclusive: bool) -> None:
-        """At least (or more than) ``value``."""
+        """Add a lower bound."""
         self.asked |= Concern.NUMBER
         if self.low is None or value > self.low[0] or (value == self.low[0] and exclusive):
             self.low = (value, exclusive)
 
     def narrow_high(self, value: Number, exclusive: bool) -> None:
-        """At most (or less than) ``value``."""
+        """Add an upper bound."""
         self.asked |= Concern.NUMBER
         if self.high is None or value < self.high[0] or (value == self.high[0] and exclusive):
             self.high = (value, exclusive)

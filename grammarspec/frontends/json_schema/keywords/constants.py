@@ -1,4 +1,4 @@
-"""``enum`` and ``const``."""
+"""``enum`` and ``const``: the value is one of some constants, or (negated) none of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Constants(Assertion):
         self.values = values
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
-        """Leave these constants only."""
+        """Keep only the constants that are among these."""
         facts.asked |= Concern.CONSTANTS
         if facts.enum is None:
             facts.enum = self.values
@@ -44,7 +44,7 @@ class Constants(Assertion):
             facts.enum = [constant for constant in facts.enum if canonical(constant) in allowed]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """It is none of them."""
+        """The value is none of the constants; nonempty arrays and objects are negated part by part."""
         composite = [constant for constant in self.values if isinstance(constant, list | dict) and constant]
         if not composite:
             yield (NoneOf(self.values),)
@@ -63,7 +63,7 @@ class NoneOf(Assertion):
         self.values = values
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
-        """Exclude the constants, by their types where those have no other values."""
+        """Exclude the constants: ``null``, ``true`` and ``false`` by their types, ``[]`` and ``{}`` by their size."""
         facts.asked |= Concern.EXCLUDED
         excluded = list(facts.excluded)
         for constant in self.values:
@@ -80,12 +80,12 @@ class NoneOf(Assertion):
         facts.excluded = excluded
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """It is one of them."""
+        """The value is one of the constants."""
         yield (Constants(self.values),)
 
 
 def _spelled_out(constant: list[Any] | dict[str, Any], schema: Subschema) -> Subschema:
-    """A schema for an array or object that says what ``const`` would, part by part."""
+    """A schema that is equivalent to ``const`` of an array or object, made of a ``const`` for each part."""
     if isinstance(constant, list):
         items = Items([schema.derived(Constants((item,))) for item in constant])
         return schema.derived(IS_ARRAY, items, AtLeast(ITEMS, len(constant)), AtMost(ITEMS, len(constant)))

@@ -1,4 +1,4 @@
-"""What a member's presence asks of its object: ``dependentRequired``, ``dependentSchemas``, ``dependencies``."""
+"""Constraints that depend on a member's presence: ``dependentRequired``, ``dependentSchemas``, ``dependencies``."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ __all__ = ["KEYWORDS", "Dependents"]
 
 @dataclass(slots=True, eq=False)
 class Dependents(InPlace):
-    """Objects that have a member of some name satisfy the schema of that name.
+    """An object that has a member of one of some names satisfies the schema for that name.
 
     Attributes:
-        schemas: by name.
-        evaluates: whether what the schemas evaluate counts (in ``dependentSchemas`` it does).
+        schemas: the schemas, by name.
+        evaluates: whether members that these schemas evaluate count as evaluated (those of ``dependentSchemas`` do).
     """
 
     schemas: Mapping[str, Subschema]
     evaluates: bool
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
-        """Add a choice for each name: it is absent, or it is there and its schema holds."""
+        """Add a choice for each name: the member is absent, or it is present and the schema holds."""
         for name, dependent in self.schemas.items():
             if not dependent.is_empty:
                 facts.add_choice(schema.derive((self, name), partial(self._alternatives, schema, name)))
@@ -44,7 +44,7 @@ class Dependents(InPlace):
         return [schema.derived(absent(name)), schema.derived(AllOf((present, self.schemas[name])))]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """A name is there, and its schema fails."""
+        """A member is present, and the schema for its name fails."""
         for name, dependent in self.schemas.items():
             present = schema.derived(IS_OBJECT, Required((name,)))
             yield (AllOf((present, schema.derived(Not(dependent)))),)
@@ -85,7 +85,7 @@ KEYWORDS = (
         "dependentSchemas", parse=_dependent_schemas, makes=(Dependents,), holds=Holds.MAP, in_place=True,
         about=OBJECT, since=2019, vocabularies=("applicator",),
     ),
-    # From 2019 on it has other names, but whoever writes it means it.
+    # From 2019 on two other keywords replace it; schemas that still use it mean it as before.
     Keyword(
         "dependencies", parse=_dependencies, makes=(Dependents,), holds=Holds.MAP_OR_NAMES, in_place=True,
         about=OBJECT,

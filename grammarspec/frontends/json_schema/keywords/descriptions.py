@@ -1,4 +1,4 @@
-"""Keywords that ask nothing: those that describe, and those that name schemas or hold them for references."""
+"""Keywords that constrain nothing: annotations, and keywords that name schemas or hold them for references."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What assertions need of those who gather them.
+"""The interface through which assertions gather, negate and compare other schemas.
 
-A *goal* is a sequence of subschemas that must hold at once. Assertions that apply other schemas to the same value need
-to gather those as well, to negate them, and to tell branches apart. That stands above them, in the room ``meaning``,
-and comes to them as an argument of this kind.
+A *goal* is a sequence of subschemas that must hold of one value at once. Assertions such as ``allOf`` apply other
+schemas to the same value, so they must gather those schemas, negate them, or make branches exclude each other. That is
+implemented in the package ``meaning``, which imports this one; assertions get it as an argument of this type.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ __all__ = ["Goals"]
 
 
 class Goals(Protocol):
-    """Gathers goals.
+    """Gathers goals into conjunctions, and derives schemas. Implemented by :class:`.Analysis`.
 
     Attributes:
-        comparisons: how often it was asked whether anything satisfies a goal.
+        comparisons: how many goals have been tested for emptiness, which is limited.
     """
 
     comparisons: int
 
     def collect(self, schema: Subschema, facts: Conjunction) -> None:
-        """Add what one subschema asks to a conjunction.
+        """Add the constraints of one subschema to a conjunction.
 
         Raises:
             GrammarError: a keyword is malformed or cannot be enforced.
@@ -35,7 +35,7 @@ class Goals(Protocol):
         ...
 
     def gather(self, goal: Sequence[Subschema]) -> Conjunction:
-        """All that the subschemas ask at once.
+        """The conjunction of a goal: the constraints of all its subschemas in one record.
 
         Raises:
             GrammarError: a keyword is malformed or cannot be enforced.
@@ -43,61 +43,63 @@ class Goals(Protocol):
         ...
 
     def resolve(self, schema: Subschema, reference: str, keyword: str) -> Subschema:
-        """What a reference in a subschema points to.
+        """The subschema that a reference points to.
 
         Raises:
-            GrammarError: to nothing.
+            GrammarError: it points to nothing.
         """
         ...
 
     def target(self, schema: Subschema, reference: str, keyword: str) -> Subschema:
-        """What a reference in a subschema points to, if it does not come back to itself within the same value.
+        """The subschema that a reference points to, after a check that no cycle of references applies to one value.
 
         Raises:
-            GrammarError: to nothing, or back to itself without entering the value.
+            GrammarError: it points to nothing, or leads back to itself without descending to a part of the value.
         """
         ...
 
     def negate(self, schema: Subschema) -> Subschema:
-        """A schema for the values that another one refuses.
+        """A schema for exactly the values that another one refuses.
 
         Raises:
-            GrammarError: that cannot be said.
+            GrammarError: the schema is malformed, or its negation cannot be expressed.
         """
         ...
 
     def exclusive(self, origin: Subschema, branches: Sequence[Subschema]) -> Sequence[Subschema]:
-        """Alternatives that together are ``oneOf`` of the branches, of which at most one holds for any value.
+        """Alternatives that together are equivalent to ``oneOf``, and of which at most one holds for any value.
 
         Raises:
-            GrammarError: the branches cannot be told apart.
+            GrammarError: there are too many branches, or one that overlaps others cannot be negated.
         """
         ...
 
     def choice(self, alternatives: Sequence[Subschema]) -> Subschema:
-        """A schema that says that one of these holds: the same one for the same alternatives."""
+        """The schema ``anyOf`` of some alternatives; for the same alternatives, the same object."""
         ...
 
     def enumerated(self, origin: Subschema, branches: Sequence[Subschema], *, differ: bool) -> Subschema | None:
-        """One ``enum`` for branches that are some constants each; ``None`` if they ask for more.
+        """One ``enum`` for branches that only list constants; ``None`` if a branch has other keywords.
 
         Args:
-            differ: no two branches may have the same constant.
+            differ: whether no two branches may have a constant in common; otherwise ``None`` is returned.
         """
         ...
 
     def outcomes(self, schema: Subschema) -> Sequence[Outcome]:
-        """The outcomes of all keywords but those about what is unevaluated: exactly one holds for a value.
+        """The outcomes of all keywords but ``unevaluatedProperties`` and ``unevaluatedItems``.
+
+        Exactly one of them holds for a value that satisfies those keywords.
 
         Raises:
-            GrammarError: they are too many, or cannot be said.
+            GrammarError: there are too many, or one cannot be expressed.
         """
         ...
 
     def asserts_format(self, name: str) -> bool:
-        """Whether a format of strings is enforced."""
+        """Whether a ``format`` of strings is enforced."""
         ...
 
     def integer_format(self, name: str) -> tuple[int, int] | None:
-        """The least and the greatest number of a format of integers that is enforced."""
+        """The range of a ``format`` of integers; ``None`` if formats are not enforced or this is none of integers."""
         ...

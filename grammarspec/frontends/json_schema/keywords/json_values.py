@@ -31,7 +31,7 @@ Bound = tuple[Number, bool]
 
 
 def is_finite(value: float | Decimal) -> bool:
-    """Neither an infinity nor not-a-number."""
+    """Whether a number is neither infinite nor not-a-number."""
     return Decimal(value).is_finite()
 
 
@@ -68,16 +68,18 @@ def type_of(value: Any) -> int:
 
 
 def canonical(value: Any) -> Any:
-    """A hashable form, the same for constants that JSON Schema holds equal (1 and 1.0; objects in any order).
+    """A hashable form of a constant, the same for constants that are equal in JSON Schema.
+
+    So ``1`` and ``1.0`` have the same form, and the order of members plays no part.
 
     Raises:
-        GrammarSyntaxError: it is no JSON value.
+        GrammarSyntaxError: the constant is no JSON value.
     """
     match value:
         case str():
             return value
         case None | True | False:
-            return (value,)  # apart from 1 and 0
+            return (value,)  # a tuple, as True == 1 and False == 0 in Python
         case int() | Decimal():
             return value  # 1 == Decimal("1.0"), with equal hashes
         case float():

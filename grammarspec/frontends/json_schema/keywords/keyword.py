@@ -1,8 +1,8 @@
-"""The record of a keyword: all that is known about it, in one place.
+"""The record of a keyword, with everything that the front-end knows about it.
 
-A keyword has a :class:`Keyword` for each range of dialects in which it means the same. Most are read by themselves:
-their record *parses* the value to an assertion, a typed record that adds itself to a conjunction and knows how it
-fails. Some are *read with* another keyword, whose record then parses both.
+A keyword has one :class:`Keyword` for each range of dialects in which its meaning is the same. For most keywords, the
+record *parses* the value to an assertion: a typed record that can add its constraint to a conjunction and list the ways
+in which it fails. Some keywords are *read with* another one (``then`` with ``if``), whose record parses both.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ __all__ = ["Choices", "Holds", "Keyword", "Narrowings", "Neutral", "Role", "alwa
 
 
 class Role(Enum):
-    """What a keyword is for."""
+    """The purpose of a keyword."""
 
     ASSERTION = auto()
-    """It asks something of a value."""
+    """It constrains values."""
     ANNOTATION = auto()
-    """It asks nothing."""
+    """It constrains nothing."""
     IDENTIFIER = auto()
-    """It names schemas, or holds those that references name."""
+    """It names a schema, or holds schemas that references point to."""
 
 
 class Holds(Enum):
-    """Where the subschemas of a keyword stand in its value."""
+    """Where the value of a keyword has subschemas: it is one, or a list or a map of them."""
 
     NOTHING = auto()
     ONE = auto()
@@ -42,7 +42,7 @@ class Holds(Enum):
     """A map of which some values are lists of names."""
 
     def children(self, keyword: str, value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-        """The path and the value of each, malformed or not."""
+        """The path and the value of each subschema in the value of a keyword, malformed ones included."""
         if isinstance(value, list) and self in (Holds.LIST, Holds.ONE_OR_LIST):
             for i, part in enumerate(value):
                 yield (keyword, str(i)), part
@@ -56,7 +56,7 @@ class Holds(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The options that decide what is narrowed, as :func:`grammarspec.json_schema` takes them."""
+    """The options of :func:`grammarspec.json_schema` on which the narrowings of keywords depend."""
 
     any_order: bool = False
     closed: bool = False
@@ -68,58 +68,63 @@ class Choices:
 
 
 Narrowings = Callable[[Any, Mapping[str, Any], Choices, bool], Iterator[str]]
-"""From the value, the keywords that it stands among, the options, and whether the schema may have to fail, to the ways
-in which fewer texts are allowed than JSON Schema does."""
+"""Describes the narrowings of a keyword: the ways in which the grammar has fewer texts than JSON Schema allows.
+
+Arguments: the value of the keyword, all keywords of its schema, the options, and whether the schema may be negated.
+"""
 
 Neutral = Callable[[dict[str, Any], str, tuple[str, ...]], None]
-"""Changes a copy of a schema so that a keyword asks nothing, and still says to others what it says.
+"""Changes a copy of a schema so that a keyword constrains nothing, without a change to what other keywords mean.
 
-Arguments: the copy, the name of the keyword, and the path within its value of what is refused.
+For example, the names in ``properties`` stay declared, so that ``additionalProperties`` still does not apply to them.
+Arguments: the copy, the name of the keyword, and the path within its value of the part that cannot be enforced.
 """
 
 
 def drop(schema: dict[str, Any], keyword: str, path: tuple[str, ...]) -> None:
-    """The keyword goes."""
+    """Remove the keyword."""
     del schema[keyword]
 
 
 def replace_by_true(schema: dict[str, Any], keyword: str, path: tuple[str, ...]) -> None:
-    """The keyword allows everything."""
+    """Replace the value of the keyword by ``true``, which allows everything."""
     schema[keyword] = True
 
 
 def _exact(value: Any, schema: Mapping[str, Any], choices: Choices, negated: bool) -> Iterator[str]:
+    """No narrowings: the keyword is enforced exactly."""
     return iter(())
 
 
 def never(keywords: Mapping[str, Any]) -> bool:
-    """No subschema's failing matters."""
+    """The keyword never tests whether a subschema fails."""
     return False
 
 
 def always(keywords: Mapping[str, Any]) -> bool:
-    """A subschema's failing matters."""
+    """The keyword always tests whether a subschema fails."""
     return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Keyword:
-    """What is known about a keyword.
+    """The record of a keyword.
 
     Attributes:
         name: as schemas write it.
-        role: what it is for.
-        parse: what it asserts; ``None`` if another one's record parses it, or if it asserts nothing.
-        makes: the kinds of assertions that it is parsed to.
-        holds: which subschemas it holds.
-        in_place: whether they apply to the same value, so that it is resolved before values are looked at.
-        read_with: the keywords without one of which it says nothing.
-        about: the types of the values that it can refuse, as bits; all others satisfy it.
+        role: its purpose.
+        parse: makes its assertion; ``None`` if the record of another keyword parses it, or if it asserts nothing.
+        makes: the classes of the assertions that it is parsed to.
+        holds: where its value has subschemas.
+        in_place: whether these apply to the same value, and not to parts of it.
+        read_with: keywords of which at least one must be present for it to have a meaning.
+        about: the types, as bits, of the values that it can refuse; values of other types satisfy it.
         since, until: the years of the first and the last dialect that has it (4, 6, 7, 2019 or 2020).
-        vocabularies: those of 2019-09 and 2020-12 that have it: it is known if one of them is.
-        tests: whether it matters, beside these keywords, that a subschema fails, and not only that it holds.
-        narrowings: where fewer texts are allowed than it asks for.
-        neutral: how it is left out.
+        vocabularies: the vocabularies of 2019-09 and 2020-12 that have it; one of them must be active.
+        tests: whether it, in a schema with these keywords, tests its subschemas (as ``not`` does), so that a weaker
+            subschema may make the whole schema stricter.
+        narrowings: describes where the grammar has fewer texts than the keyword allows.
+        neutral: leaves it out of a schema.
     """
 
     name: str
@@ -145,5 +150,5 @@ class Keyword:
         if active is None or self.role is not Role.ASSERTION:
             return True
         if dialect.year == 2019 and "applicator" in active:
-            active |= {"unevaluated"}  # which is a vocabulary of its own from 2020 on
+            active |= {"unevaluated"}  # from 2020 on, this is a vocabulary of its own
         return not active.isdisjoint(self.vocabularies)

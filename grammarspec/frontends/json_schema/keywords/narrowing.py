@@ -1,4 +1,7 @@
-"""Sentences for reports that several keywords share: where fewer texts are allowed than JSON Schema does."""
+"""Descriptions of narrowings that several keywords share, for reports.
+
+A narrowing is a rule by which a grammar has fewer texts than JSON Schema allows.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,16 @@ DISTINCT: Final = "where it is to fail, undeclared members do not repeat names"
 
 
 def cut(value: Any, schema: Mapping[str, Any], choices: Choices, negated: bool) -> Iterator[str]:
-    """Of a maximum: it may be beyond what can be counted."""
+    """The narrowing of a maximum that is beyond what can be counted."""
     if value >= UNBOUNDED:
         yield f"cut to {UNBOUNDED - 1}"
 
 
 def keys(value: Any, schema: Mapping[str, Any], choices: Choices, negated: bool) -> Iterator[str]:
-    """Of a keyword that names members."""
+    """The narrowing of a keyword that names members."""
     yield KEYS
 
 
 def numbers(exponents: bool) -> str:
-    """How numbers are spelled that are bounded."""
+    """The narrowing of numbers with bounds or divisors, by their spelling."""
     return "numbers are plain decimals" + (", or d.ddde±x with an exponent from -307 to 307" if exponents else "")

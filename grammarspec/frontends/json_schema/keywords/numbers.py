@@ -22,7 +22,7 @@ _IS_NUMBER = Types(NUMBER)
 
 @dataclass(slots=True, eq=False)
 class Low(Assertion):
-    """Numbers are at least this, or more than it."""
+    """Numbers are at least this value, or (if ``exclusive``) greater."""
 
     value: Number
     exclusive: bool
@@ -32,13 +32,13 @@ class Low(Assertion):
         facts.narrow_low(self.value, self.exclusive)
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """It is below."""
+        """The number is below the bound."""
         yield _IS_NUMBER, High(self.value, not self.exclusive)
 
 
 @dataclass(slots=True, eq=False)
 class High(Assertion):
-    """Numbers are at most this, or less than it."""
+    """Numbers are at most this value, or (if ``exclusive``) less."""
 
     value: Number
     exclusive: bool
@@ -48,13 +48,13 @@ class High(Assertion):
         facts.narrow_high(self.value, self.exclusive)
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """It is above."""
+        """The number is above the bound."""
         yield _IS_NUMBER, Low(self.value, not self.exclusive)
 
 
 @dataclass(slots=True, eq=False)
 class Multiple(Assertion):
-    """Numbers are multiples of this, or (not ``wanted``) are none."""
+    """Numbers are multiples of a divisor, or (if not ``wanted``) are not."""
 
     divisor: Number
     wanted: bool = True
@@ -65,7 +65,7 @@ class Multiple(Assertion):
         facts.multiples = [*facts.multiples, (self.divisor, self.wanted)]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """The opposite, of numbers."""
+        """A number for which the opposite holds."""
         yield _IS_NUMBER, Multiple(self.divisor, not self.wanted)
 
 
@@ -74,7 +74,7 @@ def _bound(kind: type[Low] | type[High], keyword: str, *, exclusive: bool) -> Pa
 
 
 def _bound_of_draft_4(kind: type[Low] | type[High], keyword: str, modifier: str) -> Parser:
-    """A bound with another keyword beside it that says whether it is exclusive."""
+    """A parser of a bound of draft 4, where another keyword says whether the bound is exclusive."""
 
     def parse(schema: Subschema, value: Any) -> Assertion:
         exclusive = schema.keywords.get(modifier, False)
@@ -102,7 +102,7 @@ def _multiple_of_narrowings(value: Any, schema: Mapping[str, Any], choices: Choi
 
 
 def _bounds(kind: type[Low] | type[High], inclusive: str, exclusive: str) -> tuple[Keyword, ...]:
-    """The two keywords of a bound, in draft 4 and after."""
+    """The records of the two keywords of a bound, for draft 4 and for later dialects."""
     about = {"makes": (kind,), "about": NUMBER, "narrowings": _bound_narrowings}
     return (
         Keyword(inclusive, parse=_bound_of_draft_4(kind, inclusive, exclusive), until=4, **about),  # type: ignore[arg-type]

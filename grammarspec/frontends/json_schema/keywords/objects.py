@@ -1,4 +1,4 @@
-"""Members of objects: ``properties`` and those beside it, ``required``, ``propertyNames``."""
+"""Members of objects: ``properties`` with its companions, ``required`` and ``propertyNames``."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = ["KEYWORDS", "Members", "Names", "Required", "Some", "SomeUndeclared",
 
 
 class Members(ObjectFacet, Assertion):
-    """Members satisfy the schemas of their names, of the patterns that their names match, or that of all others."""
+    """Members satisfy the schemas of their name and of the patterns it matches; all others satisfy ``rest``."""
 
     __slots__ = ()
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Add the facet."""
         facts.asked |= Concern.MEMBERS
-        if facts.members.pop(schema, True) is None:  # those that declare members in the order in which they do
+        if facts.members.pop(schema, True) is None:  # moved to the end: schemas with members are in the order of these
             facts.members[schema] = None
         facts.objects = [*facts.objects, self]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """A member is there and fails."""
+        """A member is present and fails its schema: one way per name and pattern, and one for all other members."""
         for name, member in self.properties.items():
             if not member.is_empty:
                 yield IS_OBJECT, Required((name,)), Members({name: negated(member, schema)})
@@ -48,7 +48,7 @@ class Members(ObjectFacet, Assertion):
 
 
 def absent(*names: str) -> Members:
-    """Objects have no members of these names."""
+    """The assertion that objects have no members of these names."""
     return Members(dict.fromkeys(names, NOTHING))
 
 
@@ -66,7 +66,7 @@ class Required(Assertion):
         facts.required = {**facts.required, **dict.fromkeys(self.names)}
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """One of them is missing."""
+        """One of the members is missing."""
         for name in self.names:
             yield IS_OBJECT, absent(name)
 
@@ -85,38 +85,46 @@ class Names(Assertion):
         facts.names = [*facts.names, self.schema]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """Some member has a name that does not."""
+        """There is a member whose name does not satisfy the schema."""
         if not self.schema.is_empty:
             yield IS_OBJECT, Some(name=negated(self.schema, schema))
 
 
 class Some(SomeMember, Assertion):
-    """Some member, declared or not, is of a kind."""
+    """There is a member, declared or not, with such a name and value (see :class:`.SomeMember`)."""
 
     __slots__ = ()
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
-        """Add the kind."""
+        """Add the condition."""
         facts.asked |= Concern.SIZE
         facts.some = [*facts.some, self]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """No member is."""
+        """That there is no such member cannot be expressed.
+
+        Raises:
+            UnsupportedFeature: always.
+        """
         raise UnsupportedFeature("some member inside not", where=schema.pointer)
 
 
 class SomeUndeclared(SomeMember, Assertion):
-    """Some undeclared member is of a kind."""
+    """There is an undeclared member with such a name and value (see :class:`.SomeMember`)."""
 
     __slots__ = ()
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
-        """Add the kind."""
+        """Add the condition."""
         facts.asked |= Concern.SIZE
         facts.witnesses = [*facts.witnesses, self]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """No member is."""
+        """That there is no such member cannot be expressed.
+
+        Raises:
+            UnsupportedFeature: always.
+        """
         raise UnsupportedFeature("some member inside not", where=schema.pointer)
 
 
@@ -125,7 +133,7 @@ _FACET: Final = frozenset(("properties", "patternProperties", "additionalPropert
 
 
 def _members(keyword: str) -> Parser:
-    """The three keywords make one facet, at the first of them."""
+    """A parser of one of three keywords: the first of them in a schema is parsed to a facet for all three."""
 
     def parse(schema: Subschema, value: Any) -> Members | None:
         keywords = schema.keywords
@@ -176,7 +184,7 @@ def _names_narrowings(value: Any, schema: Mapping[str, Any], choices: Choices, n
 
 
 def _properties_neutral(schema: dict[str, Any], keyword: str, path: tuple[str, ...]) -> None:
-    """The names stay declared."""
+    """Replace each schema by ``true``, so that the names stay declared."""
     if isinstance(schema[keyword], dict):
         schema[keyword] = dict.fromkeys(schema[keyword], True)
     else:
@@ -184,7 +192,7 @@ def _properties_neutral(schema: dict[str, Any], keyword: str, path: tuple[str, .
 
 
 def _pattern_properties_neutral(schema: dict[str, Any], keyword: str, path: tuple[str, ...]) -> None:
-    """One pattern goes, or all; what it matched is not subject to ``additionalProperties``."""
+    """Remove one pattern, or all. ``additionalProperties`` would apply to their members, so it becomes ``true``."""
     value = schema[keyword]
     if path and isinstance(value, dict):
         schema[keyword] = {pattern: part for pattern, part in value.items() if pattern != path[0]}

@@ -1,4 +1,7 @@
-"""Subschemas that hold together, with what they evaluate (JSON Schema 2020-12 core, section 7.7.1)."""
+"""Outcomes: subschemas that hold together, with the members and items that they evaluate.
+
+That a member or an item is *evaluated* is defined in JSON Schema 2020-12 core, section 7.7.1.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ class Outcome(NamedTuple):
 
     Attributes:
         parts: the subschemas.
-        names, patterns: members are evaluated whose name is one of these or matches one of these,
-        members: or all are.
-        first: so many items are evaluated,
-        items: or all are;
-        contained: and those that satisfy one of these.
+        names, patterns: a member is evaluated if its name is one of these names or matches one of these patterns.
+        members: whether all members are evaluated.
+        first: the number of items, from the first on, that are evaluated.
+        items: whether all items are evaluated.
+        contained: an item that satisfies one of these schemas is evaluated, too.
     """
 
     parts: tuple[Subschema, ...] = ()
@@ -31,7 +34,7 @@ class Outcome(NamedTuple):
     contained: tuple[Subschema, ...] = ()
 
     def beside(self, other: Outcome) -> Outcome:
-        """Both hold."""
+        """The outcome that this and another outcome hold together."""
         return Outcome(
             self.parts + other.parts,
             tuple(dict.fromkeys(self.names + other.names)),
@@ -43,7 +46,7 @@ class Outcome(NamedTuple):
         )
 
     def evaluates(self, types: int) -> bool:
-        """Whether anything of values of these types is evaluated."""
+        """Whether it evaluates members (if ``types`` has ``OBJECT``) or items (if it has ``ARRAY``)."""
         members = self.members or self.names or self.patterns
         items = self.items or self.first or self.contained
         return bool((types & OBJECT and members) or (types & ARRAY and items))

@@ -1,4 +1,4 @@
-"""Conditions on which members of an object are present, as records: what ``anyOf`` of ``required`` amounts to."""
+"""Boolean conditions on which members of an object are present, such as ``anyOf`` of several ``required``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["Absent", "Both", "Either", "Presence", "Present", "allows_none", "na
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """All of these members are there."""
+    """All of these members are present."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """None of these members is there."""
+    """None of these members is present."""
 
     names: tuple[str, ...]
 
@@ -39,14 +39,14 @@ Presence = Present | Absent | Both | Either
 
 
 def names_in(asked: Presence) -> set[str]:
-    """The members that a condition is about."""
+    """The names of the members that a condition mentions."""
     if isinstance(asked, Present | Absent):
         return set(asked.names)
     return {name for part in asked.parts for name in names_in(part)}
 
 
 def allows_none(asked: Presence) -> bool:
-    """Whether a condition holds of no members."""
+    """Whether a condition holds of the empty object."""
     match asked:
         case Present():
             return False
@@ -58,7 +58,7 @@ def allows_none(asked: Presence) -> bool:
 
 
 def wanted(asked: Presence) -> set[str]:
-    """The members whose presence a condition may need."""
+    """The names of the members whose presence can help to satisfy a condition."""
     if isinstance(asked, Present):
         return set(asked.names)
     if isinstance(asked, Absent):

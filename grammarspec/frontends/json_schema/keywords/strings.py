@@ -1,4 +1,4 @@
-"""The texts of strings: ``pattern`` and ``format``, which also has formats of integers."""
+"""``pattern`` and ``format``, which constrain strings; some formats (``int32``) constrain integers."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ __all__ = ["KEYWORDS", "Format", "Text"]
 
 
 class Text(TextFacet, Assertion):
-    """Strings match a pattern or have a format, or do not."""
+    """Strings match a pattern or have a format, or (if not ``wanted``) do not."""
 
     __slots__ = ()
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
-        """Add the text."""
+        """Add the facet."""
         facts.asked |= Concern.TEXT
         facts.texts = [*facts.texts, self]
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """The opposite, of strings."""
+        """A string for which the opposite holds."""
         yield IS_STRING, Text(self.keyword, self.argument, not self.wanted, self.schema)
 
 
 class Format(Assertion):
-    """``format``: what it asks depends on whether formats are asserted, and on which are known."""
+    """``format``: it constrains values only if formats are enforced and this one is known."""
 
     __slots__ = ("name",)
 
@@ -43,7 +43,7 @@ class Format(Assertion):
         self.name = name
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
-        """Add the text, or the bounds of a format of integers."""
+        """Add a facet of the text, or the bounds of a format of integers."""
         integers = goals.integer_format(self.name)
         if integers is not None:
             facts.asked |= Concern.TYPES
@@ -54,7 +54,7 @@ class Format(Assertion):
             self._text(schema).add(facts, goals, schema)
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """A string that is not of the format, or a number that is out of its bounds or none of its integers."""
+        """A string does not have the format, or a number is no integer or out of the bounds of the format."""
         integers = goals.integer_format(self.name)
         if integers is not None:
             yield (Types(FRACTION),)

@@ -1,4 +1,4 @@
-"""The keywords of each dialect."""
+"""The table of all keywords, and which of them each dialect has."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KEYWORDS: Final = (
     *types_and_sizes.KEYWORDS, *constants.KEYWORDS, *numbers.KEYWORDS, *strings.KEYWORDS, *arrays.KEYWORDS,
     *objects.KEYWORDS, *combining.KEYWORDS, *dependencies.KEYWORDS, *unevaluated.KEYWORDS, *descriptions.KEYWORDS,
 )  # fmt: skip
-"""All keywords of all dialects. One that means different things has several records, for different years."""
+"""The records of all keywords of all dialects. A keyword whose meaning has changed has one for each range of years."""
 
 _BY_NAME: Final[dict[str, list[Keyword]]] = defaultdict(list)
 for _record in KEYWORDS:
@@ -41,7 +41,7 @@ for _record in KEYWORDS:
 _HOLDING: Final = {record.name: record.holds for record in KEYWORDS if record.holds is not Holds.NOTHING}
 
 IN_PLACE: Final = frozenset(record.name for record in KEYWORDS if record.in_place)
-"""Keywords that apply other schemas to the same value, or that are about what those do."""
+"""Keywords that apply other schemas to the same value, and those about what such schemas evaluate."""
 
 
 @cache
@@ -51,7 +51,7 @@ def keywords(dialect: Dialect) -> Mapping[str, Keyword]:
 
 
 def keyword(name: str, dialect: Dialect) -> Keyword | None:
-    """What is known of a keyword: in a dialect, or, where that does not have it, in another one."""
+    """The record of a keyword in a dialect, or in another one if this does not have it; ``None`` if none does."""
     found = keywords(dialect).get(name)
     return found or (_BY_NAME[name][-1] if name in _BY_NAME else None)
 
@@ -67,7 +67,7 @@ def asserting(dialect: Dialect) -> frozenset[str]:
 
 
 def children(schema: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], Any]]:
-    """What stands in a schema as a subschema, malformed or not, whatever the dialect, in the order of the text.
+    """The subschemas of a schema in the order of the text, for keywords of any dialect; malformed ones are included.
 
     Returns:
         For each, the keyword that holds it, the path to it, and its value.
@@ -85,5 +85,5 @@ _SYNTAX: Final = Syntax(_parsers, children)
 def read(
     root: Any, dialect: str | None, registry: referencing.Registry[Any] | None, *, dynamic: bool = True
 ) -> Document:
-    """Begin to read a schema; see :class:`.Document`."""
+    """The document of a schema, whose subschemas are read when they are needed; see :class:`.Document`."""
     return Document(root, dialect, registry, _SYNTAX, dynamic=dynamic)

@@ -1,4 +1,4 @@
-"""``type``, and how large strings, arrays and objects are."""
+"""``type``, and the bounds of the sizes of strings, arrays and objects."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Types(Assertion):
         self.bits = bits
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
-        """Leave these types only."""
+        """Keep only the types that are among these."""
         facts.asked |= Concern.TYPES
         facts.types &= self.bits
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """It is of another type."""
+        """The value is of another type."""
         if self.bits != ALL_TYPES:
             yield (Types(ALL_TYPES & ~self.bits),)
 
@@ -79,16 +79,16 @@ def _type_narrowings(value: Any, schema: Mapping[str, Any], choices: Choices, ne
 
 # ---------------------------------------------------------------------- sizes
 MAX_COUNTED: Final = 1_000
-"""Items that a ``maxItems`` beside ``contains`` is counted to."""
+"""The largest ``maxItems`` beside ``contains`` that is counted exactly; a larger one is narrowed."""
 
 
 class Measure(NamedTuple):
-    """Something that is counted.
+    """A size of values: the length of strings, the number of items or of members.
 
     Attributes:
-        types: of the values that have it.
-        bit: what a conjunction that bounds it asks about, of :class:`.Concern`.
-        least, most: the attributes of a conjunction that bound it.
+        types: the assertion that a value is of the type that has this size.
+        bit: the bit of :class:`.Concern` for bounds of it.
+        least, most: the names of the attributes of a conjunction that hold its bounds.
     """
 
     types: Types
@@ -104,7 +104,7 @@ MEMBERS: Final = Measure(IS_OBJECT, Concern.SIZE, "min_properties", "max_propert
 
 @dataclass(slots=True, eq=False)
 class AtLeast(Assertion):
-    """Values that have a size have at least this one."""
+    """Values of the type of a measure have at least this size."""
 
     measure: Measure
     count: int
@@ -117,14 +117,14 @@ class AtLeast(Assertion):
             setattr(facts, least, self.count)
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """It is smaller."""
+        """The size is smaller."""
         if self.count > 0:
             yield self.measure.types, AtMost(self.measure, self.count - 1)
 
 
 @dataclass(slots=True, eq=False)
 class AtMost(Assertion):
-    """Values that have a size have at most this one."""
+    """Values of the type of a measure have at most this size."""
 
     measure: Measure
     count: int
@@ -138,7 +138,7 @@ class AtMost(Assertion):
             setattr(facts, most, self.count)
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """It is larger."""
+        """The size is larger."""
         yield self.measure.types, AtLeast(self.measure, self.count + 1)
 
 

@@ -1,4 +1,7 @@
-"""``unevaluatedProperties`` and ``unevaluatedItems``: about what no keyword beside them, or inside those, evaluates."""
+"""``unevaluatedProperties`` and ``unevaluatedItems``: schemas for the members and items that nothing else evaluates.
+
+They are rewritten in ``meaning/unevaluated.py``.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +24,17 @@ __all__ = ["KEYWORDS", "Unevaluated", "UnevaluatedItems", "UnevaluatedMembers"]
 
 @dataclass(slots=True, eq=False)
 class Unevaluated(InPlace):
-    """What is not evaluated satisfies a schema."""
+    """The parts of a value (members or items) that are not evaluated satisfy a schema."""
 
     types: ClassVar[int]
-    """Of the values that it is about."""
+    """The type bit of the values that it constrains."""
     schema: Subschema
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
-        """Nothing: schemas that ask it are taken apart as a whole (see :attr:`.Subschema.unevaluated`)."""
+        """Add nothing: a schema with this keyword is rewritten as a whole (see :attr:`.Subschema.unevaluated`)."""
 
     def applied(self, goals: Goals, schema: Subschema) -> Iterator[Subschema]:
-        """None: what it holds is about parts of the value."""
+        """None: its schema applies to parts of the value."""
         yield from ()
 
 
@@ -42,7 +45,7 @@ class UnevaluatedMembers(Unevaluated):
     types = OBJECT
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """The other keywords hold in some way, and a member that this way leaves unevaluated fails."""
+        """An outcome of the other keywords holds, and a member that it leaves unevaluated fails the schema."""
         for outcome in goals.outcomes(schema):
             if not outcome.members and not self.schema.is_empty:
                 names = frozenset(outcome.names)
@@ -57,7 +60,7 @@ class UnevaluatedItems(Unevaluated):
     types = ARRAY
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
-        """The other keywords hold in some way, and an item that this way leaves unevaluated fails."""
+        """An outcome of the other keywords holds, and an item that it leaves unevaluated fails the schema."""
         for outcome in goals.outcomes(schema):
             if not outcome.items and not self.schema.is_empty:
                 item = self.schema

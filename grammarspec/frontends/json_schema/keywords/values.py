@@ -1,4 +1,4 @@
-"""Values of keywords, checked: a malformed one is an error that names its place."""
+"""Reads the values of keywords: a value of the right form comes out, or an error that names its place."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["count", "mapping", "name_list", "number", "schema_list", "schema_map
 
 
 def number(schema: Subschema, keyword: str, value: Any) -> Number:
-    """A number, exactly: a float is the decimal that ``repr`` writes.
+    """Read a number exactly: a float is the decimal that ``repr`` writes.
 
     Raises:
-        GrammarSyntaxError: it is none.
+        GrammarSyntaxError: the value is no finite number.
     """
     if type(value) is int:
         return value
@@ -26,10 +26,10 @@ def number(schema: Subschema, keyword: str, value: Any) -> Number:
 
 
 def count(schema: Subschema, keyword: str, value: Any) -> int:
-    """A count of characters, items or members: ``2`` or ``2.0``.
+    """Read a count of characters, items or members: ``2`` or ``2.0``.
 
     Raises:
-        GrammarSyntaxError: it is none.
+        GrammarSyntaxError: the value is no integer, or negative.
     """
     if type(value) is not int:
         if isinstance(value, float | Decimal) and is_finite(value) and is_whole(value) and 0 <= value < 10**18:
@@ -41,10 +41,10 @@ def count(schema: Subschema, keyword: str, value: Any) -> int:
 
 
 def text(schema: Subschema, keyword: str, value: Any) -> str:
-    """A string.
+    """Read a string.
 
     Raises:
-        GrammarSyntaxError: it is none.
+        GrammarSyntaxError: the value is no string.
     """
     if not isinstance(value, str):
         raise schema.malformed(keyword, "a string")
@@ -52,10 +52,10 @@ def text(schema: Subschema, keyword: str, value: Any) -> str:
 
 
 def schema_list(schema: Subschema, keyword: str, value: Any) -> tuple[Subschema, ...]:
-    """At least one schema.
+    """Read a nonempty list of schemas.
 
     Raises:
-        GrammarSyntaxError: it is none.
+        GrammarSyntaxError: the value is no list, or empty.
     """
     if not isinstance(value, list) or not value:
         raise schema.malformed(keyword, "a non-empty array of schemas")
@@ -63,10 +63,10 @@ def schema_list(schema: Subschema, keyword: str, value: Any) -> tuple[Subschema,
 
 
 def mapping(schema: Subschema, keyword: str, value: Any) -> Mapping[str, Any]:
-    """An object whose names are strings: JSON has no others, a Python dict may.
+    """Read an object. A Python dict may have keys that are no strings; they are refused.
 
     Raises:
-        GrammarSyntaxError: it is none.
+        GrammarSyntaxError: the value is no object, or has such keys.
     """
     if not isinstance(value, dict):
         raise schema.malformed(keyword, "an object")
@@ -77,20 +77,20 @@ def mapping(schema: Subschema, keyword: str, value: Any) -> Mapping[str, Any]:
 
 
 def schema_map(schema: Subschema, keyword: str, value: Any) -> dict[str, Subschema]:
-    """Schemas by name.
+    """Read an object of schemas by name.
 
     Raises:
-        GrammarSyntaxError: it is none.
+        GrammarSyntaxError: the value is no object.
     """
     child = schema.child
     return {name: child(part, keyword, name) for name, part in mapping(schema, keyword, value).items()}
 
 
 def name_list(schema: Subschema, keyword: str, value: Any) -> list[str]:
-    """Names of properties.
+    """Read a list of names of properties.
 
     Raises:
-        GrammarSyntaxError: it is none.
+        GrammarSyntaxError: the value is no list of strings.
     """
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise schema.malformed(keyword, "an array of strings")

@@ -1,5 +1,6 @@
-"""Item counts: arrays in which a number of items between two bounds satisfies a schema (``contains``, and the
-negation of ``items``).
+"""Item counts: arrays in which a bounded number of items satisfies a schema.
+
+They come from ``contains``, and from the negation of ``items`` ("at least one item fails").
 
 Each position of an item is lowered in two ways: as an item that satisfies the schema of the count ("it counts"), and as
 one that does not. If the count has no maximum, the second way does not forbid that the item satisfies the schema, since

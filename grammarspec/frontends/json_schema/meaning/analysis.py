@@ -176,9 +176,8 @@ class Analysis:
             UnsupportedFeature: a branch cannot be negated.
         """
         if origin in self._comparing:
-            # The comparison of these branches has come back to itself through a recursive schema. The plain branches are
-
-            # safe here: they only serve the tests for emptiness within that comparison, which then prove less.
+            # The comparison of these branches has come back to itself through a recursive schema. The plain branches
+            # are safe here: they only serve the tests for emptiness within that comparison, which then prove less.
             return branches
 
         def make() -> list[Subschema]:

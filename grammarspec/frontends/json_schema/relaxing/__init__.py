@@ -1,1 +1,1 @@
-"""A schema without what cannot be enforced."""
+"""Relaxing: leaves out of a schema the keywords that cannot be enforced (``unsupported="warn"``)."""

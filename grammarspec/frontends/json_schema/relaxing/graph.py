@@ -1,6 +1,7 @@
-"""All subschemas of a document, reached or not, and which of them applies which.
+"""The graph of a document's subschemas: which subschema holds or applies which other one, and by which keyword.
 
-Nothing is interpreted here beyond that: what a schema means is the matter of the room ``meaning``.
+A document comes in; a :class:`Graph` comes out, with questions that reports and the relaxing of schemas ask. Assertions
+are not interpreted here; the package ``meaning`` does that.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ def pointer(path: Path) -> str:
 
 
 def parsed(where: str) -> Path | None:
-    """The path of an error's place; ``None`` if that is no place in the main document."""
+    """The path of the place that an error names; ``None`` if it is not in the main document."""
     if not where.startswith("#"):
-        where = where.partition("\n  at #")[2]  # the place in a pattern comes first
+        where = where.partition("\n  at #")[2]  # an error in a pattern names the place in the pattern first
         if not where:
             return None
         where = "#" + where
@@ -41,16 +42,23 @@ def parsed(where: str) -> Path | None:
 
 
 def at(value: Any, token: str) -> Any:
-    """The member or item of this name.
+    """The member or item of a value that a token of a JSON pointer names.
 
     Raises:
-        KeyError, IndexError, TypeError: there is none.
+        KeyError, IndexError, TypeError: there is no such member or item.
     """
     return value[int(token)] if isinstance(value, list) and token.isdecimal() else value[token]  # pyright: ignore
 
 
 class Edge(NamedTuple):
-    """One subschema applies another one by a keyword, or just holds it."""
+    """An edge of the graph: a keyword of one subschema holds another subschema, or refers to it.
+
+    Attributes:
+        source: the subschema with the keyword.
+        keyword: the keyword.
+        target: the subschema that it holds or refers to.
+        applies: whether the keyword applies the target to values; ``$defs`` only holds it.
+    """
 
     source: Subschema
     keyword: str
@@ -62,13 +70,18 @@ class Graph:
     """The subschemas of a document and of what its references reach.
 
     Attributes:
-        edges: from each subschema that is an object to those that it holds or refers to; in the order of the document,
-            so that what a subschema stands in comes before it.
-        reached: the subschemas that a value may have to satisfy or to fail. References are followed from these only.
+        edges: for each subschema that is an object, its edges to those that it holds or refers to. The keys are in the
+            order of the document, so a subschema comes after those that contain it.
+        reached: the subschemas that may be applied to a value, inside negations or not. References are followed from
+            these only.
     """
 
     def __init__(self, document: Document) -> None:
-        """``document``: read without dynamic scopes, so that each place is one subschema."""
+        """Make the graph of a document.
+
+        Args:
+            document: the document, read without dynamic scopes, so that each place is one subschema.
+        """
         self.document = document
         self.edges: dict[Subschema, list[Edge]] = {}
         self.reached: set[Subschema] = set()
@@ -78,7 +91,7 @@ class Graph:
 
     # ------------------------------------------------------------------ making
     def _spread(self, start: Subschema) -> None:
-        """Note all that stands in a subschema, depth first in the order of the text."""
+        """Add a subschema and all subschemas in it, depth first in the order of the text."""
         pending = [start]
         while pending:
             schema = pending.pop()
@@ -93,7 +106,7 @@ class Graph:
             pending.extend(edge.target for edge in reversed(edges))
 
     def _reach(self, root: Subschema) -> None:
-        """Follow what is applied, references included, which may point outside of the keywords for subschemas."""
+        """Add the edges of references, and find the subschemas that are applied from ``root`` on."""
         self.reached.add(root)
         pending = [root]
         while pending:
@@ -110,11 +123,11 @@ class Graph:
                     pending.append(edge.target)
 
     def _targets(self, schema: Subschema, name: str) -> Iterator[Subschema]:
-        """What a reference points to; of a dynamic one, all that it may be bound to."""
+        """The subschemas that a reference may point to: one, or for a dynamic reference all that it may be bound to."""
         reference = schema.keywords[name]
         try:
             target = self.document.resolve(schema, reference) if isinstance(reference, str) else None
-        except GrammarError:  # to nothing; that is found again, with its place, by the front-end
+        except GrammarError:  # it points to nothing; the front-end raises that error, with its place
             target = None
         if target is not None and isinstance(target.source, dict):
             self._spread(target)
@@ -127,7 +140,7 @@ class Graph:
 
     # ------------------------------------------------------------------ asking
     def split(self, path: Path) -> tuple[Subschema, Path] | None:
-        """The innermost subschema on a path of the main document, and the rest: a keyword and what is within it."""
+        """The innermost subschema on a path in the main document, and the rest of the path, from a keyword on."""
         value: Any = self.document.main.root
         found: tuple[Subschema, int] | None = None
         for depth in range(len(path) + 1):
@@ -142,10 +155,10 @@ class Graph:
         return None if found is None else (found[0], path[found[1] :])
 
     def reached_without(self, left_out: Collection[str]) -> set[Subschema]:
-        """The subschemas that are reached still if keywords, or parts of them, are left out.
+        """The subschemas that are still reached if some keywords, or parts of keywords, are left out.
 
         Args:
-            left_out: their JSON pointers.
+            left_out: the JSON pointers of these.
         """
         start = self.document.start
         found = {start} & self.edges.keys()
@@ -165,11 +178,14 @@ class Graph:
         return found
 
     def tested(self) -> dict[Subschema, set[str]]:
-        """Keywords by which something else than more texts may come of a subschema that holds of more values."""
+        """For each reached subschema, its keywords that test subschemas.
+
+        Where a keyword tests a subschema (as ``not`` does), a weaker subschema may make the schema stricter.
+        """
         return {schema: set(_testing(schema)) for schema in self.reached}
 
     def negated(self) -> set[Subschema]:
-        """The subschemas that stand, at whatever depth, where something is to fail."""
+        """The subschemas that a keyword tests, directly or at any depth; they may have to fail."""
         tested = self.tested()
         found: set[Subschema] = set()
         pending = [edge.target for key in self.reached for edge in self.edges[key] if edge.keyword in tested[key]]
@@ -181,7 +197,7 @@ class Graph:
         return found
 
     def testers(self, start: Subschema) -> list[tuple[Subschema, str]]:
-        """The keywords that test a subschema, at whatever depth it stands in what they hold or refer to."""
+        """The keywords that test a subschema, directly or at any depth, each with the schema that has it."""
         sources: dict[Subschema, list[Edge]] = {}
         for source in self.reached:
             for edge in self.edges[source]:
@@ -202,7 +218,7 @@ class Graph:
 
 
 def _testing(schema: Subschema) -> Iterator[str]:
-    """The keywords in which a subschema's failing matters, and not only that it holds."""
+    """The keywords of a schema that test whether a subschema fails, and not only whether it holds."""
     for name in schema.keywords:
         record = keyword(name, schema.resource.dialect)
         if record is not None and record.tests(schema.keywords):

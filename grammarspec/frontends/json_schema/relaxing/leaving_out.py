@@ -1,13 +1,13 @@
-"""Schemas without what is not enforced: which keywords must be left out so that a grammar can be made of the rest.
+"""Leaves keywords out of a schema until a grammar can be made of the rest.
 
-The front-end says by its error what it refuses. That is left out and the rest is tried again, until something is left
-that can be enforced. Leaving out must never make a schema ask for more:
+A schema and the front-end come in. The error that the front-end raises names what it cannot enforce. That is left out,
+and the rest is tried again, until the front-end accepts it. The result must allow everything that the schema allows:
 
-* Where a subschema is tested and not just asked for (inside ``not``, ``if``, ``oneOf``, or ``contains`` beside
-  ``maxContains``; references are followed), asking less of it means asking more of the value. There the testing keyword
-  is left out instead; of ``oneOf`` remains ``anyOf``.
-* What a keyword says about others stays: the names in ``properties`` still are no additional ones, members and items
-  that a keyword has evaluated do not become unevaluated.
+* A keyword that tests a subschema (``not``, ``if``, ``oneOf``, or ``contains`` beside ``maxContains``; references are
+  followed) becomes stricter if the subschema becomes weaker. There the testing keyword itself is left out; ``oneOf`` is
+  replaced by ``anyOf``.
+* The effect of a keyword on others must stay: the names in ``properties`` are still not additional ones, and members
+  and items that a keyword evaluates do not become unevaluated.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from grammarspec.grammars.expressions import Grammar
 __all__ = ["LeftOut", "Relaxed", "relaxed"]
 
 MAX_LEFT_OUT = 200
-"""Refusals that one schema is tried again after."""
+"""The most errors after which one schema is tried again."""
 
 _KEPT = frozenset(record.name for record in KEYWORDS if record.role is Role.IDENTIFIER)
-"""Keywords that say what a schema is called and hold others, and ask nothing."""
+"""Keywords that name a schema or hold other schemas, and constrain nothing."""
 _FIXED = frozenset(("$schema", "$vocabulary", "$defs", "definitions"))
 """Those of them that cannot be left out."""
 _EVALUATING = IN_PLACE - {"not", "dependentRequired"}
@@ -46,9 +46,9 @@ class LeftOut:
     Attributes:
         pointer: the JSON pointer of the keyword, or of the subschema if it cannot be told which keyword it is.
         keyword: its name; empty for a whole subschema.
-        how: what was done about it.
-        error: why.
-        cause: the JSON pointer of what is refused, of which this may be the consequence.
+        how: what was done: it was left out, or replaced.
+        error: the error for which that was done.
+        cause: the JSON pointer of the keyword that cannot be enforced; it may be another one than this.
     """
 
     pointer: str
@@ -66,12 +66,12 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
-    """What came of a schema.
+    """The result of relaxing a schema.
 
     Attributes:
-        grammar: of what could be enforced; ``None`` if nothing helped.
-        refused: all refusals, in the order in which they were met: the error with the place that it is about.
-        left_out: what was left out for them.
+        grammar: the grammar of the relaxed schema; ``None`` if no grammar could be made.
+        refused: the keywords that cannot be enforced, with their errors, in the order in which these were raised.
+        left_out: the keywords that were left out or replaced for that.
     """
 
     grammar: Grammar[Any] | None
@@ -87,14 +87,14 @@ def relaxed(
     closed: bool,
     malformed: bool = False,
 ) -> Relaxed:
-    """Try a schema, leaving out what is refused.
+    """Make a grammar of a schema without the keywords that cannot be enforced.
 
     Args:
         root: the schema; it is not changed.
-        attempt: the front-end.
-        document: reads a schema.
+        attempt: makes a grammar of a schema: the front-end.
+        document: makes the document of a schema.
         closed: objects that have properties are closed unless the schema says more (see ``additional_properties``).
-        malformed: leave out malformed keywords, too. The result then is good for finding more errors only.
+        malformed: whether to leave out malformed keywords, too. The grammar is then useless, but more errors are found.
     """
     work = _Work(root, document, closed)
     refused: list[LeftOut] = []
@@ -111,15 +111,19 @@ def relaxed(
 
 
 class _Work:
-    """A schema that gets smaller."""
+    """A schema from which keywords are left out step by step."""
 
     def __init__(self, root: Any, document: Callable[[Any], Document], closed: bool) -> None:
         self.root, self._document, self._closed = root, document, closed
         self._renamed: set[Path] = set()
-        """Places, in the schema as it was, of ``oneOf`` keywords that are ``anyOf`` now."""
+        """The paths, in the original schema, of ``oneOf`` keywords that have been replaced by ``anyOf``."""
 
     def leave_out(self, error: GrammarError, *, malformed: bool) -> tuple[LeftOut, list[LeftOut]]:
-        """What an error is about, and what was left out for it: nothing if nothing could be."""
+        """Change the schema so that an error is not raised again.
+
+        Returns:
+            What the error is about, and the keywords that were left out or replaced; empty if nothing could be done.
+        """
         where = error.where if error.where.startswith("#") else "#"
         nothing = LeftOut(where, "", "", error, where)
         syntax = isinstance(error, GrammarSyntaxError)
@@ -143,8 +147,8 @@ class _Work:
         target = LeftOut(cause, self._keyword(place, tail), "", error, cause)
         testers = [] if syntax else _outermost(graph, graph.testers(place))
         if len(testers) > MAX_LEFT_OUT or any(tester.resource.document_uri for tester, _ in testers):
-            return target, []  # too many, or in another document, which is not ours to change
-        # what is renamed last, and from the inside out, moves no places of others
+            return target, []  # too many, or in another document, which is not changed
+        # inner keywords first and renamed ones last, so that the paths of the others stay valid
         testers.sort(key=lambda step: (step[1] == "oneOf", -len(step[0].path)))
         steps: list[tuple[Subschema, Path]] = [
             (tester, ("maxContains" if k == "contains" else k,)) for tester, k in testers
@@ -154,7 +158,7 @@ class _Work:
             how = self._relax(graph, holder, rest, syntax)
             if how:
                 done.append(LeftOut(self._pointer(holder, rest), self._keyword(holder, rest), how, error, cause))
-        if not done and not testers and tail:  # it was not that keyword, or not that alone
+        if not done and not testers and tail:  # leaving out the keyword changed nothing: leave out the subschema
             how = self._relax(graph, place, (), syntax)
             if how:
                 done.append(LeftOut(self._pointer(place, ()), "", how, error, cause))
@@ -170,7 +174,7 @@ class _Work:
         return self._original((*place.path, tail[0]))[-1]
 
     def _original(self, path: Path) -> Path:
-        """The path in the schema as it was."""
+        """The path in the original schema of a path in the changed one."""
         tokens: list[str] = []
         for token in path:
             was = token == "anyOf" and (*tokens, "oneOf") in self._renamed
@@ -178,7 +182,7 @@ class _Work:
         return tuple(tokens)
 
     def _relax(self, graph: Graph, place: Subschema, tail: Path, syntax: bool) -> str:
-        """Leave out one keyword (or, without any, all of a subschema); says how, or nothing if it cannot be."""
+        """Leave out one keyword, or all of a subschema if ``tail`` is empty. Returns what was done, or nothing."""
         path, name = place.path, tail[0] if tail else ""
         if place.resource.document_uri or name in _FIXED:
             return ""
@@ -187,7 +191,7 @@ class _Work:
             for token in path:
                 schema = at(schema, token)
         except (KeyError, IndexError, TypeError):
-            return ""  # within what was left out just now
+            return ""  # it was in a keyword that has just been left out
         if not isinstance(schema, dict):
             return ""
         if syntax and len(tail) == 2 and _is_malformed(schema, tail):
@@ -223,15 +227,15 @@ class _Work:
 
 
 def _is_malformed(schema: dict[Any, Any], path: Path) -> bool:
-    """Whether something that is no schema stands there in the place of one."""
+    """Whether the value on a path, where a subschema should be, is no schema."""
     return any(tokens == path and not isinstance(part, dict | bool) for _, tokens, part in children(schema))
 
 
 def _outermost(graph: Graph, testers: list[tuple[Subschema, str]]) -> list[tuple[Subschema, str]]:
-    """Without those that stand in what others hold, and are left out with it."""
+    """The testing keywords without those inside others of them, which are left out with these."""
     leaving = {(place, keyword) for place, keyword in testers if keyword in ("not", "if")}
     covered: set[Subschema] = set()
-    for place in graph.edges:  # what a subschema stands in comes before it
+    for place in graph.edges:  # a subschema comes after those that contain it
         parent = place.parent
         if parent is not None and (parent in covered or (parent, place.tokens[0]) in leaving):
             covered.add(place)
@@ -239,9 +243,9 @@ def _outermost(graph: Graph, testers: list[tuple[Subschema, str]]) -> list[tuple
 
 
 def _guess(graph: Graph, place: Subschema, error: GrammarError) -> tuple[Subschema, Path]:
-    """The keyword that an error is about that names a subschema only: one that its message mentions.
+    """The keyword that an error is about, if the error names only a subschema: one that its message mentions.
 
-    It stands in the subschema, or in one that applies to the same value.
+    It is searched for in the subschema, and in those that it applies to the same value.
     """
     mentioned = set(_WORD.findall(error.message)) & asserting(place.resource.dialect)
     seen = {place}
@@ -259,7 +263,7 @@ def _guess(graph: Graph, place: Subschema, error: GrammarError) -> tuple[Subsche
 
 
 def _replaced(root: Any, path: Path, new: Any) -> Any:
-    """A copy of the schema with another value in one place; all other places are shared with it."""
+    """A copy of the schema with another value at one path; all other parts are shared with the original."""
     holders = [root]
     for token in path[:-1]:
         holders.append(at(holders[-1], token))

@@ -1,1 +1,1 @@
-"""What becomes of each keyword of a schema, for people."""
+"""Reports: how each keyword of a schema is enforced, and what other systems would say to the schema."""

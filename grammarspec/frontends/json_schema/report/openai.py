@@ -1,8 +1,8 @@
-"""Would OpenAI's structured outputs take a schema? The rules of their strict mode, as published.
+"""Checks a schema against the rules of the strict mode of OpenAI's structured outputs, as they are published.
 
 The rules are those of OpenAI's guide "Structured model outputs", section "Supported schemas", as of 2026
-(https://developers.openai.com/api/docs/guides/structured-outputs). Where it is silent, what their API says to schemas
-decides: ``default``, ``minLength`` and ``maxLength`` are refused (openai/openai-node, pull request 1988), and so are
+(https://developers.openai.com/api/docs/guides/structured-outputs). Where it is silent, the answers of their API
+decide: ``default``, ``minLength`` and ``maxLength`` are refused (openai/openai-node, pull request 1988), and so are
 ``propertyNames`` ("is not permitted"), schemas without a type, arrays without ``items``, and keywords beside ``$ref``,
 which OpenAI's own libraries take apart before they send a schema.
 """
@@ -23,15 +23,15 @@ from grammarspec.positions import pointer_token
 __all__ = ["Problem", "check_openai_strict"]
 
 MAX_DEPTH: Final = 10
-"""Objects inside one another, the root among them."""
+"""The most objects nested inside each other, the root included."""
 MAX_PROPERTIES: Final = 5_000
 MAX_ENUM: Final = 1_000
-"""Values of all ``enum`` together."""
+"""The most values of all ``enum`` together."""
 MAX_CHARACTERS: Final = 120_000
-"""Of the names of properties and definitions, and of the texts in ``enum`` and ``const``, together."""
+"""The most characters of names of properties and definitions and of strings in ``enum`` and ``const``, together."""
 MAX_LARGE_ENUM: Final = 250, 15_000
-"""An ``enum`` of more texts than the first has at most so many characters as the second."""
-_MAX_LEVELS: Final = 200  # of subschemas of any kind; what nests more deeply is not looked at
+"""An ``enum`` with more values than the first number may have at most as many characters as the second."""
+_MAX_LEVELS: Final = 200  # of nested subschemas of any kind; deeper ones are not checked
 
 _DEFINITIONS: Final = ("$defs", "definitions")
 _TYPES: Final = ("string", "number", "boolean", "integer", "object", "array", "null")
@@ -55,7 +55,7 @@ _HINTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a schema would not be taken.
+    """A reason why the strict mode refuses a schema.
 
     Attributes:
         pointer: the JSON pointer of the keyword or subschema.
@@ -72,7 +72,7 @@ class Problem:
 
 
 def check_openai_strict(schema: Mapping[str, Any] | bool | str | bytes) -> list[Problem]:
-    """Why OpenAI's structured outputs (``strict: true``) would not take a schema; an empty list if they would.
+    """The reasons why OpenAI's structured outputs (``strict: true``) refuse a schema; empty if they accept it.
 
     The rules, in short: the root is an object and no ``anyOf``; every object has ``additionalProperties: false`` and
     requires all its properties; there are only the keywords, types and formats of the guide; at most 10 objects inside
@@ -94,7 +94,7 @@ def check_openai_strict(schema: Mapping[str, Any] | bool | str | bytes) -> list[
     graph = Graph(read(root, "draft2020-12", None, dynamic=False))
     problems = list(_of_root(root))
     levels: dict[Subschema, int] = {}
-    for place in graph.edges:  # what a subschema stands in comes before it
+    for place in graph.edges:  # a subschema comes after those that contain it
         level = levels[place] = 0 if place.parent is None else levels[place.parent] + 1
         if level > _MAX_LEVELS:
             problems.append(Problem("#", f"more than {_MAX_LEVELS} levels of subschemas", "nest less deeply"))
@@ -115,7 +115,7 @@ def _of_root(root: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _of_keywords(place: Subschema) -> Iterator[Problem]:
-    """What is not among the keywords, or has a value that is not allowed."""
+    """The problems of single keywords: keywords that are not supported, and values that are not allowed."""
     schema = place.keywords
     for keyword, value in schema.items():
         pointer = f"{place.pointer}/{pointer_token(keyword)}"
@@ -132,7 +132,7 @@ def _of_keywords(place: Subschema) -> Iterator[Problem]:
 
 
 def _of_types(place: Subschema) -> Iterator[Problem]:
-    """What a subschema must have for its types."""
+    """The problems of a subschema's types, and of what objects and arrays must have."""
     schema, pointer = place.keywords, place.pointer
     if not {"type", "anyOf", "$ref", "enum", "const", "oneOf", "allOf"} & schema.keys():
         if place.parent is not None:
@@ -188,7 +188,7 @@ def _of_sizes(graph: Graph) -> Iterator[Problem]:
     properties = values = characters = 0
     depths: dict[Subschema, int] = {}
     too_deep: Subschema | None = None
-    for place in graph.edges:  # what a subschema stands in comes before it
+    for place in graph.edges:  # a subschema comes after those that contain it
         schema = place.keywords
         declared, named = _names(schema)
         properties += declared
@@ -217,7 +217,7 @@ def _of_sizes(graph: Graph) -> Iterator[Problem]:
 
 
 def _names(schema: Mapping[str, Any]) -> tuple[int, int]:
-    """How many properties there are, and the characters of their names and of those of definitions."""
+    """The number of properties of a schema, and the characters of their names and of the names of definitions."""
     declared = schema.get("properties")
     maps = [m for m in (declared, *(schema.get(keyword) for keyword in _DEFINITIONS)) if isinstance(m, dict)]
     count = len(declared) if isinstance(declared, dict) else 0

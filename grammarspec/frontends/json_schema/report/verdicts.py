@@ -1,4 +1,7 @@
-"""What becomes of each keyword of a schema: enforced, narrowed, an annotation, or refused and why."""
+"""The report on a schema: for each keyword whether it is enforced, narrowed, an annotation, or refused, and why.
+
+A schema and the options of :func:`grammarspec.json_schema` come in; a :class:`Report` comes out.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ Verdict = Literal["refused", "not enforced", "narrowed", "enforced", "annotation
 _VERDICTS: tuple[Verdict, ...] = ("refused", "not enforced", "narrowed", "enforced", "annotation")
 
 _MAX_POINTERS = 50_000_000
-"""Characters of all JSON pointers of a report together, which grow with the square of a schema's depth."""
+"""The most characters of all JSON pointers of a report, which grow with the square of the schema's depth."""
 
 
 class Options(TypedDict, total=False):
@@ -63,14 +66,15 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What becomes of one keyword.
+    """The verdict on one keyword.
 
     Attributes:
         pointer: its JSON pointer; that of the subschema where an error does not say which keyword it is about.
         keyword: its name, or ``""``.
-        verdict: ``"enforced"``; ``"narrowed"``: enforced, and fewer texts than it allows; ``"annotation"``: it asks
-            nothing; ``"refused"``; ``"not enforced"``: refused and left out, as ``unsupported="warn"`` asks.
-        detail: how it is narrowed, why it asks nothing, or why it is refused.
+        verdict: ``"enforced"``; ``"narrowed"``: enforced, with fewer texts than it allows; ``"annotation"``: it
+            constrains nothing; ``"refused"``: it cannot be enforced; ``"not enforced"``: it cannot be enforced, and is
+            left out because of ``unsupported="warn"``.
+        detail: how it is narrowed, why it constrains nothing, or why it is refused.
         hint: what to do about it, or ``""``.
     """
 
@@ -83,11 +87,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What becomes of a schema. As text, a table.
+    """The verdicts on a schema. ``str`` makes a table of them.
 
     Attributes:
-        entries: in the order of the schema.
-        notes: what is narrowed for the whole text; that not all could be tried.
+        entries: the verdicts, in the order of the schema.
+        notes: narrowings of the whole text, and whether a part of the schema could not be checked.
     """
 
     entries: tuple[Entry, ...]
@@ -124,10 +128,10 @@ def _said(entry: Entry) -> Iterator[str]:
 
 
 def check(schema: Mapping[str, Any] | bool | str | bytes, **options: Unpack[Options]) -> Report:
-    """What becomes of each keyword of a schema, without a vocabulary.
+    """The report on a schema: how each keyword is enforced. No vocabulary is needed.
 
-    Where several keywords are refused, all are listed, as far as they can be found: each is left out to try the rest.
-    That no value satisfies the schema is a refusal, too.
+    If several keywords are refused, all that can be found are listed: each one is left out, and the rest is tried
+    again. A schema that no value satisfies is refused, too.
 
     Args:
         schema: as in :func:`grammarspec.json_schema`.
@@ -153,7 +157,7 @@ def check(schema: Mapping[str, Any] | bool | str | bytes, **options: Unpack[Opti
     found = relaxed(root, lambda root: json_schema(root, **inner), document, closed=closed, malformed=True)
     try:
         graph: Graph | None = Graph(document(root))
-    except GrammarError:  # which has been found above
+    except GrammarError:  # it is among the refusals already
         graph = None
     refusals = _refusals(found, warn)
     if not found.refused or (warn and not any(entry.verdict == "refused" for entry in refusals.values())):
@@ -162,7 +166,7 @@ def check(schema: Mapping[str, Any] | bool | str | bytes, **options: Unpack[Opti
             refusals[""] = empty
     gone = {item.pointer for item in found.left_out if item.how == "left out"} if warn else set()
     entries = [] if graph is None else list(_Listing(graph, options, refusals, gone).entries())
-    entries += refusals.values()  # what stands in no subschema
+    entries += refusals.values()  # those outside of all subschemas
     written = options.get("indent") is not None or options.get("separators") is not None
     layout = options.get("whitespace", "flexible")
     notes = [_whitespace(layout, written=written or layout in ("compact", "pretty"))]
@@ -172,7 +176,7 @@ def check(schema: Mapping[str, Any] | bool | str | bytes, **options: Unpack[Opti
 
 
 def _refusals(found: Relaxed, warn: bool) -> dict[str, Entry]:
-    """What is refused, or left out, by pointer."""
+    """The entries of what is refused or left out, by JSON pointer."""
     refusals: dict[str, Entry] = {}
     soft = warn and found.grammar is not None
 
@@ -193,7 +197,7 @@ def _refusals(found: Relaxed, warn: bool) -> dict[str, Entry]:
 
 
 def _emptiness(grammar: Grammar[Any]) -> Entry | None:
-    """Whether there is no text at all."""
+    """The entry for a grammar that has no text; ``None`` if it has some."""
     try:
         compile(grammar, Vocabulary.bytes())
     except Unsatisfiable as error:
@@ -210,7 +214,7 @@ class _Listing:
         self.reached = graph.reached_without(left_out) if left_out else graph.reached
         self.graph, self.refusals = graph, refusals
         self._owners = {refused: _owner(graph, refused) for refused in refusals}
-        """The innermost subschema that each refusal is within, if it is within one."""
+        """For each refusal, the innermost subschema that contains it; ``None`` if none does."""
         self.asserting = options.get("format", "assert") == "assert"
         self.choices = Choices(
             any_order=options.get("property_order") == "any",
@@ -224,7 +228,7 @@ class _Listing:
         self.goals = Analysis(graph.document, assert_formats=self.asserting)
 
     def entries(self) -> Iterator[Entry]:
-        """One for each keyword, and for each refusal within one; takes them out of ``refusals``."""
+        """One entry for each keyword, and one for each refusal in it; these are removed from ``refusals``."""
         size = 0
         for schema in self.graph.edges:
             base = schema.pointer
@@ -242,7 +246,7 @@ class _Listing:
                     yield Entry(pointer, str(name), verdict, detail)
 
     def _own(self, refused: str, schema: Subschema, pointer: str) -> bool:
-        """Whether a refusal within a keyword of a subschema is about the keyword and not about a subschema in it."""
+        """Whether a refusal inside a keyword is about the keyword itself, and not about a subschema that it holds."""
         return refused == pointer or self._owners[refused] is schema
 
     def _verdict(self, schema: Subschema, name: str, value: Any) -> tuple[Verdict, str]:
@@ -278,7 +282,7 @@ class _Listing:
         return ("narrowed", narrowed) if narrowed else ("enforced", "")
 
     def _tag(self, schema: Subschema) -> str | None:
-        """The property that is asked for in a ``oneOf`` whose branches overlap (see ``exclusive.py``)."""
+        """The property that becomes required in a ``oneOf`` whose branches overlap (see ``exclusive.py``)."""
         try:
             branches = next((each.branches for each in schema.assertions if isinstance(each, OneOf)), ())
             if len(branches) < 3:
@@ -303,7 +307,7 @@ def _owner(graph: Graph, pointer: str) -> Subschema | None:
 
 
 def _is_possible(about: int, types: Any) -> bool:
-    """Whether a value of one of the types (as bits) can have one of those that ``type`` names."""
+    """Whether ``type`` allows a value of one of the types ``about`` (bits)."""
     if about == ALL_TYPES or not isinstance(types, str | list):
         return True
     names = [types] if isinstance(types, str) else types
@@ -311,7 +315,7 @@ def _is_possible(about: int, types: Any) -> bool:
 
 
 def _unread(name: str, schema: Subschema, dialect: Dialect) -> str:
-    """Why a keyword is not read; empty if it is."""
+    """The reason why a keyword has no effect in a schema; empty if it has one."""
     record = keywords(dialect).get(name)
     if record is None:
         return f"no keyword of {dialect.name}"
@@ -326,7 +330,12 @@ def _unread(name: str, schema: Subschema, dialect: Dialect) -> str:
 
 
 def _whitespace(layout: object, *, written: bool) -> str:
-    """What is narrowed for the whole text. ``written``: whitespace is what ``json.dumps`` writes."""
+    """The narrowing of whitespace.
+
+    Args:
+        layout: the option ``whitespace``.
+        written: whether whitespace is exactly what ``json.dumps`` writes.
+    """
     if written:
         return "whitespace is exactly what json.dumps writes"
     if layout == "flexible":
