@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             counting.count_examples(item.obj)  # type: ignore[attr-defined]
         if any(name.startswith("smollm2_") for name in getattr(item, "fixturenames", ())):
             item.add_marker("model")
-        if item.get_closest_marker("suite") and not tiers.selected().whole:
+        if any(map(item.get_closest_marker, ("suite", "slow"))) and not tiers.selected().whole:
             left_out.append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)

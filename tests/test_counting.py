@@ -87,6 +87,7 @@ PROPERTIES: dict[str, Callable[[], None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [0, 5])
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_an_engine_that_refuses_is_found(name: str, every: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,6 +95,7 @@ def test_an_engine_that_refuses_is_found(name: str, every: int, monkeypatch: pyt
     assert not _runs(PROPERTIES[name])
 
 
+@pytest.mark.slow
 def test_a_compiler_that_refuses_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> NoReturn:
         raise gs.LimitExceeded("the compiler has had enough")

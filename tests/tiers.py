@@ -27,7 +27,7 @@ class Tier:
     share: float
     """Examples drawn, as a multiple of those of the tier ``all``."""
     whole: bool
-    """Whether tests marked ``suite`` are run, and cases that take long."""
+    """Whether tests marked ``suite`` or ``slow`` are run, and cases that take long."""
     random: bool
     """Whether examples are other ones in every run."""
 

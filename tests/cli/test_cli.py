@@ -281,6 +281,7 @@ def test_drafts(tiny_model_directory: Path, person: str, capsys: pytest.CaptureF
     assert "gamma must be at least 0, not -1" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_drafts_of_other_tokens(
     tiny_model_directory: Path, smollm2_directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -350,6 +351,7 @@ def test_prompts(tiny_model_directory: Path) -> None:
     assert tokenizer.decode(encode_prompt(tokenizer, "ask", "be brief")) == "be brief\n\nask"
 
 
+@pytest.mark.slow
 def test_a_closed_pipe(tiny_model_directory: Path) -> None:
     """As where ``head`` has seen enough: no message, and an exit code that is not that of an error."""
     command = [sys.executable, "-m", "grammarspec", "generate", "--model", str(tiny_model_directory), "--regex", "a"]
@@ -361,6 +363,7 @@ def test_a_closed_pipe(tiny_model_directory: Path) -> None:
     assert "grammarspec" not in run.stderr and "BrokenPipe" not in run.stderr
 
 
+@pytest.mark.slow
 def test_as_a_program(smollm2_as_published: Path, person: str) -> None:
     """The whole way, on a real model in its own process."""
     command = [

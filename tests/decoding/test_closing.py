@@ -79,6 +79,7 @@ def test_texts_are_whole() -> None:
     assert min(refused, stopped, closed) > BUDGETS / 50
 
 
+@pytest.mark.slow
 def test_what_a_budget_leaves_room_for_keeps_its_proportions() -> None:
     """Tokens that leave room for an ending are as likely as in the target's distribution, drafted or not."""
     constraint = gs.compile(gs.regex("[abc]{1,4}"), SMALL)

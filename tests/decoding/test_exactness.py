@@ -269,6 +269,7 @@ def _stale_row(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Draft, "all_masks", wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutate", "masked", "gamma", "options"),
     tiers.some(

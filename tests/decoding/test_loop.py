@@ -86,6 +86,7 @@ def first_difference(a: list[int], b: list[int]) -> int | None:
     return next((i for i, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROPOSERS)
 def test_texts_do_not_depend_on_drafts(model: Any, draft: Any, name: str) -> None:
     """Greedily, and with a seed: batch 1 and ragged batches of different grammars, for several lengths of drafts."""

@@ -200,6 +200,7 @@ def test_international_host_names_of_difficult_characters(name: str) -> None:
     assert not (valid and _not_international(f'"{name}"'))
 
 
+@pytest.mark.slow
 def test_labels_of_these_sizes_fit_in_punycode() -> None:
     """By the worst case of each step of RFC 3492, section 6.3: with any bias that the steps before can leave."""
 
