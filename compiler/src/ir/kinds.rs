@@ -1,7 +1,7 @@
 //! Marks on rules that say which parts of a JSON text must be distinct: the items of an array, the names in an object.
 //!
-//! A grammar cannot say that two parts of a text differ. So its rules only carry these marks; `crate::distinct` keeps
-//! the items and names that a text has so far, and `crate::automaton` refuses to repeat them.
+//! A grammar cannot say that two parts of a text differ. So its rules only carry these marks; `distinct` keeps
+//! the items and names that a text has so far, and `automaton` refuses to repeat them.
 
 /// The marks of one rule, as bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

@@ -262,7 +262,7 @@ impl Machine {
         self.byte_state(&kernel, budget)
     }
 
-    /// Whether any rule is marked, so that a text's history has to be kept (`crate::distinct`).
+    /// Whether any rule is marked, so that a text's history has to be kept.
     pub fn needs_history(&self) -> bool {
         !self.ir.kinds.is_empty()
     }
