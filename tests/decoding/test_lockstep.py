@@ -132,5 +132,6 @@ def test_states_and_masks_equal_a_replay(seeded: bool, monkeypatch: pytest.Monke
                     assert replay.accept_tokens(text) == len(text)
                     assert sequence.matcher is not None and sequence.matcher.state == replay.state
     print(f"{rounds} rounds, {accepted} draft tokens accepted, {refused} drafts refused by the grammar")
-    # By shared noise a draft is accepted only if it is the very token.
-    assert accepted > rounds / (120 if seeded else 10) and refused > rounds / 60
+    # By shared noise a draft is accepted only if it is the very token; of few rounds the share varies.
+    rarest = 60 if tiers.selected().whole else 120
+    assert accepted > rounds / (rarest if seeded else 10) and refused > rounds / 60
