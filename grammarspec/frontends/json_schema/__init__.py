@@ -11,7 +11,8 @@ from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced
 from grammarspec.frontends.json_schema.document.loading import load
 from grammarspec.frontends.json_schema.keywords.tables import read
 from grammarspec.frontends.json_schema.lowering.goal_lowering import GoalLowering
-from grammarspec.frontends.json_schema.meaning.analysis import Analysis, TooManyCombinations
+from grammarspec.frontends.json_schema.meaning.analysis import Analysis
+from grammarspec.frontends.json_schema.normal_form.normal_forms import NormalForms
 from grammarspec.frontends.json_schema.options import check_options
 from grammarspec.frontends.json_schema.relaxing.leaving_out import relaxed
 from grammarspec.frontends.json_schema.spelling.options import Escapes, Numbers, Spelling, Whitespace
@@ -137,20 +138,16 @@ def language(
         GrammarError: as :func:`json_schema`.
     """
 
-    def lowered(*, narrow: bool) -> Ir:
-        document = read(root, dialect, registry)
-        builder, text = prelude(spelled)
-        goals = Analysis(document, assert_formats=assert_formats, narrow=narrow)
-        lowering = GoalLowering(goals, builder, text, any_order=any_order, closed=closed)
-        return builder.build(lowering.start(document.start))
+    def forms(*, narrow: bool) -> NormalForms:
+        goals = Analysis(read(root, dialect, registry), assert_formats=assert_formats, narrow=narrow)
+        return NormalForms(goals, any_order=any_order, closed=closed)
 
     try:
-        try:
-            return lowered(narrow=False)
-        except TooManyCombinations:  # there is no telling beforehand: most that could be multiplied out contradict
-            return lowered(narrow=True)
-    except TooManyCombinations as error:
-        raise LimitExceeded(error.message, where=error.where, hint=error.hint) from None
+        exact = forms(narrow=False)
+        # whether an exact grammar takes too many combinations is not known before most of them have been tried
+        chosen = exact if exact.are_within_limits() else forms(narrow=True)
+        builder, text = prelude(spelled)
+        return builder.build(GoalLowering(chosen, builder, text).start())
     except RecursionError:
         raise LimitExceeded("the nesting depth of the schema") from None
     except UnicodeEncodeError as error:

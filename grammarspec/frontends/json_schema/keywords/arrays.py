@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Assertion, Subschema
+from grammarspec.frontends.json_schema.json_values import ARRAY
 from grammarspec.frontends.json_schema.keywords.combining import negated
 from grammarspec.frontends.json_schema.keywords.conjunction import ArrayFacet, Concern, Conjunction, ItemCount
 from grammarspec.frontends.json_schema.keywords.goals import Goals
-from grammarspec.frontends.json_schema.keywords.json_values import ARRAY
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Holds, Keyword, replace_by_true
 from grammarspec.frontends.json_schema.keywords.narrowing import cut
 from grammarspec.frontends.json_schema.keywords.types_and_sizes import IS_ARRAY, ITEMS, AtLeast

@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, Subschema
-from grammarspec.frontends.json_schema.keywords.json_values import ALL_TYPES, Bound, Number, canonical
-from grammarspec.frontends.json_schema.keywords.presence import Presence
+from grammarspec.frontends.json_schema.json_values import ALL_TYPES, Bound, Number, canonical
 
 __all__ = ["ArrayFacet", "Concern", "Conjunction", "ItemCount", "ObjectFacet", "SomeMember", "TextFacet"]
 
@@ -101,8 +100,8 @@ class SomeMember(NamedTuple):
 class Concern:
     """The aspects of a value that a conjunction may constrain, as bits."""
 
-    TYPES, CONSTANTS, EXCLUDED, NUMBER, LENGTH, TEXT, ITEMS, MEMBERS, REQUIRED, SIZE, CHOICES, PRESENCE = (
-        1 << bit for bit in range(12)
+    TYPES, CONSTANTS, EXCLUDED, NUMBER, LENGTH, TEXT, ITEMS, MEMBERS, REQUIRED, SIZE, CHOICES = (
+        1 << bit for bit in range(11)
     )
     """``SIZE`` is about objects: the number of members, their names, and conditions "there is a member such that"."""
 
@@ -147,7 +146,6 @@ class Conjunction:
 
     choices: Sequence[Sequence[Subschema]] = ()  # of each, one alternative must hold
     places: Sequence[int] = ()  # for each choice, how many of ``objects`` come before it, for the order of members
-    presence: Sequence[Presence] = ()  # conditions on which members are present
 
     def __init__(self) -> None:
         self.members: dict[Subschema, None] = {}

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from grammarspec.frontends.json_schema.document.subschema import NOTHING, Assertion, Subschema
+from grammarspec.frontends.json_schema.json_values import ARRAY, FALSE, NULL, OBJECT, TRUE, canonical, type_of
 from grammarspec.frontends.json_schema.keywords.arrays import Items
 from grammarspec.frontends.json_schema.keywords.combining import AllOf, Not
 from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.goals import Goals
-from grammarspec.frontends.json_schema.keywords.json_values import ARRAY, FALSE, NULL, OBJECT, TRUE, canonical, type_of
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Keyword
 from grammarspec.frontends.json_schema.keywords.narrowing import STRINGS
 from grammarspec.frontends.json_schema.keywords.objects import Members, Required

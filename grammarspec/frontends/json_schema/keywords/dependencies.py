@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, Assertion, Subschema
+from grammarspec.frontends.json_schema.json_values import OBJECT
 from grammarspec.frontends.json_schema.keywords.combining import AllOf, InPlace, Not
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.keywords.goals import Goals
-from grammarspec.frontends.json_schema.keywords.json_values import OBJECT
 from grammarspec.frontends.json_schema.keywords.keyword import Holds, Keyword
 from grammarspec.frontends.json_schema.keywords.narrowing import keys
 from grammarspec.frontends.json_schema.keywords.objects import Members, Required, absent

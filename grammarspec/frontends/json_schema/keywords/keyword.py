@@ -14,7 +14,7 @@ from typing import Any
 
 from grammarspec.frontends.json_schema.document.dialects import Dialect
 from grammarspec.frontends.json_schema.document.subschema import Parser
-from grammarspec.frontends.json_schema.keywords.json_values import ALL_TYPES
+from grammarspec.frontends.json_schema.json_values import ALL_TYPES
 
 __all__ = ["Choices", "Holds", "Keyword", "Narrowings", "Neutral", "Role", "always", "drop", "never", "replace_by_true"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from grammarspec.frontends.json_schema.document.subschema import Assertion, Parser, Subschema
+from grammarspec.frontends.json_schema.json_values import NUMBER, Number
 from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.goals import Goals
-from grammarspec.frontends.json_schema.keywords.json_values import NUMBER, Number
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Keyword
 from grammarspec.frontends.json_schema.keywords.narrowing import numbers
 from grammarspec.frontends.json_schema.keywords.types_and_sizes import Types

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Assertion, Parser, Subschema
+from grammarspec.frontends.json_schema.json_values import OBJECT
 from grammarspec.frontends.json_schema.keywords.combining import negated
 from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction, ObjectFacet, SomeMember
 from grammarspec.frontends.json_schema.keywords.goals import Goals
-from grammarspec.frontends.json_schema.keywords.json_values import OBJECT
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Holds, Keyword, replace_by_true
 from grammarspec.frontends.json_schema.keywords.narrowing import DISTINCT, KEYS, keys
 from grammarspec.frontends.json_schema.keywords.types_and_sizes import IS_OBJECT, MEMBERS, AtLeast

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from grammarspec.frontends.json_schema.document.subschema import Subschema
-from grammarspec.frontends.json_schema.keywords.json_values import ARRAY, OBJECT
+from grammarspec.frontends.json_schema.json_values import ARRAY, OBJECT
 
 __all__ = ["Outcome"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from grammarspec.frontends.json_schema.document.subschema import Assertion, Subschema
 from grammarspec.frontends.json_schema.formats.table import FORMATS
+from grammarspec.frontends.json_schema.json_values import FRACTION, NUMBER, STRING
 from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction, TextFacet
 from grammarspec.frontends.json_schema.keywords.goals import Goals
-from grammarspec.frontends.json_schema.keywords.json_values import FRACTION, NUMBER, STRING
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Keyword
 from grammarspec.frontends.json_schema.keywords.narrowing import STRINGS, numbers
 from grammarspec.frontends.json_schema.keywords.numbers import High, Low

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from grammarspec.frontends.json_schema.document.subschema import Assertion, Parser, Subschema
+from grammarspec.frontends.json_schema.json_values import ALL_TYPES, ARRAY, OBJECT, STRING, TYPE_BITS
 from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.goals import Goals
-from grammarspec.frontends.json_schema.keywords.json_values import ALL_TYPES, ARRAY, OBJECT, STRING, TYPE_BITS
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Keyword
 from grammarspec.frontends.json_schema.keywords.narrowing import KEYS, cut
 from grammarspec.frontends.json_schema.keywords.values import count

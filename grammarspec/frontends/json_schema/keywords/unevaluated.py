@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from grammarspec.frontends.json_schema.document.subschema import Assertion, Subschema
+from grammarspec.frontends.json_schema.json_values import ARRAY, OBJECT
 from grammarspec.frontends.json_schema.keywords.arrays import some_item_fails
 from grammarspec.frontends.json_schema.keywords.combining import AllOf, AnyOf, InPlace, negated
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.keywords.goals import Goals
-from grammarspec.frontends.json_schema.keywords.json_values import ARRAY, OBJECT
 from grammarspec.frontends.json_schema.keywords.keyword import Holds, Keyword, replace_by_true
 from grammarspec.frontends.json_schema.keywords.objects import Some
 from grammarspec.frontends.json_schema.keywords.types_and_sizes import IS_OBJECT

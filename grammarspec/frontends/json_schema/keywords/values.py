@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from grammarspec.frontends.json_schema.document.subschema import Subschema
-from grammarspec.frontends.json_schema.keywords.json_values import Number, is_finite, is_whole
+from grammarspec.frontends.json_schema.json_values import Number, is_finite, is_whole
 
 __all__ = ["count", "mapping", "name_list", "number", "schema_list", "schema_map", "text"]
 

@@ -1,60 +1,62 @@
-"""Arrays: makes the node of the arrays that satisfy a conjunction.
-
-Item counts (``contains``) are made in ``item_counts.py``, and ``uniqueItems`` in ``unique_items.py``.
-"""
+"""Arrays: makes the node of the arrays of a shape. Arrays whose items are counted are made in ``item_counts.py``."""
 
 from __future__ import annotations
 
-from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.lowering.item_counts import counted_items
 from grammarspec.frontends.json_schema.lowering.strings import clamp
-from grammarspec.frontends.json_schema.lowering.unique_items import unique_items
-from grammarspec.frontends.json_schema.meaning.evaluation import item_schemas
+from grammarspec.frontends.json_schema.normal_form.shapes import ANY, ArrayShape
 from grammarspec.frontends.json_schema.spelling.builder import CHAIN
+from grammarspec.grammars.builder import FEW, ITEMS, OPENS
 
-__all__ = ["array_node", "plain_array"]
-
-
-def array_node(lowering: Lowering, facts: Conjunction) -> int:
-    """The node of the arrays that a conjunction allows."""
-    least, most = facts.min_items, facts.max_items
-    if most is not None and least > most:
-        return lowering.builder.nothing
-    if facts.unique is not None and (most is None or most > 1):
-        return unique_items(lowering, facts, plain_array)
-    return plain_array(lowering, facts)
+__all__ = ["array_node"]
 
 
-def plain_array(lowering: Lowering, facts: Conjunction, kinds: int = 0) -> int:
-    """The node of the arrays that a conjunction allows, ``uniqueItems`` apart.
+def array_node(lowering: Lowering, shape: ArrayShape) -> int:
+    """The node of the arrays of a shape.
 
-    Args:
-        kinds: the kinds of the rule that the node becomes the body of (see :meth:`.GrammarBuilder.rule`); 0 if items
-            may repeat. If it is not 0, each item is a rule of its own, so that the compiler can compare items.
+    If all items must differ, the array is a rule that is marked for it: it keeps a history of its items (see
+    :meth:`.GrammarBuilder.rule`), which are compared with each other while they are written.
 
     Raises:
         LimitExceeded: a minimum is beyond what can be counted.
     """
+    b = lowering.builder
+    if shape.most is not None and shape.least > shape.most:
+        return b.nothing
+    if not shape.unique:
+        return _array(lowering, shape)
+    array = lowering.telling_apart(lambda: _array(lowering, shape, OPENS | ITEMS))
+    if array == b.nothing:
+        return array
+    rule = b.rule("unique", OPENS | ITEMS | (0 if shape.endless else FEW))
+    b.define(rule, array)
+    return b.call(rule)
+
+
+def _array(lowering: Lowering, shape: ArrayShape, kinds: int = 0) -> int:
+    """The arrays of a shape whose items may repeat.
+
+    Args:
+        kinds: the kinds of the rule that the node becomes the body of (see :meth:`.GrammarBuilder.rule`); 0 if items
+            may repeat. If it is not 0, each item is a rule of its own, so that the compiler can compare items.
+    """
     b, text = lowering.builder, lowering.text
-    least, most = facts.min_items, facts.max_items
-    if facts.counts:
-        return counted_items(lowering, facts, kinds)
-    if not facts.arrays and least == 0 and most is None and not kinds:
+    least, most = shape.least, shape.most
+    if shape.counted is not None:
+        return counted_items(lowering, shape, kinds)
+    if not shape.first and shape.rest == ANY and least == 0 and most is None and not kinds:
         return text.array
-    prefix = max((len(facet.first) for facet in facts.arrays), default=0)
-    if most is not None:
-        prefix = min(prefix, most)
     items: list[int] = []
-    for index in range(prefix):
-        node = lowering.lower(item_schemas(facts, index))
+    for goal in shape.first:
+        node = lowering.lower(goal)
         if node == b.nothing:
-            most = index
+            most = len(items)
             break
         items.append(lowering.part(node) if kinds else node)
     rest = b.nothing
     if most is None or most > len(items):
-        rest = lowering.lower([facet.rest for facet in facts.arrays])
+        rest = lowering.lower(shape.rest)
         if rest == b.nothing:
             most = len(items)
         elif kinds:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from grammarspec.frontends.json_schema.document.subschema import Subschema
 from grammarspec.frontends.json_schema.formats.table import Formats
-from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.lowering.intervals import Intervals
 from grammarspec.frontends.json_schema.lowering.multiples import Multiples
-from grammarspec.frontends.json_schema.meaning.analysis import Analysis
+from grammarspec.frontends.json_schema.normal_form.shapes import Goal
 from grammarspec.frontends.json_schema.spelling.builder import SchemaBuilder
 from grammarspec.frontends.json_schema.spelling.json_text import JsonText
 
@@ -37,12 +35,10 @@ class Lowering(Protocol):
     """Makes the grammar nodes of the goals of one document.
 
     Attributes:
-        goals: gathers goals into conjunctions and derives schemas, such as negations.
         builder: the grammar builder that holds the nodes.
         text: makes the spellings of JSON values. If the layout indents lines, it is the one for the nesting level of
             the value that is being lowered.
         any_order: whether the members of an object may come in any order.
-        closed: whether an object whose schema has ``properties`` but says nothing about other members has no others.
         container: the type bit (``OBJECT`` or ``ARRAY``) of the value whose members or items are being lowered, if the
             layout indents lines; otherwise 0.
         intervals, multiples: make the nodes of numbers with bounds and with ``multipleOf``.
@@ -50,11 +46,9 @@ class Lowering(Protocol):
         height: an estimate of the nesting depth of the nodes made for the goal that is being lowered.
     """
 
-    goals: Analysis
     builder: SchemaBuilder
     text: JsonText
     any_order: bool
-    closed: bool
     container: int
     intervals: Intervals
     multiples: Multiples
@@ -66,23 +60,11 @@ class Lowering(Protocol):
         """The grammars of ``format``, created at the first use."""
         ...
 
-    def lower(self, goal: Sequence[Subschema], facts: Conjunction | None = None) -> int:
+    def lower(self, goal: Goal) -> int:
         """The node of the values that satisfy a goal.
-
-        Args:
-            goal: subschemas that must all hold; if there are none, every value satisfies the goal.
-            facts: the conjunction of the goal, if the caller has gathered it already.
 
         Raises:
             GrammarError: the goal cannot be enforced, or the grammar becomes too large.
-        """
-        ...
-
-    def distribute(self, facts: Conjunction) -> int:
-        """The node of a conjunction with disjunctions: the union of its alternatives, each lowered as a goal.
-
-        Raises:
-            LimitExceeded: there are too many combinations of alternatives.
         """
         ...
 

@@ -1,8 +1,8 @@
 """Turns goals into grammar nodes.
 
-A goal comes in: a list of subschemas that must hold of one value. Its conjunction is gathered, disjunctions (``anyOf``
-and the like) are distributed over the rest, and what remains becomes one alternative per JSON type. A goal that is met
-again while it is being lowered becomes a call of a rule, so recursive schemas give recursive grammars.
+A goal comes in; its shape says what becomes of it: a union of other goals, some constants, or one alternative per JSON
+type. A goal that is met again while it is being lowered becomes a call of a rule, so recursive schemas give recursive
+grammars.
 """
 
 from __future__ import annotations
@@ -10,20 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 from grammarspec.errors import GrammarError, LimitExceeded
-from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
 from grammarspec.frontends.json_schema.formats.table import Formats
-from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
-from grammarspec.frontends.json_schema.keywords.json_values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE
+from grammarspec.frontends.json_schema.json_values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE
 from grammarspec.frontends.json_schema.lowering.arrays import array_node
-from grammarspec.frontends.json_schema.lowering.constants import enum_node
+from grammarspec.frontends.json_schema.lowering.constants import constants_node
 from grammarspec.frontends.json_schema.lowering.context import Text
 from grammarspec.frontends.json_schema.lowering.intervals import Intervals
 from grammarspec.frontends.json_schema.lowering.multiples import Multiples
 from grammarspec.frontends.json_schema.lowering.numbers import number_node
 from grammarspec.frontends.json_schema.lowering.objects import object_node
 from grammarspec.frontends.json_schema.lowering.strings import string_node
-from grammarspec.frontends.json_schema.meaning.analysis import Analysis, TooManyCombinations
-from grammarspec.frontends.json_schema.meaning.disjunctions import Disjunctions
+from grammarspec.frontends.json_schema.normal_form.normal_forms import NormalForms
+from grammarspec.frontends.json_schema.normal_form.shapes import (
+    ANY,
+    ANY_VALUE,
+    NONE,
+    Alternatives,
+    Constants,
+    Goal,
+    Values,
+    place,
+)
 from grammarspec.frontends.json_schema.spelling.builder import SchemaBuilder
 from grammarspec.frontends.json_schema.spelling.json_text import JsonText
 from grammarspec.grammars.builder import PART
@@ -32,8 +39,6 @@ __all__ = ["GoalLowering"]
 
 _Key = Hashable
 
-MAX_COMBINATIONS = 2_000
-"""The most combinations of an alternative (of ``anyOf`` and the like) with other keywords, per indentation level."""
 MAX_SIZE = 4_000_000
 """The most operands that the builder's nodes may have."""
 _MAX_HEIGHT = 200  # nodes nested without a rule between them; deeper goals become rules, below the compiler's limit
@@ -43,19 +48,14 @@ _INLINE_DEPTH = 24  # goals lowered inside each other by recursion; deeper ones 
 class GoalLowering:
     """Lowers the goals of one document. It implements the protocol :class:`.Lowering`."""
 
-    def __init__(
-        self, goals: Analysis, builder: SchemaBuilder, text: JsonText, *, any_order: bool, closed: bool
-    ) -> None:
-        self.goals, self.builder, self.any_order, self.closed = goals, builder, any_order, closed
+    def __init__(self, forms: NormalForms, builder: SchemaBuilder, text: JsonText) -> None:
+        self.forms, self.builder, self.any_order = forms, builder, forms.any_order
         self.text = text
         """The spellings of values, at the nesting level of the value that is being lowered."""
         self.container = 0
         """If lines are indented: the type bit of the object or array whose parts are being lowered; otherwise 0."""
         self.intervals = Intervals(builder, text)
         self.multiples = Multiples(builder, self.intervals)
-        self.disjunctions = Disjunctions(goals, any_order=any_order)
-        self._combinations: dict[int, int] = {}
-        """The number of combinations so far, by indentation level: each level repeats those of the others."""
         self.patterns: dict[tuple[str, bool], Text] = {}
         self._formats: Formats | None = None
         self._nodes: dict[_Key, int] = {}
@@ -65,7 +65,7 @@ class GoalLowering:
         """Nodes of objects and arrays. They are large, so a second use of one becomes a call of a rule."""
         self._calls: dict[int, int] = {}
         self._parts: dict[int, int] = {}
-        self._deferred: list[tuple[int, Sequence[Subschema], JsonText]] = []
+        self._deferred: list[tuple[int, Goal, JsonText]] = []
         self._depth = 0
         self.height = 0
         """An estimate of the nesting depth of the nodes made for the goal that is being lowered."""
@@ -78,44 +78,31 @@ class GoalLowering:
         return self._formats
 
     # ------------------------------------------------------------------ entry
-    def start(self, schema: Subschema) -> int:
-        """The node of a whole document, after the goals deferred for their depth have been lowered, too.
+    def start(self) -> int:
+        """The node of the whole document, after the goals deferred for their depth have been lowered, too.
 
         Raises:
             GrammarError: the schema cannot be enforced; the error names the place.
         """
-        node = self.lower([schema])
+        node = self.lower(self.forms.start)
         while self._deferred:
             rule, goal, self.text = self._deferred.pop()
-            self.builder.define(rule, self._lowered(goal, None))
+            self.builder.define(rule, self._lowered(goal))
         return node
 
-    def lower(self, goal: Sequence[Subschema], facts: Conjunction | None = None) -> int:
+    def lower(self, goal: Goal) -> int:
         """The node of the values that satisfy a goal; it is made once for each goal and kind of spelling.
-
-        Args:
-            goal: subschemas that must all hold; if there are none, every value satisfies the goal.
-            facts: the conjunction of the goal, if the caller has gathered it already.
 
         Raises:
             GrammarError: the goal cannot be enforced, or the grammar becomes too large.
         """
         if self.container:
-            return self.inside(lambda: self.lower(goal, facts))
-        if len(goal) == 1:
-            schema = goal[0]
-            if schema is ANYTHING:
-                return self.text.value
-            key: _Key = schema
-        else:
-            if NOTHING in goal:
-                return self.builder.nothing
-            goal = list(dict.fromkeys(schema for schema in goal if schema is not ANYTHING))
-            if not goal:
-                return self.text.value
-            key = tuple(goal) if len(goal) > 1 else goal[0]
-        if self.text.variant:
-            key = (self.text.variant, key)
+            return self.inside(lambda: self.lower(goal))
+        if goal == ANY:
+            return self.text.value
+        if goal == NONE:
+            return self.builder.nothing
+        key: _Key = (self.text.variant, goal) if self.text.variant else goal
         node = self._nodes.get(key)
         if node is not None:
             return self._call(node) if node in self._composite else node
@@ -132,7 +119,7 @@ class GoalLowering:
         self._open[key] = None
         self._depth += 1
         outer, self.height = self.height, 0
-        node = self._lowered(goal, facts)
+        node = self._lowered(goal)
         self._depth -= 1
         rule = self._open.pop(key)
         if rule is not None:
@@ -196,72 +183,46 @@ class GoalLowering:
         return part
 
     # ------------------------------------------------------------------ one goal
-    def _lowered(self, goal: Sequence[Subschema], facts: Conjunction | None) -> int:
+    def _lowered(self, goal: Goal) -> int:
         if self.builder.size > MAX_SIZE:
             raise LimitExceeded(f"schema size: more than {MAX_SIZE} operands of grammar nodes")
+        shape = self.forms[goal]
         try:
-            if facts is None:
-                facts = self.goals.gather(goal)
-            if not facts.types:
-                return self.builder.nothing
-            if facts.enum is not None:
-                return enum_node(self, facts)
-            if facts.choices and self.any_order and facts.types == OBJECT and not facts.some:
-                facts = self.disjunctions.on_presence(facts)
-            if facts.choices or facts.some:
-                return self.distribute(facts)
-            return self._typed(facts)
+            match shape:
+                case Values():
+                    return self._values(shape)
+                case Alternatives():
+                    return self.any_of([self.lower(alternative) for alternative in shape.goals])
+                case Constants():
+                    return constants_node(self, shape)
         except GrammarError as error:
             if error.where:
                 raise
-            raise type(error)(error.message, where=goal[0].pointer, hint=error.hint) from None
+            raise type(error)(error.message, where=place(goal), hint=error.hint) from None
 
-    def _typed(self, facts: Conjunction) -> int:
-        """The node of a conjunction without disjunctions: the union over its types."""
-        types = facts.types
+    def _values(self, shape: Values) -> int:
+        """The union over the types of the values."""
+        types = shape.types
         if types in (OBJECT, STRING, ARRAY):
-            return self._one_type(facts, types)
-        if not types & ~NUMBER:
-            return number_node(self, facts)
-        if not facts.asked:
+            return self._one_type(shape, types)
+        if shape == ANY_VALUE:
             return self.text.value
         text = self.text
-        parts = [self._one_type(facts, bit) for bit in (STRING, ARRAY, OBJECT) if types & bit]
+        parts = [self._one_type(shape, bit) for bit in (STRING, ARRAY, OBJECT) if types & bit]
         if types & NUMBER:
-            parts.append(number_node(self, facts))
+            parts.append(number_node(self, shape.number))
         parts += [node for bit, node in ((TRUE, text.true), (FALSE, text.false), (NULL, text.null)) if types & bit]
         return self.any_of(parts)
 
-    def _one_type(self, facts: Conjunction, bit: int) -> int:
+    def _one_type(self, shape: Values, bit: int) -> int:
         if bit == STRING:
-            return string_node(self, facts)
+            return string_node(self, shape.string)
         self.enter(bit)
-        node = object_node(self, facts) if bit == OBJECT else array_node(self, facts)
+        node = object_node(self, shape.object) if bit == OBJECT else array_node(self, shape.array)
         self.leave()
         if node != self.builder.nothing:
             self._composite.add(node)
         return node
-
-    def distribute(self, facts: Conjunction) -> int:
-        """The node of a conjunction with disjunctions: the union of its alternatives, each lowered as a goal.
-
-        Raises:
-            LimitExceeded: there are too many combinations of alternatives.
-        """
-        parts = []
-        for alternative in self.disjunctions.alternatives(facts):
-            if alternative.facts is not None:
-                self._count_combination(alternative.goal)
-            parts.append(self.lower(alternative.goal, alternative.facts))
-        return self.any_of(parts)
-
-    def _count_combination(self, goal: Sequence[Subschema]) -> None:
-        level = self.text.level
-        self._combinations[level] = self._combinations.get(level, 0) + 1
-        if self._combinations[level] > MAX_COMBINATIONS:
-            hint = "write the combinations that are meant as one anyOf"
-            message = f"more than {MAX_COMBINATIONS} combinations of anyOf, oneOf and the like"
-            raise TooManyCombinations(message, where=goal[0].pointer, hint=hint)
 
     def any_of(self, parts: Sequence[int]) -> int:
         """The union of these nodes, without duplicates and without nodes of the empty language."""

@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import Enum, auto
 
 from grammarspec.errors import LimitExceeded
-from grammarspec.frontends.json_schema.keywords.json_values import Bound
+from grammarspec.frontends.json_schema.json_values import Bound
 from grammarspec.frontends.json_schema.spelling.json_text import DIGITS, LETTER_E, NONZERO, JsonText
 from grammarspec.grammars.builder import GrammarBuilder
 

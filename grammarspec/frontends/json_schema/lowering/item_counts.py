@@ -1,27 +1,16 @@
-"""Item counts: arrays in which a bounded number of items satisfies a schema.
-
-They come from ``contains``, and from the negation of ``items`` ("at least one item fails").
-
-Each position of an item is lowered in two ways: as an item that satisfies the schema of the count ("it counts"), and as
-one that does not. If the count has no maximum, the second way does not forbid that the item satisfies the schema, since
-more such items do no harm; if it has one, the second way is the negation.
+"""Item counts: arrays in which the number of items that satisfy some schema is bounded (``contains``).
 
 The array is an automaton. Its states are pairs: the number of items so far, and for each count the number of items that
-counted, both up to the number from which on more make no difference. A ``maxItems`` that is too large for one state per
-position is divided equally among the runs of items between those that count (a narrowing).
+counted, both up to the number from which on more make no difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import product
 
 from grammarspec.errors import LimitExceeded
-from grammarspec.frontends.json_schema.document.subschema import Subschema
-from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction, ItemCount
-from grammarspec.frontends.json_schema.keywords.types_and_sizes import MAX_COUNTED
 from grammarspec.frontends.json_schema.lowering.context import Lowering
-from grammarspec.frontends.json_schema.meaning.evaluation import item_schemas
+from grammarspec.frontends.json_schema.normal_form.shapes import ArrayShape, CountedItems
 from grammarspec.frontends.json_schema.spelling.builder import CHAIN
 from grammarspec.grammars.builder import UNBOUNDED
 
@@ -32,8 +21,8 @@ _MAX_STATES = 5_000
 _Counts = tuple[int, ...]
 
 
-def counted_items(lowering: Lowering, facts: Conjunction, kinds: int = 0) -> int:
-    """The node of the arrays that a conjunction with item counts allows.
+def counted_items(lowering: Lowering, shape: ArrayShape, kinds: int = 0) -> int:
+    """The node of the arrays of a shape with counts of items.
 
     Args:
         kinds: the kinds of the rule that the node becomes the body of; 0 if items may repeat.
@@ -41,35 +30,29 @@ def counted_items(lowering: Lowering, facts: Conjunction, kinds: int = 0) -> int
     Raises:
         LimitExceeded: the automaton has too many states, which are positions times counts.
     """
-    counter = _Counter(lowering, facts, kinds)
-    where = facts.first.pointer
+    assert shape.counted is not None
+    counter = _Counter(lowering, shape, shape.counted, kinds)
     if counter.size() > _MAX_STATES:
-        raise LimitExceeded("contains counted up to these bounds", where=where)
+        raise LimitExceeded("contains counted up to these bounds", where=shape.where())
     return counter.array()
 
 
 class _Counter:
     """Makes the node of one array by the automaton that the head of this module describes."""
 
-    def __init__(self, lowering: Lowering, facts: Conjunction, kinds: int) -> None:
+    def __init__(self, lowering: Lowering, shape: ArrayShape, counted: CountedItems, kinds: int) -> None:
         self.kinds = kinds
-        self.lowering, self.builder, self.text, self.facts = lowering, lowering.builder, lowering.text, facts
-        self.counts = facts.counts
-        prefix = max((len(facet.first) for facet in facts.arrays), default=0)
-        starts = max(count.start for count in self.counts)
-        self.steady = max(prefix, starts, facts.min_items)
-        """The number of items from which on all positions have the same transitions."""
+        self.lowering, self.builder, self.text = lowering, lowering.builder, lowering.text
+        self.least, self.most, self.counts, self.ways = shape.least, shape.most, counted.counts, counted.ways
         self.tops = tuple(count.least if count.most is None else count.most for count in self.counts)
-        self.at_a_time: int | None = None
-        """The most items in one run of items that change no count, where positions are not counted; ``None``: any."""
-        self.endless = facts.max_items is None
-        if facts.max_items is not None:
-            room = facts.max_items - self.steady - sum(self.tops) - 1
-            if room > MAX_COUNTED:  # too many positions to count: each run gets an equal share
-                self.endless, self.at_a_time = True, min(room // (sum(self.tops) + 1), UNBOUNDED - 1)
-            else:
-                self.steady = facts.max_items
-        self._ways_at: dict[int, list[tuple[tuple[bool, ...], int]]] = {}
+        self.endless = shape.most is None or counted.at_a_time is not None
+        """Whether the number of items is not counted beyond ``steady``."""
+        self.at_a_time = None if counted.at_a_time is None else min(counted.at_a_time, UNBOUNDED - 1)
+        self.steady = max(len(self.ways) - 1, shape.least)
+        """The number of items from which on all positions have the same transitions."""
+        if shape.most is not None and not self.endless:
+            self.steady = shape.most
+        self._nodes_at: dict[int, list[tuple[tuple[bool, ...], int]]] = {}
 
     def size(self) -> int:
         """An upper bound of the number of transitions: states times the ways in which an item may count."""
@@ -91,14 +74,14 @@ class _Counter:
             if position % CHAIN == 0:
                 rest = {vector: node if node == b.nothing else b.cut(node, self.kinds) for vector, node in rest.items()}
         start = tuple(0 for _ in self.counts)
-        if self.facts.max_items == 0:
+        if self.most == 0:
             begun = []
         elif self.steady == 0:
             begun = [b.seq(node, rest[after]) for after, node in self._after(0, start) if rest[after] != b.nothing]
         else:
             begun = [self._rest(0, start, rest, None)]
         ways = [node for node in begun if node != b.nothing]
-        if self.facts.min_items == 0 and self._enough(start):
+        if self.least == 0 and self._enough(start):
             ways.append(b.literal(b"]"))
         return b.seq(text.open_array, b.alt(*ways)) if ways else b.nothing
 
@@ -106,9 +89,7 @@ class _Counter:
         return all(done >= count.least for done, count in zip(vector, self.counts, strict=True))
 
     def _end(self, position: int, vector: _Counts) -> int:
-        return (
-            self.text.close_array if position >= self.facts.min_items and self._enough(vector) else self.builder.nothing
-        )
+        return self.text.close_array if position >= self.least and self._enough(vector) else self.builder.nothing
 
     def _rest(self, position: int, vector: _Counts, rest: dict[_Counts, int], separator: int | None) -> int:
         """The rest of the array after ``position`` items: one more item and its rest, or the closing bracket.
@@ -149,7 +130,7 @@ class _Counter:
     def _after(self, position: int, vector: _Counts) -> list[tuple[_Counts, int]]:
         """The transitions of a state: the counts after one more item at this position, with the node of the item."""
         out = []
-        for counted, node in self._ways(position):
+        for counted, node in self._items(position):
             after = []
             for done, counts, count in zip(vector, counted, self.counts, strict=True):
                 if counts and count.most is not None and done == count.most:
@@ -159,30 +140,14 @@ class _Counter:
                 out.append((tuple(after), node))
         return out
 
-    def _ways(self, position: int) -> list[tuple[tuple[bool, ...], int]]:
-        """The ways to lower the item at a position: for each count whether the item adds to it, and the node."""
-        ways = self._ways_at.get(position)
-        if ways is None:
-            ways = []
-            base = item_schemas(self.facts, position)
-            for counted in product((True, False), repeat=len(self.counts)):
-                goal: list[Subschema] | None = list(base)
-                for count, counts in zip(self.counts, counted, strict=True):
-                    goal = self._with(goal, count, position, counts)
-                node = self.builder.nothing if goal is None else self.lowering.lower(goal)
+    def _items(self, position: int) -> list[tuple[tuple[bool, ...], int]]:
+        """The items at a position that there can be: for each count whether they add to it, and the node."""
+        position = min(position, len(self.ways) - 1)
+        items = self._nodes_at.get(position)
+        if items is None:
+            items = self._nodes_at[position] = []
+            for counted, goal in self.ways[position]:
+                node = self.lowering.lower(goal)
                 if node != self.builder.nothing:
-                    ways.append((counted, self.lowering.part(node) if self.kinds else node))
-            self._ways_at[position] = ways
-        return ways
-
-    def _with(
-        self, goal: Sequence[Subschema] | None, count: ItemCount, position: int, counts: bool
-    ) -> list[Subschema] | None:
-        """The goal of an item that counts or does not; ``None`` if no item at the position can count."""
-        if goal is None or (counts and position < count.start):
-            return None
-        if counts:
-            return [*goal, count.schema]
-        if count.most is None or position < count.start:
-            return list(goal)
-        return [*goal, self.lowering.goals.negate(count.schema)]
+                    items.append((counted, self.lowering.part(node) if self.kinds else node))
+        return items

@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from grammarspec.frontends.json_schema.keywords.presence import Absent, Both, Presence, Present, allows_none, wanted
 from grammarspec.frontends.json_schema.lowering.context import Lowering
+from grammarspec.frontends.json_schema.normal_form.presence import Absent, Both, Presence, Present, allows_none, wanted
 from grammarspec.frontends.json_schema.spelling.builder import CHAIN
 from grammarspec.grammars.builder import FEW, NAMES, OPENS, UNBOUNDED
 

@@ -14,7 +14,7 @@ from functools import reduce
 from math import ceil, floor, gcd, lcm
 
 from grammarspec.errors import UnsupportedFeature
-from grammarspec.frontends.json_schema.keywords.json_values import Bound, Number
+from grammarspec.frontends.json_schema.json_values import Bound, Number
 from grammarspec.frontends.json_schema.lowering.intervals import Intervals, Kind
 from grammarspec.frontends.json_schema.spelling.json_text import NONZERO
 from grammarspec.grammars.builder import GrammarBuilder

@@ -5,10 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 
 from grammarspec.errors import LimitExceeded
-from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
-from grammarspec.frontends.json_schema.keywords.json_values import FRACTION, INTEGER, NUMBER, Number, type_of
+from grammarspec.frontends.json_schema.json_values import FRACTION, INTEGER, NUMBER, Number
 from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.lowering.intervals import MAX_EXPONENT, Kind
+from grammarspec.frontends.json_schema.normal_form.shapes import NumberShape
 from grammarspec.frontends.json_schema.spelling.json_text import NONZERO, TOLD_APART
 
 __all__ = ["constant_spellings", "number_node", "spellings"]
@@ -16,43 +16,33 @@ __all__ = ["constant_spellings", "number_node", "spellings"]
 _MAX_PLAIN = 400  # digits of a constant that is spelled without an exponent
 
 
-def number_node(lowering: Lowering, facts: Conjunction) -> int:
-    """The node of the numbers that a conjunction allows.
-
-    ``facts.types`` says whether these are integers, numbers with a fraction, or both.
+def number_node(lowering: Lowering, shape: NumberShape) -> int:
+    """The node of the numbers of a shape.
 
     Raises:
         UnsupportedFeature: a ``multipleOf`` cannot be enforced with these bounds.
         LimitExceeded: a bound has too many digits.
     """
-    node = _numbers(lowering, facts)
+    node = _numbers(lowering, shape)
     return lowering.text.number_terminal(node) if lowering.text.distinct and node != lowering.builder.nothing else node
 
 
-def _numbers(lowering: Lowering, facts: Conjunction) -> int:
+def _numbers(lowering: Lowering, shape: NumberShape) -> int:
     text = lowering.text
-    kinds = facts.types & NUMBER
-    strict = (text.spelling.plain or lowering.goals.strict_integers) and kinds == INTEGER
-    if kinds != FRACTION and not facts.asked & (Concern.NUMBER | Concern.EXCLUDED):
-        return text.number if kinds == NUMBER else text.strict_integer if strict else text.integer
-    low, high = facts.low, facts.high
-    excluded = [
-        Decimal(repr(number)) if isinstance(number, float) else number
-        for number in facts.excluded
-        if type_of(number) & kinds
-    ]
-    if low is None and high is None and not facts.multiples and not excluded and kinds != FRACTION:
-        return text.number if kinds == NUMBER else text.strict_integer if strict else text.integer
-    b, intervals, multiples = lowering.builder, lowering.intervals, lowering.multiples
-    if kinds == FRACTION:
+    types, low, high, multiples, excluded, digits_only = shape
+    strict = types == INTEGER and (digits_only or text.spelling.plain)
+    if low is None and high is None and not multiples and not excluded and types != FRACTION:
+        return text.number if types == NUMBER else text.strict_integer if strict else text.integer
+    b, intervals = lowering.builder, lowering.intervals
+    if types == FRACTION:
         parts = [intervals.node(low, high, Kind.NUMBER), _fractional(lowering)]
-        parts += [multiples.regular(divisor, wanted) for divisor, wanted in facts.multiples]
-        return b.terminal(multiples.without(b.both(*parts), excluded))
-    kind = Kind.NUMBER if kinds & FRACTION else Kind.DIGITS if strict else Kind.WHOLE
-    if facts.multiples:
-        return multiples.node(low, high, facts.multiples, kind, excluded)
+        parts += [lowering.multiples.regular(divisor, wanted) for divisor, wanted in multiples]
+        return b.terminal(lowering.multiples.without(b.both(*parts), excluded))
+    kind = Kind.NUMBER if types & FRACTION else Kind.DIGITS if strict else Kind.WHOLE
+    if multiples:
+        return lowering.multiples.node(low, high, multiples, kind, excluded)
     node = intervals.node(low, high, kind)
-    return node if node == b.nothing else b.terminal(multiples.without(node, excluded))
+    return node if node == b.nothing else b.terminal(lowering.multiples.without(node, excluded))
 
 
 def _fractional(lowering: Lowering) -> int:

@@ -26,15 +26,11 @@ from grammarspec.frontends.json_schema.keywords.outcomes import Outcome
 from grammarspec.frontends.json_schema.meaning import evaluation, negation, unevaluated
 from grammarspec.frontends.json_schema.meaning.exclusive import exclusive
 
-__all__ = ["Analysis", "TooManyCombinations"]
+__all__ = ["Analysis"]
 
 MAX_CONJUNCTIONS = 30_000
 """The most conjunctions that may be gathered for one document: those of single subschemas and of combinations."""
 _MAX_IN_PLACE = 100  # nesting depth of allOf, $ref and the like that apply to one value
-
-
-class TooManyCombinations(LimitExceeded):
-    """An exact grammar takes too many combinations of subschemas; a narrower one (``narrow=True``) may take fewer."""
 
 
 class Analysis:
@@ -59,6 +55,11 @@ class Analysis:
         self._depth = 0
         self._gathered = 0
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the limit of conjunctions that may be gathered has been met."""
+        return self._gathered > MAX_CONJUNCTIONS
+
     # ------------------------------------------------------------------ goals
     def gather(self, goal: Sequence[Subschema]) -> Conjunction:
         """The conjunction of a goal: the constraints of all its subschemas in one record.
@@ -68,8 +69,8 @@ class Analysis:
             GrammarError: a keyword is malformed or cannot be enforced.
         """
         self._gathered += 1
-        if self._gathered > MAX_CONJUNCTIONS:
-            raise TooManyCombinations(f"schema size: more than {MAX_CONJUNCTIONS} conjunctions of subschemas")
+        if self.is_exhausted:
+            raise LimitExceeded(f"schema size: more than {MAX_CONJUNCTIONS} conjunctions of subschemas")
         facts = Conjunction()
         for schema in goal:
             self.collect(schema, facts)

@@ -17,10 +17,7 @@ from typing import Any
 
 from grammarspec.errors import GrammarError
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
-from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction, SomeMember
-from grammarspec.frontends.json_schema.keywords.constants import Constants
-from grammarspec.frontends.json_schema.keywords.goals import Goals
-from grammarspec.frontends.json_schema.keywords.json_values import (
+from grammarspec.frontends.json_schema.json_values import (
     ARRAY,
     FALSE,
     FRACTION,
@@ -34,8 +31,11 @@ from grammarspec.frontends.json_schema.keywords.json_values import (
     canonical,
     type_of,
 )
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction, SomeMember
+from grammarspec.frontends.json_schema.keywords.constants import Constants
+from grammarspec.frontends.json_schema.keywords.goals import Goals
 from grammarspec.frontends.json_schema.keywords.types_and_sizes import Types
-from grammarspec.frontends.json_schema.meaning.matching import few_texts, pattern_found
+from grammarspec.frontends.regex.matching import few_texts, pattern_found
 
 __all__ = [
     "constants_of", "divides", "few_values", "holds", "holds_facts", "item_schemas", "may_be", "optional_tag",

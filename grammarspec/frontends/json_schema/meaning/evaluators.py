@@ -19,7 +19,7 @@ from grammarspec.frontends.json_schema.keywords.goals import Goals
 from grammarspec.frontends.json_schema.keywords.objects import Members, Required
 from grammarspec.frontends.json_schema.keywords.types_and_sizes import IS_OBJECT
 from grammarspec.frontends.json_schema.keywords.unevaluated import UnevaluatedItems, UnevaluatedMembers
-from grammarspec.frontends.json_schema.meaning.matching import pattern_found
+from grammarspec.frontends.regex.matching import pattern_found
 
 __all__ = ["conditions"]
 

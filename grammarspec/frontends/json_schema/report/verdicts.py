@@ -18,8 +18,8 @@ from grammarspec.frontends.json_schema.document.loading import load
 from grammarspec.frontends.json_schema.document.resources import Document
 from grammarspec.frontends.json_schema.document.subschema import Subschema
 from grammarspec.frontends.json_schema.formats.table import FORMATS, INTEGER_FORMATS
+from grammarspec.frontends.json_schema.json_values import ALL_TYPES, TYPE_BITS
 from grammarspec.frontends.json_schema.keywords.combining import OneOf
-from grammarspec.frontends.json_schema.keywords.json_values import ALL_TYPES, TYPE_BITS
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Role
 from grammarspec.frontends.json_schema.keywords.tables import keyword, keywords, read
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis

@@ -10,15 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
+from grammarspec.frontends.json_schema.json_values import OBJECT
 from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.goals import Goals
-from grammarspec.frontends.json_schema.keywords.json_values import OBJECT
-from grammarspec.frontends.json_schema.keywords.presence import Absent, Both, Either, Presence, Present
+from grammarspec.frontends.json_schema.normal_form.presence import Absent, Both, Either, Presence, Present
 
-__all__ = ["condition"]
+__all__ = ["condition", "conditions"]
 
 _KNOWN = Concern.TYPES | Concern.REQUIRED | Concern.MEMBERS | Concern.CHOICES
 _MAX_DEPTH = 4
+
+
+def conditions(goals: Goals, facts: Conjunction) -> list[Presence]:
+    """The choices of a conjunction as conditions on the presence of members; none if one of them asks anything else."""
+    found = [condition(goals, alternatives) for alternatives in facts.choices]
+    known = [one for one in found if one is not None]
+    return known if len(known) == len(found) else []
 
 
 def condition(goals: Goals, alternatives: Sequence[Subschema], depth: int = _MAX_DEPTH) -> Presence | None:

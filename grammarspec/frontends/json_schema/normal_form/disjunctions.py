@@ -14,13 +14,13 @@ from itertools import islice
 from typing import NamedTuple
 
 from grammarspec.frontends.json_schema.document.subschema import Subschema
-from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
-from grammarspec.frontends.json_schema.keywords.json_values import OBJECT
+from grammarspec.frontends.json_schema.json_values import OBJECT
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.keywords.objects import Members
-from grammarspec.frontends.json_schema.meaning import presence
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
-from grammarspec.frontends.json_schema.meaning.some_member import some_alternatives
-from grammarspec.frontends.json_schema.meaning.tags import Slots, Tags
+from grammarspec.frontends.json_schema.normal_form.choices_on_presence import condition
+from grammarspec.frontends.json_schema.normal_form.some_member import some_alternatives
+from grammarspec.frontends.json_schema.normal_form.tags import Slots, Tags
 
 __all__ = ["Alternative", "Disjunctions"]
 
@@ -76,7 +76,7 @@ class Disjunctions:
             return iter(())
         open_slots = [slot for slot in slots if len(slot) > 1]
         if self.any_order and facts.types == OBJECT:  # choices about the presence of members need not be split
-            others = [slot for slot in open_slots if presence.condition(self.goals, slot) is None]
+            others = [slot for slot in open_slots if condition(self.goals, slot) is None]
             open_slots = others or open_slots
         smallest = min(open_slots, key=len, default=None)
         if smallest is None:
@@ -94,23 +94,6 @@ class Disjunctions:
         for place, i in sorted(zip(facts.places, range(len(slots)), strict=True), reverse=True):
             goal.insert(_before(base, place), slots[i][0] if len(slots[i]) == 1 else self.goals.choice(slots[i]))
         return goal
-
-    def on_presence(self, facts: Conjunction) -> Conjunction:
-        """The same conjunction with its choices as conditions on the presence of members, if all of them are only that.
-
-        Otherwise the conjunction itself is returned.
-        """
-        conditions = []
-        for alternatives in facts.choices:
-            condition = presence.condition(self.goals, alternatives)
-            if condition is None:
-                return facts
-            conditions.append(condition)
-        facts = facts.copy()
-        facts.choices = facts.places = ()
-        facts.presence = conditions
-        facts.asked = facts.asked & ~Concern.CHOICES | Concern.PRESENCE
-        return facts
 
     def _either(
         self, before: Sequence[Subschema], ways: Sequence[Subschema], after: Sequence[Subschema]

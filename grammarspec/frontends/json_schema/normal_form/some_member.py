@@ -12,7 +12,7 @@ from grammarspec.frontends.json_schema.keywords.goals import Goals
 from grammarspec.frontends.json_schema.keywords.objects import Members, Required, SomeUndeclared
 from grammarspec.frontends.json_schema.keywords.types_and_sizes import IS_OBJECT
 from grammarspec.frontends.json_schema.meaning.evaluation import may_be
-from grammarspec.frontends.json_schema.meaning.matching import few_texts
+from grammarspec.frontends.regex.matching import few_texts
 
 __all__ = ["some_alternatives"]
 

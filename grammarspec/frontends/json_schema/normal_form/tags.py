@@ -15,11 +15,11 @@ from typing import Any
 
 from grammarspec.errors import GrammarError
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, Subschema
+from grammarspec.frontends.json_schema.json_values import ALL_TYPES, OBJECT, canonical
 from grammarspec.frontends.json_schema.keywords.combining import Not
 from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.constants import Constants
 from grammarspec.frontends.json_schema.keywords.goals import Goals
-from grammarspec.frontends.json_schema.keywords.json_values import ALL_TYPES, OBJECT, canonical
 from grammarspec.frontends.json_schema.keywords.objects import Members, Required, absent
 from grammarspec.frontends.json_schema.keywords.types_and_sizes import IS_OBJECT, Types
 from grammarspec.frontends.json_schema.meaning import evaluation

@@ -1,0 +1,143 @@
+"""Turns goals into shapes: gathers what the subschemas of a goal ask at once, and sorts it by the types of values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grammarspec.errors import GrammarError, LimitExceeded
+from grammarspec.frontends.json_schema.json_values import ARRAY, NUMBER, OBJECT, STRING
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
+from grammarspec.frontends.json_schema.meaning.analysis import Analysis
+from grammarspec.frontends.json_schema.normal_form.arrays import array_shape
+from grammarspec.frontends.json_schema.normal_form.choices_on_presence import conditions
+from grammarspec.frontends.json_schema.normal_form.constants import constants
+from grammarspec.frontends.json_schema.normal_form.disjunctions import Disjunctions
+from grammarspec.frontends.json_schema.normal_form.objects import object_shape
+from grammarspec.frontends.json_schema.normal_form.presence import Presence
+from grammarspec.frontends.json_schema.normal_form.scalars import number_shape, string_shape
+from grammarspec.frontends.json_schema.normal_form.shapes import (
+    ANY,
+    ANY_ARRAY,
+    ANY_NUMBER,
+    ANY_OBJECT,
+    ANY_STRING,
+    ANY_VALUE,
+    NO_VALUE,
+    NONE,
+    Alternatives,
+    Goal,
+    Shape,
+    Values,
+    both,
+    place,
+)
+
+__all__ = ["NormalForms"]
+
+MAX_COMBINATIONS = 2_000
+"""The most combinations of an alternative (of ``anyOf`` and the like) with other keywords in one document."""
+
+
+class NormalForms:
+    """The shapes of the goals of one document, each made when it is first asked for.
+
+    Attributes:
+        start: the goal of the document.
+        any_order: whether the declared members of objects may come in any order.
+    """
+
+    def __init__(self, goals: Analysis, *, any_order: bool = False, closed: bool = False) -> None:
+        """The shapes of a document; none are made yet.
+
+        Args:
+            goals: gathers the goals of the document.
+            any_order: whether the declared members of objects may come in any order.
+            closed: whether an object whose schema declares members but says nothing about others has no others.
+        """
+        self.goals, self.any_order, self.closed = goals, any_order, closed
+        self.start = both((goals.document.start,))
+        self._disjunctions = Disjunctions(goals, any_order=any_order)
+        self._combinations = 0
+        self._shapes: dict[Goal, Shape] = {ANY: ANY_VALUE, NONE: NO_VALUE}
+        self._gathered: dict[Goal, Conjunction] = {}
+        """The conjunctions of goals that were gathered to compare them with others, until their shapes are made."""
+
+    def __getitem__(self, goal: Goal) -> Shape:
+        """The shape of a goal.
+
+        Raises:
+            GrammarError: the goal cannot be enforced; the error names its place.
+        """
+        shape = self._shapes.get(goal)
+        if shape is None:
+            try:
+                gathered = self._gathered.pop(goal) if goal in self._gathered else self.goals.gather(goal)
+                shape = self._shapes[goal] = self._shape(gathered)
+            except GrammarError as error:
+                if error.where:
+                    raise
+                raise type(error)(error.message, where=place(goal), hint=error.hint) from None
+        return shape
+
+    def are_within_limits(self) -> bool:
+        """Whether the shapes of all goals that the start leads to can be made within the limits for one document.
+
+        That is also answered with yes if some shape cannot be made for another reason.
+        """
+        pending = [self.start]
+        while pending:
+            goal = pending.pop()
+            if goal not in self._shapes:
+                try:
+                    shape = self[goal]
+                except GrammarError:
+                    return self._combinations <= MAX_COMBINATIONS and not self.goals.is_exhausted
+                pending.extend(reversed(tuple(shape.goals)))
+        return True
+
+    def _shape(self, facts: Conjunction) -> Shape:
+        if not facts.asked:
+            return ANY_VALUE
+        if not facts.types:
+            return NO_VALUE
+        if facts.enum is not None:
+            found = constants(self.goals, facts)
+            return self._alternatives(facts) if found is None else found
+        presence: Sequence[Presence] = ()
+        if facts.choices and self.any_order and facts.types == OBJECT and not facts.some:
+            presence = conditions(self.goals, facts)
+        if (facts.choices and not presence) or facts.some:
+            return self._alternatives(facts)
+        return self._values(facts, presence)
+
+    def _values(self, facts: Conjunction, presence: Sequence[Presence]) -> Values:
+        types = facts.types
+        return Values(
+            types,
+            string_shape(facts) if types & STRING else ANY_STRING,
+            number_shape(facts, digits_only=self.goals.strict_integers) if types & NUMBER else ANY_NUMBER,
+            array_shape(self.goals, facts, closed=self.closed) if types & ARRAY else ANY_ARRAY,
+            object_shape(self.goals, facts, presence, any_order=self.any_order, closed=self.closed)
+            if types & OBJECT
+            else ANY_OBJECT,
+        )
+
+    def _alternatives(self, facts: Conjunction) -> Alternatives:
+        """A conjunction with disjunctions as the union of its alternatives.
+
+        Raises:
+            LimitExceeded: there are too many combinations of alternatives.
+        """
+        found = []
+        for alternative in self._disjunctions.alternatives(facts):
+            goal = both(alternative.goal)
+            found.append(goal)
+            if alternative.facts is not None:
+                self._combinations += 1
+                if self._combinations > MAX_COMBINATIONS:
+                    hint = "write the combinations that are meant as one anyOf"
+                    message = f"more than {MAX_COMBINATIONS} combinations of anyOf, oneOf and the like"
+                    raise LimitExceeded(message, where=place(goal), hint=hint)
+                if goal not in self._shapes:
+                    self._gathered[goal] = alternative.facts
+        return Alternatives(found)

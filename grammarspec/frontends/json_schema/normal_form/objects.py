@@ -1,0 +1,175 @@
+"""The shapes of objects: their declared members in order, all other members, and how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Final
+
+from grammarspec.errors import UnsupportedFeature
+from grammarspec.frontends.json_schema.document.subschema import NOTHING, Subschema
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
+from grammarspec.frontends.json_schema.keywords.constants import Constants
+from grammarspec.frontends.json_schema.keywords.unevaluated import UnevaluatedMembers
+from grammarspec.frontends.json_schema.meaning.analysis import Analysis
+from grammarspec.frontends.json_schema.meaning.evaluation import holds, property_schemas
+from grammarspec.frontends.json_schema.normal_form.presence import Presence, names_in
+from grammarspec.frontends.json_schema.normal_form.shapes import (
+    ANY_OBJECT,
+    NONE,
+    DeclaredMember,
+    Goal,
+    ObjectShape,
+    UndeclaredMembers,
+    both,
+)
+from grammarspec.frontends.json_schema.normal_form.undeclared import (
+    check_patterns,
+    has_endless_names,
+    undeclared_members,
+)
+
+__all__ = ["object_shape"]
+
+NO_OBJECT: Final = ObjectShape(least=1, most=0)
+"""What no object satisfies."""
+
+_MAX_KINDS = 4  # conditions in ``witnesses``, of which one member may satisfy several
+
+
+def object_shape(
+    goals: Analysis, facts: Conjunction, presence: Sequence[Presence] = (), *, any_order: bool, closed: bool
+) -> ObjectShape:
+    """What a conjunction asks of objects.
+
+    Args:
+        presence: conditions on which members are present, in place of the conjunction's choices.
+        any_order: whether declared members may come anywhere.
+        closed: whether an object whose schema declares members but says nothing about others has no others.
+
+    Raises:
+        UnsupportedFeature: a combination of keywords about names cannot be enforced.
+    """
+    most = facts.max_properties
+    asked = (facts.objects, facts.required, facts.names, facts.witnesses, presence, facts.min_properties)
+    if not any(asked) and most is None:
+        return ANY_OBJECT
+    if most is not None and most < max(facts.min_properties, len(facts.required)):
+        return NO_OBJECT
+    members = _declared(goals, facts, presence, any_order=any_order)
+    names = [member.name for member in members]
+    undeclared = None if _is_closed(facts, closed=closed) else undeclared_members(goals, facts, names)
+    least = facts.min_properties if facts.min_properties > len(facts.required) else 0
+    # several undeclared members may have to count, so their names must differ
+    many = least > 1 or bool(facts.witnesses)
+    endless = many and undeclared is not None and has_endless_names(goals, facts)
+    return ObjectShape(
+        members,
+        undeclared,
+        len(facts.witnesses),
+        list(_witnessed(goals, facts, names)),
+        least,
+        most,
+        presence,
+        bool(facts.names or facts.witnesses or any(facet.patterns for facet in facts.objects)),
+        endless,
+        endless and all(has_endless_names(goals, facts, witness) for witness in facts.witnesses),
+        facts.where,
+    )
+
+
+def _witnessed(
+    goals: Analysis, facts: Conjunction, names: Sequence[str]
+) -> Iterator[tuple[tuple[int, ...], UndeclaredMembers]]:
+    """The undeclared members that satisfy some of the conditions ``facts.witnesses``, with the indices of these.
+
+    Sets of conditions that one member may satisfy come in the order of their size, the largest first.
+    """
+    kinds = range(len(facts.witnesses))
+    sizes = range(len(kinds), 0, -1) if len(kinds) <= _MAX_KINDS else (len(kinds), 1)
+    for size in sizes:
+        for which in combinations(kinds, size):
+            members = undeclared_members(goals, facts, names, [facts.witnesses[i] for i in which])
+            if members is not None:
+                yield which, members
+
+
+def _is_closed(facts: Conjunction, *, closed: bool) -> bool:
+    """Whether undeclared members are left out by default (the narrowing ``additional_properties=False``).
+
+    They are if the document declares properties, and no subschema has a keyword about other members.
+    """
+    if not closed or facts.witnesses or any(facet.has_rest or facet.has_patterns for facet in facts.objects):
+        return False
+    if any(isinstance(asked, UnevaluatedMembers) for schema in facts.members for asked in schema.assertions):
+        return False
+    return any(facet.in_document and _declares(facet.properties) for facet in facts.objects)
+
+
+def _declares(properties: Mapping[str, Subschema]) -> bool:
+    """Whether ``properties`` declares a member that may be present, or is empty."""
+    return not properties or any(value is not NOTHING for value in properties.values())
+
+
+# ---------------------------------------------------------------------- declared members
+def _declared(
+    goals: Analysis, facts: Conjunction, presence: Sequence[Presence], *, any_order: bool
+) -> list[DeclaredMember]:
+    """The declared members, with those that keep their place first, in order."""
+    further = _further_names(facts, presence)
+    required = facts.required
+    if len(facts.objects) == 1 and not facts.objects[0].patterns and not facts.names:
+        facet = facts.objects[0]
+        members = [
+            DeclaredMember(name, both((schema,)), name in required, not any_order)
+            for name, schema in facet.properties.items()
+        ]
+        rest = both((facet.rest,))
+        members += [
+            DeclaredMember(name, rest, name in required, False) for name in further if name not in facet.properties
+        ]
+        return members
+    order: dict[str, None] = {}
+    for i, facet in enumerate(facts.objects):
+        some = facet.properties
+        # a facet that declares more decides the order
+        if not any(some.keys() < other.properties.keys() for other in facts.objects):
+            order.update(dict.fromkeys(some))
+        elif i == 0:
+            order.update((name, None) for name, schema in some.items() if _is_constant(schema))
+    ordered = 0 if any_order else len(order)
+    order.update(further)
+    return [
+        DeclaredMember(name, _value(goals, facts, name), name in required, i < ordered) for i, name in enumerate(order)
+    ]
+
+
+def _is_constant(schema: Subschema) -> bool:
+    """Whether a subschema has a ``const`` (or an ``enum`` of one value), as the tag of a discriminated union has."""
+    return not schema.is_malformed and any(
+        isinstance(assertion, Constants) and len(assertion.values) == 1 for assertion in schema.assertions
+    )
+
+
+def _further_names(facts: Conjunction, presence: Sequence[Presence]) -> Mapping[str, None]:
+    """Names that count as declared as they are required, or as a condition on presence mentions them."""
+    if not presence:
+        return facts.required
+    return {**facts.required, **dict.fromkeys(sorted(set().union(*map(names_in, presence))))}
+
+
+def _value(goals: Analysis, facts: Conjunction, name: str) -> Goal:
+    """The goal of the value of a declared member.
+
+    Raises:
+        UnsupportedFeature: it cannot be decided whether a pattern or ``propertyNames`` applies to the name.
+    """
+    schemas = property_schemas(facts, name)
+    allowed = holds(goals, facts.names, name) if facts.names else True
+    if allowed is False:
+        return NONE
+    if schemas is None or allowed is None:
+        check_patterns(facts)
+        keyword = "propertyNames" if allowed is None else "patternProperties"
+        raise UnsupportedFeature(f"whether {keyword} applies to the name {name!r}", where=facts.first.pointer)
+    return both(schemas)

@@ -1,0 +1,216 @@
+"""Undeclared members: what is asked of members whose names are not among the declared ones.
+
+Names are divided into classes by the set of ``patternProperties`` that match them. All members of a class have the same
+schemas for the value.
+
+A *witness* (:class:`.SomeMember`) is a condition that at least one undeclared member must satisfy; it comes from the
+negation of ``additionalProperties`` and the like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from grammarspec.errors import GrammarError, UnsupportedFeature
+from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
+from grammarspec.frontends.json_schema.json_values import STRING
+from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction, SomeMember
+from grammarspec.frontends.json_schema.meaning.analysis import Analysis
+from grammarspec.frontends.json_schema.meaning.evaluation import holds_facts
+from grammarspec.frontends.json_schema.normal_form.scalars import string_shape
+from grammarspec.frontends.json_schema.normal_form.shapes import (
+    NONE,
+    NameClass,
+    Pattern,
+    StringShape,
+    UndeclaredMembers,
+    both,
+)
+from grammarspec.frontends.regex.matching import exact_prefix, few_texts, is_endless, parsed
+
+__all__ = ["check_patterns", "has_endless_names", "undeclared_members"]
+
+_MAX_CLASSES = 64  # classes of names, that is sets of patterns that one name may match
+
+
+def undeclared_members(
+    goals: Analysis, facts: Conjunction, declared: Sequence[str], witnesses: Sequence[SomeMember] = ()
+) -> UndeclaredMembers | None:
+    """What is asked of an undeclared member.
+
+    Args:
+        declared: the names that the member must not have.
+        witnesses: conditions that the member must satisfy, all of them.
+
+    Returns:
+        The record of such members; ``None`` if there plainly can be none.
+
+    Raises:
+        UnsupportedFeature: there are too many patterns that may overlap, or the names cannot be described.
+    """
+    classes = _classes(facts, [witness.value for witness in witnesses])
+    if not classes:
+        return None
+    taken = list(declared)
+    patterns: list[Pattern] = []
+    names = [_names(goals, facts.names)] if facts.names else []
+    for witness in witnesses:
+        taken += sorted(witness.names.difference(taken))
+        within = [] if witness.within is None else [(witness.within, True)]
+        for text, wanted in [*((text, False) for text in witness.patterns), *within]:
+            patterns.append(Pattern(text, partial(facts.first.where, "patternProperties", text), wanted))
+        if witness.name is not ANYTHING:
+            names.append(_names(goals, [witness.name]))
+    return UndeclaredMembers(taken, patterns, names, classes)
+
+
+def check_patterns(facts: Conjunction) -> None:
+    """Refuse malformed ``patternProperties``.
+
+    Raises:
+        GrammarError: a pattern is malformed, or uses a construct that is not supported.
+    """
+    for pattern in _patterns(facts):
+        try:
+            parsed(pattern.text)
+        except GrammarError as error:
+            raise pattern.refused(error) from None
+
+
+def _patterns(facts: Conjunction) -> list[Pattern]:
+    """All ``patternProperties``, each once."""
+    found: dict[str, Pattern] = {}
+    for facet in facts.objects:
+        for text in facet.patterns:
+            if text not in found:
+                found[text] = Pattern(text, partial(facts.where_pattern, facet, text))
+    return list(found.values())
+
+
+# ---------------------------------------------------------------------- classes of names
+def _classes(facts: Conjunction, further: Sequence[Subschema]) -> list[NameClass]:
+    """The classes of names whose values are not plainly impossible.
+
+    Args:
+        further: schemas that all values satisfy.
+
+    Raises:
+        UnsupportedFeature: there are too many classes, as patterns may overlap.
+    """
+    patterns = _patterns(facts)
+    sets = _compatible_sets([pattern.text for pattern in patterns])
+    if sets is None:
+        where = facts.where("patternProperties")
+        hint = "begin the patterns with ^ and different literal texts"
+        raise UnsupportedFeature(f"{len(patterns)} patterns that may overlap in patternProperties", where, hint)
+    classes = []
+    for matched in sets:
+        value = both([*_schemas(facts, matched), *further])
+        if value != NONE:
+            inside = [pattern for pattern in patterns if pattern.text in matched]
+            outside = [
+                pattern._replace(wanted=False)
+                for pattern in patterns
+                if pattern.text not in matched and not any(_apart(pattern.text, other) for other in matched)
+            ]
+            classes.append(NameClass([*inside, *outside], value))
+    return classes
+
+
+def _schemas(facts: Conjunction, matched: frozenset[str]) -> list[Subschema]:
+    """The schemas for the value of an undeclared member whose name matches exactly these patterns."""
+    found: list[Subschema] = []
+    for facet in facts.objects:
+        own = [schema for pattern, schema in facet.patterns.items() if pattern in matched]
+        found.extend(own or [facet.rest])
+    return found
+
+
+def _apart(one: str, other: str) -> bool:
+    """Whether the literal prefixes of two patterns prove that no text matches both."""
+    a, b = exact_prefix(one), exact_prefix(other)
+    return not (a.startswith(b) or b.startswith(a))
+
+
+def _compatible_sets(patterns: list[str]) -> list[frozenset[str]] | None:
+    """All sets of patterns that one name may match, as far as :func:`_apart` shows; ``None`` if there are too many."""
+    sets = [frozenset[str]()]
+    for pattern in patterns:
+        sets += [chosen | {pattern} for chosen in sets if not any(_apart(pattern, other) for other in chosen)]
+        if len(sets) > _MAX_CLASSES:
+            return None
+    return sets
+
+
+# ---------------------------------------------------------------------- names
+def _names(goals: Analysis, goal: Sequence[Subschema]) -> list[StringShape]:
+    """The strings that satisfy a goal (``propertyNames``): all that satisfy at least one of these shapes.
+
+    Raises:
+        UnsupportedFeature: for a constant it cannot be decided whether it satisfies the goal.
+    """
+    facts = goals.gather(goal)
+    if not facts.types & STRING:
+        return []
+    if facts.enum is not None:
+        answers = {c: holds_facts(goals, facts, c) for c in facts.enum if isinstance(c, str)}
+        if None in answers.values():
+            where = facts.first.pointer
+            raise UnsupportedFeature("an enum with these other keywords in propertyNames", where=where)
+        words = [name for name, holds in answers.items() if holds]
+        return [StringShape(words=words)] if words else []
+    if facts.choices:
+        first, *others = facts.choices
+        base, rest = facts.base, [goals.choice(alternatives) for alternatives in others]
+        return [shape for alternative in first for shape in _names(goals, [*base, alternative, *rest])]
+    if facts.max_length is not None and facts.min_length > facts.max_length:
+        return []
+    return [string_shape(facts)]
+
+
+def has_endless_names(goals: Analysis, facts: Conjunction, witness: SomeMember | None = None) -> bool:
+    """Whether there are provably infinitely many names for undeclared members.
+
+    Args:
+        witness: count only names of members that can satisfy this condition.
+    """
+    if witness is not None and witness.name is not ANYTHING:
+        return False
+    patterns = {pattern for facet in facts.objects for pattern in facet.patterns}
+    if facts.names:
+        asked = goals.gather(facts.names)
+        if not _is_open(asked):
+            return False
+        if any(facet.wanted for facet in asked.texts):  # only names that match this one pattern are allowed
+            return not patterns and witness is None and not any(facet.rest is NOTHING for facet in facts.objects)
+    if witness is not None:
+        patterns.update(witness.patterns)
+        patterns.update([] if witness.within is None else [witness.within])
+    if not patterns:
+        return True
+    if len(patterns) > 1:
+        return False
+    (pattern,) = patterns
+    outside = not any(facet.rest is NOTHING for facet in facts.objects)
+    inside = True
+    if witness is not None:
+        outside, inside = outside and witness.within is None, pattern not in witness.patterns
+    if is_endless(pattern):
+        return inside and not any(facet.patterns.get(pattern) is NOTHING for facet in facts.objects)
+    return outside
+
+
+def _is_open(facts: Conjunction) -> bool:
+    """Whether provably infinitely many strings satisfy a conjunction.
+
+    It is simple enough for that if it has no ``enum``, no choices, no ``maxLength`` and no ``format``, and at most one
+    pattern, of infinitely many texts; its negated patterns exclude few texts each.
+    """
+    if facts.enum is not None or facts.choices or facts.max_length is not None:
+        return False
+    patterns = [argument for keyword, argument, wanted, _ in facts.texts if wanted and keyword == "pattern"]
+    refused = [argument for keyword, argument, wanted, _ in facts.texts if not wanted and keyword == "pattern"]
+    if len(patterns) + len(refused) < len(facts.texts) or len(patterns) > 1 or not facts.types & STRING:
+        return False
+    return all(is_endless(pattern) for pattern in patterns) and all(few_texts(one) is not None for one in refused)
