@@ -76,10 +76,7 @@ class GrammarBuilder:
         """Every byte string (not only valid UTF-8)."""
 
     def _node(self, op: int, operands: Sequence[int]) -> int:
-        ops = self._ops
-        ops.append(op)
-        ops.append(len(operands))
-        ops.extend(operands)
+        self._ops.extend((op, len(operands), *operands))
         node = self._size
         self._size = node + 1
         return node

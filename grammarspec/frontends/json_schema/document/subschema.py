@@ -17,7 +17,8 @@ from grammarspec.frontends.json_schema.document.dialects import Dialect
 from grammarspec.positions import pointer_token
 
 __all__ = [
-    "ANYTHING", "NOTHING", "Assertion", "Malformed", "Parser", "Resource", "Scope", "Subschema", "Syntax", "Target",
+    "ANYTHING", "NOTHING", "Assertion", "Everywhere", "Malformed", "Parser", "Resource", "Scope", "Subschema", "Syntax",
+    "Target",
 ]  # fmt: skip
 
 
@@ -284,18 +285,18 @@ class Subschema:
         return self.pointer + "".join("/" + pointer_token(keyword) for keyword in keywords)
 
 
-class _Boolean(Subschema):
-    """``true`` or ``false``, which stand in no particular place."""
+class Everywhere(Subschema):
+    """A schema that stands in no particular place."""
 
     __slots__ = ()
 
-    def __init__(self, value: bool) -> None:
-        self.source = value
+    def __init__(self, source: Any, *assertions: Assertion) -> None:
+        self.source = source
         self.parent = None
         self.tokens = ()
         self.origin = self
         self.unevaluated = False
-        self._assertions = ()
+        self._assertions = assertions
         self._derived = None
 
     @property
@@ -311,7 +312,7 @@ class _Boolean(Subschema):
         return "#"
 
 
-ANYTHING = _Boolean(True)
+ANYTHING = Everywhere(True)
 """The schema ``true``."""
-NOTHING = _Boolean(False)
+NOTHING = Everywhere(False)
 """The schema ``false``."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from grammarspec.frontends.json_schema.document.subschema import Assertion, Parser, Subschema
+from grammarspec.frontends.json_schema.document.subschema import Assertion, Everywhere, Parser, Subschema
 from grammarspec.frontends.json_schema.json_values import ALL_TYPES, ARRAY, OBJECT, STRING, TYPE_BITS
 from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.goals import Goals
@@ -15,8 +15,8 @@ from grammarspec.frontends.json_schema.keywords.narrowing import KEYS, cut
 from grammarspec.frontends.json_schema.keywords.values import count
 
 __all__ = [
-    "IS_ARRAY", "IS_OBJECT", "IS_STRING", "ITEMS", "KEYWORDS", "LENGTH", "MAX_COUNTED", "MEMBERS", "AtLeast", "AtMost",
-    "Measure", "Types",
+    "IS_ARRAY", "IS_OBJECT", "IS_STRING", "ITEMS", "KEYWORDS", "LENGTH", "MAX_COUNTED", "MEMBERS", "OF_ONE_TYPE",
+    "AtLeast", "AtMost", "Measure", "Types",
 ]  # fmt: skip
 
 
@@ -40,7 +40,9 @@ class Types(Assertion):
 
 
 _TYPES: Final = {name: Types(bits) for name, bits in TYPE_BITS.items()}
-IS_STRING, IS_ARRAY, IS_OBJECT = Types(STRING), Types(ARRAY), Types(OBJECT)
+IS_STRING, IS_ARRAY, IS_OBJECT = _TYPES["string"], _TYPES["array"], _TYPES["object"]
+OF_ONE_TYPE: Final[Mapping[Types, Subschema]] = {asked: Everywhere({}, asked) for asked in _TYPES.values()}
+"""For each type of the specification a schema that only asks for it, by its assertion."""
 
 
 def _type(schema: Subschema, value: Any) -> Types:

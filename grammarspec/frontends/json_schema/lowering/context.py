@@ -41,7 +41,6 @@ class Lowering(Protocol):
         any_order: whether the members of an object may come in any order.
         container: the type bit (``OBJECT`` or ``ARRAY``) of the value whose members or items are being lowered, if the
             layout indents lines; otherwise 0.
-        intervals, multiples: make the nodes of numbers with bounds and with ``multipleOf``.
         patterns: the nodes made so far for patterns, by the arguments of :func:`.pattern_text`.
         height: an estimate of the nesting depth of the nodes made for the goal that is being lowered.
     """
@@ -50,14 +49,22 @@ class Lowering(Protocol):
     text: JsonText
     any_order: bool
     container: int
-    intervals: Intervals
-    multiples: Multiples
     patterns: dict[tuple[str, bool], Text]
     height: int
 
     @property
     def formats(self) -> Formats:
-        """The grammars of ``format``, created at the first use."""
+        """Makes the nodes of ``format``."""
+        ...
+
+    @property
+    def intervals(self) -> Intervals:
+        """Makes the nodes of numbers between bounds."""
+        ...
+
+    @property
+    def multiples(self) -> Multiples:
+        """Makes the nodes of numbers with ``multipleOf``."""
         ...
 
     def lower(self, goal: Goal) -> int:

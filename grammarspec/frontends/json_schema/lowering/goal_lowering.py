@@ -8,6 +8,7 @@ grammars.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
 
 from grammarspec.errors import GrammarError, LimitExceeded
 from grammarspec.frontends.json_schema.formats.table import Formats
@@ -22,12 +23,11 @@ from grammarspec.frontends.json_schema.lowering.objects import object_node
 from grammarspec.frontends.json_schema.lowering.strings import string_node
 from grammarspec.frontends.json_schema.normal_form.normal_forms import NormalForms
 from grammarspec.frontends.json_schema.normal_form.shapes import (
-    ANY,
     ANY_VALUE,
     NONE,
-    Alternatives,
     Constants,
     Goal,
+    Shape,
     Values,
     place,
 )
@@ -54,10 +54,7 @@ class GoalLowering:
         """The spellings of values, at the nesting level of the value that is being lowered."""
         self.container = 0
         """If lines are indented: the type bit of the object or array whose parts are being lowered; otherwise 0."""
-        self.intervals = Intervals(builder, text)
-        self.multiples = Multiples(builder, self.intervals)
         self.patterns: dict[tuple[str, bool], Text] = {}
-        self._formats: Formats | None = None
         self._nodes: dict[_Key, int] = {}
         self._open: dict[_Key, int | None] = {}
         """Goals that are being lowered, each with its rule, or ``None`` until the goal is met within itself."""
@@ -70,12 +67,21 @@ class GoalLowering:
         self.height = 0
         """An estimate of the nesting depth of the nodes made for the goal that is being lowered."""
 
-    @property
+    # Few schemas have formats or bounds of numbers, so what makes their nodes is created at the first use.
+    @cached_property
     def formats(self) -> Formats:
-        """The grammars of ``format``, created at the first use, because few schemas have any."""
-        if self._formats is None:
-            self._formats = Formats(self.builder, self.text.exact)
-        return self._formats
+        """Makes the nodes of ``format``."""
+        return Formats(self.builder, self.text.exact)
+
+    @cached_property
+    def intervals(self) -> Intervals:
+        """Makes the nodes of numbers between bounds."""
+        return Intervals(self.builder, self.text)
+
+    @cached_property
+    def multiples(self) -> Multiples:
+        """Makes the nodes of numbers with ``multipleOf``."""
+        return Multiples(self.builder, self.intervals)
 
     # ------------------------------------------------------------------ entry
     def start(self) -> int:
@@ -87,7 +93,7 @@ class GoalLowering:
         node = self.lower(self.forms.start)
         while self._deferred:
             rule, goal, self.text = self._deferred.pop()
-            self.builder.define(rule, self._lowered(goal))
+            self.builder.define(rule, self._lowered(goal, self.forms[goal]))
         return node
 
     def lower(self, goal: Goal) -> int:
@@ -98,7 +104,7 @@ class GoalLowering:
         """
         if self.container:
             return self.inside(lambda: self.lower(goal))
-        if goal == ANY:
+        if not goal:
             return self.text.value
         if goal == NONE:
             return self.builder.nothing
@@ -111,6 +117,10 @@ class GoalLowering:
             if rule is None:
                 rule = self._open[key] = self.builder.rule("recursive")
             return self.builder.call(rule)
+        shape = self.forms[goal]
+        if isinstance(shape, Values) and shape.is_scalar:  # no goal can be met within it
+            node = self._nodes[key] = self._lowered(goal, shape)
+            return node
         if self._depth >= _INLINE_DEPTH:
             rule = self.builder.rule("nested")
             node = self._nodes[key] = self.builder.call(rule)
@@ -119,7 +129,7 @@ class GoalLowering:
         self._open[key] = None
         self._depth += 1
         outer, self.height = self.height, 0
-        node = self._lowered(goal)
+        node = self._lowered(goal, shape)
         self._depth -= 1
         rule = self._open.pop(key)
         if rule is not None:
@@ -183,18 +193,15 @@ class GoalLowering:
         return part
 
     # ------------------------------------------------------------------ one goal
-    def _lowered(self, goal: Goal) -> int:
+    def _lowered(self, goal: Goal, shape: Shape) -> int:
         if self.builder.size > MAX_SIZE:
             raise LimitExceeded(f"schema size: more than {MAX_SIZE} operands of grammar nodes")
-        shape = self.forms[goal]
         try:
-            match shape:
-                case Values():
-                    return self._values(shape)
-                case Alternatives():
-                    return self.any_of([self.lower(alternative) for alternative in shape.goals])
-                case Constants():
-                    return constants_node(self, shape)
+            if isinstance(shape, Values):
+                return self._values(shape)
+            if isinstance(shape, Constants):
+                return constants_node(self, shape)
+            return self.any_of([self.lower(alternative) for alternative in shape.goals])
         except GrammarError as error:
             if error.where:
                 raise

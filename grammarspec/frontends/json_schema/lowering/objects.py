@@ -19,7 +19,7 @@ from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.lowering.members import Asked, Member, remembered_members
 from grammarspec.frontends.json_schema.lowering.undeclared import undeclared_member
-from grammarspec.frontends.json_schema.normal_form.shapes import ANY_OBJECT, ObjectShape
+from grammarspec.frontends.json_schema.normal_form.shapes import ANY_OBJECT, DeclaredMember, ObjectShape
 from grammarspec.frontends.json_schema.spelling.builder import CHAIN
 
 __all__ = ["object_node"]
@@ -37,12 +37,12 @@ def object_node(lowering: Lowering, shape: ObjectShape) -> int:
     least, most = shape.least, shape.most
     if most is not None and most < least:
         return b.nothing
-    members = []
-    for name, goal, required, ordered in shape.members:
-        value = lowering.lower(goal)
+    members: list[tuple[DeclaredMember, int]] = []
+    for member in shape.members:
+        value = lowering.lower(member.value)
         if value != b.nothing:
-            members.append(Member(text.member(text.name(name), value), required, not ordered, name))
-        elif required:
+            members.append((member, value))
+        elif member.required:
             return b.nothing
     undeclared = None if shape.undeclared is None else undeclared_member(lowering, shape.undeclared)
     endless = shape.endless and undeclared is not None
@@ -65,12 +65,16 @@ def object_node(lowering: Lowering, shape: ObjectShape) -> int:
         where = shape.where("minProperties", "maxProperties")
         hint = "declare more properties, or let the names of the others be any"
         raise UnsupportedFeature("minProperties that takes several undeclared properties of few names", where, hint)
-    free = any(member.free for member in members) and len(members) + (undeclared is not None) > 1
+    free = len(members) + (undeclared is not None) > 1 and not all(member.ordered for member, _ in members)
     if not (least > 1 or most is not None or witnesses or distinct or shape.presence or free):
-        may_be_empty = least == 0 and not any(member.required for member in members)
+        may_be_empty = least == 0 and not any(member.required for member, _ in members)
         return _chain(lowering, members, undeclared, may_be_empty=may_be_empty)
+    written = [
+        Member(text.member(text.name(member.name), value), member.required, not member.ordered, member.name)
+        for member, value in members
+    ]
     together = Asked(undeclared, witnesses, least, most, distinct, shape.few, shape.presence)
-    return remembered_members(lowering, members, together)
+    return remembered_members(lowering, written, together)
 
 
 def _witnesses(lowering: Lowering, shape: ObjectShape, *, distinct: bool) -> list[tuple[int, tuple[int, ...]]]:
@@ -101,34 +105,36 @@ def _witnesses(lowering: Lowering, shape: ObjectShape, *, distinct: bool) -> lis
 
 def _chain(
     lowering: Lowering,
-    members: Sequence[Member],
+    members: Sequence[tuple[DeclaredMember, int]],
     undeclared: int | None,
     *,
     may_be_empty: bool,
 ) -> int:
-    """The node of an object whose members come in the order of declaration: ``K(0)`` in braces."""
+    """The node of an object whose members come in the order of declaration: ``K(0)`` in braces.
+
+    Args:
+        members: the members, each with the node of its value.
+        undeclared: the node of an undeclared member; ``None`` if there can be none.
+        may_be_empty: whether the object may have no members.
+    """
     b, text = lowering.builder, lowering.text
     comma = text.comma
-    more = None if undeclared is None else b.repeat(b.seq(comma, undeclared), 0, None)
+    more = () if undeclared is None else (b.repeat(b.seq(comma, undeclared), 0, None),)
     begun: int | None = None  # K(i), if anything can come
-    rest = b.empty if more is None else more  # T(i)
+    rest: tuple[int, ...] = more  # the parts of T(i)
     optional = True  # all from i on are
-    for count, member in enumerate(reversed(members), 1):
-        here = b.seq(member.node, rest)
+    for count, (member, value) in enumerate(reversed(members), 1):
+        here = b.seq(*text.member_parts(text.name(member.name), value), *rest)
         if member.required:
             begun, optional = here, False
         else:
             begun = here if begun is None else b.alt(here, begun)
         if count % CHAIN == 0:
             begun = b.cut(begun)
-        rest = b.seq(comma, begun)
-        if optional:
-            rest = b.optional(rest)
-        if more is not None:
-            rest = b.seq(more, rest)
+        rest = (*more, b.optional(b.seq(comma, begun))) if optional else (*more, comma, begun)
     lowering.height += 4 * min(len(members), CHAIN)
     if undeclared is not None:
-        first = b.seq(undeclared, rest)
+        first = b.seq(undeclared, *rest)
         begun = first if begun is None else b.alt(begun, first)
     if begun is None:
         return text.empty_object if may_be_empty else b.nothing

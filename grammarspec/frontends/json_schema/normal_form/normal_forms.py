@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grammarspec.errors import GrammarError, LimitExceeded
-from grammarspec.frontends.json_schema.json_values import ARRAY, NUMBER, OBJECT, STRING
-from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
+from grammarspec.frontends.json_schema.json_values import ALL_TYPES, ARRAY, INTEGER, NUMBER, OBJECT, STRING
+from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.normal_form.arrays import array_shape
 from grammarspec.frontends.json_schema.normal_form.choices_on_presence import conditions
@@ -26,6 +26,7 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
     NONE,
     Alternatives,
     Goal,
+    NumberShape,
     Shape,
     Values,
     both,
@@ -59,6 +60,7 @@ class NormalForms:
         self._disjunctions = Disjunctions(goals, any_order=any_order)
         self._combinations = 0
         self._shapes: dict[Goal, Shape] = {ANY: ANY_VALUE, NONE: NO_VALUE}
+        self._plain: dict[int, Values] = {ALL_TYPES: ANY_VALUE}
         self._gathered: dict[Goal, Conjunction] = {}
         """The conjunctions of goals that were gathered to compare them with others, until their shapes are made."""
 
@@ -92,14 +94,14 @@ class NormalForms:
                     shape = self[goal]
                 except GrammarError:
                     return self._combinations <= MAX_COMBINATIONS and not self.goals.is_exhausted
-                pending.extend(reversed(tuple(shape.goals)))
+                pending += reversed(shape.goals)
         return True
 
     def _shape(self, facts: Conjunction) -> Shape:
-        if not facts.asked:
-            return ANY_VALUE
         if not facts.types:
             return NO_VALUE
+        if not facts.asked & ~Concern.TYPES:
+            return self._of_types(facts.types)
         if facts.enum is not None:
             found = constants(self.goals, facts)
             return self._alternatives(facts) if found is None else found
@@ -109,6 +111,15 @@ class NormalForms:
         if (facts.choices and not presence) or facts.some:
             return self._alternatives(facts)
         return self._values(facts, presence)
+
+    def _of_types(self, types: int) -> Values:
+        """All values of some types."""
+        made = self._plain.get(types)
+        if made is None:
+            digits_only = self.goals.strict_integers and types & NUMBER == INTEGER
+            number = NumberShape(types & NUMBER, digits_only=digits_only)
+            made = self._plain[types] = Values(types, number=number)
+        return made
 
     def _values(self, facts: Conjunction, presence: Sequence[Presence]) -> Values:
         types = facts.types

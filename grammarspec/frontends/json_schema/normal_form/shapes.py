@@ -12,12 +12,13 @@ made by :class:`.NormalForms`. The room ``lowering`` turns them into grammar nod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from grammarspec.errors import GrammarError
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
 from grammarspec.frontends.json_schema.json_values import ALL_TYPES, ARRAY, NUMBER, OBJECT, Bound, Number
+from grammarspec.frontends.json_schema.keywords.types_and_sizes import OF_ONE_TYPE, Types
 from grammarspec.frontends.json_schema.normal_form.presence import Presence
 
 __all__ = [
@@ -57,16 +58,23 @@ ANY: Final[Goal] = ()
 """The goal that every value satisfies."""
 NONE: Final[Goal] = (NOTHING,)
 """The goal that no value satisfies."""
+_OF_ONE_TYPE: Final = {asked: (schema,) for asked, schema in OF_ONE_TYPE.items()}
+"""The goals of the values of one type, which most schemas ask for in many places."""
 
 
 def both(schemas: Iterable[Subschema]) -> Goal:
     """The goal that all these subschemas hold. Equal goals that are written differently become the same goal."""
     goal = tuple(schemas)
-    if len(goal) == 1:
-        return ANY if goal[0] is ANYTHING else goal
-    if NOTHING in goal:
-        return NONE
-    return tuple(dict.fromkeys(schema for schema in goal if schema is not ANYTHING))
+    if len(goal) > 1:
+        if NOTHING in goal:
+            return NONE
+        goal = tuple(dict.fromkeys(schema for schema in goal if schema is not ANYTHING))
+    if len(goal) != 1 or goal == NONE or goal[0].is_malformed:
+        return goal
+    asked = goal[0].assertions
+    if not asked:
+        return ANY
+    return _OF_ONE_TYPE.get(asked[0], goal) if len(asked) == 1 and isinstance(asked[0], Types) else goal
 
 
 def place(goal: Goal) -> str:
@@ -203,13 +211,11 @@ class ArrayShape(NamedTuple):
     where: Where = _nowhere
 
     @property
-    def goals(self) -> Iterator[Goal]:
+    def goals(self) -> Sequence[Goal]:
         """The goals of its items."""
         if self.counted is None:
-            yield from self.first
-            yield self.rest
-        else:
-            yield from (goal for ways in self.counted.ways for _, goal in ways)
+            return [*self.first, self.rest]
+        return [goal for ways in self.counted.ways for _, goal in ways]
 
 
 # ---------------------------------------------------------------------- objects
@@ -286,12 +292,12 @@ class ObjectShape(NamedTuple):
     where: Where = _nowhere
 
     @property
-    def goals(self) -> Iterator[Goal]:
+    def goals(self) -> Sequence[Goal]:
         """The goals of its members' values."""
-        yield from (member.value for member in self.members)
+        goals = [member.value for member in self.members]
         if self.undeclared is not None:
-            yield from (one.value for one in self.undeclared.classes)
-        yield from (one.value for _, members in self.witnessed for one in members.classes)
+            goals += [one.value for one in self.undeclared.classes]
+        return goals + [one.value for _, members in self.witnessed for one in members.classes]
 
 
 # ---------------------------------------------------------------------- values
@@ -316,12 +322,19 @@ class Values(NamedTuple):
     object: ObjectShape = ANY_OBJECT
 
     @property
-    def goals(self) -> Iterator[Goal]:
+    def is_scalar(self) -> bool:
+        """Whether no array and no object is among them."""
+        return not self.types & (ARRAY | OBJECT)
+
+    @property
+    def goals(self) -> Sequence[Goal]:
         """The goals of members and items."""
+        goals: Sequence[Goal] = ()
         if self.types & ARRAY:
-            yield from self.array.goals
+            goals = self.array.goals
         if self.types & OBJECT:
-            yield from self.object.goals
+            goals = [*goals, *self.object.goals]
+        return goals
 
 
 ANY_VALUE: Final = Values(ALL_TYPES)
@@ -344,9 +357,9 @@ class Constants(NamedTuple):
     digits_only: bool = False
 
     @property
-    def goals(self) -> Iterator[Goal]:
+    def goals(self) -> Sequence[Goal]:
         """None: constants have no further parts."""
-        return iter(())
+        return ()
 
 
 class Alternatives(NamedTuple):

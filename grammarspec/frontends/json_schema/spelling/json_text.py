@@ -149,9 +149,11 @@ class JsonText:
 
     def member(self, name: int, value: int) -> int:
         """A member of an object at this level; ``name`` includes the quotation marks."""
-        if self.line is None:
-            return self.builder.seq(name, self.colon, value)
-        return self.builder.seq(self.line, name, self.colon, value)
+        return self.builder.seq(*self.member_parts(name, value))
+
+    def member_parts(self, name: int, value: int) -> tuple[int, ...]:
+        """The nodes that a member of an object at this level is the sequence of."""
+        return (name, self.colon, value) if self.line is None else (self.line, name, self.colon, value)
 
     def item(self, value: int) -> int:
         """An item of an array at this level."""
@@ -275,8 +277,9 @@ class JsonText:
         Raises:
             UnsupportedFeature: the notation cannot write it.
         """
-        if not self.spelling.notation.bare_names:
-            return self.strings([name])
+        notation = self.spelling.notation
+        if not notation.bare_names:
+            return self.builder.literal(self.quote(name)) if notation.quotes is None else self.strings([name])
         if not BARE_NAME.fullmatch(name):
             raise UnsupportedFeature(f"the name {name!r:.60} without quotation marks")
         return self.builder.literal(name)
