@@ -40,7 +40,6 @@ class GrammarspecError(Exception):
         message: what is wrong, without the place.
         where: the place: a JSON pointer (``"#/properties/a"``), ``"line 3, column 7"``, or ``""``.
         hint: what to do about it, or ``""``.
-        docs: the page of the documentation about this kind of error, in the sources, and the section there.
     """
 
     code: ClassVar[str] = "error"
@@ -52,6 +51,7 @@ class GrammarspecError(Exception):
 
     @property
     def docs(self) -> str:
+        """The page of the documentation about this kind of error, in the sources, and the section there."""
         return f"docs/errors.md#{self.code}"
 
     def __reduce__(self) -> tuple[Any, ...]:

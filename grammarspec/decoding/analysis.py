@@ -7,8 +7,8 @@ those before it were; the analysis takes it to be the same at every position, ho
 
 After Leviathan et al. 2023 (arXiv:2211.17192, section 3) and Chen et al. 2023 (arXiv:2302.01318). Probabilities are
 from 0 to 1, and costs are in units of one pass of the target model over one token, which is what plain decoding pays
-per token. Every function raises ValueError, with the name of the argument and its value, for a number out of range.
-Nothing else imports this module: it explains and predicts the figures of :mod:`grammarspec.decoding.metrics`.
+per token. Nothing else imports this module: it explains and predicts the figures of
+:mod:`grammarspec.decoding.metrics`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,19 @@ def expected_tokens(acceptance: float, gamma: int) -> float:
     """Tokens per pass of the target model, the bonus token included: tau = (1 - a^(gamma + 1)) / (1 - a).
 
     Equation 1 of Leviathan et al.; ``gamma + 1`` at acceptance 1.
+
+    Raises:
+        ValueError: as :func:`expected_accepted`.
     """
     return 1 + expected_accepted(acceptance, gamma)
 
 
 def expected_accepted(acceptance: float, gamma: int) -> float:
-    """Drafted tokens accepted per pass of the target model: :func:`expected_tokens` without the bonus token."""
+    """Drafted tokens accepted per pass of the target model: :func:`expected_tokens` without the bonus token.
+
+    Raises:
+        ValueError: ``acceptance`` is not from 0 to 1, or ``gamma`` is below 0.
+    """
     _require(0 <= acceptance <= 1, "acceptance", "from 0 to 1", acceptance)
     _require(gamma >= 0, "gamma", "at least 0", gamma)
     return _accepted([acceptance] * gamma)
@@ -49,6 +56,9 @@ def expected_tokens_at(rates: Sequence[float]) -> float:
     Args:
         rates: of each position of a draft, the share of tokens accepted among the rounds that accepted all positions
             before it. Among all rounds instead, it would count earlier rejections a second time.
+
+    Raises:
+        ValueError: a rate is not from 0 to 1.
     """
     for rate in rates:
         _require(0 <= rate <= 1, "rates", "from 0 to 1", rate)
@@ -59,6 +69,9 @@ def accepted_share(acceptance: float, gamma: int) -> float:
     """Drafted tokens accepted per token drafted: (tau - 1) / gamma, for ``gamma`` of at least 1.
 
     Below the acceptance from ``gamma`` 2 on, unless that is 0 or 1: what follows a rejected token is drafted in vain.
+
+    Raises:
+        ValueError: ``acceptance`` is not from 0 to 1, or ``gamma`` is below 1.
     """
     _require(gamma >= 1, "gamma", "at least 1", gamma)
     return expected_accepted(acceptance, gamma) / gamma
@@ -72,6 +85,9 @@ def acceptance_from_tau(tau: float, gamma: int) -> float:
 
     Args:
         tau: from 1 to ``gamma + 1``, the bonus token included.
+
+    Raises:
+        ValueError: ``gamma`` is below 1, or ``tau`` is not from 1 to ``gamma + 1``.
     """
     _require(gamma >= 1, "gamma", "at least 1", gamma)
     _require(1 <= tau <= gamma + 1, "tau", f"from 1 to {gamma + 1}", tau)
@@ -94,6 +110,9 @@ def acceptance_of_distributions(p: Sequence[float], q: Sequence[float]) -> float
     Args:
         p: one probability per token, summing to 1 within 0.001, as after a softmax of low precision.
         q: the same, for the same tokens.
+
+    Raises:
+        ValueError: ``p`` or ``q`` is no distribution, or they are of different lengths.
     """
     for name, values in (("p", p), ("q", q)):
         for probability in values:
@@ -113,6 +132,9 @@ def speedup(acceptance: float, gamma: int, draft_cost: float, overhead: float = 
         overhead: what a round costs besides.
         verify_cost: of one pass of the target model over ``gamma + 1`` tokens, above 0. 1 holds as long as reading
             the weights bounds the pass.
+
+    Raises:
+        ValueError: an argument is not in its range: costs are finite and not negative.
     """
     _require(0 <= draft_cost < math.inf, "draft_cost", "at least 0 and finite", draft_cost)
     _require(0 <= overhead < math.inf, "overhead", "at least 0 and finite", overhead)
@@ -133,6 +155,9 @@ def best_gamma(
 
     Args:
         verify_cost: the same for every ``gamma``, or a function of it, asked for 1 to ``most``; ``None`` is 1.
+
+    Raises:
+        ValueError: ``most`` is below 0, or as :func:`speedup`.
     """
     _require(most >= 0, "most", "at least 0", most)
 

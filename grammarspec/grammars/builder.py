@@ -85,7 +85,11 @@ class GrammarBuilder:
         return node
 
     def literal(self, text: str | bytes) -> int:
-        """Exactly this text (``str`` is encoded as UTF-8; a lone surrogate raises ``UnicodeEncodeError``)."""
+        """Exactly this text; a ``str`` is encoded as UTF-8.
+
+        Raises:
+            UnicodeEncodeError: the text holds a lone surrogate.
+        """
         data = text.encode() if isinstance(text, str) else text
         node = self._literals.get(data)
         if node is None:
@@ -95,7 +99,11 @@ class GrammarBuilder:
         return node
 
     def words(self, texts: Iterable[str | bytes]) -> int:
-        """Any one of these texts: the way to say a large enumeration (it becomes a minimised trie)."""
+        """Any one of these texts: the way to say a large enumeration (it becomes a minimised trie).
+
+        Raises:
+            UnicodeEncodeError: a text holds a lone surrogate.
+        """
         operands: list[int] = []
         for text in texts:
             data = text.encode() if isinstance(text, str) else text
@@ -117,7 +125,11 @@ class GrammarBuilder:
         return node
 
     def any_text(self, most: int | None = None) -> int:
-        """Any text in UTF-8 of at most ``most`` code points (``None``: of any length)."""
+        """Any text in UTF-8 of at most ``most`` code points (``None``: of any length).
+
+        Raises:
+            OverflowError: as :meth:`repeat`.
+        """
         return self.repeat(self.codepoints([(0, 0x10FFFF)]), 0, most)
 
     def seq(self, *nodes: int) -> int:
@@ -131,7 +143,8 @@ class GrammarBuilder:
     def repeat(self, node: int, least: int, most: int | None) -> int:
         """``least`` to ``most`` times (``None``: no upper bound). Counts are never expanded.
 
-        Counts from 2**32 - 1 on raise ``OverflowError``.
+        Raises:
+            OverflowError: a count is 2**32 - 1 or more.
         """
         if least >= UNBOUNDED or (most is not None and most >= UNBOUNDED):
             raise OverflowError(f"a repetition count must be below {UNBOUNDED}")
@@ -254,7 +267,9 @@ class GrammarBuilder:
     def build(self, start: int) -> Ir:
         """Hand everything to the compiler, ``start`` being the node that describes the whole text.
 
-        Raises ``GrammarError`` for a rule without a body, or a Boolean operator over a context-free node.
+        Raises:
+            GrammarError: a rule has no body, or the compiler refuses how a node is used (a Boolean operator on a
+                context-free node, say).
         """
         ops, rules = self._ops.tobytes(), self._rules.tobytes()
         return Ir(ops, rules, bytes(self._blob), self._names, bytes(self._kinds), start)

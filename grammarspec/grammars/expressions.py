@@ -119,6 +119,7 @@ class Grammar(Generic[T_co]):
 
         Raises:
             UnsupportedFeature: ``&`` or ``~`` has an operand that is not regular.
+            OverflowError: :meth:`repeat` was given a number of 2**32 - 1 or more.
         """
         return self.node.ir
 
@@ -139,22 +140,28 @@ class Grammar(Generic[T_co]):
 
         Raises:
             NoMatch: the text is not in the language; the error shows where it leaves it, and what may stand there.
+            GrammarError: the grammar cannot be compiled (see :func:`grammarspec.compile`).
+            Exception: whatever a function given to :meth:`map`, or a validator of a type, raises.
         """
         return self.match(text).value
 
     def match(self, text: str) -> Match[T_co]:
-        """What a text of the language means, and what its named parts do; raises as :meth:`parse` does."""
+        """What a text of the language means, and what its named parts mean.
+
+        Raises:
+            NoMatch, GrammarError and others: as :meth:`parse`.
+        """
         return reading.match(self.node, text)
 
     def match_marked(self, data: bytes) -> Match[T_co]:
-        """What a text in which special tokens are marked means, and what its named parts do.
+        """What a text in which special tokens are marked means, and what its named parts mean.
 
         Args:
             data: the text in UTF-8, with marks (:mod:`grammarspec.grammars.marks`), as
                 :meth:`grammarspec.Vocabulary.marked` makes it of tokens.
 
         Raises:
-            NoMatch: the text is not in the language.
+            NoMatch, GrammarError and others: as :meth:`parse`.
         """
         return reading.match_marked(self.node, data)
 
@@ -162,6 +169,9 @@ class Grammar(Generic[T_co]):
         """Some text of the language, for trying things out: the same for the same seed, of no particular distribution.
 
         After ``max_bytes`` bytes it goes on in the shortest way.
+
+        Raises:
+            GrammarError: the grammar cannot be compiled (see :func:`grammarspec.compile`).
         """
         from grammarspec.grammars.examples import sample
 
@@ -212,6 +222,7 @@ class Grammar(Generic[T_co]):
 
         Raises:
             ValueError: the numbers are negative, or ``most`` is below ``least``.
+            TypeError: ``sep`` is neither a grammar nor a text nor a type.
         """
         if least < 0 or (most is not None and most < least):
             raise ValueError(f"cannot repeat from {least} to {most} times")
@@ -231,7 +242,7 @@ class Grammar(Generic[T_co]):
         return Grammar.of(Fields(self.node))
 
     def map(self, function: Callable[[T_co], U]) -> Grammar[U]:
-        """The same language; what its texts mean goes through a function (whose errors :meth:`parse` lets through)."""
+        """The same language; what its texts mean goes through a function, whose errors :meth:`parse` lets through."""
         return Grammar.of(Mapped(self.node, function))
 
 
@@ -272,6 +283,7 @@ def literal(text: str) -> Grammar[str]:
     """Exactly this text.
 
     Raises:
+        TypeError: ``text`` is no string.
         GrammarSyntaxError: the text holds a lone surrogate, which UTF-8 cannot spell.
     """
     if not isinstance(text, str):
@@ -305,11 +317,12 @@ def choice(texts: Iterable[str]) -> Grammar[str]:
 def special(name: str) -> Grammar[str]:
     """A special token of the model, such as ``<|eot|>``: that token, and no text that spells its name.
 
-    Which there are, :attr:`grammarspec.Vocabulary.special_tokens` tells. To compile it for a vocabulary without this
-    token is an error. A text is read by its name: what ``parse`` is given can spell it.
+    :attr:`grammarspec.Vocabulary.special_tokens` lists those of a model; a grammar with another one cannot be compiled
+    for it. In a text that is given to ``parse``, the token's name stands for the token.
 
     Raises:
         ValueError: the name is empty.
+        GrammarSyntaxError: the name holds a lone surrogate, which UTF-8 cannot spell.
     """
     if not name:
         raise ValueError("a special token has a name")
@@ -324,6 +337,8 @@ def text(*, until: str | None = None, max_chars: int | None = None) -> Grammar[s
 
     Raises:
         ValueError: ``until`` is empty, or ``max_chars`` is negative.
+        OverflowError: ``max_chars`` is 2**32 - 1 or more.
+        GrammarSyntaxError: ``until`` holds a lone surrogate, which UTF-8 cannot spell.
     """
     if until == "" or (max_chars is not None and max_chars < 0):
         raise ValueError("until must not be empty, nor max_chars negative")

@@ -101,6 +101,12 @@ class Node(Readable):
         """Describe the language to a builder; returns the builder's node for it."""
 
     def build(self) -> Ir:
+        """Make the compiler's form of the language.
+
+        Raises:
+            UnsupportedFeature: an operand of ``&`` or ``~`` is not regular.
+            OverflowError: a number of repetitions is 2**32 - 1 or more.
+        """
         builder = GrammarBuilder()
         try:
             return builder.build(self.lower(builder))

@@ -95,7 +95,7 @@ class Call:
             n: how many answers each is to have.
 
         Raises:
-            GrammarError, PromptError, UnsupportedFeature, ValueError: as :meth:`grammarspec.Model.batch`.
+            GrammarError, PromptError, TypeError, ValueError: as :meth:`grammarspec.Model.batch`.
         """
         rendered = [(prompt, *self._rendered(prompt)) for prompt in prompts]
         return [
@@ -127,7 +127,7 @@ class Call:
 
         Raises:
             Stopped: ``stop`` was set.
-            Truncated, ValidationFailed: as :meth:`grammarspec.Model.batch`.
+            Truncated, ValidationFailed and others: as :meth:`grammarspec.Model.batch`.
         """
         answers = [_Attempts(one) for one in prepared for _ in range(one.request.n)]
         texts = self.generator.generate([one.request for one in prepared], stop, on_text)

@@ -120,6 +120,8 @@ class Turn:
         Raises:
             ValidationFailed: a validator refuses a value; its places are JSON pointers into the answer, or into the
                 assistant's message for arguments of calls.
+            NoMatch: ``data`` is no text of the grammar.
+            Exception: what a validator raises that is no error about the value.
         """
         with _validators(marks.named(data).decode(), "#"):
             match = self.answer.match_marked(data)

@@ -45,6 +45,7 @@ def as_tool(
         TypeError: ``x`` declares no tool, is a method without its instance, or has a parameter that no schema can
             describe.
         GrammarSyntaxError: the JSON is malformed.
+        ValueError: the name is none of a tool (see :class:`Tool`).
         UnsupportedFeature: a type has no JSON. Types of functions and classes are only looked at when the tool is first
             used: then this is raised.
         ImportError: functions and classes need Pydantic.
@@ -77,6 +78,7 @@ def as_tools(tools: Iterable[ToolLike]) -> dict[str, Tool[..., Any]]:
     Raises:
         ValueError: two have the same name.
         TypeError: ``tools`` is a single tool, or one of them declares no tool.
+        GrammarError, ImportError: as :func:`as_tool`.
     """
     if isinstance(tools, str | Mapping | Tool) or not isinstance(tools, Iterable):
         raise TypeError("tools takes several tools, not a single one: write [tool]")
@@ -136,6 +138,7 @@ def tool(function: Any = None, /, *, name: str | None = None, description: str |
 
     Raises:
         TypeError: ``function`` is not a function, or has a parameter without an annotation, ``*args`` or ``**kwargs``.
+        ValueError: the name is none of a tool (see :class:`Tool`).
     """
     if function is None:
         return _Decorator(name, description)
@@ -155,7 +158,7 @@ def function_tool(function: Callable[..., Any], name: str | None = None, descrip
         a :class:`Tool`.
 
     Raises:
-        TypeError: as :func:`tool`.
+        TypeError, ValueError: as :func:`tool`.
     """
     if isinstance(function, classmethod | staticmethod):
         raise TypeError("gs.tool goes below @classmethod and @staticmethod")
@@ -264,6 +267,10 @@ def class_tool(
         type: the class.
         name, description: instead of the class's name and docstring.
         call: runs a call, given the instance.
+
+    Raises:
+        ImportError: Pydantic is not installed.
+        ValueError: the name is none of a tool (see :class:`Tool`).
     """
     from grammarspec.frontends.types.adapters import known_adapter
 

@@ -172,6 +172,7 @@ class Tool(Generic[P, R_co]):
         Raises:
             GrammarSyntaxError: the JSON is malformed.
             UnsupportedFeature: the tool is not a function.
+            ValueError: the name is none of a tool (see :class:`Tool`).
         """
         own, declaration = read_json_tool(json, name, description)
         return Tool(own, lambda: declaration, call, call)

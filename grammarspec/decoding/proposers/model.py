@@ -63,6 +63,12 @@ class DraftModel:
         return self._runner.passes
 
     def start(self, batch: BatchView) -> None:
+        """Begin a new batch.
+
+        Raises:
+            DraftMismatch: the target has a token of text, or one that ends texts, that the draft model does not know.
+            UnsupportedModel: as :class:`~grammarspec.decoding.model_runner.ModelRunner`.
+        """
         vocabulary = batch.vocabulary
         for token in range(self._known, vocabulary.size):
             if (text := vocabulary.marked([token])) or token in vocabulary.eos_token_ids:
@@ -73,7 +79,11 @@ class DraftModel:
         self._runner = self.new_runner(batch)
 
     def new_runner(self, batch: BatchView) -> ModelRunner:
-        """The runner that reads the texts of a new batch."""
+        """The runner that reads the texts of a new batch.
+
+        Raises:
+            UnsupportedModel: as :class:`~grammarspec.decoding.model_runner.ModelRunner`.
+        """
         return ModelRunner(self.model, len(batch.sequences))
 
     def select(self, rows: Sequence[int]) -> None:

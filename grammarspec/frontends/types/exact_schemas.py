@@ -48,7 +48,8 @@ class UntitledSchema(GenerateJsonSchema):
 class ExactSchema(GenerateJsonSchema):
     """Pydantic's schemas, narrowed to the JSON that Pydantic reads: keys, dates, times and numbers.
 
-    Its methods raise :class:`~grammarspec.errors.UnsupportedType` for constraints that JSON Schema cannot express.
+    Raises:
+        UnsupportedType: (by its methods) a constraint cannot be expressed in JSON Schema.
     """
 
     def date_schema(self, schema: core_schema.DateSchema) -> JsonSchemaValue:

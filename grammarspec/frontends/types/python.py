@@ -41,6 +41,7 @@ def grammar(type: TypeForm[T], **options: Any) -> Grammar[T]:
     Raises:
         UnsupportedType: a type that has no JSON, or a constraint that cannot be enforced while generating.
         MissingPackage: Pydantic (or msgspec) is not installed.
+        GrammarError, TypeError, ValueError: as :func:`grammarspec.json_schema`.
     """
     if isinstance(type, Grammar):
         return type

@@ -84,7 +84,7 @@ def boolean() -> Grammar[bool]:
 
 
 def string(*, min_length: int | None = None, max_length: int | None = None, pattern: str | None = None) -> Grammar[str]:
-    """A string in quotes, with JSON's escapes; means what is between them.
+    """A string in quotes, with JSON's escapes; means what is between the quotes.
 
     Args:
         min_length, max_length: in code points.
@@ -93,6 +93,7 @@ def string(*, min_length: int | None = None, max_length: int | None = None, patt
     Raises:
         GrammarSyntaxError: the pattern is malformed, or a length is no natural number.
         UnsupportedFeature: the pattern uses what no automaton can decide.
+        LimitExceeded: a length or a count of the pattern is too large, or its groups are nested too deeply.
     """
     return _json("string", {"type": "string"}, {"min_length": min_length, "max_length": max_length, "pattern": pattern})
 

@@ -140,7 +140,7 @@ class ToolFormat:
 
         Raises:
             ValueError: calls are required but there are no tools, ``choice`` names no tool, or two tools have one name.
-            UnsupportedFeature: a schema cannot be enforced in this format.
+            GrammarError: a schema cannot be enforced in this format, or at all.
         """
         tools = list(tools)
         known = {tool.name: tool for tool in tools}
@@ -241,7 +241,11 @@ class ToolFormat:
         return whole.fields().map(_reply)
 
     def calls(self, tools: Sequence[AnyTool], *, parallel: bool, markers: MarkerGrammar) -> Grammar[list[ToolCall]]:
-        """The grammar of one or more calls, with what is written around them."""
+        """The grammar of one or more calls, with what is written around them.
+
+        Raises:
+            GrammarError: as :meth:`arguments_of`.
+        """
         one = reduce(or_, (self.one_call(tool, markers) for tool in tools))
         most = None if parallel and not self.single else 1
         several = one.repeat(1, most, sep=self.part(self.separator, markers)).named("calls")
@@ -249,7 +253,11 @@ class ToolFormat:
         return whole.fields().map(calls_of)
 
     def one_call(self, tool: AnyTool, markers: MarkerGrammar) -> Grammar[ToolCall]:
-        """The grammar of a call of this tool."""
+        """The grammar of a call of this tool.
+
+        Raises:
+            GrammarError: as :meth:`arguments_of`.
+        """
         parts: list[Grammar[Any]] = []
         for number, part in enumerate(_PART.split(self.call)):
             if number % 2 == 0:
