@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 from grammarspec._compiler import (
     FEW,
@@ -74,6 +75,24 @@ class GrammarBuilder:
         """The empty text."""
         self.anything = self.repeat(self.bytes_in(((0, 255),)), 0, None)
         """Every byte string (not only valid UTF-8)."""
+
+    def copy(self) -> Self:
+        """A builder with the same nodes and rules, to which others can be added without changing this one.
+
+        Subclasses that keep more than this class does copy that, too.
+        """
+        new = self.__new__(type(self))
+        new._ops, new._rules = self._ops[:], self._rules[:]
+        new._blob, new._size = self._blob[:], self._size
+        new._names, new._kinds = self._names[:], self._kinds[:]
+        new._literals, new._codepoints = self._literals.copy(), self._codepoints.copy()
+        new.nothing, new.empty, new.anything = self.nothing, self.empty, self.anything
+        return new
+
+    @property
+    def size(self) -> int:
+        """How much has been described so far, in integers that go to the compiler."""
+        return len(self._ops)
 
     def _node(self, op: int, operands: Sequence[int]) -> int:
         ops = self._ops
@@ -210,6 +229,10 @@ class GrammarBuilder:
     def define(self, rule: int, body: int) -> None:
         """Give a declared rule its body."""
         self._rules[rule] = body
+
+    def define_others(self, body: int) -> None:
+        """Give this body to all declared rules that have none yet."""
+        self._rules = array("I", [body if own == UNBOUNDED else own for own in self._rules])
 
     def call(self, rule: int) -> int:
         """What this rule describes. Rules may call themselves and each other in any way."""

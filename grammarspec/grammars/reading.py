@@ -19,7 +19,7 @@ from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import NoMatch, Unsatisfiable
 from grammarspec.grammars import marks
 from grammarspec.grammars.engine import over_bytes
-from grammarspec.positions import Position, excerpt
+from grammarspec.positions import where
 
 __all__ = ["Match", "Readable", "Reader", "match", "match_marked", "matches"]
 
@@ -202,17 +202,11 @@ def _check(grammar: Readable, data: bytes, text: str, broken: bool) -> None:
     following, may_end = matcher.next_bytes()
     if taken < len(data):
         expected = f"{_listed(following)} may stand here" if following else "the text may only end here"
-        raise _no_match(text, at, f"unexpected {text[at]!r}; {expected}")
+        raise NoMatch(f"unexpected {text[at]!r}; {expected}", where(text, at))
     if broken:
-        raise _no_match(text, at, "a lone surrogate is no text")
+        raise NoMatch("a lone surrogate is no text", where(text, at))
     if not may_end:
-        raise _no_match(text, at, f"the text ends here, where {_listed(following)} must follow")
-
-
-def _no_match(text: str, at: int, message: str) -> NoMatch:
-    position = Position.of(text, at, at + 1)
-    line = f"line {position.line}, column {position.column}"
-    return NoMatch(message, where=f"{line}\n{excerpt(text, position)}")
+        raise NoMatch(f"the text ends here, where {_listed(following)} must follow", where(text, at))
 
 
 def _listed(following: bytes) -> str:
