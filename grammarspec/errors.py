@@ -84,7 +84,7 @@ class UnsupportedType(UnsupportedFeature):
 
 
 class UnsupportedTokenizer(UnsupportedFeature):
-    """A tokenizer of an unknown kind, or one in which what a token says depends on its neighbours."""
+    """A tokenizer of an unknown kind, or one in which the text of a token depends on its neighbours."""
 
     code = "unsupported-tokenizer"
 

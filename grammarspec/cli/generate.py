@@ -94,7 +94,7 @@ def _generate(options: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     grammar = _grammar(options)
     if not sys.stderr.isatty():
-        os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws progress bars, also where nobody sees them
+        os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws progress bars even where nobody sees them
     from grammarspec.decoding import Sampling, generate
     from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
 

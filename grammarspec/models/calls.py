@@ -33,7 +33,7 @@ class PreparedPrompt:
     """A prompt that can be generated from.
 
     Attributes:
-        prompt: the prompt; in a retry, with the refused answers and what was wrong with them behind it.
+        prompt: the prompt; in a retry, followed by the refused answers and what was wrong with them.
         section: the reasoning before the answer, if any.
         request: the prompt's tokens, the constraint of the answer, and the sampling options.
     """

@@ -253,8 +253,8 @@ def output(type: Any, **options: Unpack[Options]) -> _Decorator[Any]:
         options: see :class:`~grammarspec.models.options.Options`.
 
     Raises:
-        TypeError: no type is given, or there is no such option. ``tools`` are no option: after calls of tools there is
-            no value yet. ``gs.run_tools(model, function.prompt(...), tools, type=T)`` runs them until there is one.
+        TypeError: no type is given, or there is no such option. ``tools`` is no option, because a call of a tool is no
+            value yet: ``gs.run_tools(model, function.prompt(...), tools, type=T)`` runs tools until there is one.
     """
     if isfunction(type):
         raise TypeError(f"the decorator needs the type of the answer: write @gs.output(str) before {type.__name__}")

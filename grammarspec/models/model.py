@@ -61,9 +61,9 @@ class Model:
         Args:
             model: a decoder-only model of transformers.
             tokenizer: its tokenizer.
-            draft: a smaller model with the same tokens, which drafts where neither the grammar nor the prompt does; or
-                the proposers to use instead of all these (an empty list: no drafts). Drafts do not change the
-                probability of any text.
+            draft: a smaller model with the same tokens, which drafts where neither forced text nor a repetition of
+                earlier text can be drafted; or the proposers to use instead of all these (an empty list: no drafts).
+                Drafts do not change the probability of any text.
             gamma: the greatest number of draft tokens in a round.
 
         Raises:

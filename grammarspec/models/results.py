@@ -22,7 +22,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Numbers of tokens, of all attempts at an answer together.
+    """Numbers of tokens, summed over all attempts at an answer.
 
     Attributes:
         prompt_tokens: tokens of the prompts.

@@ -46,8 +46,8 @@ def as_tool(
             describe.
         GrammarSyntaxError: the JSON is malformed.
         ValueError: the name is none of a tool (see :class:`Tool`).
-        UnsupportedFeature: a type has no JSON. Types of functions and classes are only looked at when the tool is first
-            used: then this is raised.
+        UnsupportedFeature: a type has no JSON. For functions and classes this is raised when the tool is first used,
+            because their types are not looked at before.
         ImportError: functions and classes need Pydantic.
     """
     if isinstance(x, MethodType) and isinstance(x.__func__, Tool):
@@ -91,7 +91,7 @@ def as_tools(tools: Iterable[ToolLike]) -> dict[str, Tool[..., Any]]:
 
 
 def _cached(x: Any) -> Tool[..., Any]:
-    """As :func:`as_tool`, but the same tool for the same argument, if it can be shown that it is the same."""
+    """As :func:`as_tool`, but the same tool for the same argument, if arguments can be compared."""
     if isinstance(x, Mapping):
         try:
             return _tool_of_json(json.dumps(x))
@@ -125,7 +125,7 @@ def tool(function: Callable[P, R], /, *, name: str | None = None, description: s
 @overload
 def tool(*, name: str | None = None, description: str | None = None) -> _Decorator: ...
 def tool(function: Any = None, /, *, name: str | None = None, description: str | None = None) -> Any:
-    """A decorator for a function that models may call; it stays callable as it is.
+    """A decorator for a function that models may call; it can still be called as before.
 
     The annotations of its parameters become a JSON Schema, as for :func:`grammarspec.grammar`: constraints in
     ``Annotated`` hold while a model writes. Parameters with defaults are optional. The docstring (in the style of
@@ -254,7 +254,7 @@ def _default(parameter: Parameter, hint: Any, tool: str) -> Any:
 def _tell_default(member: dict[str, Any], default: Any) -> None:
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-    with suppress(PydanticSerializationError):  # the model can leave the argument out all the same
+    with suppress(PydanticSerializationError):  # then the model is not told the default
         member.setdefault("default", to_jsonable_python(default))
 
 

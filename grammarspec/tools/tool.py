@@ -50,7 +50,7 @@ class ToolCall:
 
 
 class Tool(Generic[P, R_co]):
-    """A function that models may call, made by :func:`grammarspec.tool`. It stays callable as it was.
+    """A function that models may call, made by :func:`grammarspec.tool`. It can be called as before.
 
     Attributes:
         name: the name that models call it by.
@@ -70,7 +70,7 @@ class Tool(Generic[P, R_co]):
             name: the name that models call it by.
             declare: makes the declaration when it is first needed, and returns the same one each time.
             function: what ``tool(...)`` calls; ``None`` if the tool has no function.
-            call: the same function, but its one argument are the typed arguments that ``Declaration.read`` makes.
+            call: the same function, but with one argument: the typed arguments that ``Declaration.read`` makes.
             bind: for a method in a class: makes the tool of an instance.
 
         Raises:

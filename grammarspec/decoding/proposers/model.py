@@ -22,8 +22,8 @@ __all__ = ["DraftModel"]
 class DraftModel:
     """Drafts by a causal language model with the target's tokens, one token of each row per forward pass.
 
-    Tokens that it has not read yet (of other proposers, and the bonus token) it reads in the same pass. A row whose
-    text has a token beyond the model's vocabulary (padding of a wider target) gets no draft.
+    Tokens that it has not read yet (those of other proposers, and the bonus token) are read in the same pass. A row
+    whose text has a token beyond the model's vocabulary (padding of a wider target) gets no draft.
 
     Args:
         model: a decoder-only model of transformers.
