@@ -33,7 +33,7 @@ __all__ = [
 
 
 class GrammarspecError(Exception):
-    """The base of all errors of grammarspec; its subclasses are a ``ValueError``, ``RuntimeError``, ..., too.
+    """The base of all errors of grammarspec; each subclass is also a ``ValueError``, a ``RuntimeError`` or the like.
 
     Attributes:
         code: the kind of error, for programs: the same in all releases.
@@ -60,7 +60,7 @@ class GrammarspecError(Exception):
 
 # ---------------------------------------------------------------------- grammars
 class GrammarError(GrammarspecError, ValueError):
-    """A grammar, schema or pattern that cannot be used, or not for this text."""
+    """A grammar, schema or pattern cannot be used, or a text is not in its language."""
 
     code = "grammar"
 
@@ -108,7 +108,7 @@ class LimitExceeded(GrammarError):
 
 
 class NoMatch(GrammarError):
-    """A text that is to be read by a grammar is not in its language."""
+    """A text that a grammar should read is not in its language."""
 
     code = "no-match"
 

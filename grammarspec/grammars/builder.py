@@ -79,7 +79,7 @@ class GrammarBuilder:
     def copy(self) -> Self:
         """A builder with the same nodes and rules, to which others can be added without changing this one.
 
-        Subclasses that keep more than this class does copy that, too.
+        A subclass with further attributes extends this to copy them.
         """
         new = self.__new__(type(self))
         new._ops, new._rules = self._ops[:], self._rules[:]
@@ -118,7 +118,7 @@ class GrammarBuilder:
         return node
 
     def words(self, texts: Iterable[str | bytes]) -> int:
-        """Any one of these texts: the way to say a large enumeration (it becomes a minimised trie).
+        """Any one of these texts, also of very many: they become a minimised trie.
 
         Raises:
             UnicodeEncodeError: a text holds a lone surrogate.
@@ -199,7 +199,7 @@ class GrammarBuilder:
     def terminal(self, node: int) -> int:
         """This regular node as a lexical unit of its own.
 
-        It changes no language. It says where the compiler should cut: masks are cached per terminal and
+        It does not change the language. It tells the compiler where to cut: masks are cached per terminal and
         shared by all places and grammars that use an equal one, so strings, numbers and identifiers should
         be terminals, while punctuation and keys are best left to be joined with their neighbours.
         """
@@ -214,12 +214,12 @@ class GrammarBuilder:
         * ``OPENS``: the first byte of the rule is the bracket of such an array or object;
         * ``ITEMS``: the commas and the bracket in the rule's own body end items of the array, which must all differ;
         * ``NAMES``: the colons in the rule's own body end names of members, which must all differ;
-        * ``FEW``: beside ``OPENS``, unless each item or name can become any of infinitely many values until it ends;
+        * ``FEW``: with ``OPENS``, unless every item or name can still become infinitely many values until it ends;
         * ``PART``: none of these, but kept apart from the rules around it, as items must be.
 
         Values are compared by their spelling without whitespace, members in any order, and ``1.0`` as ``1``. So items
-        must have no other spellings, and the names in them must differ. The caller must see to it that there are enough
-        values for all items that have to come: the compiler makes sure of one new value at a time.
+        must have no other spellings, and the names in them must differ. The caller guarantees that there are enough
+        different values for all items that must come: the compiler only checks that there is one more.
         """
         self._names.append(name)
         self._kinds.append(kinds)
@@ -256,8 +256,8 @@ class GrammarBuilder:
         A rule that depends on its parameter must not be able to call itself before any text; the compiler refuses it.
         Bits are never cleared, so that rules like "each key once" always come nearer to an end. The compiler proves,
         trying alternatives in their order, that each value of a parameter that can be reached allows some ending;
-        alternatives that lead there are best put first. ``like`` spares it that where it would take long: a rule that,
-        given the same parameter, can be completed if and only if the callee can.
+        alternatives that lead to one are best put first. Where that proof would take long, ``like`` names a rule that
+        is looked at instead: given the same parameter, it can be completed if and only if the callee can.
         """
         at, width = counting or (0, 0)
         same = 0 if like is None else like + 1

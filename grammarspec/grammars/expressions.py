@@ -2,7 +2,7 @@
 
 A :class:`Grammar` is a language together with a reading: ``grammar.parse(text)`` is a value of its type parameter. The
 front-ends make simple ones (:func:`literal`, :func:`choice`, :func:`grammarspec.regex`, ...), operators combine them.
-A grammar is the typed face of an expression, whose nodes are in :mod:`grammarspec.grammars.operators`.
+A grammar wraps an expression, whose nodes are in :mod:`grammarspec.grammars.operators`, and adds its type.
 """
 
 from __future__ import annotations
@@ -41,16 +41,18 @@ U = TypeVar("U")
 class Grammar(Generic[T_co]):
     """A language over UTF-8 text, independent of any vocabulary, whose texts mean values of type ``T_co``.
 
-    Immutable, hashable, picklable (what :meth:`map` was given permitting). Two grammars are equal when they are built
-    alike, which is finer than describing the same language. ``repr`` is an expression that makes the grammar again.
+    Immutable, hashable, and picklable if the functions given to :meth:`map` are. Two grammars are equal if they are
+    built alike; grammars that describe the same language in different ways are not. ``repr`` is an expression that
+    makes the grammar again.
 
     Operators: ``a + b`` (one after the other), ``a | b`` (either), ``a & b`` (texts of both, read as ``a`` does) and
     ``~a`` (all other texts). The last two take regular languages: regular expressions, choices, literals, and what the
-    operators make of these. A ``str`` stands for :func:`literal`, and a class (``int``, ``list[int]``, a model) for
-    :func:`grammarspec.grammar` of it; type checkers want that spelled out for other types, and left of ``|``.
+    operators make of these. As an operand, a ``str`` stands for :func:`literal` of it, and a class (``int``,
+    ``list[int]``, a model) for :func:`grammarspec.grammar` of it; type checkers need that call to be written for other
+    types, and for a type to the left of ``|``.
 
     Attributes:
-        node: the expression that it is the typed face of, for the other modules of grammarspec.
+        node: the expression that it wraps, for the other modules of grammarspec.
     """
 
     __slots__ = ("__weakref__", "node")
@@ -69,8 +71,7 @@ class Grammar(Generic[T_co]):
         Args:
             ir: the language in the compiler's form.
             read: makes a value of a text of the language; by default a text means itself.
-            call: the call of a function of :mod:`grammarspec` that made it, or the text of such a call: what ``repr``
-                says.
+            call: the call of a function of :mod:`grammarspec` that made it, or the text of such a call, for ``repr``.
         """
         object.__setattr__(self, "node", Leaf(ir, read, call))
 
@@ -166,9 +167,9 @@ class Grammar(Generic[T_co]):
         return reading.match_marked(self.node, data)
 
     def sample(self, seed: int | None = None, *, max_bytes: int = 200) -> str:
-        """Some text of the language, for trying things out: the same for the same seed, of no particular distribution.
+        """A random text of the language, for trying things out: the same for the same seed.
 
-        After ``max_bytes`` bytes it goes on in the shortest way.
+        The distribution is not specified. After ``max_bytes`` bytes the text is completed in the shortest way.
 
         Raises:
             GrammarError: the grammar cannot be compiled (see :func:`grammarspec.compile`).
@@ -218,7 +219,7 @@ class Grammar(Generic[T_co]):
     ) -> Grammar[list[T_co]]:
         """``least`` to ``most`` texts (``None``: any number), ``sep`` between them; means the list of their values.
 
-        What is named within, in ``sep`` too, has a list of values (see :meth:`named`).
+        Named parts within it, in ``sep`` too, have lists of values (see :meth:`named`).
 
         Raises:
             ValueError: the numbers are negative, or ``most`` is below ``least``.
@@ -234,11 +235,11 @@ class Grammar(Generic[T_co]):
         return Grammar.of(Option(self.node))
 
     def named(self, name: str) -> Grammar[T_co]:
-        """The same, and :meth:`match` tells its value under this name; within a repetition, a list of them."""
+        """The same, and :meth:`match` has its value under this name; within a repetition, a list of values."""
         return Grammar.of(Named(self.node, name))
 
     def fields(self) -> Grammar[dict[str, Any]]:
-        """The same language; a text means what the named parts in it mean, by their names (which end here)."""
+        """The same language; the value of a text is a dict of its named parts, which are not captured outside."""
         return Grammar.of(Fields(self.node))
 
     def map(self, function: Callable[[T_co], U]) -> Grammar[U]:
@@ -251,10 +252,9 @@ _type_grammar: Callable[[Any], Grammar[Any]] | None = None
 
 
 def read_types_by(type_grammar: Callable[[Any], Grammar[Any]]) -> None:
-    """Say which grammar a Python type stands for as an operand (``word + int``).
+    """Register what makes the grammar of a Python type that is an operand (``word + int``).
 
-    The package fills this in when it is imported: what types mean belongs to a front-end, and front-ends build on
-    grammars.
+    The package does so when it is imported: types are the business of a front-end, and front-ends import this module.
     """
     global _type_grammar  # noqa: PLW0603  # the one registration
     _type_grammar = type_grammar

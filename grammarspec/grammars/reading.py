@@ -1,8 +1,8 @@
 """Reading a text by a grammar: whether it is in the language, what it means, and where it leaves the language.
 
 What comes in is a text and the root of a grammar expression; what goes out is a :class:`Match`. The compiled automaton
-recognises and does not parse, so the reader asks it where a text of each part may end, and cuts sequences by dynamic
-programming. What the parts mean, they say themselves (:mod:`grammarspec.grammars.operators`).
+recognises texts but does not parse them. So the reader asks it where a text of each part may end, and finds by dynamic
+programming where the parts of a sequence begin. Each part makes its own value (:mod:`grammarspec.grammars.operators`).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Match(Generic[T_co]):
     Attributes:
         text: the text.
         value: what it means.
-        captures: by name, what the parts that :meth:`Grammar.named` names mean; of one within a repetition the list of
-            all, of one in an alternative that was not taken nothing.
+        captures: the values of the parts that :meth:`Grammar.named` names, by name. A part within a repetition has a
+            list of values; a part in an alternative that was not taken is missing.
     """
 
     text: str
@@ -210,7 +210,7 @@ def _check(grammar: Readable, data: bytes, text: str, broken: bool) -> None:
 
 
 def _listed(following: bytes) -> str:
-    """The bytes that may come next, for people. Characters beyond ASCII are not told apart."""
+    """The bytes that may come next, as errors list them. Characters beyond ASCII are one entry."""
     shown = [repr(chr(byte)) for byte in following if byte < 128]
     if any(128 <= byte < marks.BEGIN for byte in following):
         shown.append("a character beyond ASCII")

@@ -57,7 +57,6 @@ class Source:
 
         Raises:
             GrammarSyntaxError: lark rejects the terminal.
-            GrammarSyntaxError: lark rejects its expression.
             UnsupportedFeature: lark needs a package for it that is not installed.
             LimitExceeded: its expression would be too long, or it is nested too deeply.
         """
@@ -138,6 +137,6 @@ def _value(tree: Any) -> Value:
 
 
 def _pattern(pattern: Any) -> Pattern:
-    """A pattern of lark's as our record."""
+    """The record of one of lark's patterns."""
     literal = pattern.value if pattern.type == "str" and not pattern.flags else None
     return Pattern(pattern.to_regexp(), literal, pattern.raw or "")

@@ -5,9 +5,9 @@ from there on and then on ever shorter beginnings of its match. What it can take
 ``re.match`` takes whole when given alone (:mod:`grammarspec.frontends.regex.preference`). So a terminal is a regular
 language that does not depend on the text around it.
 
-Ignored terminals may stand before each terminal and at the end of the text. One is tried but once, on all the text that
-follows, so it does depend on that text: its guards look into the terminal behind it. So what is ignored before a
-terminal, and the terminal, are one lexeme here.
+Ignored terminals may stand before each terminal and at the end of the text. Each is tried only once, on all the text
+that follows. So where it ends does depend on that text, and its guards look into the terminal behind it. Therefore a
+terminal and what is ignored before it are one lexeme here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Ignored:
     Attributes:
         blanks: the characters of those terminals that are one or more characters of a set. However a run of such
             characters is cut into lexemes, the text is the same, so that it needs no guards.
-        greedy: those of them of which a lexeme takes as many as there are.
+        greedy: those of them of which a lexeme takes as many characters as there are.
         others: the other terminals, with guards for where they end.
         all: all of the terminals, with guards.
     """
@@ -233,7 +233,7 @@ class Terminals:
         return tree
 
     def preferred(self, tree: Node, origin: _Origin, after: Neighbour = BORDER) -> Node:
-        """A terminal's syntax tree with guards, before what ``after`` says.
+        """A terminal's syntax tree with guards; ``after`` is what may follow it.
 
         Raises:
             UnsupportedFeature: guards for it would be inexact or too many.

@@ -366,7 +366,7 @@ class Parser(ABC):
 
     @staticmethod
     def word_boundary(word: Node, negative: bool) -> Node:
-        """``\b``: a word character on one side only; ``\\B``: on both or on neither."""
+        """``\\b``: a word character on one side only; ``\\B``: on both or on neither."""
 
         def sides(before: bool, after: bool) -> Node:
             return tree.Sequence((tree.Look(word, False, not before), tree.Look(word, True, not after)))

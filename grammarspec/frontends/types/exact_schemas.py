@@ -147,7 +147,7 @@ class ExactSchema(GenerateJsonSchema):
 
     @staticmethod
     def _check_alias(schema: Any) -> None:
-        """Refuse a field whose aliases are all paths into other members; Pydantic's schema has it by its name."""
+        """Refuse a field whose aliases are all paths into other members: Pydantic's schema names the field instead."""
         alias = schema.get("validation_alias", "")
         paths = [alias] if isinstance(alias, str) or isinstance(alias[0], str) else alias
         if not any(isinstance(path, str) or len(path) == 1 for path in paths):
