@@ -157,7 +157,7 @@ class NoModel(GrammarspecError, LookupError):
 
 
 class DraftMismatch(GrammarspecError, ValueError):
-    """The tokens of a draft model are not those of the model that it is to draft for."""
+    """The tokens of a draft model are not those of the model that it should draft for."""
 
     code = "draft-mismatch"
 

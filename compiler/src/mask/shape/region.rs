@@ -1,6 +1,6 @@
 //! Regions: sets of residuals between which most characters lead, all of them alive. Patterns that may match anywhere
-//! in a string have them, and identifiers that must not end in a hyphen. Which residual a token of such characters leads
-//! to depends on the one that it starts from; that it leads to a living one does not.
+//! in a string have them, and identifiers that must not end in a hyphen. Which residual a token of such characters
+//! leads to depends on the one that it starts from; that it leads to a living one does not.
 
 use rustc_hash::FxHashSet;
 
