@@ -158,6 +158,7 @@ class Constraint:
         StateCollected: (by every method that takes a state) the state was collected.
         LimitExceeded: (by every method that computes something) a limit was hit; the message names which.
         Cancelled: (by the same) the work was cancelled.
+        OverflowError: (by every method that takes a state or token) it is below 0, or above 2**32 - 1.
     """
 
     @property
@@ -218,6 +219,7 @@ class Matcher:
     Raises:
         LimitExceeded: (by every method that computes something) a limit of the constraint was hit.
         Cancelled: (by the same) the work was cancelled.
+        OverflowError: (by every method that takes tokens) a token is below 0, or above 2**32 - 1.
     """
 
     def fill_bitmask(self, rows: Any, row: int = 0) -> None:

@@ -176,6 +176,7 @@ class Model:
             Truncated: a text was cut short; ``Sampling(on_limit="close")`` would have closed it in time.
             ValidationFailed: a validator of the type refuses the value, in each of ``1 + retries`` attempts.
             GrammarError: the type or grammar cannot be enforced.
+            MissingPackage: the type needs Pydantic or msgspec, which is not installed.
             UnsupportedFeature: a message has a part that is not text; the chat template has no system message; the
                 loop cannot drive the model.
             PromptError: a prompt is empty, malformed, too long, or refused by the chat template.

@@ -104,7 +104,11 @@ class Tool(Generic[P, R_co]):
 
     @cached_property
     def grammar(self) -> Grammar[Any]:
-        """The JSON texts of arguments, whose values are typed arguments (see :meth:`read`)."""
+        """The JSON texts of arguments, whose values are typed arguments (see :meth:`read`).
+
+        Raises:
+            GrammarError: the schema cannot be enforced.
+        """
         from grammarspec.frontends.json_schema import json_schema
 
         return json_schema(self.schema, additional_properties=False, numbers="plain").map(self.read)

@@ -55,7 +55,8 @@ def integer(
 
     Raises:
         GrammarSyntaxError: a bound is no number, or ``multiple_of`` is not above 0.
-        LimitExceeded: the bounds need too large an automaton.
+        UnsupportedFeature: ``multiple_of`` needs too large an automaton.
+        LimitExceeded: a bound has more than 400 digits.
     """
     bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt, "multiple_of": multiple_of}
     return _json("integer", {"type": "integer"}, bounds, int)
@@ -72,7 +73,7 @@ def number(
     """Numbers in decimal, such as ``-1.5`` or ``2``, without exponents, within bounds as of :func:`integer`.
 
     Raises:
-        GrammarSyntaxError, LimitExceeded: as :func:`integer`.
+        GrammarSyntaxError, UnsupportedFeature, LimitExceeded: as :func:`integer`.
     """
     bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt, "multiple_of": multiple_of}
     return _json("number", {"type": "number"}, bounds, float)
