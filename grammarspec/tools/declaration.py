@@ -21,7 +21,7 @@ class Declaration:
 
     Attributes:
         description: what the tool does; may be empty.
-        parameters: the JSON Schema of the arguments, an object, as the model is told it.
+        parameters: the JSON Schema of the arguments, an object, as the model sees it.
         schema: the JSON Schema that is enforced: ``parameters``, narrowed to what ``read`` accepts.
         read: turns arguments as JSON values into typed arguments.
     """

@@ -94,7 +94,7 @@ class Tool(Generic[P, R_co]):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The JSON Schema of the arguments, an object, as the model is told it."""
+        """The JSON Schema of the arguments, an object, as the model sees it."""
         return self._declare().parameters
 
     @property
