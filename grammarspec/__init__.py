@@ -3,8 +3,8 @@
 A grammar (:func:`json_schema`, :func:`regex`, :func:`lark`, :func:`choice`) and a :class:`Vocabulary` make a
 :class:`Constraint`; its matchers say which tokens may come next.
 
-This module has the public names. Importing it imports no other package: what needs one, or much code, is imported when
-its name is first used.
+This module has the public names. Importing it imports no other package: a name whose module needs one, or is large, is
+imported when it is first used.
 """
 
 from __future__ import annotations

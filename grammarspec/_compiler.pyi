@@ -85,12 +85,21 @@ class Grammar:
     ) -> Grammar: ...
     def arrays(self, nodes: int, rules: int, blob: int) -> tuple[bytes, bytes, bytes, list[str], bytes, int, int]:
         """What ``__new__`` takes, for a builder that holds so much already, and how many nodes that is."""
+
     def literals_with(self, byte: int) -> list[bytes]:
         """The literals that hold a byte."""
 
-    def to_bytes(self) -> bytes: ...
+    def to_bytes(self) -> bytes:
+        """The grammar in a portable form that carries its version."""
+
     @staticmethod
-    def from_bytes(data: bytes) -> Grammar: ...
+    def from_bytes(data: bytes) -> Grammar:
+        """Read what :meth:`to_bytes` wrote.
+
+        Raises:
+            GrammarError: ``data`` is damaged, or of a version that this release cannot read.
+        """
+
     def __reduce__(self) -> Any: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -102,6 +111,9 @@ class VocabularyIndex:
     ``tokens[i]`` is the text of token ``i`` as bytes, or ``None`` for a token that is no text (unused); of those in
     ``special_token_ids``, the mark (:mod:`grammarspec.grammars.marks`). ``size`` is the number of logits; at least
     ``len(tokens)``.
+
+    Raises:
+        ValueError: ``size`` is too large.
     """
 
     def __new__(
@@ -111,52 +123,117 @@ class VocabularyIndex:
         special_token_ids: Sequence[int],
         size: int,
     ) -> VocabularyIndex: ...
-    def without_caches(self) -> VocabularyIndex: ...
+    def without_caches(self) -> VocabularyIndex:
+        """The same index, but sharing no cache between the grammars compiled on it."""
+
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """The number of logits that masks cover."""
+
     @property
-    def eos_token_ids(self) -> list[int]: ...
-    def token_bytes(self, token: int) -> bytes | None: ...
-    def spell(self, text: bytes) -> list[int]: ...
+    def eos_token_ids(self) -> list[int]:
+        """The tokens that end a text, in ascending order."""
+
+    def token_bytes(self, token: int) -> bytes | None:
+        """The text or the mark of a token; ``None`` if it has neither."""
+
+    def spell(self, text: bytes) -> list[int]:
+        """A text as tokens: each is the longest that fits."""
 
 @final
 class CancelToken:
     """Cancels work that was started with it, from any thread."""
 
     def __new__(cls) -> CancelToken: ...
-    def cancel(self) -> None: ...
+    def cancel(self) -> None:
+        """Stop the work under way and refuse all later work: both raise :class:`~grammarspec.Cancelled`."""
 
 @final
 class Constraint:
-    """A grammar on a vocabulary: a lazily built automaton over tokens. Thread-safe, made to be shared."""
+    """A grammar on a vocabulary: a lazily built automaton over tokens. Thread-safe, made to be shared.
+
+    States are integers. What is not held by a matcher or a :meth:`pin` may be collected once the limits are reached.
+
+    Raises:
+        StateCollected: (by every method that takes a state) the state was collected.
+        LimitExceeded: (by every method that computes something) a limit was hit; the message names which.
+        Cancelled: (by the same) the work was cancelled.
+        OverflowError: (by every method that takes a state or token) it is below 0, or above 2**32 - 1.
+    """
 
     @property
-    def start(self) -> int: ...
-    def is_for(self, vocabulary: VocabularyIndex) -> bool:
-        """The constraint was compiled for this vocabulary, or for one of the same tokens."""
+    def start(self) -> int:
+        """The state before the first token. It is never collected."""
 
-    def matcher(self) -> Matcher: ...
-    def step(self, state: int, token: int) -> int | None: ...
-    def mask(self, state: int) -> bytes: ...
-    def fill_bitmask(self, state: int, rows: Any, row: int = 0) -> None: ...
-    def is_accepting(self, state: int) -> bool: ...
-    def tokens_to_end(self, state: int) -> int: ...
-    def shortest_completion(self, state: int) -> list[int]: ...
-    def pin(self, states: Sequence[int]) -> Pin: ...
-    def collect(self) -> int: ...
-    def stats(self) -> dict[str, int]: ...
+    def is_for(self, vocabulary: VocabularyIndex) -> bool:
+        """Whether the constraint was compiled for this vocabulary, or for one of the same tokens."""
+
+    def matcher(self) -> Matcher:
+        """A matcher at the beginning of a text; each sequence needs its own."""
+
+    def step(self, state: int, token: int) -> int | None:
+        """The state after a token; ``None`` if the token is not allowed."""
+
+    def mask(self, state: int) -> bytes:
+        """The mask row of a state: little-endian ``int32[ceil(size / 32)]``."""
+
+    def fill_bitmask(self, state: int, rows: Any, row: int = 0) -> None:
+        """Write the mask row of a state into a row of ``rows``, as :meth:`Matcher.fill_bitmask` does.
+
+        Raises:
+            IndexError, ValueError, TypeError: there is no such row, it is too narrow, or no int32 memory.
+        """
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end in a state."""
+
+    def tokens_to_end(self, state: int) -> int:
+        """The number of tokens of :meth:`shortest_completion`."""
+
+    def shortest_completion(self, state: int) -> list[int]:
+        """The shortest ending that a text may have behind a state, as tokens without the one that ends the text.
+
+        Where rules depend on a parameter the ending is short, but not always the shortest.
+        """
+
+    def pin(self, states: Sequence[int]) -> Pin:
+        """Keep states from being collected, for as long as the result lives."""
+
+    def collect(self) -> int:
+        """Drop the states that no matcher and no pin holds; returns how many there were."""
+
+    def stats(self) -> dict[str, int]:
+        """Numbers of states, masks, expressions and bytes, by name."""
 
 @final
 class Pin:
     """Keeps states from being collected until it is released or dropped."""
 
-    def release(self) -> None: ...
+    def release(self) -> None:
+        """Let the states be collected."""
 
 @final
 class Matcher:
-    """A cursor in a constraint: the path of states of one sequence."""
+    """A state of a constraint with the path that led to it: what one sequence has accepted.
 
-    def fill_bitmask(self, rows: Any, row: int = 0) -> None: ...
+    Raises:
+        LimitExceeded: (by every method that computes something) a limit of the constraint was hit.
+        Cancelled: (by the same) the work was cancelled.
+        OverflowError: (by every method that takes tokens) a token is below 0, or above 2**32 - 1.
+    """
+
+    def fill_bitmask(self, rows: Any, row: int = 0) -> None:
+        """Write the mask of the next token into a row of ``rows``.
+
+        Args:
+            rows: ``int32[n, words]`` or ``int32[words]``, writable: a numpy array, another object with the buffer
+                protocol, or a torch tensor on the CPU. Words past those of the vocabulary are cleared.
+            row: the number of the row.
+
+        Raises:
+            IndexError, ValueError, TypeError: there is no such row, it is too narrow, or no int32 memory.
+        """
+
     def fill_draft_bitmasks(self, tokens: Sequence[int], rows: Any, row: int = 0) -> int:
         """Fill the masks of a draft: row ``row + i`` with what is allowed after the first ``i`` of its tokens.
 
@@ -170,20 +247,41 @@ class Matcher:
             IndexError, ValueError, TypeError: there are too few rows, they are too narrow, or no int32 memory.
         """
 
-    def accept_token(self, token: int) -> bool: ...
-    def accept_tokens(self, tokens: Sequence[int]) -> int: ...
-    def validate_tokens(self, tokens: Sequence[int]) -> int: ...
-    def rollback(self, n: int) -> None: ...
-    def fork(self) -> Matcher: ...
-    def reset(self) -> None: ...
-    @property
-    def is_accepting(self) -> bool: ...
-    @property
-    def is_terminated(self) -> bool: ...
-    def forced_bytes(self, after: bytes = b"") -> bytes:
-        """What every completion goes on with behind ``after``, 64 kB of it at most; nothing if it is not allowed.
+    def accept_token(self, token: int) -> bool:
+        """Go on behind a token; ``False``, and nothing changes, if it is not allowed."""
 
-        Special tokens stand in it as marks (:mod:`grammarspec.grammars.marks`).
+    def accept_tokens(self, tokens: Sequence[int]) -> int:
+        """Accept tokens up to the first that is not allowed; returns how many were accepted."""
+
+    def validate_tokens(self, tokens: Sequence[int]) -> int:
+        """How many of the tokens, from the first on, are allowed. Nothing is accepted."""
+
+    def rollback(self, n: int) -> None:
+        """Take back the last ``n`` tokens.
+
+        Raises:
+            ValueError: fewer were accepted.
+        """
+
+    def fork(self) -> Matcher:
+        """A matcher of its own with the same tokens accepted."""
+
+    def reset(self) -> None:
+        """Take back all tokens."""
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text may end here."""
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether a token that ends the text was accepted."""
+
+    def forced_bytes(self, after: bytes = b"") -> bytes:
+        """The text that every completion goes on with behind ``after``, 64 kB of it at most.
+
+        It is empty if nothing is certain, or if ``after`` is not allowed. Special tokens stand in it as marks
+        (:mod:`grammarspec.grammars.marks`).
         """
 
     def forced_tokens(self) -> list[int]:
@@ -193,9 +291,12 @@ class Matcher:
         """The bytes that may come behind ``after``, in ascending order, and whether the text may end there."""
 
     @property
-    def state(self) -> int: ...
+    def state(self) -> int:
+        """The state after the accepted tokens."""
+
     @property
-    def constraint(self) -> Constraint: ...
+    def constraint(self) -> Constraint:
+        """The constraint that made the matcher."""
 
 def compile(
     grammar: Grammar,
@@ -206,5 +307,24 @@ def compile(
     max_depth: int,
     timeout: float | None,
     cancel: CancelToken | None,
-) -> Constraint: ...
-def fill_bitmasks(matchers: Sequence[Matcher], rows: Any, threads: int = 0) -> None: ...
+) -> Constraint:
+    """Compile a grammar for a vocabulary; see :func:`grammarspec.grammars.engine.compile_ir`.
+
+    Raises:
+        Unsatisfiable, UnsupportedFeature, LimitExceeded, Cancelled: as ``compile_ir``.
+    """
+
+def fill_bitmasks(matchers: Sequence[Matcher], rows: Any, threads: int = 0) -> None:
+    """Write the mask of each matcher into a row: that of ``matchers[i]`` into row ``i``.
+
+    Args:
+        matchers: a list of matchers, of one constraint or of several; masks of different constraints are made in
+            parallel.
+        rows: as for :meth:`Matcher.fill_bitmask`.
+        threads: how many threads work; 0: as many as there are cores.
+
+    Raises:
+        TypeError: ``matchers`` is no list of matchers, or ``rows`` no int32 memory.
+        IndexError, ValueError: there are too few rows, or they are too narrow.
+        LimitExceeded, Cancelled: as :class:`Matcher`.
+    """

@@ -33,14 +33,13 @@ __all__ = [
 
 
 class GrammarspecError(Exception):
-    """The base of all errors of grammarspec; its subclasses are a ``ValueError``, ``RuntimeError``, ..., too.
+    """The base of all errors of grammarspec; each subclass is also a ``ValueError``, a ``RuntimeError`` or the like.
 
     Attributes:
         code: the kind of error, for programs: the same in all releases.
         message: what is wrong, without the place.
         where: the place: a JSON pointer (``"#/properties/a"``), ``"line 3, column 7"``, or ``""``.
         hint: what to do about it, or ``""``.
-        docs: the page of the documentation about this kind of error, in the sources, and the section there.
     """
 
     code: ClassVar[str] = "error"
@@ -52,6 +51,7 @@ class GrammarspecError(Exception):
 
     @property
     def docs(self) -> str:
+        """The page of the documentation about this kind of error, in the sources, and the section there."""
         return f"docs/errors.md#{self.code}"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -60,7 +60,7 @@ class GrammarspecError(Exception):
 
 # ---------------------------------------------------------------------- grammars
 class GrammarError(GrammarspecError, ValueError):
-    """A grammar, schema or pattern that cannot be used, or not for this text."""
+    """A grammar, schema or pattern cannot be used, or a text is not in its language."""
 
     code = "grammar"
 
@@ -84,7 +84,7 @@ class UnsupportedType(UnsupportedFeature):
 
 
 class UnsupportedTokenizer(UnsupportedFeature):
-    """A tokenizer of an unknown kind, or one in which what a token says depends on its neighbours."""
+    """A tokenizer of an unknown kind, or one in which the text of a token depends on its neighbours."""
 
     code = "unsupported-tokenizer"
 
@@ -108,7 +108,7 @@ class LimitExceeded(GrammarError):
 
 
 class NoMatch(GrammarError):
-    """A text that is to be read by a grammar is not in its language."""
+    """A text that a grammar should read is not in its language."""
 
     code = "no-match"
 
@@ -157,7 +157,7 @@ class NoModel(GrammarspecError, LookupError):
 
 
 class DraftMismatch(GrammarspecError, ValueError):
-    """The tokens of a draft model are not those of the model that it is to draft for."""
+    """The tokens of a draft model are not those of the model that it should draft for."""
 
     code = "draft-mismatch"
 

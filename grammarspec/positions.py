@@ -41,8 +41,8 @@ class _Container:
 def locate(text: str, pointer: str) -> Position | None:
     """Where a JSON pointer (``#/properties/a``) points to in the JSON text that it is of.
 
-    That is the name of the member; of items, and of the whole, their first token. The last one counts of members of the
-    same name. The time is linear in the text. ``None`` if there is no such place.
+    For a member that is its name; for an item, or the whole text, its first token. Of several members with the same
+    name, the last one counts. The time is linear in the text. ``None`` if there is no such place.
     """
     if not pointer.startswith("#"):
         return None
@@ -112,7 +112,7 @@ def excerpt(text: str, position: Position) -> str:
 
 
 def where(text: str, offset: int) -> str:
-    """``line L, column C`` of one character of a text, and its :func:`excerpt`: what errors say as their place."""
+    """``line L, column C`` of one character of a text, and its :func:`excerpt`: the place in errors."""
     position = Position.of(text, offset, offset + 1)
     return f"line {position.line}, column {position.column}\n{excerpt(text, position)}"
 

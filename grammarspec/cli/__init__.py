@@ -1,7 +1,7 @@
 """The ``grammarspec`` command line.
 
 Arguments come in; what a command prints, and its exit code, go out. Each command is a module with ``add_parser``:
-:mod:`.generate` and :mod:`.check`. Errors become one line on standard error here, for all commands.
+:mod:`.generate` and :mod:`.check`. Here the errors of all commands become one line on standard error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grammarspec.cli import check, generate
 __all__ = ["main"]
 
 UNUSABLE, INTERRUPTED, UNREAD = 2, 130, 141
-"""Exit codes: something given cannot be used; interrupted; nobody reads the output any more."""
+"""Exit codes: an argument or a file cannot be used; interrupted; nobody reads the output any more."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

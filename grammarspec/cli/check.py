@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import grammarspec
-from grammarspec.cli.files import add_references, registry, schema_text
+from grammarspec.cli.files import registry, schema_text
+from grammarspec.cli.options import Commands, add_command, add_output, add_schema_options
 from grammarspec.positions import excerpt, locate
 
 __all__ = ["add_parser"]
@@ -23,32 +24,29 @@ _EXIT_CODES = """exit codes:
   2    the file or an option cannot be used, or the file is not JSON"""
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line. ``run`` of its parsed options runs it and returns the exit code."""
-    check = commands.add_parser(
+def add_parser(commands: Commands) -> None:
+    """Add the command to the command line."""
+    check = add_command(
+        commands,
         "check",
-        help="say what becomes of each keyword of a JSON Schema",
+        _check,
+        summary="say what becomes of each keyword of a JSON Schema",
         description="Say of each keyword of a JSON Schema whether it is enforced, narrowed, an annotation or refused.",
-        epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        exit_codes=_EXIT_CODES,
     )
-    check.set_defaults(run=_check)
     check.add_argument("schema", metavar="FILE", type=Path, help="a JSON Schema")
-    check.add_argument("--output", choices=("text", "json"), default="text", help="(%(default)s)")
+    add_output(check)
     check.add_argument(
         "--openai-strict", action="store_true", help="say instead whether OpenAI's structured outputs would take it"
     )
     options = check.add_argument_group("options", "Those of json_schema in Python.")
-    add_references(options)
+    add_schema_options(options)
     dialects = ("draft2020-12", "draft2019-09", "draft7", "draft6", "draft4")
     options.add_argument("--dialect", choices=dialects, help="what $schema says, or the latest")
     options.add_argument("--format", choices=("assert", "annotation"), default="assert", help="(%(default)s)")
     options.add_argument("--property-order", choices=("declared", "any"), default="declared", help="(%(default)s)")
     options.add_argument(
         "--no-additional-properties", action="store_true", help="objects with properties have no others by default"
-    )
-    options.add_argument(
-        "--whitespace", choices=("flexible", "compact", "pretty"), default="flexible", help="(%(default)s)"
     )
     options.add_argument("--ensure-ascii", action="store_true", help="escape characters beyond ASCII")
     options.add_argument("--escapes", choices=("any", "minimal"), default="any", help="(%(default)s)")

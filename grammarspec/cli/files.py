@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 from collections.abc import Iterator
@@ -17,18 +16,7 @@ from grammarspec.positions import Position, excerpt, locate
 if TYPE_CHECKING:
     import referencing
 
-__all__ = ["add_references", "registry", "schema_text"]
-
-
-def add_references(options: argparse._ActionsContainer) -> None:
-    """Add the option that :func:`registry` reads."""
-    options.add_argument(
-        "--refs",
-        metavar="PATH",
-        type=Path,
-        action="append",
-        help="a file that $ref may name by its $id or as one beside the schema, or a folder of such; may be repeated",
-    )
+__all__ = ["registry", "schema_text"]
 
 
 def registry(paths: list[Path] | None, schema: str) -> referencing.Registry[Any] | None:

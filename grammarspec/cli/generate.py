@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grammarspec
-from grammarspec.cli.files import add_references, registry, schema_text
+from grammarspec.cli.files import registry, schema_text
+from grammarspec.cli.options import Commands, add_command, add_output, add_schema_options
 
 if TYPE_CHECKING:
     from grammarspec.decoding import Generation
@@ -32,27 +33,21 @@ _EXIT_CODES = """exit codes:
   141  nobody reads the output any more"""
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line. ``run`` of its parsed options runs it and returns the exit code."""
-    generate = commands.add_parser(
+def add_parser(commands: Commands) -> None:
+    """Add the command to the command line."""
+    generate = add_command(
+        commands,
         "generate",
-        help="let a model write a text of a grammar",
+        _generate,
+        summary="let a model write a text of a grammar",
         description="Let a model write a text of a grammar: a JSON Schema, a regular expression or a .lark file.",
-        epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        exit_codes=_EXIT_CODES,
     )
-    generate.set_defaults(run=_generate)
     grammar = generate.add_mutually_exclusive_group(required=True)
     grammar.add_argument("--schema", metavar="FILE", type=Path, help="a JSON Schema")
     grammar.add_argument("--regex", metavar="PATTERN", help="a regular expression in Python's syntax")
     grammar.add_argument("--lark", metavar="FILE", type=Path, help="a grammar in lark's syntax")
-    add_references(generate)
-    generate.add_argument(
-        "--whitespace",
-        choices=("flexible", "compact", "pretty"),
-        default="flexible",
-        help="between JSON tokens; pretty: indented by 2 (%(default)s)",
-    )
+    add_schema_options(generate)
     model = generate.add_argument_group("model")
     model.add_argument("--model", default="smollm2", help="directory, .gguf file or hub name (%(default)s)")
     model.add_argument("--system", metavar="TEXT", help="system message")
@@ -90,7 +85,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "but not with the same probabilities (%(default)s)",
     )
     output = generate.add_argument_group("output")
-    output.add_argument("--output", choices=("text", "json"), default="text", help="(%(default)s)")
+    add_output(output)
     output.add_argument("--stats", action="store_true", help="counts and times, on standard error or in the JSON")
     generate.add_argument("prompt", metavar="PROMPT")
 
@@ -99,7 +94,7 @@ def _generate(options: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     grammar = _grammar(options)
     if not sys.stderr.isatty():
-        os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws progress bars, also where nobody sees them
+        os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws progress bars even where nobody sees them
     from grammarspec.decoding import Sampling, generate
     from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
 

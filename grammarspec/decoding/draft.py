@@ -154,7 +154,7 @@ class Draft:
         self._append(row, [token], source, distribution is not None)
 
     def finish(self, row: int) -> None:
-        """End the draft of a row here. Tokens that were drawn stay: dropping one because of its value would bias."""
+        """End the draft of a row here. Tokens that were drawn stay: to drop one for its value would bias the text."""
         self._room[row] = len(self.tokens[row])
 
     @contextmanager

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "generate", "generate_batch"]
 
-_TRIES = 32  # how many other tokens to try where no ending fits behind one, before an ending is appended
+_TRIES = 32  # after a token behind which no ending fits: how many others are tried before an ending is appended
 
 
 def generate(
@@ -54,7 +54,7 @@ def generate(
         on_text: called with the bytes of the text as it grows; a character may be split between calls.
 
     Raises:
-        LimitExceeded, Cancelled, StateCollected: the constraint did, while the text was generated.
+        LimitExceeded, Cancelled, StateCollected: raised by the constraint while the text was generated.
         Truncated: the text was cut short (``on_limit="raise"``).
         ValueError, UnsupportedFeature: as :func:`generate_batch`.
     """
@@ -332,7 +332,7 @@ class Batch:
         Args:
             row: the row of the batch.
             token: the token that does not fit.
-            scores, distribution: ``[width]``, that it was chosen by; they are changed.
+            scores, distribution: ``[width]``, by which it was chosen; they are changed.
 
         Returns:
             the number of tokens of an ending that were appended.
@@ -413,6 +413,6 @@ def _aligned_left(logits: torch.Tensor, draft: Draft) -> torch.Tensor:
 
 
 def _synchronise(device: torch.device) -> None:
-    """Wait for the device, so that the time of a pass counts as that of the pass."""
+    """Wait for the device, so that the time measured for a pass is that of the pass."""
     if device.type != "cpu":
         torch.accelerator.synchronize(device)

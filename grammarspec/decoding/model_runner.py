@@ -28,8 +28,8 @@ _ATTENTION: Final = frozenset({"full_attention", "sliding_attention", "chunked_a
 def context_length(model: PreTrainedModel) -> int | None:
     """The number of tokens that the model can read, or ``None`` if its configuration does not say.
 
-    Rotary positions that are rescaled for long inputs are used only up to the length from which they would be: the
-    scale depends on the longest row, and the logits of a row must not depend on the other rows of the batch.
+    Where a model rescales its rotary positions for long inputs, that is the length up to which it does not: the scale
+    depends on the longest row, and the logits of a row must not depend on the other rows of the batch.
     """
     config = model.config.get_text_config()
     rotary = getattr(config, "rope_parameters", None) or {}

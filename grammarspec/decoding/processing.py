@@ -130,7 +130,7 @@ class Processing:
             logits: ``[rows, n, width]``, of any floating dtype; not changed.
             masks: ``int32[rows, n, words]``, one bit for each token.
             prefix: ``int64[rows, m]``, the draft of each row, padded by -1, with ``m >= n - 1``. The last logits are
-                behind all m tokens, those before behind one token less each.
+                behind all m tokens, each one before them behind one token less.
 
         Returns:
             ``[rows, n, width]`` in the dtype of the logits, at least float32; -inf where the mask forbids a token.
@@ -272,7 +272,7 @@ class Processing:
             scores: ``[width]`` of :meth:`scores`, but -inf for the excluded tokens.
             distribution: ``[width]`` of :meth:`distribution`, but 0 for the excluded tokens.
             position: of the token in its text, from 0.
-            attempt: a number that no other draw of the row has, of the round and the attempt.
+            attempt: a number made of the round and the attempt, so that no other draw of the row has it.
 
         Returns:
             the token, or ``None`` if no token is left.

@@ -39,12 +39,12 @@ class Sampling:
         seed: of the random numbers, from 0 to 2**64 - 1. With a seed, a draft token is accepted if it is the token that
             the noise of this seed and position chooses (shared Gumbel noise). So the text depends neither on the drafts
             nor on the rest of the batch, but for rounding in the model. Without a seed, draft tokens are accepted with
-            the probability of speculative sampling (Leviathan et al. 2023), by a seed from torch's global generator.
+            the probability of speculative sampling (Leviathan et al. 2023); torch's global generator makes a seed.
         max_tokens: the greatest number of tokens to generate.
-        on_limit: what to do there. ``"cut"`` stops. ``"raise"`` stops and gives the generation an error,
-            :class:`~grammarspec.errors.Truncated`. (For :class:`grammarspec.Model` the two are the same: a text that
-            was cut short has no value.) ``"close"`` keeps the text whole: a token after which no ending would fit is
-            replaced by another of the same distribution, and if need be a shortest ending is appended.
+        on_limit: what to do when these are used up. ``"cut"`` stops. ``"raise"`` stops and gives the generation an
+            error, :class:`~grammarspec.errors.Truncated`. (For :class:`grammarspec.Model` the two are the same: a text
+            that was cut short has no value.) ``"close"`` keeps the text whole: a token after which no ending would fit
+            is replaced by another of the same distribution, and if need be a shortest ending is appended.
         stop: stop where the text holds one of these texts; it ends before them.
         logprobs: record the log-probabilities of the generated tokens.
 

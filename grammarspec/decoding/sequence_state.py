@@ -109,7 +109,7 @@ class SequenceState:
 
         Raises:
             RuntimeError: the constraint refuses a token that its mask allowed: a bug.
-            LimitExceeded, Cancelled, StateCollected: the constraint did.
+            LimitExceeded, Cancelled, StateCollected: raised by the constraint.
         """
         if self.matcher is not None and not self.matcher.accept_token(token):
             raise RuntimeError(f"the mask allows token {token}, which the matcher refuses")
@@ -146,7 +146,7 @@ class SequenceState:
         """
         assert self.matcher is not None
         rest = [*self.matcher.constraint.shortest_completion(self.matcher.state), self._vocabulary.eos_token_ids[0]]
-        self._closes, self._steered = False, True  # that the ending fits was checked before
+        self._closes, self._steered = False, True  # it has been checked that the ending fits
         written = 0
         while self.finish_reason is None:
             self.commit(rest[written])
@@ -214,7 +214,7 @@ class SequenceState:
         return min(found, default=None)
 
     def _report_text(self) -> None:
-        """Call ``on_text`` with what is new, but hold back an end of the text that may become a stop text."""
+        """Call ``on_text`` with what is new, but for the last characters if they may begin a stop text."""
         if self._on_text is None:
             return
         held = 0

@@ -1,6 +1,7 @@
 """Speculative sampling: draft tokens are accepted so that the result is distributed as the target's distribution.
 
-Leviathan et al. 2023 (arXiv:2211.17192, theorem 3.5), Chen et al. 2023 (arXiv:2302.01318).
+Leviathan et al. 2023 (arXiv:2211.17192, section 2.3; the proof is in appendix A.1), Chen et al. 2023
+(arXiv:2302.01318, theorem 1).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Grammars as values: languages of text, and what their texts mean.
 
 From the top down: :mod:`.expressions` has ``Grammar`` and the simple grammars, :mod:`.operators` the expressions that
-grammars are the typed faces of, :mod:`.reading` makes values of texts, :mod:`.engine` calls the compiler, and
-:mod:`.builder` describes languages to it.
+grammars wrap, :mod:`.reading` makes values of texts, :mod:`.engine` calls the compiler, and :mod:`.builder` describes
+languages to it.
 """

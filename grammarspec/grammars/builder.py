@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 from grammarspec._compiler import (
     FEW,
@@ -75,6 +76,24 @@ class GrammarBuilder:
         self.anything = self.repeat(self.bytes_in(((0, 255),)), 0, None)
         """Every byte string (not only valid UTF-8)."""
 
+    def copy(self) -> Self:
+        """A builder with the same nodes and rules, to which others can be added without changing this one.
+
+        A subclass with further attributes extends this to copy them.
+        """
+        new = self.__new__(type(self))
+        new._ops, new._rules = self._ops[:], self._rules[:]
+        new._blob, new._size = self._blob[:], self._size
+        new._names, new._kinds = self._names[:], self._kinds[:]
+        new._literals, new._codepoints = self._literals.copy(), self._codepoints.copy()
+        new.nothing, new.empty, new.anything = self.nothing, self.empty, self.anything
+        return new
+
+    @property
+    def size(self) -> int:
+        """How much has been described so far, in integers that go to the compiler."""
+        return len(self._ops)
+
     def _node(self, op: int, operands: Sequence[int]) -> int:
         self._ops.extend((op, len(operands), *operands))
         node = self._size
@@ -82,7 +101,11 @@ class GrammarBuilder:
         return node
 
     def literal(self, text: str | bytes) -> int:
-        """Exactly this text (``str`` is encoded as UTF-8; a lone surrogate raises ``UnicodeEncodeError``)."""
+        """Exactly this text; a ``str`` is encoded as UTF-8.
+
+        Raises:
+            UnicodeEncodeError: the text holds a lone surrogate.
+        """
         data = text.encode() if isinstance(text, str) else text
         node = self._literals.get(data)
         if node is None:
@@ -92,7 +115,11 @@ class GrammarBuilder:
         return node
 
     def words(self, texts: Iterable[str | bytes]) -> int:
-        """Any one of these texts: the way to say a large enumeration (it becomes a minimised trie)."""
+        """Any one of these texts, also of very many: they become a minimised trie.
+
+        Raises:
+            UnicodeEncodeError: a text holds a lone surrogate.
+        """
         operands: list[int] = []
         for text in texts:
             data = text.encode() if isinstance(text, str) else text
@@ -114,7 +141,11 @@ class GrammarBuilder:
         return node
 
     def any_text(self, most: int | None = None) -> int:
-        """Any text in UTF-8 of at most ``most`` code points (``None``: of any length)."""
+        """Any text in UTF-8 of at most ``most`` code points (``None``: of any length).
+
+        Raises:
+            OverflowError: as :meth:`repeat`.
+        """
         return self.repeat(self.codepoints([(0, 0x10FFFF)]), 0, most)
 
     def seq(self, *nodes: int) -> int:
@@ -128,7 +159,8 @@ class GrammarBuilder:
     def repeat(self, node: int, least: int, most: int | None) -> int:
         """``least`` to ``most`` times (``None``: no upper bound). Counts are never expanded.
 
-        Counts from 2**32 - 1 on raise ``OverflowError``.
+        Raises:
+            OverflowError: a count is 2**32 - 1 or more.
         """
         if least >= UNBOUNDED or (most is not None and most >= UNBOUNDED):
             raise OverflowError(f"a repetition count must be below {UNBOUNDED}")
@@ -164,7 +196,7 @@ class GrammarBuilder:
     def terminal(self, node: int) -> int:
         """This regular node as a lexical unit of its own.
 
-        It changes no language. It says where the compiler should cut: masks are cached per terminal and
+        It does not change the language. It tells the compiler where to cut: masks are cached per terminal and
         shared by all places and grammars that use an equal one, so strings, numbers and identifiers should
         be terminals, while punctuation and keys are best left to be joined with their neighbours.
         """
@@ -179,12 +211,12 @@ class GrammarBuilder:
         * ``OPENS``: the first byte of the rule is the bracket of such an array or object;
         * ``ITEMS``: the commas and the bracket in the rule's own body end items of the array, which must all differ;
         * ``NAMES``: the colons in the rule's own body end names of members, which must all differ;
-        * ``FEW``: beside ``OPENS``, unless each item or name can become any of infinitely many values until it ends;
+        * ``FEW``: with ``OPENS``, unless every item or name can still become infinitely many values until it ends;
         * ``PART``: none of these, but kept apart from the rules around it, as items must be.
 
         Values are compared by their spelling without whitespace, members in any order, and ``1.0`` as ``1``. So items
-        must have no other spellings, and the names in them must differ. The caller must see to it that there are enough
-        values for all items that have to come: the compiler makes sure of one new value at a time.
+        must have no other spellings, and the names in them must differ. The caller guarantees that there are enough
+        different values for all items that must come: the compiler only checks that there is one more.
         """
         self._names.append(name)
         self._kinds.append(kinds)
@@ -194,6 +226,10 @@ class GrammarBuilder:
     def define(self, rule: int, body: int) -> None:
         """Give a declared rule its body."""
         self._rules[rule] = body
+
+    def define_others(self, body: int) -> None:
+        """Give this body to all declared rules that have none yet."""
+        self._rules = array("I", [body if own == UNBOUNDED else own for own in self._rules])
 
     def call(self, rule: int) -> int:
         """What this rule describes. Rules may call themselves and each other in any way."""
@@ -217,8 +253,8 @@ class GrammarBuilder:
         A rule that depends on its parameter must not be able to call itself before any text; the compiler refuses it.
         Bits are never cleared, so that rules like "each key once" always come nearer to an end. The compiler proves,
         trying alternatives in their order, that each value of a parameter that can be reached allows some ending;
-        alternatives that lead there are best put first. ``like`` spares it that where it would take long: a rule that,
-        given the same parameter, can be completed if and only if the callee can.
+        alternatives that lead to one are best put first. Where that proof would take long, ``like`` names a rule that
+        is looked at instead: given the same parameter, it can be completed if and only if the callee can.
         """
         at, width = counting or (0, 0)
         same = 0 if like is None else like + 1
@@ -251,7 +287,9 @@ class GrammarBuilder:
     def build(self, start: int) -> Ir:
         """Hand everything to the compiler, ``start`` being the node that describes the whole text.
 
-        Raises ``GrammarError`` for a rule without a body, or a Boolean operator over a context-free node.
+        Raises:
+            GrammarError: a rule has no body, or the compiler refuses how a node is used (a Boolean operator on a
+                context-free node, say).
         """
         ops, rules = self._ops.tobytes(), self._rules.tobytes()
         return Ir(ops, rules, bytes(self._blob), self._names, bytes(self._kinds), start)

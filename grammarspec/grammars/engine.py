@@ -26,6 +26,9 @@ class Limits:
             mask, a step.
         max_depth: nesting of the grammar's expressions.
         timeout: seconds that one call may take, or ``None`` for no limit. Unlike the others it depends on the machine.
+
+    Raises:
+        ValueError: a limit is below 1, or ``timeout`` is not above 0.
     """
 
     max_states: int = 1_000_000

@@ -2,7 +2,7 @@
 
 A :class:`Grammar` is a language together with a reading: ``grammar.parse(text)`` is a value of its type parameter. The
 front-ends make simple ones (:func:`literal`, :func:`choice`, :func:`grammarspec.regex`, ...), operators combine them.
-A grammar is the typed face of an expression, whose nodes are in :mod:`grammarspec.grammars.operators`.
+A grammar wraps an expression, whose nodes are in :mod:`grammarspec.grammars.operators`, and adds its type.
 """
 
 from __future__ import annotations
@@ -41,16 +41,18 @@ U = TypeVar("U")
 class Grammar(Generic[T_co]):
     """A language over UTF-8 text, independent of any vocabulary, whose texts mean values of type ``T_co``.
 
-    Immutable, hashable, picklable (what :meth:`map` was given permitting). Two grammars are equal when they are built
-    alike, which is finer than describing the same language. ``repr`` is an expression that makes the grammar again.
+    Immutable, hashable, and picklable if the functions given to :meth:`map` are. Two grammars are equal if they are
+    built alike; grammars that describe the same language in different ways are not. ``repr`` is an expression that
+    makes the grammar again.
 
     Operators: ``a + b`` (one after the other), ``a | b`` (either), ``a & b`` (texts of both, read as ``a`` does) and
     ``~a`` (all other texts). The last two take regular languages: regular expressions, choices, literals, and what the
-    operators make of these. A ``str`` stands for :func:`literal`, and a class (``int``, ``list[int]``, a model) for
-    :func:`grammarspec.grammar` of it; type checkers want that spelled out for other types, and left of ``|``.
+    operators make of these. As an operand, a ``str`` stands for :func:`literal` of it, and a class (``int``,
+    ``list[int]``, a model) for :func:`grammarspec.grammar` of it; type checkers need that call to be written for other
+    types, and for a type to the left of ``|``.
 
     Attributes:
-        node: the expression that it is the typed face of, for the other modules of grammarspec.
+        node: the expression that it wraps, for the other modules of grammarspec.
     """
 
     __slots__ = ("__weakref__", "node")
@@ -69,8 +71,7 @@ class Grammar(Generic[T_co]):
         Args:
             ir: the language in the compiler's form.
             read: makes a value of a text of the language; by default a text means itself.
-            call: the call of a function of :mod:`grammarspec` that made it, or the text of such a call: what ``repr``
-                says.
+            call: the call of a function of :mod:`grammarspec` that made it, or the text of such a call, for ``repr``.
         """
         object.__setattr__(self, "node", Leaf(ir, read, call))
 
@@ -119,6 +120,7 @@ class Grammar(Generic[T_co]):
 
         Raises:
             UnsupportedFeature: ``&`` or ``~`` has an operand that is not regular.
+            OverflowError: :meth:`repeat` was given a number of 2**32 - 1 or more.
         """
         return self.node.ir
 
@@ -139,29 +141,38 @@ class Grammar(Generic[T_co]):
 
         Raises:
             NoMatch: the text is not in the language; the error shows where it leaves it, and what may stand there.
+            GrammarError: the grammar cannot be compiled (see :func:`grammarspec.compile`).
+            Exception: whatever a function given to :meth:`map`, or a validator of a type, raises.
         """
         return self.match(text).value
 
     def match(self, text: str) -> Match[T_co]:
-        """What a text of the language means, and what its named parts do; raises as :meth:`parse` does."""
+        """What a text of the language means, and what its named parts mean.
+
+        Raises:
+            NoMatch, GrammarError and others: as :meth:`parse`.
+        """
         return reading.match(self.node, text)
 
     def match_marked(self, data: bytes) -> Match[T_co]:
-        """What a text in which special tokens are marked means, and what its named parts do.
+        """What a text in which special tokens are marked means, and what its named parts mean.
 
         Args:
             data: the text in UTF-8, with marks (:mod:`grammarspec.grammars.marks`), as
                 :meth:`grammarspec.Vocabulary.marked` makes it of tokens.
 
         Raises:
-            NoMatch: the text is not in the language.
+            NoMatch, GrammarError and others: as :meth:`parse`.
         """
         return reading.match_marked(self.node, data)
 
     def sample(self, seed: int | None = None, *, max_bytes: int = 200) -> str:
-        """Some text of the language, for trying things out: the same for the same seed, of no particular distribution.
+        """A random text of the language, for trying things out: the same for the same seed.
 
-        After ``max_bytes`` bytes it goes on in the shortest way.
+        The distribution is not specified. After ``max_bytes`` bytes the text is completed in the shortest way.
+
+        Raises:
+            GrammarError: the grammar cannot be compiled (see :func:`grammarspec.compile`).
         """
         from grammarspec.grammars.examples import sample
 
@@ -208,10 +219,11 @@ class Grammar(Generic[T_co]):
     ) -> Grammar[list[T_co]]:
         """``least`` to ``most`` texts (``None``: any number), ``sep`` between them; means the list of their values.
 
-        What is named within, in ``sep`` too, has a list of values (see :meth:`named`).
+        Named parts within it, in ``sep`` too, have lists of values (see :meth:`named`).
 
         Raises:
             ValueError: the numbers are negative, or ``most`` is below ``least``.
+            TypeError: ``sep`` is neither a grammar nor a text nor a type.
         """
         if least < 0 or (most is not None and most < least):
             raise ValueError(f"cannot repeat from {least} to {most} times")
@@ -223,15 +235,15 @@ class Grammar(Generic[T_co]):
         return Grammar.of(Option(self.node))
 
     def named(self, name: str) -> Grammar[T_co]:
-        """The same, and :meth:`match` tells its value under this name; within a repetition, a list of them."""
+        """The same, and :meth:`match` has its value under this name; within a repetition, a list of values."""
         return Grammar.of(Named(self.node, name))
 
     def fields(self) -> Grammar[dict[str, Any]]:
-        """The same language; a text means what the named parts in it mean, by their names (which end here)."""
+        """The same language; the value of a text is a dict of its named parts, which are not captured outside."""
         return Grammar.of(Fields(self.node))
 
     def map(self, function: Callable[[T_co], U]) -> Grammar[U]:
-        """The same language; what its texts mean goes through a function (whose errors :meth:`parse` lets through)."""
+        """The same language; what its texts mean goes through a function, whose errors :meth:`parse` lets through."""
         return Grammar.of(Mapped(self.node, function))
 
 
@@ -240,10 +252,9 @@ _type_grammar: Callable[[Any], Grammar[Any]] | None = None
 
 
 def read_types_by(type_grammar: Callable[[Any], Grammar[Any]]) -> None:
-    """Say which grammar a Python type stands for as an operand (``word + int``).
+    """Register what makes the grammar of a Python type that is an operand (``word + int``).
 
-    The package fills this in when it is imported: what types mean belongs to a front-end, and front-ends build on
-    grammars.
+    The package does so when it is imported: types are the business of a front-end, and front-ends import this module.
     """
     global _type_grammar  # noqa: PLW0603  # the one registration
     _type_grammar = type_grammar
@@ -272,6 +283,7 @@ def literal(text: str) -> Grammar[str]:
     """Exactly this text.
 
     Raises:
+        TypeError: ``text`` is no string.
         GrammarSyntaxError: the text holds a lone surrogate, which UTF-8 cannot spell.
     """
     if not isinstance(text, str):
@@ -305,11 +317,12 @@ def choice(texts: Iterable[str]) -> Grammar[str]:
 def special(name: str) -> Grammar[str]:
     """A special token of the model, such as ``<|eot|>``: that token, and no text that spells its name.
 
-    Which there are, :attr:`grammarspec.Vocabulary.special_tokens` tells. To compile it for a vocabulary without this
-    token is an error. A text is read by its name: what ``parse`` is given can spell it.
+    :attr:`grammarspec.Vocabulary.special_tokens` lists those of a model; a grammar with another one cannot be compiled
+    for it. In a text that is given to ``parse``, the token's name stands for the token.
 
     Raises:
         ValueError: the name is empty.
+        GrammarSyntaxError: the name holds a lone surrogate, which UTF-8 cannot spell.
     """
     if not name:
         raise ValueError("a special token has a name")
@@ -324,6 +337,8 @@ def text(*, until: str | None = None, max_chars: int | None = None) -> Grammar[s
 
     Raises:
         ValueError: ``until`` is empty, or ``max_chars`` is negative.
+        OverflowError: ``max_chars`` is 2**32 - 1 or more.
+        GrammarSyntaxError: ``until`` holds a lone surrogate, which UTF-8 cannot spell.
     """
     if until == "" or (max_chars is not None and max_chars < 0):
         raise ValueError("until must not be empty, nor max_chars negative")

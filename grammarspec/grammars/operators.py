@@ -1,11 +1,12 @@
 """Grammar expressions: the nodes that simple grammars and the operators on grammars are made of.
 
-A node is an immutable value with three faces: how its language is described to the compiler (:meth:`Node.lower`), what
-a text of the language means (:meth:`Node.value`), and how it is written in Python (``repr``). An operator keeps its
-operands, so that a combined grammar is compiled only when it is first used. What comes in are the compiled languages of
-the front-ends (:class:`Leaf`); what goes out is the compiler's form of the whole (:attr:`Node.ir`).
+A node is an immutable value that knows three things: how its language is described to the compiler
+(:meth:`Node.lower`), what a text of the language means (:meth:`Node.value`), and how it is written in Python
+(``repr``). An operator keeps its operands, so that a combined grammar is compiled only when it is first used. What
+comes in are the compiled languages of the front-ends (:class:`Leaf`); what goes out is the compiler's form of the whole
+(:attr:`Node.ir`).
 
-:class:`~grammarspec.grammars.expressions.Grammar` is the typed face of a node.
+A :class:`~grammarspec.grammars.expressions.Grammar` wraps a node and adds its type.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ __all__ = [
 ]
 
 _CACHES = frozenset(("byte_constraint", "special_tokens"))
-"""What a node computes from the rest of it, and does not keep in a pickle."""
+"""Attributes that a node computes from its others; they are left out of pickles."""
 
 _SUM, _AND, _OR = range(3)  # how tightly operators bind in Python: + before & before |
 
 
 @dataclass(frozen=True)
 class Call:
-    """The call that made a grammar: its text is Python that makes the grammar again.
+    """The call that made a grammar: ``str`` of it is Python code that makes the grammar again.
 
     Attributes:
         function: a public function of :mod:`grammarspec`.
         arguments: its positional arguments.
-        options: its keyword arguments, those that have their default values among them.
+        options: its keyword arguments, including those that have their default values.
     """
 
     function: Callable[..., Any]
@@ -101,6 +102,12 @@ class Node(Readable):
         """Describe the language to a builder; returns the builder's node for it."""
 
     def build(self) -> Ir:
+        """Make the compiler's form of the language.
+
+        Raises:
+            UnsupportedFeature: an operand of ``&`` or ``~`` is not regular.
+            OverflowError: a number of repetitions is 2**32 - 1 or more.
+        """
         builder = GrammarBuilder()
         try:
             return builder.build(self.lower(builder))
@@ -199,7 +206,7 @@ class Concatenation(_Binary):
 
 
 class Union(_Binary):
-    """A text of either language; means what the first of them that has it says."""
+    """A text of either language; its value is that of the first of the two that has it."""
 
     binds = _OR
     sign = "|"
@@ -213,7 +220,7 @@ class Union(_Binary):
 
 
 class Intersection(_Binary):
-    """A text of both languages, which are regular; means what the left one says."""
+    """A text of both languages, which are regular; its value is the left one's."""
 
     binds = _AND
     sign = regular_operator = "&"
@@ -359,7 +366,7 @@ class Named(_Unary):
 
 
 class Fields(_Unary):
-    """The inner language; means the captures of the inner grammar, by name. They are captured no further out."""
+    """The inner language; its value is the captures of the inner grammar, by name. Outside they are not captured."""
 
     def __repr__(self) -> str:
         return f"{self._receiver}.fields()"
@@ -375,7 +382,7 @@ class Fields(_Unary):
 
 
 class Mapped(_Unary):
-    """The inner language; means what a function makes of the inner grammar's value."""
+    """The inner language; its value is what a function makes of the inner grammar's value."""
 
     def __init__(self, inner: Node, function: Callable[[Any], Any]) -> None:
         super().__init__(inner)

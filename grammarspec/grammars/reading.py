@@ -1,8 +1,8 @@
 """Reading a text by a grammar: whether it is in the language, what it means, and where it leaves the language.
 
 What comes in is a text and the root of a grammar expression; what goes out is a :class:`Match`. The compiled automaton
-recognises and does not parse, so the reader asks it where a text of each part may end, and cuts sequences by dynamic
-programming. What the parts mean, they say themselves (:mod:`grammarspec.grammars.operators`).
+recognises texts but does not parse them. So the reader asks it where a text of each part may end, and finds by dynamic
+programming where the parts of a sequence begin. Each part makes its own value (:mod:`grammarspec.grammars.operators`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import NoMatch, Unsatisfiable
 from grammarspec.grammars import marks
 from grammarspec.grammars.engine import over_bytes
-from grammarspec.positions import Position, excerpt
+from grammarspec.positions import where
 
 __all__ = ["Match", "Readable", "Reader", "match", "match_marked", "matches"]
 
@@ -33,8 +33,8 @@ class Match(Generic[T_co]):
     Attributes:
         text: the text.
         value: what it means.
-        captures: by name, what the parts that :meth:`Grammar.named` names mean; of one within a repetition the list of
-            all, of one in an alternative that was not taken nothing.
+        captures: the values of the parts that :meth:`Grammar.named` names, by name. A part within a repetition has a
+            list of values; a part in an alternative that was not taken is missing.
     """
 
     text: str
@@ -202,21 +202,15 @@ def _check(grammar: Readable, data: bytes, text: str, broken: bool) -> None:
     following, may_end = matcher.next_bytes()
     if taken < len(data):
         expected = f"{_listed(following)} may stand here" if following else "the text may only end here"
-        raise _no_match(text, at, f"unexpected {text[at]!r}; {expected}")
+        raise NoMatch(f"unexpected {text[at]!r}; {expected}", where(text, at))
     if broken:
-        raise _no_match(text, at, "a lone surrogate is no text")
+        raise NoMatch("a lone surrogate is no text", where(text, at))
     if not may_end:
-        raise _no_match(text, at, f"the text ends here, where {_listed(following)} must follow")
-
-
-def _no_match(text: str, at: int, message: str) -> NoMatch:
-    position = Position.of(text, at, at + 1)
-    line = f"line {position.line}, column {position.column}"
-    return NoMatch(message, where=f"{line}\n{excerpt(text, position)}")
+        raise NoMatch(f"the text ends here, where {_listed(following)} must follow", where(text, at))
 
 
 def _listed(following: bytes) -> str:
-    """The bytes that may come next, for people. Characters beyond ASCII are not told apart."""
+    """The bytes that may come next, as errors list them. Characters beyond ASCII are one entry."""
     shown = [repr(chr(byte)) for byte in following if byte < 128]
     if any(128 <= byte < marks.BEGIN for byte in following):
         shown.append("a character beyond ASCII")

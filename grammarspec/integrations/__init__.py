@@ -1,1 +1,1 @@
-"""Adapters to other projects, one file each, with no logic of their own: each is imported by name."""
+"""Adapters to other projects, without logic of their own. None is imported unless it is asked for."""

@@ -33,7 +33,7 @@ class PreparedPrompt:
     """A prompt that can be generated from.
 
     Attributes:
-        prompt: the prompt; in a retry, with the refused answers and what was wrong with them behind it.
+        prompt: the prompt; in a retry, followed by the refused answers and what was wrong with them.
         section: the reasoning before the answer, if any.
         request: the prompt's tokens, the constraint of the answer, and the sampling options.
     """
@@ -95,7 +95,7 @@ class Call:
             n: how many answers each is to have.
 
         Raises:
-            GrammarError, PromptError, UnsupportedFeature, ValueError: as :meth:`grammarspec.Model.batch`.
+            GrammarError, PromptError, TypeError, ValueError: as :meth:`grammarspec.Model.batch`.
         """
         rendered = [(prompt, *self._rendered(prompt)) for prompt in prompts]
         return [
@@ -127,7 +127,7 @@ class Call:
 
         Raises:
             Stopped: ``stop`` was set.
-            Truncated, ValidationFailed: as :meth:`grammarspec.Model.batch`.
+            Truncated, ValidationFailed and others: as :meth:`grammarspec.Model.batch`.
         """
         answers = [_Attempts(one) for one in prepared for _ in range(one.request.n)]
         texts = self.generator.generate([one.request for one in prepared], stop, on_text)

@@ -31,7 +31,7 @@ def chat_template(tokenizer: PreTrainedTokenizerBase, *, tools: bool = False) ->
 
     Args:
         tokenizer: the model's.
-        tools: whether the chat has tools: some tokenizers have a template of its own for such chats.
+        tools: whether the chat has tools: some tokenizers have a separate template for such chats.
     """
     if not tokenizer.chat_template:
         return ""

@@ -112,12 +112,21 @@ class OutputFunction(_PromptFunction[P, T]):
         return self.run(*args, **kwargs).output
 
     def run(self, *args: P.args, **kwargs: P.kwargs) -> Result[T]:
-        """The :class:`~grammarspec.Result` for these arguments; raises as :meth:`__call__`."""
+        """The :class:`~grammarspec.Result` for these arguments.
+
+        Raises:
+            NoModel, GrammarspecError and others: as :meth:`__call__`.
+        """
         found: Result[T] = self._require_model().run(self._function(*args, **kwargs), self._type, **self._options)
         return found
 
     def stream(self, *args: P.args, **kwargs: P.kwargs) -> Stream[T]:
-        """The answer's text piece by piece; raises as :meth:`grammarspec.Model.stream`."""
+        """The answer's text piece by piece.
+
+        Raises:
+            NoModel: there is no model.
+            GrammarspecError and others: as :meth:`grammarspec.Model.stream`.
+        """
         found: Stream[T] = self._require_model().stream(self._function(*args, **kwargs), self._type, **self._options)
         return found
 
@@ -154,18 +163,31 @@ class AsyncOutputFunction(_PromptFunction[P, T]):
     """An ``async`` function that returns a prompt, awaited for the value of the answer; made by :func:`output`."""
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        """As :meth:`OutputFunction.__call__`; the model runs in a thread."""
+        """As :meth:`OutputFunction.__call__`; the model runs in a thread.
+
+        Raises:
+            NoModel, GrammarspecError and others: as :meth:`OutputFunction.__call__`.
+        """
         return (await self.run(*args, **kwargs)).output
 
     async def run(self, *args: P.args, **kwargs: P.kwargs) -> Result[T]:
-        """The :class:`~grammarspec.Result` for these arguments; raises as :meth:`__call__`."""
+        """The :class:`~grammarspec.Result` for these arguments.
+
+        Raises:
+            NoModel, GrammarspecError and others: as :meth:`__call__`.
+        """
         found: Result[T] = await self._require_model().arun(
             await self.prompt(*args, **kwargs), self._type, **self._options
         )
         return found
 
     async def stream(self, *args: P.args, **kwargs: P.kwargs) -> Stream[T]:
-        """The answer's text piece by piece: ``async for piece in await function.stream(...)``."""
+        """The answer's text piece by piece: ``async for piece in await function.stream(...)``.
+
+        Raises:
+            NoModel: there is no model.
+            GrammarspecError and others: as :meth:`grammarspec.Model.stream`.
+        """
         found: Stream[T] = self._require_model().stream(await self.prompt(*args, **kwargs), self._type, **self._options)
         return found
 
@@ -231,8 +253,8 @@ def output(type: Any, **options: Unpack[Options]) -> _Decorator[Any]:
         options: see :class:`~grammarspec.models.options.Options`.
 
     Raises:
-        TypeError: no type is given, or there is no such option. ``tools`` are no option: after calls of tools there is
-            no value yet. ``gs.run_tools(model, function.prompt(...), tools, type=T)`` runs them until there is one.
+        TypeError: no type is given, or there is no such option. ``tools`` is no option, because a call of a tool is no
+            value yet: ``gs.run_tools(model, function.prompt(...), tools, type=T)`` runs tools until there is one.
     """
     if isfunction(type):
         raise TypeError(f"the decorator needs the type of the answer: write @gs.output(str) before {type.__name__}")

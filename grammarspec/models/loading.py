@@ -71,6 +71,7 @@ def load_draft(path_or_name: str | Path, vocabulary: Vocabulary, **options: Any)
     Raises:
         DraftMismatch: a token has another text than the target's, or another token ends texts. Padding may differ.
         MissingPackage, OSError: as :func:`load_model`.
+        ValueError, UnsupportedTokenizer: as :func:`vocabulary_of`.
     """
     model, tokenizer = load_model(path_or_name, **options)
     own = vocabulary_of(model, tokenizer)
@@ -92,7 +93,7 @@ def vocabulary_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) ->
         tokenizer: its tokenizer.
 
     Raises:
-        ValueError, UnsupportedFeature: as :meth:`grammarspec.Vocabulary.from_tokenizer`.
+        ValueError, UnsupportedTokenizer: as :meth:`grammarspec.Vocabulary.from_tokenizer`.
     """
     ends = model.generation_config.eos_token_id if model.generation_config is not None else None
     configured = [] if ends is None else [ends] if isinstance(ends, int) else list(ends)

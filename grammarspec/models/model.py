@@ -61,14 +61,15 @@ class Model:
         Args:
             model: a decoder-only model of transformers.
             tokenizer: its tokenizer.
-            draft: a smaller model with the same tokens, which drafts where neither the grammar nor the prompt does; or
-                the proposers to use instead of all these (an empty list: no drafts). Drafts do not change the
-                probability of any text.
+            draft: a smaller model with the same tokens, which drafts where neither forced text nor a repetition of
+                earlier text can be drafted; or the proposers to use instead of all these (an empty list: no drafts).
+                Drafts do not change the probability of any text.
             gamma: the greatest number of draft tokens in a round.
 
         Raises:
-            ValueError: ``gamma`` is below 0.
+            ValueError: ``gamma`` is below 0, or no end-of-text token is known.
             TypeError: ``draft`` is a name: :meth:`from_pretrained` loads models by name.
+            UnsupportedTokenizer: as :meth:`grammarspec.Vocabulary.from_tokenizer`.
         """
         if gamma < 0:
             raise ValueError(f"gamma must be at least 0, not {gamma}")
@@ -102,6 +103,7 @@ class Model:
             MissingPackage: torch or transformers is missing.
             OSError: there is no such model.
             DraftMismatch: the draft model has other tokens.
+            ValueError, UnsupportedTokenizer: as for a model that is loaded already.
         """
         model, tokenizer = load_model(path_or_name, **options)
         small = None if draft is None else load_draft(draft, vocabulary_of(model, tokenizer), **options)
@@ -115,7 +117,11 @@ class Model:
     @overload
     def __call__(self, prompt: Prompt, **options: Unpack[Options]) -> str: ...
     def __call__(self, prompt: Prompt, type: Any = str, **options: Unpack[Options]) -> Any:
-        """The answer to a prompt, as a value of a type; arguments and errors as for :meth:`batch`."""
+        """The answer to a prompt, as a value of a type; see :meth:`batch`.
+
+        Raises:
+            GrammarspecError and others: as :meth:`batch`.
+        """
         return self._answers([prompt], type, options)[0].output
 
     @overload
@@ -170,7 +176,9 @@ class Model:
             Truncated: a text was cut short; ``Sampling(on_limit="close")`` would have closed it in time.
             ValidationFailed: a validator of the type refuses the value, in each of ``1 + retries`` attempts.
             GrammarError: the type or grammar cannot be enforced.
-            UnsupportedFeature: a message has a part that is not text; the chat template has no system message.
+            MissingPackage: the type needs Pydantic or msgspec, which is not installed.
+            UnsupportedFeature: a message has a part that is not text; the chat template has no system message; the
+                loop cannot drive the model.
             PromptError: a prompt is empty, malformed, too long, or refused by the chat template.
             BudgetTooSmall: no whole text fits the budget (``on_limit="close"``).
             TypeError, ValueError: there is no such option, or an option cannot have such a value.
@@ -192,6 +200,7 @@ class Model:
 
         Raises:
             ValueError: ``n`` is below 1, or above 1 with temperature 0, which chooses the same answer every time.
+            GrammarspecError and others: as :meth:`batch`.
         """
         return self._answers([prompt], type, options, n=n)
 
@@ -257,7 +266,11 @@ class Model:
     async def arun(
         self, prompt: Prompt, type: Any = str, *, tools: Sequence[ToolLike] = (), **options: Unpack[Options]
     ) -> Result[Any]:
-        """:meth:`run` in a thread, to be awaited."""
+        """:meth:`run` in a thread, to be awaited.
+
+        Raises:
+            GrammarspecError and others: as :meth:`run`.
+        """
         return (await self._awaited([prompt], type, options, tools=tools))[0]
 
     @overload
@@ -269,7 +282,11 @@ class Model:
         self, prompts: Sequence[Prompt], type: TypeForm[T], **options: Unpack[Options]
     ) -> list[Result[T]]: ...
     async def abatch(self, prompts: Sequence[Prompt], type: Any, **options: Unpack[Options]) -> list[Result[Any]]:
-        """:meth:`batch` in a thread, to be awaited."""
+        """:meth:`batch` in a thread, to be awaited.
+
+        Raises:
+            GrammarspecError and others: as :meth:`batch`.
+        """
         return await self._awaited(prompts, type, options)
 
     @overload
@@ -281,7 +298,11 @@ class Model:
         self, prompt: Prompt, type: TypeForm[T], n: int, **options: Unpack[Options]
     ) -> list[Result[T]]: ...
     async def asamples(self, prompt: Prompt, type: Any, n: int, **options: Unpack[Options]) -> list[Result[Any]]:
-        """:meth:`samples` in a thread, to be awaited."""
+        """:meth:`samples` in a thread, to be awaited.
+
+        Raises:
+            GrammarspecError and others: as :meth:`samples`.
+        """
         return await self._awaited([prompt], type, options, n)
 
     astream = stream  # its pieces are iterated over with `for` or `async for`

@@ -1,7 +1,7 @@
-"""The options of a model call: :class:`Options` is what callers give, :class:`CallOptions` what the call goes by.
+"""The options of a model call: :class:`Options` as callers give them, :class:`CallOptions` with all defaults filled in.
 
-:func:`resolve` makes the second of the first, once for each call: it refuses unknown names and values out of range, and
-fills in defaults. No other module looks at an :class:`Options`.
+:func:`resolve` makes the second from the first, once for each call, and refuses unknown names and values out of range.
+No other module looks at an :class:`Options`.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def gap(answer: Grammar[Any], *, freely: bool) -> int:
 
     Args:
         answer: the grammar of the answer.
-        freely: whether the answer begins with free text, which may be taken to begin without line ends.
+        freely: whether the answer begins with free text; then line ends before it are never counted as its own.
 
     Returns:
         0 if an answer may begin with a line end of its own, else 2.

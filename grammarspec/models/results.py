@@ -22,7 +22,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Numbers of tokens, of all attempts at an answer together.
+    """Numbers of tokens, summed over all attempts at an answer.
 
     Attributes:
         prompt_tokens: tokens of the prompts.
@@ -179,6 +179,9 @@ class Result(Generic[T_co]):
         """How each constraint of the type is enforced; ``None`` for a grammar that does not come from a JSON Schema.
 
         Such a grammar is enforced as a whole. Validators of the user's own, which see the whole value only, are notes.
+
+        Raises:
+            LimitExceeded: the schema is too large for a report.
         """
         from grammarspec.frontends.types.report import check_target
 

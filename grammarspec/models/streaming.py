@@ -1,4 +1,4 @@
-"""Streams: a thread generates an answer, an iterator hands its text out piece by piece."""
+"""Streams: a thread generates an answer, and an iterator returns its text piece by piece."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Stream(Generic[T_co]):
         """A stream over a function that generates.
 
         Args:
-            generate: called once, with a function that it hands the bytes of the text to as it grows, and an event; it
-                raises :class:`Stopped` after the event is set, and returns the result.
+            generate: called once, with a function and an event. It calls the function with the next bytes of the text
+                as it grows, returns the result, and raises :class:`Stopped` once the event is set.
             visible: takes a piece of the text and returns the characters of the answer that it makes visible.
         """
         self._generate, self._visible = generate, visible

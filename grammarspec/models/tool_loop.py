@@ -39,8 +39,8 @@ class LoopOptions(Options, total=False):
         on_limit: what happens in the last round: calls of tools are an error (``"raise"``, the default), or the model
             must answer (``"answer"``).
         on_call: called with each call before it runs; an exception that it raises ends the conversation.
-        on_error: whether the model is told of an exception that a tool raises (``"return"``, the default), or the
-            exception is raised (``"raise"``).
+        on_error: whether an exception that a tool raises is returned to the model as the call's result (``"return"``,
+            the default), or raised (``"raise"``).
     """
 
     max_rounds: int

@@ -120,6 +120,8 @@ class Turn:
         Raises:
             ValidationFailed: a validator refuses a value; its places are JSON pointers into the answer, or into the
                 assistant's message for arguments of calls.
+            NoMatch: ``data`` is no text of the grammar.
+            Exception: what a validator raises that is no error about the value.
         """
         with _validators(marks.named(data).decode(), "#"):
             match = self.answer.match_marked(data)
@@ -158,7 +160,7 @@ class ToolTurn(Turn):
     @cached_property
     def grammar(self) -> Grammar[Reply[str]]:
         return self.format.grammar(
-            map(_unread, self.tools),  # arguments are read later, so that there are calls even if one is refused
+            map(_unread, self.tools),  # arguments are read later: calls are known even if one is refused
             choice=self.choice,
             parallel=self.parallel,
             answer=None if self._free else Grammar(self.answer.ir),  # only its text: its value is read later
@@ -291,7 +293,7 @@ def _as_text(messages: Sequence[Mapping[str, Any]], written: ToolFormat) -> list
         message: dict[str, Any] = one
         if is_result:
             message = {"role": "user", "content": f"{one['name']} returned: {one['content']}"}
-        if results and message["role"] == "user":  # in many chat templates the roles have to take turns
+        if results and message["role"] == "user":  # many chat templates demand that the roles take turns
             found[-1]["content"] += f"\n{message['content']}"
             continue
         results = is_result

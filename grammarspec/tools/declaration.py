@@ -1,4 +1,4 @@
-"""The declaration of a tool: what a model is told of it, and the JSON Schema that its arguments are held to."""
+"""The declaration of a tool: what a model is told about it, and the JSON Schema that its arguments must satisfy."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _DEFINED = re.compile(r"#/(\$defs|definitions)/([^/%~]+)")
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What a model is told of a tool, and what becomes of the arguments that it writes.
+    """What a model is told about a tool, which arguments it can write, and how they are read.
 
     Attributes:
         description: what the tool does; may be empty.
-        parameters: the JSON Schema of the arguments, an object, as the model is told it.
+        parameters: the JSON Schema of the arguments, an object, as the model sees it.
         schema: the JSON Schema that is enforced: ``parameters``, narrowed to what ``read`` accepts.
         read: turns arguments as JSON values into typed arguments.
     """
@@ -52,7 +52,7 @@ def arguments_schema(schema: Mapping[str, Any], where: str) -> dict[str, Any]:
     if found.get("type", "object") != "object" or "$ref" in found:
         kind = found.get("$ref") or found["type"]
         raise GrammarSyntaxError(f"the arguments of a tool must be an object, and are: {kind}", where)
-    for reference in passed:  # drop definitions that nothing refers to any more: models need not be told of them
+    for reference in passed:  # drop definitions that nothing refers to any more: models need not see them
         _, keyword, name = reference.split("/")
         rest = {**found, keyword: {other: it for other, it in found[keyword].items() if other != name}}
         if json.dumps(reference) not in json.dumps(rest, default=str):

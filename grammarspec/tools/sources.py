@@ -45,8 +45,9 @@ def as_tool(
         TypeError: ``x`` declares no tool, is a method without its instance, or has a parameter that no schema can
             describe.
         GrammarSyntaxError: the JSON is malformed.
-        UnsupportedFeature: a type has no JSON. Types of functions and classes are only looked at when the tool is first
-            used: then this is raised.
+        ValueError: the name is none of a tool (see :class:`Tool`).
+        UnsupportedFeature: a type has no JSON. For functions and classes this is raised when the tool is first used,
+            because their types are not looked at before.
         ImportError: functions and classes need Pydantic.
     """
     if isinstance(x, MethodType) and isinstance(x.__func__, Tool):
@@ -77,6 +78,7 @@ def as_tools(tools: Iterable[ToolLike]) -> dict[str, Tool[..., Any]]:
     Raises:
         ValueError: two have the same name.
         TypeError: ``tools`` is a single tool, or one of them declares no tool.
+        GrammarError, ImportError: as :func:`as_tool`.
     """
     if isinstance(tools, str | Mapping | Tool) or not isinstance(tools, Iterable):
         raise TypeError("tools takes several tools, not a single one: write [tool]")
@@ -89,7 +91,7 @@ def as_tools(tools: Iterable[ToolLike]) -> dict[str, Tool[..., Any]]:
 
 
 def _cached(x: Any) -> Tool[..., Any]:
-    """As :func:`as_tool`, but the same tool for the same argument, if it can be shown that it is the same."""
+    """As :func:`as_tool`, but the same tool for the same argument, if arguments can be compared."""
     if isinstance(x, Mapping):
         try:
             return _tool_of_json(json.dumps(x))
@@ -123,7 +125,7 @@ def tool(function: Callable[P, R], /, *, name: str | None = None, description: s
 @overload
 def tool(*, name: str | None = None, description: str | None = None) -> _Decorator: ...
 def tool(function: Any = None, /, *, name: str | None = None, description: str | None = None) -> Any:
-    """A decorator for a function that models may call; it stays callable as it is.
+    """A decorator for a function that models may call; it can still be called as before.
 
     The annotations of its parameters become a JSON Schema, as for :func:`grammarspec.grammar`: constraints in
     ``Annotated`` hold while a model writes. Parameters with defaults are optional. The docstring (in the style of
@@ -136,6 +138,7 @@ def tool(function: Any = None, /, *, name: str | None = None, description: str |
 
     Raises:
         TypeError: ``function`` is not a function, or has a parameter without an annotation, ``*args`` or ``**kwargs``.
+        ValueError: the name is none of a tool (see :class:`Tool`).
     """
     if function is None:
         return _Decorator(name, description)
@@ -155,7 +158,7 @@ def function_tool(function: Callable[..., Any], name: str | None = None, descrip
         a :class:`Tool`.
 
     Raises:
-        TypeError: as :func:`tool`.
+        TypeError, ValueError: as :func:`tool`.
     """
     if isinstance(function, classmethod | staticmethod):
         raise TypeError("gs.tool goes below @classmethod and @staticmethod")
@@ -251,7 +254,7 @@ def _default(parameter: Parameter, hint: Any, tool: str) -> Any:
 def _tell_default(member: dict[str, Any], default: Any) -> None:
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-    with suppress(PydanticSerializationError):  # the model can leave the argument out all the same
+    with suppress(PydanticSerializationError):  # then the model is not told the default
         member.setdefault("default", to_jsonable_python(default))
 
 
@@ -264,6 +267,10 @@ def class_tool(
         type: the class.
         name, description: instead of the class's name and docstring.
         call: runs a call, given the instance.
+
+    Raises:
+        ImportError: Pydantic is not installed.
+        ValueError: the name is none of a tool (see :class:`Tool`).
     """
     from grammarspec.frontends.types.adapters import known_adapter
 

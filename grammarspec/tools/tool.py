@@ -50,7 +50,7 @@ class ToolCall:
 
 
 class Tool(Generic[P, R_co]):
-    """A function that models may call, made by :func:`grammarspec.tool`. It stays callable as it was.
+    """A function that models may call, made by :func:`grammarspec.tool`. It can be called as before.
 
     Attributes:
         name: the name that models call it by.
@@ -70,7 +70,7 @@ class Tool(Generic[P, R_co]):
             name: the name that models call it by.
             declare: makes the declaration when it is first needed, and returns the same one each time.
             function: what ``tool(...)`` calls; ``None`` if the tool has no function.
-            call: the same function, but its one argument are the typed arguments that ``Declaration.read`` makes.
+            call: the same function, but with one argument: the typed arguments that ``Declaration.read`` makes.
             bind: for a method in a class: makes the tool of an instance.
 
         Raises:
@@ -94,7 +94,7 @@ class Tool(Generic[P, R_co]):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The JSON Schema of the arguments, an object, as the model is told it."""
+        """The JSON Schema of the arguments, an object, as the model sees it."""
         return self._declare().parameters
 
     @property
@@ -104,7 +104,11 @@ class Tool(Generic[P, R_co]):
 
     @cached_property
     def grammar(self) -> Grammar[Any]:
-        """The JSON texts of arguments, whose values are typed arguments (see :meth:`read`)."""
+        """The JSON texts of arguments, whose values are typed arguments (see :meth:`read`).
+
+        Raises:
+            GrammarError: the schema cannot be enforced.
+        """
         from grammarspec.frontends.json_schema import json_schema
 
         return json_schema(self.schema, additional_properties=False, numbers="plain").map(self.read)
@@ -172,6 +176,7 @@ class Tool(Generic[P, R_co]):
         Raises:
             GrammarSyntaxError: the JSON is malformed.
             UnsupportedFeature: the tool is not a function.
+            ValueError: the name is none of a tool (see :class:`Tool`).
         """
         own, declaration = read_json_tool(json, name, description)
         return Tool(own, lambda: declaration, call, call)

@@ -1,8 +1,8 @@
-"""Vocabularies: what every token of a model says, as bytes.
+"""Vocabularies: the text of every token of a model, as bytes.
 
-A tokenizer (:mod:`grammarspec.vocabulary.adapters`) or plain bytes come in; an index over the tokens goes out, which
-constraints are compiled for. Special and added tokens are never text, not even those that a tokenizer registers for
-ordinary text (runs of spaces, say): what they spell stays spellable by other tokens. Grammars say them by name
+A tokenizer (:mod:`grammarspec.vocabulary.adapters`) or plain bytes come in; an index over the tokens goes out, for
+which constraints are compiled. Special and added tokens are never text, not even those that a tokenizer registers for
+ordinary text (runs of spaces, say): the same text can be written by other tokens. Grammars name such tokens
 (:func:`grammarspec.special`).
 """
 
@@ -20,15 +20,15 @@ __all__ = ["Vocabulary", "end_token_ids"]
 
 _Text: TypeAlias = bytes  # a name for annotations inside the class, where `bytes` is the constructor
 
-_MAX_SIZE: Final = 1 << 22  # far above any model's, and what is allocated for it stays far below a gigabyte
+_MAX_SIZE: Final = 1 << 22  # far above any model's; the memory for so many tokens is far below a gigabyte
 
 
 class Vocabulary:
     """The tokens of a model, and the index over them that all constraints on this vocabulary share.
 
     Building the index takes about a second for 128,000 tokens: make one vocabulary per model and keep it.
-    Decoding with a prompt before it is assumed: a sentencepiece token such as ``▁Hello`` says ``" Hello"``, also
-    where the tokenizer would strip the blank at the very start of a text.
+    A prompt is assumed to stand before each text: a sentencepiece token such as ``▁Hello`` is ``" Hello"``, although
+    the tokenizer would strip the blank at the very beginning of a text.
 
     Attributes:
         index: the tokens in the compiler's form.
@@ -68,11 +68,11 @@ class Vocabulary:
         return self.index.eos_token_ids
 
     def token_bytes(self, token: int) -> _Text | None:
-        """What a token says, or ``None`` for one that is no text: special, added, empty, padding."""
+        """The text of a token, or ``None`` for one that is no text: special, added, empty, padding."""
         return None if token in self._special_ids else self.index.token_bytes(token)
 
     def marked(self, tokens: Iterable[int]) -> _Text:
-        """The text of a sequence of tokens as grammars have it: with marks for special tokens, but not for ends."""
+        """The text of a sequence of tokens, with special tokens marked; tokens that end texts add nothing."""
         return b"".join(self.index.token_bytes(token) or b"" for token in tokens)
 
     def decode(self, tokens: Iterable[int]) -> _Text:
@@ -131,11 +131,12 @@ class Vocabulary:
         """A vocabulary from plain bytes.
 
         Args:
-            tokens: what token ``i`` says; ``None`` or ``b""`` for a token that is no text.
+            tokens: the text of each token, by id; ``None`` or ``b""`` for a token that is no text.
             eos_token_ids: the tokens that end a text; they may lie past the end of ``tokens``.
-            special_tokens: names of tokens that are no text, by which grammars can ask for them; they may lie
-                past the end, too. Given any, tokens with bytes above 0xF4, which no text has, are no text either.
-            size: the number of logits, where it is not the number of tokens: padding is added, tokens past it dropped.
+            special_tokens: the ids of tokens that are no text, by the names that grammars have for them; they may lie
+                past the end, too. If any are given, tokens with bytes above 0xF4 are taken for no text, since UTF-8 has
+                no such bytes.
+            size: the number of logits, where it is not the number of tokens: padding is added, or tokens are dropped.
 
         Raises:
             TypeError: a token is neither bytes nor ``None``.
@@ -176,16 +177,16 @@ class Vocabulary:
     def from_tokenizer(
         cls, tokenizer: Any, *, eos_token_ids: Iterable[int] | int | None = None, size: int | None = None
     ) -> Vocabulary:
-        """A vocabulary from a tokenizer object of any of these libraries.
+        """A vocabulary from a tokenizer object.
 
-        transformers (fast tokenizers), tokenizers, tiktoken, mistral-common (Tekken), sentencepiece.
+        It may be of transformers (fast tokenizers), tokenizers, tiktoken, mistral-common (Tekken) or sentencepiece.
 
         Args:
             eos_token_ids: the tokens that end a text; by default those of :func:`end_token_ids`.
             size: the number of logits of the model, where it is not that of the tokenizer.
 
         Raises:
-            UnsupportedTokenizer: the tokenizer is of another kind, or its decoder cannot be said token by token.
+            UnsupportedTokenizer: the tokenizer is of another kind, or a token's text depends on its neighbours.
             ValueError: no end-of-text token is known and none was given.
         """
         from grammarspec.vocabulary.adapters import adapter_of
@@ -241,7 +242,7 @@ def end_token_ids(tokenizer: Any) -> list[int]:
     A model's generation configuration may name more.
 
     Args:
-        tokenizer: as for :meth:`Vocabulary.from_tokenizer`; of others none is known.
+        tokenizer: as for :meth:`Vocabulary.from_tokenizer`; for any other object the list is empty.
     """
     from grammarspec.vocabulary.adapters import find_adapter
 

@@ -30,7 +30,7 @@ def load_tokenizer(path_or_name: str | Path, **options: Any) -> Any:
 
         return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, **options)
     if (path / "tokenizer.json").is_file() and not options:
-        # That file has it all: for which class it was made need not be found out, which would load torch.
+        # That file has everything. To find out for which class it was made would load torch.
         from transformers import PreTrainedTokenizerFast
 
         return PreTrainedTokenizerFast.from_pretrained(path)

@@ -21,13 +21,14 @@ WIDTH = 160  # characters of a schema that are shown
 HEAD = """\
 # Types
 
-`gs.grammar(T)` is the grammar of a Python type: the JSON texts of its values, which `parse` makes values again. Below
-is what becomes of {count} types: their JSON Schema, how many of its keywords are enforced while generating, texts that
-are near and yet never written, and what the texts are read back as. In the tests, random choices among what is allowed
-write texts of each; all of them become values of the type, and the JSON of these values is in the language again.
+`gs.grammar(T)` is the grammar of a Python type: the JSON texts of its values, of which `parse` makes values. The table
+below has {count} types: their JSON Schemas, how many of a schema's keywords are enforced while generating, texts that
+look alike and are never written, and the types of the values that texts are read back as. In the tests, random choices
+among the allowed bytes write texts of each type; every text becomes a value of the type, and the JSON of that value is
+in the language again.
 
-At the top level, texts have no quotes: of `str`, and of a `Literal` or `Enum` of texts only. Titles, descriptions and
-defaults of schemas are left out here, and what is long is cut short (…).
+At the top level, the texts of `str`, and of a `Literal` or `Enum` of texts only, have no quotes. Titles, descriptions
+and defaults of schemas are left out here, and long cells are cut short (…).
 
 | Type | JSON Schema | Enforced | Never written | Read back as |
 |---|---|---|---|---|

@@ -47,7 +47,7 @@ fn compute_rows(
     let work = || {
         while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
             if let Err(error) = compute(group) {
-                next.store(groups.len(), Ordering::Relaxed); // the others need not go on
+                next.store(groups.len(), Ordering::Relaxed); // the other threads can stop
                 failed.lock().get_or_insert(error);
             }
         }

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::vocabulary::Vocabulary;
 
 impl Engine {
-    /// The shortest accepted ending in bytes, spelled with as few tokens as these bytes can be.
+    /// The shortest accepted ending in bytes, spelled with the fewest tokens that spell it.
     pub(super) fn shortest_completion(&mut self, id: StateId) -> Result<Vec<u32>> {
         self.budget.refill();
         if id == ENDED {

@@ -235,8 +235,8 @@ impl Follower<'_> {
     }
 }
 
-/// Whether the only item or name that a text ends is at most the open string, which is new with the end that it gets:
-/// not one of `refused_ends`.
+/// Whether a text ends no item or name but the open string, and that one, if at all, as a new one: with an end that is
+/// not in `refused_ends`.
 fn ends_nothing_else(history: &History, text: &[u8], refused_ends: &FxHashSet<Vec<u8>>) -> bool {
     let mut rest = text;
     if history.in_string() {
@@ -256,7 +256,7 @@ fn ends_nothing_else(history: &History, text: &[u8], refused_ends: &FxHashSet<Ve
     }
     // closing brackets, one comma or colon, opening brackets, and the beginning of a string
     let mut bytes = rest.iter().copied().filter(|&b| !is_blank(b)).peekable();
-    // (what they close holds the string, so that it is new as well)
+    // (what the brackets close holds the new string, so that it is new as well)
     while history.in_string() && bytes.next_if(|b| matches!(b, b']' | b'}')).is_some() {}
     bytes.next_if(|b| matches!(b, b',' | b':'));
     while bytes.next_if(|b| matches!(b, b'[' | b'{')).is_some() {}

@@ -60,7 +60,7 @@ pub struct Constraint {
 
 impl Constraint {
     /// Fails with `Error::Unsatisfiable` if nothing that the vocabulary can spell belongs to the grammar, and with
-    /// another error where a construct or a limit forbids the grammar.
+    /// another error if the grammar has a construct that is refused or exceeds a limit.
     pub fn new(ir: Arc<Ir>, index: &Index, limits: Limits, cancel: Option<Cancel>) -> Result<Constraint> {
         let cache = index.shared.clone().unwrap_or_else(|| Arc::new(VocabularyCache::new(OWN_CACHE)));
         let budget = Budget::new(&limits, cancel);
@@ -95,7 +95,7 @@ impl Constraint {
     }
 
     /// The mask rows before each token of a draft and after the last, and how many of the tokens are allowed.
-    /// Rows behind a token that is not are the one before it again.
+    /// Rows behind a token that is not allowed repeat the one before it.
     pub fn draft_rows(&self, state: StateId, tokens: &[u32]) -> Result<(Vec<Arc<Row>>, usize)> {
         self.engine.lock().draft_rows(state, tokens)
     }

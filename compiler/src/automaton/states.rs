@@ -27,7 +27,7 @@ pub(super) struct State {
     pub(super) anchor: Arc<Anchor>,
     pub(super) row: Option<Arc<Row>>,
     pub(super) accepting: Option<bool>,
-    /// The byte state of the kernel, and the epoch of the machine's table in which it is that.
+    /// The byte state of the kernel, and the epoch of the machine's table for which the number holds.
     pub(super) byte_state: Option<(u32, ByteState)>,
 }
 

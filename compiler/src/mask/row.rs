@@ -16,6 +16,21 @@ pub(super) struct Draft {
     pub(super) set: Vec<u32>,
 }
 
+/// Writes the bits of a base into `out`, less some tokens, plus some; words beyond the base are cleared.
+#[inline]
+fn write(base: Option<&[u32]>, clear: &[u32], set: &[u32], out: &mut [u32]) {
+    match base {
+        Some(bits) => {
+            let n = bits.len().min(out.len());
+            out[..n].copy_from_slice(&bits[..n]);
+            out[n..].fill(0);
+        }
+        None => out.fill(0),
+    }
+    clear.iter().for_each(|&t| clear_bit(out, t));
+    set.iter().for_each(|&t| set_bit(out, t));
+}
+
 impl Draft {
     /// Adds the tokens of another draft.
     pub(super) fn add(&mut self, other: Draft, words: usize) {
@@ -35,16 +50,7 @@ impl Draft {
     }
 
     fn write(&self, out: &mut [u32]) {
-        match &self.base {
-            Some(bits) => {
-                let n = bits.len().min(out.len());
-                out[..n].copy_from_slice(&bits[..n]);
-                out[n..].fill(0);
-            }
-            None => out.fill(0),
-        }
-        self.clear.iter().for_each(|&t| clear_bit(out, t));
-        self.set.iter().for_each(|&t| set_bit(out, t));
+        write(self.base.as_deref(), &self.clear, &self.set, out);
     }
 
     pub(super) fn finish(self, words: usize) -> Row {
@@ -74,16 +80,7 @@ impl Row {
     /// Writes the row; words beyond the vocabulary are cleared.
     #[inline]
     pub fn write(&self, out: &mut [u32]) {
-        match &self.base {
-            Some(bits) => {
-                let n = bits.len().min(out.len());
-                out[..n].copy_from_slice(&bits[..n]);
-                out[n..].fill(0);
-            }
-            None => out.fill(0),
-        }
-        self.clear.iter().for_each(|&t| clear_bit(out, t));
-        self.set.iter().for_each(|&t| set_bit(out, t));
+        write(self.base.as_deref(), &self.clear, &self.set, out);
     }
 
     /// All tokens of the row, in no order, if they are few enough to be kept as a list.

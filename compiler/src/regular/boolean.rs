@@ -92,8 +92,8 @@ impl Arena {
         self.intern(node, &[], Flags(flags))
     }
 
-    /// The same language without scopes that are as wide as the one to be put around it. It also applies `x | x & y =
-    /// x`, as every byte that assertions look at would leave one more branch otherwise.
+    /// The same language without the scopes that would be as wide as the one that is put around it. It also applies
+    /// `x | x & y = x`: otherwise every byte that assertions look at would add one more branch.
     fn without_scopes(&mut self, x: Id) -> Id {
         match self.nodes[x as usize] {
             Node::Scope(y) => y,

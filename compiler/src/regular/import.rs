@@ -1,4 +1,4 @@
-//! Copying expressions from one arena to another: what is still needed survives a collection so.
+//! Copying expressions from one arena to another: so a collection keeps what is still needed.
 
 use rustc_hash::FxHashMap;
 

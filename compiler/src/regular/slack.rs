@@ -90,8 +90,8 @@ impl Arena {
             }
             slack = lengths.into_iter().max();
         }
-        // the slack of one of the residuals may be less, and seldom is; where one has too many residuals, so have most
-        // others
+        // the slack of a residual that is reached from here may be less, but seldom is; and if too many residuals are
+        // reached from one, too many are reached from most
         for residual in residuals {
             self.slacks.entry(residual).or_insert(slack);
         }

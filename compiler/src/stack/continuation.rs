@@ -1,4 +1,4 @@
-//! Continuations: interned sets of stacks, each a node of a graph-structured stack (Tomita 1986; Scott and Johnstone
+//! Continuations: interned sets of stacks, each a node of a graph-structured stack (Tomita 1985; Scott and Johnstone
 //! 2010).
 //!
 //! A continuation is a set of frames, each a position to return to and the continuation below it. All callers of a rule

@@ -3,7 +3,7 @@
 //! In come a grammar ([`crate::ir`]) and bytes; out comes what can follow. What can follow a text is a *kernel*: a set
 //! of heads, each a residual of the terminal at hand ([`crate::regular`]) and a *continuation*, which is a set of
 //! stacks of return positions. The stacks share their tails and their tops, as in the graph-structured stacks of
-//! Tomita's generalised LR parsing (1986) and of GLL parsing (Scott and Johnstone 2010). The closure of a kernel adds
+//! Tomita's generalised LR parsing (1985) and of GLL parsing (Scott and Johnstone 2010). The closure of a kernel adds
 //! what it predicts and completes, as in Earley's algorithm (1970), but without a chart: nothing is parsed, so
 //! positions in the text do not matter.
 //!

@@ -219,9 +219,10 @@ impl Machine {
             calls.push((component, rule, Vec::new(), SmallVec::new()));
             calls.len() - 1
         });
-        // A call in last place hands its caller's stack on, so that right recursion stays flat: exact unless the
-        // completion of the caller has to be seen (left-recursive rules go on after it), but for a rule that is
-        // alone in its component and calls itself, where going on after the callee is the same as after the caller.
+        // A call in last place hands its caller's stack on, so that right recursion does not grow the stack. That is
+        // exact unless the completion of the caller matters, as it does for left-recursive rules, which go on after it.
+        // A rule that is alone in its component and calls itself can hand its stack on nevertheless: it goes on after
+        // the callee as it would after the caller.
         let tail = match self.positions.get(back) {
             Pos::End(caller) if caller == rule => !recursive || self.analysis.members(rule).len() == 1,
             Pos::End(caller) => !recursive && !self.analysis.left_recursive(caller),

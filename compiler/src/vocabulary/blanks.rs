@@ -19,7 +19,7 @@ pub fn blank_bytes() -> ByteSet {
 /// A run of whitespace that some tokens begin with.
 pub struct BlankRun {
     pub text: Box<[u8]>,
-    /// The tokens that are nothing else.
+    /// The tokens that are this run and nothing else.
     pub tokens: Vec<u32>,
 }
 

@@ -111,7 +111,7 @@ impl Vocabulary {
         let mut later_holders = vec![0; 256];
         for &(text, t) in &items {
             if v.is_special(t) {
-                // a name is one token: that its bytes are none is no matter
+                // the mark is one token, so it does not matter that its bytes are no tokens
                 text.iter().for_each(|&b| alphabet.insert(b));
             } else {
                 longest = longest.max(text.len());

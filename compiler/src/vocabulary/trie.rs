@@ -19,7 +19,7 @@ pub type NodeIndex = u32;
 pub enum Name {
     /// Of all tokens.
     Tokens,
-    /// Of what tokens that begin with whitespace have behind it.
+    /// Of the rest of each token that begins with whitespace, behind that whitespace.
     AfterBlanks,
 }
 
@@ -191,7 +191,7 @@ impl Trie {
         set
     }
 
-    /// Calls `f` with the texts from a node on (the byte that leads to it their first) and their tokens.
+    /// Calls `f` with the texts from a node on, which begin with the byte that leads to it, and their tokens.
     pub fn texts_from(&self, node: NodeIndex, f: &mut dyn FnMut(&[u8], u32)) {
         let mut text: Vec<u8> = Vec::new();
         let mut todo: Vec<(NodeIndex, usize)> = vec![(node, 0)];

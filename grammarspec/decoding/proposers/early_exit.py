@@ -24,8 +24,8 @@ _Module = TypeVar("_Module", bound=nn.Module)
 class EarlyExit(DraftModel):
     """A draft model made of the target's first layers and its output head; it needs no memory of its own.
 
-    It shares the target's keys and values of those layers: it need not read again what the target has read, and what it
-    writes for a draft, the target's pass overwrites with the same values.
+    It shares the target's keys and values of those layers. So it need not read again what the target has read; and the
+    target's pass overwrites with the same values what it has written for a draft.
 
     Args:
         model: the target.

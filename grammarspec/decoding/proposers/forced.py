@@ -1,4 +1,4 @@
-"""Drafts of forced text: what every completion begins with, and what follows it but for optional whitespace."""
+"""Drafts of forced text: what every completion begins with, and what must follow behind optional whitespace."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Forced:
     """Drafts the text that the grammar forces: the bytes that every completion begins with.
 
     Where whitespace is optional but what follows it is forced, it drafts whitespace in the style of the text so far (at
-    first none) and what follows. The tokens from such a guess on count as ``preferred`` in the statistics, those before
-    as ``forced``.
+    first none) and what follows. The tokens from such a guess on count as ``preferred`` in the statistics, the tokens
+    before it as ``forced``.
 
-    The text is tokenised as the tokenizer does it. Where the target rejects a token and begins the same text by a
-    shorter one, that token is replaced by the shorter one in drafts from then on.
+    The text is tokenised as the tokenizer does it. If the target rejects a token and writes a shorter one that begins
+    the same text, later drafts use the shorter one.
 
     Args:
         preferred: guess optional whitespace.
@@ -76,7 +76,7 @@ class Forced:
             ended = draft.sequences[row].finish_reason is not None
             if ended or count == len(draft.tokens[row]) or draft.sources[row][count] not in _OURS:
                 continue
-            # Learn from a rejected token: did the target begin its text by a shorter one?
+            # Learn from a rejected token: did the target choose a shorter one that begins the same text?
             proposed, chosen = draft.tokens[row][count], draft.sequences[row].tokens[-1]
             text = vocabulary.token_bytes(chosen)
             kind = _kind(vocabulary.decode(draft.sequences[row].tokens[-2:-1]))

@@ -93,7 +93,7 @@ class HeadProposer:
         self.passes = 0
         self._batch: BatchView
         self._hidden: torch.Tensor | None = None
-        self._read: list[int] = []  # tokens of each row's text that the hidden state is behind
+        self._read: list[int] = []  # how many tokens of each row's text come before the hidden state
 
     def start(self, batch: BatchView) -> None:
         self._batch, self._hidden, self.passes = batch, None, 0

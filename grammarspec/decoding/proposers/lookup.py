@@ -13,8 +13,8 @@ __all__ = ["Lookup"]
 class Lookup:
     """Drafts the tokens that followed an earlier occurrence of the last tokens, in the prompt or in the text so far.
 
-    Longer matches go first. Of the occurrences of equal length, the one is taken behind which the constraint allows the
-    most tokens; of equal ones, the latest.
+    The longest match is taken; of several, the one behind which the constraint allows the most tokens; of these, the
+    latest.
 
     Args:
         longest: the greatest number of last tokens to match.

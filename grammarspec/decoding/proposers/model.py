@@ -22,8 +22,8 @@ __all__ = ["DraftModel"]
 class DraftModel:
     """Drafts by a causal language model with the target's tokens, one token of each row per forward pass.
 
-    Tokens that it has not read yet (of other proposers, and the bonus token) it reads in the same pass. A row whose
-    text has a token beyond the model's vocabulary (padding of a wider target) gets no draft.
+    Tokens that it has not read yet (those of other proposers, and the bonus token) are read in the same pass. A row
+    whose text has a token beyond the model's vocabulary (padding of a wider target) gets no draft.
 
     Args:
         model: a decoder-only model of transformers.
@@ -63,6 +63,12 @@ class DraftModel:
         return self._runner.passes
 
     def start(self, batch: BatchView) -> None:
+        """Begin a new batch.
+
+        Raises:
+            DraftMismatch: the target has a token of text, or one that ends texts, that the draft model does not know.
+            UnsupportedModel: as :class:`~grammarspec.decoding.model_runner.ModelRunner`.
+        """
         vocabulary = batch.vocabulary
         for token in range(self._known, vocabulary.size):
             if (text := vocabulary.marked([token])) or token in vocabulary.eos_token_ids:
@@ -73,7 +79,11 @@ class DraftModel:
         self._runner = self.new_runner(batch)
 
     def new_runner(self, batch: BatchView) -> ModelRunner:
-        """The runner that reads the texts of a new batch."""
+        """The runner that reads the texts of a new batch.
+
+        Raises:
+            UnsupportedModel: as :class:`~grammarspec.decoding.model_runner.ModelRunner`.
+        """
         return ModelRunner(self.model, len(batch.sequences))
 
     def select(self, rows: Sequence[int]) -> None:

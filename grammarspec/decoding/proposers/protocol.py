@@ -76,9 +76,8 @@ class Proposer(Protocol):
     def propose(self, draft: Draft, rows: Sequence[int]) -> None:
         """Append one or more draft tokens to each of these rows, or to some or none of them.
 
-        Tokens that are certain, given the text before them, are appended by :meth:`Draft.extend`; tokens that were
-        sampled by :meth:`Draft.add`, with the distribution that they were drawn from. The loop asks again while there
-        is room.
+        Tokens that follow from the text before them are appended by :meth:`Draft.extend`; tokens that were drawn, by
+        :meth:`Draft.add` with the distribution that they were drawn from. The loop asks again while there is room.
 
         Args:
             draft: the draft so far, with the tokens of other proposers.
@@ -88,7 +87,7 @@ class Proposer(Protocol):
     def commit(self, draft: Draft, accepted: Sequence[int]) -> None:
         """End a round: drafts were verified, and accepted tokens and bonus tokens committed to ``batch.sequences``.
 
-        Whatever the proposer has read of a draft beyond its accepted tokens it must now forget.
+        A proposer that has read tokens of the draft must forget those that were not accepted.
 
         Args:
             draft: the draft of the round.

@@ -1,6 +1,6 @@
 """The whitespace style of a text: how it has written optional whitespace so far, to guess how it goes on.
 
-For drafts only: a wrong guess costs time, and changes no text.
+Only drafts depend on it: a wrong guess costs time, and changes no text.
 """
 
 from __future__ import annotations

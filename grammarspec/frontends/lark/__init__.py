@@ -40,7 +40,8 @@ def lark(text: str, *, start: str = "start", parser: str | None = None, lexer: s
     Raises:
         GrammarSyntaxError: lark rejects the grammar, or a terminal's regular expression is malformed.
         UnsupportedFeature: another parser or lexer is asked for; or a terminal is only declared, can be empty, looks
-            ahead or behind past its own text, or holds what a regular expression must not (see :func:`regex`).
+            ahead or behind past its own text, or holds what a regular expression must not (see :func:`regex`); or lark
+            needs a package for it that is not installed.
         LimitExceeded: nesting, counts or templates go too far.
         MissingPackage: the package ``lark`` is not installed.
         ValueError: lark has no such parser or lexer.
@@ -57,7 +58,7 @@ def load(
     Raises:
         OSError: the file cannot be read.
         UnicodeDecodeError: it is not UTF-8.
-        GrammarError: as :func:`lark`.
+        GrammarError, MissingPackage, ValueError: as :func:`lark`.
     """
     options = {"start": start, "parser": parser, "lexer": lexer}
     ir = _compiled(Path(path).read_text(encoding="utf-8"), str(path), start, parser, lexer)

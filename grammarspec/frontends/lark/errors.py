@@ -15,7 +15,7 @@ _UNDEFINED = re.compile(
     r"'(?P<rule>\w+)' used but not defined \(in rule (?P<user>\w+)"
     r"|not defined: (?P<terminal>\w+)|Terminals {'(?P<ignored>\w+)"
 )
-"""What lark says of names that are not defined. It does not say where they stand."""
+"""Lark's messages about names that are not defined, which have no positions."""
 _POSITION = re.compile(r",? at line (\d+),? column (\d+)")
 
 

@@ -57,6 +57,7 @@ class Source:
 
         Raises:
             GrammarSyntaxError: lark rejects the terminal.
+            UnsupportedFeature: lark needs a package for it that is not installed.
             LimitExceeded: its expression would be too long, or it is nested too deeply.
         """
         from lark.load_grammar import PrepareLiterals, TerminalTreeToPattern, nr_deepcopy_tree
@@ -77,8 +78,10 @@ def read(text: str, source_name: str) -> Source:
 
     Raises:
         GrammarSyntaxError: lark rejects the grammar.
+        UnsupportedFeature: lark needs a package for it that is not installed.
         LimitExceeded: it is nested too deeply, or its terminals are too large.
         MissingPackage: lark is not installed.
+        TypeError: lark's loader makes a tree of a kind that is unknown here.
     """
     try:
         from lark.load_grammar import PrepareLiterals, load_grammar, nr_deepcopy_tree
@@ -134,6 +137,6 @@ def _value(tree: Any) -> Value:
 
 
 def _pattern(pattern: Any) -> Pattern:
-    """A pattern of lark's as our record."""
+    """The record of one of lark's patterns."""
     literal = pattern.value if pattern.type == "str" and not pattern.flags else None
     return Pattern(pattern.to_regexp(), literal, pattern.raw or "")

@@ -1,7 +1,7 @@
 """The options of ``lark.Lark`` that decide what a grammar means: its parser and its lexer.
 
-A ``.lark`` grammar has no language of its own; these options give it one. The names that lark knows are listed here
-with those that grammarspec can enforce. Supporting another one begins with this table.
+Which texts a ``.lark`` grammar accepts depends on these options. The names that lark knows are listed here with those
+that grammarspec can enforce. Supporting another one begins with this table.
 """
 
 from __future__ import annotations

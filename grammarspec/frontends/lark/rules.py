@@ -81,7 +81,13 @@ class Rules:
         return self.builder.seq(start, self.terminals.trailing)
 
     def call(self, name: str, arguments: tuple[_Argument, ...]) -> int:
-        """The node of a rule, or of a template with its arguments; its body is lowered later."""
+        """The node of a rule, or of a template with its arguments; its body is lowered later.
+
+        Raises:
+            GrammarSyntaxError: a template gets another number of arguments than it has parameters.
+            UnsupportedFeature: the rule is only declared.
+            LimitExceeded: there are too many uses of templates.
+        """
         keys = tuple(argument.key for argument in arguments)
         rule = self.declared.get((name, keys))
         if rule is None:
@@ -99,7 +105,11 @@ class Rules:
         return self.builder.call(rule)
 
     def node(self, body: Body, scope: _Scope) -> int:
-        """The node of a rule's body, or of a part of it."""
+        """The node of a rule's body, or of a part of it.
+
+        Raises:
+            GrammarError: as :meth:`start`.
+        """
         builder = self.builder
         match body:
             case Alternatives(branches):
@@ -117,7 +127,11 @@ class Rules:
         return argument.node
 
     def alternatives(self, branches: tuple[Body, ...], scope: _Scope) -> int:
-        """Any of the branches; those that are plain strings become one set of words."""
+        """Any of the branches; those that are plain strings become one set of words.
+
+        Raises:
+            GrammarError: as :meth:`start`.
+        """
         texts: list[str] = []
         nodes: list[int] = []
         for branch in branches:
@@ -130,7 +144,12 @@ class Rules:
         return self.builder.alt(*nodes)
 
     def repetition(self, node: int, operator: str, counts: tuple[str, ...]) -> int:
-        """A node with an operator; see :class:`~.tree.Repetition`."""
+        """A node with an operator; see :class:`~.tree.Repetition`.
+
+        Raises:
+            LimitExceeded: a count is too large.
+            GrammarSyntaxError: the upper count is below the lower one.
+        """
         if operator in "?*+":
             return self.builder.repeat(node, int(operator == "+"), 1 if operator == "?" else None)
         if any(len(count) > _MAX_DIGITS for count in counts):
@@ -144,7 +163,11 @@ class Rules:
             raise LimitExceeded(str(error)) from None
 
     def argument(self, value: Value, scope: _Scope) -> _Argument:
-        """A symbol, a literal or the use of a template."""
+        """A symbol, a literal or the use of a template.
+
+        Raises:
+            GrammarError: as :meth:`start`.
+        """
         match value:
             case Literal(pattern):
                 return _Argument(self.key(pattern.regex), self.terminals.literal(pattern))
@@ -161,7 +184,12 @@ class Rules:
                 return _Argument(key, self.call(name, ()))
 
     def template(self, name: str, arguments: tuple[_Argument, ...], scope: _Scope) -> _Argument:
-        """A template, or the one that a parameter stands for, with its arguments."""
+        """A template, or the one that a parameter stands for, with its arguments.
+
+        Raises:
+            GrammarSyntaxError: the parameter stands for no template; or as :meth:`call`.
+            UnsupportedFeature, LimitExceeded: as :meth:`call`.
+        """
         template = scope[name].template if name in scope else name
         if template not in self.source.rules:
             raise GrammarSyntaxError("a parameter that is no template is used as one")

@@ -5,9 +5,9 @@ from there on and then on ever shorter beginnings of its match. What it can take
 ``re.match`` takes whole when given alone (:mod:`grammarspec.frontends.regex.preference`). So a terminal is a regular
 language that does not depend on the text around it.
 
-Ignored terminals may stand before each terminal and at the end of the text. One is tried but once, on all the text that
-follows, so it does depend on that text: its guards look into the terminal behind it. So what is ignored before a
-terminal, and the terminal, are one lexeme here.
+Ignored terminals may stand before each terminal and at the end of the text. Each is tried only once, on all the text
+that follows. So where it ends does depend on that text, and its guards look into the terminal behind it. Therefore a
+terminal and what is ignored before it are one lexeme here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Ignored:
     Attributes:
         blanks: the characters of those terminals that are one or more characters of a set. However a run of such
             characters is cut into lexemes, the text is the same, so that it needs no guards.
-        greedy: those of them of which a lexeme takes as many as there are.
+        greedy: those of them of which a lexeme takes as many characters as there are.
         others: the other terminals, with guards for where they end.
         all: all of the terminals, with guards.
     """
@@ -79,7 +79,11 @@ class Terminals:
         self.known: dict[str, int] = {}
 
     def named(self, name: str) -> int:
-        """A terminal by its name."""
+        """A terminal by its name.
+
+        Raises:
+            GrammarError: as :meth:`own_tree`, :meth:`preferred` and :meth:`skipped`; or the terminal is only declared.
+        """
         node = self.known.get(name)
         if node is None:
             origin = _Origin(self.source, name=name)
@@ -87,7 +91,11 @@ class Terminals:
         return node
 
     def literal(self, pattern: Pattern) -> int:
-        """A string or regular expression within a rule."""
+        """A string or regular expression within a rule.
+
+        Raises:
+            GrammarError: as :meth:`own_tree`, :meth:`preferred` and :meth:`skipped`.
+        """
         key = f"/{pattern.regex}/"
         node = self.known.get(key)
         if node is None:
@@ -96,13 +104,21 @@ class Terminals:
         return node
 
     def any_of(self, texts: list[str]) -> int:
-        """One or several strings, each a terminal of its own."""
+        """One or several strings, each a terminal of its own.
+
+        Raises:
+            UnsupportedFeature: as :meth:`skipped`.
+        """
         words = tuple(map(Text, texts))
         return self.lexeme(words[0] if len(words) == 1 else Alternation(words))
 
     @cached_property
     def trailing(self) -> int:
-        """What is ignored at the end of the text."""
+        """What is ignored at the end of the text.
+
+        Raises:
+            UnsupportedFeature: as :meth:`skipped`.
+        """
         skipped = self.skipped(BORDER, 0)
         return self.builder.empty if skipped is EMPTY else self.builder.terminal(self.lower(skipped))
 
@@ -114,6 +130,9 @@ class Terminals:
         """A terminal's syntax tree, and what may be ignored before it, as a node.
 
         The node of a plain string is no ``terminal`` of the builder, so that the compiler can join neighbours.
+
+        Raises:
+            UnsupportedFeature: as :meth:`skipped`.
         """
         facts = self.table.of(tree)
         skipped = self.skipped(Neighbour(facts.first, False), facts.shortest)
@@ -151,7 +170,11 @@ class Terminals:
 
     @cached_property
     def ignored(self) -> _Ignored:
-        """The terminals that ``%ignore`` names."""
+        """The terminals that ``%ignore`` names.
+
+        Raises:
+            GrammarError: as :meth:`own_tree` and :meth:`preferred`; or one of them is only declared.
+        """
         blanks: list[Ranges] = []
         greedy: list[Ranges] = []
         others: list[Node] = []
@@ -210,7 +233,7 @@ class Terminals:
         return tree
 
     def preferred(self, tree: Node, origin: _Origin, after: Neighbour = BORDER) -> Node:
-        """A terminal's syntax tree with guards, before what ``after`` says.
+        """A terminal's syntax tree with guards; ``after`` is what may follow it.
 
         Raises:
             UnsupportedFeature: guards for it would be inexact or too many.

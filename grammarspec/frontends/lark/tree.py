@@ -17,9 +17,9 @@ class Pattern:
     """A terminal's regular expression.
 
     Attributes:
-        regex: it in Python's syntax.
+        regex: the expression in Python's syntax.
         literal: the text, if the terminal is a plain string.
-        raw: it as it is written in the grammar; ``""`` if it is put together from several.
+        raw: the expression as it is written in the grammar; ``""`` if it is put together from several.
     """
 
     regex: str

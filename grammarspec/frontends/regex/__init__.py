@@ -32,8 +32,9 @@ def regex(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "py
     properties if the package ``regex`` is installed) and lookbehinds of any width. ``dialect="ecma262"`` is that of
     JSON Schema's ``pattern``, ECMA-262 with the ``u`` flag.
 
-    Laziness makes no difference to which texts match. What would need more than an automaton, or changes the language
-    by the order of attempts, is refused: backreferences, conditional groups, atomic groups, possessive quantifiers.
+    Laziness makes no difference to which texts match. Refused is what an automaton cannot decide (backreferences,
+    conditional groups), and what makes the language depend on the order in which a matcher tries alternatives (atomic
+    groups, possessive quantifiers).
 
     Raises:
         GrammarSyntaxError: the pattern is malformed; the error shows where.

@@ -74,11 +74,11 @@ class Neighbour:
     border: bool
 
     def past(self, node_chars: Ranges, nullable: bool) -> Neighbour:
-        """The neighbour of the other side of a node, whose near side has this one.
+        """The neighbour of a position on one side of a node, where this is the neighbour on its other side.
 
         Args:
-            node_chars: the characters that a text of the node may have on its other side.
-            nullable: whether the node may be empty, so that its near side's neighbour is that of the other side, too.
+            node_chars: the characters that a text of the node may have next to the position.
+            nullable: whether the node may be empty, so that this neighbour may stand next to the position, too.
         """
         if not nullable:
             return Neighbour(node_chars, False)

@@ -91,6 +91,11 @@ class Parser(ABC):
         flags: those of :mod:`re` that hold at the current position.
         group: the innermost open group.
         outer: the open groups around it, from the outermost.
+
+    Raises:
+        GrammarSyntaxError: (by all methods that read, too) the pattern is malformed.
+        UnsupportedFeature: (by these methods) it uses what is refused.
+        LimitExceeded: (by these methods) a repetition count is too large.
     """
 
     quantifier: ClassVar[re.Pattern[str]]
@@ -290,7 +295,11 @@ class Parser(ABC):
         self.add(body, Last.REPEAT)
 
     def count(self, counts: re.Match[str], name: str) -> int | None:
-        """A number of a quantifier, by the name of its group; ``None``: it is left out."""
+        """A number of a quantifier, by the name of its group; ``None``: it is left out.
+
+        Raises:
+            LimitExceeded: the number is 2**32 - 1 or more.
+        """
         digits = counts[name]
         if not digits:
             return None
@@ -357,7 +366,7 @@ class Parser(ABC):
 
     @staticmethod
     def word_boundary(word: Node, negative: bool) -> Node:
-        """``\b``: a word character on one side only; ``\\B``: on both or on neither."""
+        """``\\b``: a word character on one side only; ``\\B``: on both or on neither."""
 
         def sides(before: bool, after: bool) -> Node:
             return tree.Sequence((tree.Look(word, False, not before), tree.Look(word, True, not after)))
@@ -383,7 +392,11 @@ class Parser(ABC):
         return content
 
     def property_escape(self, negative: bool, offset: int) -> Ranges:
-        """Read the ``{...}`` of ``\\p`` or ``\\P``."""
+        """Read the ``{...}`` of ``\\p`` or ``\\P``.
+
+        Raises:
+            GrammarError: the name in it is malformed, or is that of no property that is supported.
+        """
         name = self.braced("name of a Unicode property", offset)
         try:
             ranges = property_ranges(name)
@@ -399,9 +412,17 @@ class Parser(ABC):
         return f"a lone surrogate (U+{codepoint:04X}) cannot be spelled in UTF-8, so nothing could match it"
 
     def fail(self, message: str, offset: int, hint: str = "") -> NoReturn:
-        """Say that the pattern is malformed at an offset."""
+        """Say that the pattern is malformed at an offset.
+
+        Raises:
+            GrammarSyntaxError: always.
+        """
         raise GrammarSyntaxError(f"malformed regular expression: {message}", where(self.text, offset), hint)
 
     def refuse(self, feature: str, offset: int, hint: str = "") -> NoReturn:
-        """Say that a feature at an offset is not supported."""
+        """Say that a feature at an offset is not supported.
+
+        Raises:
+            UnsupportedFeature: always.
+        """
         raise UnsupportedFeature(f"{feature} in a regular expression is not supported", where(self.text, offset), hint)

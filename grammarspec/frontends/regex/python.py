@@ -33,7 +33,12 @@ _NEWLINE = Text("\n")
 
 
 class PythonParser(Parser):
-    """One parse of a pattern of Python's ``re``."""
+    """One parse of a pattern of Python's ``re``.
+
+    Raises:
+        ValueError: a flag is unknown.
+        GrammarError: as :class:`~.parser.Parser`.
+    """
 
     quantifier: ClassVar[re.Pattern[str]] = re.compile(
         r"(?:[*+?]|\{(?:(?P<exact>[0-9]+)|(?P<least>[0-9]*),(?P<most>[0-9]*))\})(?P<suffix>[?+]?)"

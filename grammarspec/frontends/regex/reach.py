@@ -31,7 +31,7 @@ def looks_outside(
 ) -> str | None:
     """An assertion whose truth may depend on text outside the lexeme, in words; ``None``: there is none.
 
-    The proof goes by the structure of the pattern, so it may name an assertion that would do no harm.
+    The proof follows the structure of the pattern, so it may name an assertion that would do no harm.
 
     Args:
         node: the lexeme's pattern, or a part of it.

@@ -118,7 +118,7 @@ def _decided(verdict: bool | None, node: Node) -> Node:
 
 
 def _alternation(branches: list[Node], table: FactTable) -> Node:
-    """Any of the branches; zero-width ones beside one that always holds say nothing."""
+    """Any of the branches; beside a zero-width one that always holds, the other zero-width ones are dropped."""
     if not branches:
         return NOTHING
     if any(branch is EMPTY for branch in branches) and all(table.of(branch).zero_width for branch in branches):

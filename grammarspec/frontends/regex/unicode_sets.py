@@ -30,7 +30,7 @@ ECMA_SPACE: Ranges = (
     (0x09, 0x0D), (0x20, 0x20), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029), (0x202F, 0x202F),
     (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF),
 )  # fmt: skip
-"""``\\s`` of ECMA-262: WhiteSpace and LineTerminator (sections 12.2 and 12.3)."""
+"""``\\s`` of ECMA-262: its productions WhiteSpace and LineTerminator."""
 
 _ASCII_CLASSES: dict[str, Ranges] = {
     "d": ((48, 57),),
@@ -74,7 +74,8 @@ _BINARY_PROPERTIES = frozenset(
     Unified_Ideograph UIdeo Uppercase Upper Variation_Selector VS White_Space space XID_Continue XIDC
     XID_Start XIDS""".split()
 )
-"""Binary properties of ECMA-262 (table 68) that hold or fail for each stretch of the universe as a whole."""
+"""Binary properties of ECMA-262, as its table of their aliases names them, that hold or fail for each stretch of the
+universe as a whole."""
 
 
 @cache

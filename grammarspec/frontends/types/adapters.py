@@ -71,7 +71,7 @@ def new_adapter(type: Any) -> Adapter:
     except (PydanticSchemaGenerationError, PydanticUserError) as error:
         with suppress(ImportError, TypeError):  # it may hold structs
             return _of_msgspec(type)
-        reason = str(error).splitlines()[0].partition(". Set `")[0]  # what else Pydantic could do, JSON cannot
+        reason = str(error).splitlines()[0].partition(". Set `")[0]  # Pydantic's own advice does not help here
         raise UnsupportedType(f"the type has no JSON: {reason}", _place(type)) from None
     except UnsupportedType as error:
         raise UnsupportedType(error.message, where=_place(type), hint=error.hint) from None

@@ -37,7 +37,7 @@ def schema(cls: Any = None, /, **options: Any) -> Any:
 
     Raises:
         TypeError: there is no such option, or what is decorated is no class.
-        ValueError: an option's value is none of its kind, or two options contradict each other.
+        ValueError: an option cannot have such a value, or two options contradict each other.
         GrammarError: the pattern of whitespace is one that no automaton can decide.
     """
     if options:

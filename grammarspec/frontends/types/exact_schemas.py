@@ -48,7 +48,8 @@ class UntitledSchema(GenerateJsonSchema):
 class ExactSchema(GenerateJsonSchema):
     """Pydantic's schemas, narrowed to the JSON that Pydantic reads: keys, dates, times and numbers.
 
-    Its methods raise :class:`~grammarspec.errors.UnsupportedType` for constraints that JSON Schema cannot express.
+    Raises:
+        UnsupportedType: (by its methods) a constraint cannot be expressed in JSON Schema.
     """
 
     def date_schema(self, schema: core_schema.DateSchema) -> JsonSchemaValue:
@@ -146,7 +147,7 @@ class ExactSchema(GenerateJsonSchema):
 
     @staticmethod
     def _check_alias(schema: Any) -> None:
-        """Refuse a field whose aliases are all paths into other members; Pydantic's schema has it by its name."""
+        """Refuse a field whose aliases are all paths into other members: Pydantic's schema names the field instead."""
         alias = schema.get("validation_alias", "")
         paths = [alias] if isinstance(alias, str) or isinstance(alias[0], str) else alias
         if not any(isinstance(path, str) or len(path) == 1 for path in paths):

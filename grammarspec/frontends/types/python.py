@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 
 def grammar(type: TypeForm[T], **options: Any) -> Grammar[T]:
-    """The JSON texts of a type's values; ``parse`` makes them values again.
+    """The JSON texts of a type's values; ``parse`` makes values of texts.
 
-    At the top level, texts are written without quotes: of ``str``, and of a ``Literal`` or ``Enum`` of texts only.
-    Objects have the declared fields only, unless the type says that it takes others.
+    At the top level, the values of ``str``, and of a ``Literal`` or ``Enum`` of texts only, are written without quotes.
+    Objects have the declared fields only, unless the type allows others.
 
     Args:
         type: whatever Pydantic knows: its models, dataclasses, ``TypedDict``, ``NamedTuple``, enums, ``Literal``,
@@ -41,6 +41,7 @@ def grammar(type: TypeForm[T], **options: Any) -> Grammar[T]:
     Raises:
         UnsupportedType: a type that has no JSON, or a constraint that cannot be enforced while generating.
         MissingPackage: Pydantic (or msgspec) is not installed.
+        GrammarError, TypeError, ValueError: as :func:`grammarspec.json_schema`.
     """
     if isinstance(type, Grammar):
         return type

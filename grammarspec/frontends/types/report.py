@@ -35,7 +35,8 @@ def check(what: Mapping[str, Any] | bool | str | bytes | TypeForm[Any], **option
         GrammarSyntaxError: the text is not JSON.
         UnsupportedType: a type has no form in JSON, or a constraint that JSON Schema cannot express.
         LimitExceeded: the schema is too large for a report.
-        ValueError: as :func:`grammarspec.json_schema` does.
+        MissingPackage: Pydantic (or msgspec) is not installed.
+        TypeError, ValueError: as :func:`grammarspec.json_schema`.
     """
     if isinstance(what, Mapping | bool | str | bytes):
         return check_schema(what, **options)
@@ -52,6 +53,9 @@ def check_target(target: Any) -> Report | None:
 
     Returns:
         The report on the type, or on the JSON Schema that the grammar was made of; ``None`` for any other grammar.
+
+    Raises:
+        GrammarError, MissingPackage: as :func:`check`.
     """
     if not isinstance(target, Grammar):
         return check(target)

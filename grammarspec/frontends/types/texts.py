@@ -55,7 +55,8 @@ def integer(
 
     Raises:
         GrammarSyntaxError: a bound is no number, or ``multiple_of`` is not above 0.
-        LimitExceeded: the bounds need too large an automaton.
+        UnsupportedFeature: ``multiple_of`` needs too large an automaton.
+        LimitExceeded: a bound has more than 400 digits.
     """
     bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt, "multiple_of": multiple_of}
     return _json("integer", {"type": "integer"}, bounds, int)
@@ -72,7 +73,7 @@ def number(
     """Numbers in decimal, such as ``-1.5`` or ``2``, without exponents, within bounds as of :func:`integer`.
 
     Raises:
-        GrammarSyntaxError, LimitExceeded: as :func:`integer`.
+        GrammarSyntaxError, UnsupportedFeature, LimitExceeded: as :func:`integer`.
     """
     bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt, "multiple_of": multiple_of}
     return _json("number", {"type": "number"}, bounds, float)
@@ -84,7 +85,7 @@ def boolean() -> Grammar[bool]:
 
 
 def string(*, min_length: int | None = None, max_length: int | None = None, pattern: str | None = None) -> Grammar[str]:
-    """A string in quotes, with JSON's escapes; means what is between them.
+    """A string in quotes, with JSON's escapes; means what is between the quotes.
 
     Args:
         min_length, max_length: in code points.
@@ -93,6 +94,7 @@ def string(*, min_length: int | None = None, max_length: int | None = None, patt
     Raises:
         GrammarSyntaxError: the pattern is malformed, or a length is no natural number.
         UnsupportedFeature: the pattern uses what no automaton can decide.
+        LimitExceeded: a length or a count of the pattern is too large, or its groups are nested too deeply.
     """
     return _json("string", {"type": "string"}, {"min_length": min_length, "max_length": max_length, "pattern": pattern})
 

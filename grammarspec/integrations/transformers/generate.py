@@ -69,8 +69,8 @@ def speculative_generate(
         draft_model: a causal language model with the tokens of the model.
         proposers: where drafts come from, instead of all those above; an empty list drafts nothing.
         gamma: tokens of a draft at most; by default ``prompt_lookup_num_tokens``, or 5.
-        stop_strings: stop where what was generated holds one of these. No tokenizer is needed, but ``generate`` asks
-            for one where they stand in a ``GenerationConfig``.
+        stop_strings: stop where what was generated holds one of these. No tokenizer is needed here; if they stand in a
+            ``GenerationConfig`` instead, ``generate`` needs one.
         token_streamer: gets the prompt and the tokens of a single text, as they come.
 
     Returns:
@@ -83,7 +83,7 @@ def speculative_generate(
             names it), the model's and the vocabulary's end-of-text tokens differ, the constraints are not as many as
             the prompts, padding stands behind tokens, or what :func:`~grammarspec.decoding.generate_batch` refuses.
         UnsupportedFeature: as for :func:`~grammarspec.decoding.generate_batch`.
-        LimitExceeded, Cancelled, StateCollected: a constraint did, while its text was generated.
+        LimitExceeded, Cancelled, StateCollected: raised by a constraint while its text was generated.
     """
     mask = model_kwargs.pop("attention_mask", None)
     mask = torch.ones_like(input_ids, dtype=torch.bool) if mask is None else mask != 0
@@ -122,7 +122,7 @@ def speculative_generate(
     generations = [text for texts in results for text in texts]
     for text in generations:
         if text.error is not None:
-            raise text.error  # a tensor could not say which text is cut short
+            raise text.error  # a tensor cannot show which text was cut short
     texts = [text.tokens for text in generations]
     pad = ends[0] if generation_config.pad_token_id is None else generation_config.pad_token_id
     longest = max(map(len, texts))
@@ -130,7 +130,7 @@ def speculative_generate(
     return torch.cat((input_ids, padded), -1)
 
 
-# Settings that no processor or criterion stands for, and the values with which they have no effect.
+# Settings for which generate makes no processor or criterion, and the values with which they have no effect.
 _UNSUPPORTED: Final[dict[str, tuple[object, ...]]] = {
     "num_beams": (None, 1),
     "num_beam_groups": (None, 1),
@@ -149,7 +149,7 @@ _UNSUPPORTED: Final[dict[str, tuple[object, ...]]] = {
     "output_hidden_states": (None, False),
 }
 
-# Logits processors, the setting (of transformers and of Sampling) that each stands for, and the attribute that has it.
+# Logits processors, the setting (of transformers and of Sampling) that each is made for, and the attribute that has it.
 _SUPPORTED: Final[dict[type, tuple[str, str]]] = {
     logits_process.RepetitionPenaltyLogitsProcessor: ("repetition_penalty", "penalty"),
     logits_process.TemperatureLogitsWarper: ("temperature", "temperature"),
@@ -158,7 +158,7 @@ _SUPPORTED: Final[dict[type, tuple[str, str]]] = {
     logits_process.MinPLogitsWarper: ("min_p", "min_p"),
 }
 
-# The processors and criteria that generate makes of other settings, so that errors can name the setting.
+# The processors and criteria that generate makes for other settings, so that errors can name the setting.
 _SETTINGS: Final = {
     "UnbatchedClassifierFreeGuidanceLogitsProcessor": "guidance_scale",
     "SequenceBiasLogitsProcessor": "sequence_bias",
@@ -191,7 +191,7 @@ _PREPARED: Final = frozenset({"past_key_values", "position_ids", "cache_position
 def _sampling_options(
     config: GenerationConfig, processors: LogitsProcessorList, mask: torch.Tensor, refused: list[str]
 ) -> dict[str, Any]:
-    """The options of Sampling that logits processors stand for; other processors are added to ``refused``."""
+    """The options of Sampling that the logits processors amount to; other processors are added to ``refused``."""
     options: dict[str, Any] = {"temperature": 1.0}
     seen = set()
     for processor in processors:

@@ -29,20 +29,20 @@ class ConstraintLogitsProcessor(LogitsProcessor):
     ``prompt_lookup_num_tokens``. The end-of-text tokens of the constraint's vocabulary should be those that
     ``generate`` stops at.
 
-    The masks are a function of the generated tokens of a call, whatever earlier calls were given: between calls, rows
-    may be reordered, shortened or extended by several tokens.
+    The masks depend on the generated tokens that a call is given, and not on earlier calls: between calls, rows may be
+    reordered, shortened or extended by several tokens.
 
     * Behind the end of a text (in a finished row, which ``generate`` pads) only the token that ended it is allowed.
     * Behind a token that the constraint refuses everything is allowed: such rows are drafts that will be rejected, and
-      beams whose score is -inf. A token that another processor forces against the mask cannot be told from these: put
-      this processor last.
+      beams whose score is -inf. A token that another processor forces against the mask looks the same: put this
+      processor last.
 
     Args:
         constraint: one for all rows, or one per prompt, with ``None`` for a prompt whose rows are unconstrained. The
             rows of one prompt (beams, returned sequences) are neighbours, as ``generate`` has them.
         prompt_length: how many tokens are before the text, padding included. By default it is the length of the first
             call's input; then a processor serves one ``generate``, or several with :meth:`reset` in between. Without
-            ``reset``, other prompts raise (but one with just one token more than the tokens before is taken for their
+            ``reset``, another prompt is an error (unless it is the earlier tokens and one more: it is taken for their
             continuation). With ``prompt_length`` a processor serves any number of calls of ``generate``, and does not
             look at prompts.
 
@@ -128,7 +128,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
 
     def _follow(self, generated: NDArray[np.int64]) -> list[_Row | None]:
         """The rows, advanced or rolled back from the tokens of the last call to these tokens."""
-        # If an error interrupts this, matchers are in any state: then the next call begins with new ones.
+        # If an error interrupts this, matchers may be anywhere in their texts: then the next call begins with new ones.
         old, self._rows = self._rows, []
         if len(old) != len(generated):
             old = self._start(len(generated))

@@ -1,9 +1,9 @@
 """The formats in which families of models write calls of tools, each as a grammar that enforces and reads it.
 
-A format is a :class:`ToolFormat`, usually nothing but data: what a call looks like (``call``, with ``$name`` and
+A format is a :class:`ToolFormat`. Most are data only: what a call looks like (``call``, with ``$name`` and
 ``$arguments``), which of its parts may be special tokens (``markers``), and what the chat templates of the family
 contain (``signs``). A format whose arguments are not JSON has a function that makes their grammar (``arguments``); one
-whose whole reply is something else than text and calls overrides ``reply``, as Harmony does.
+whose replies are not text and calls overrides ``reply``, as Harmony does.
 
 To add one, add a value to ``catalogue``, and a chat template of the family and its calls to the tests.
 """

@@ -59,7 +59,7 @@ class Parameter:
 
     Attributes:
         name, required: what the schema says.
-        schema: of the value; a document of its own, in which the references of the tool's schema resolve as before.
+        schema: of the value; a whole document, in which references resolve as they do in the tool's schema.
     """
 
     name: str

@@ -40,7 +40,7 @@ AnyTool = Tool[..., Any]
 MarkerGrammar = Callable[[str], Grammar[str]]
 """Makes the grammar of a marker such as ``<tool_call>``: a special token if the vocabulary has it as one, else text."""
 Arguments = Callable[[AnyTool, MarkerGrammar], Grammar[dict[str, Any]]]
-"""Makes the grammar of the arguments of a tool's calls in a format; it reads them as JSON values."""
+"""Makes the grammar of the arguments of a tool's calls in a format; the value of a text of it is the JSON values."""
 
 _LETTERS = string.ascii_letters + string.digits
 _PART = re.compile(r"\$(name|arguments|id)")
@@ -48,10 +48,10 @@ _PART = re.compile(r"\$(name|arguments|id)")
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T_co]):
-    """What a model has written in one turn, read.
+    """The parts of what a model has written in one turn.
 
     Attributes:
-        text: free text; before calls, without whitespace at its end.
+        text: free text; if calls follow, without whitespace at its end.
         answer: the value of the final answer, if its grammar was given and the model answered.
         calls: the calls of tools, in order.
         reasoning: the reasoning, in formats that have a place for it; else empty.
@@ -77,8 +77,8 @@ class ToolFormat:
         name: the name that users choose it by.
         call: one call, with ``$name`` for the tool, ``$arguments`` and, if calls have an id, ``$id``.
         begin, separator, end: what is written before, between and after calls.
-        markers: the parts of all these that vocabularies may have as special tokens. Text before calls cannot contain
-            the first of them, which is the one that calls begin with, and streams of such text stop there.
+        markers: the parts of all these that vocabularies may have as special tokens. Calls begin with the first of
+            them; text before calls cannot contain it, and streams of text stop before it.
         starts: what calls begin with in a format without markers. A reply is then either calls or free text, and free
             text cannot begin with any of these, whitespace aside.
         single: whether a reply has at most one call.
@@ -87,10 +87,10 @@ class ToolFormat:
             one, ``call_`` and 24 letters and digits.
         signs: regular expressions that are all found in the chat templates of the family; none: it is never detected.
         not_signs: regular expressions none of which is found in them.
-        frames: whether answers are framed as well, with a place for reasoning.
+        frames: whether answers stand between markers, too, with a place for reasoning.
         tools_member: the member of the system message that the chat template reads tools from, as JSON; empty: it reads
             them from a variable, as most do.
-        prompt: a message that tells models of the format that have not learned it, with ``$tools`` for the tools;
+        prompt: a message that explains the format to models that have not learned it, with ``$tools`` for the tools;
             empty: there is none.
         source: where the format is published.
     """
@@ -140,7 +140,7 @@ class ToolFormat:
 
         Raises:
             ValueError: calls are required but there are no tools, ``choice`` names no tool, or two tools have one name.
-            UnsupportedFeature: a schema cannot be enforced in this format.
+            GrammarError: a schema cannot be enforced in this format, or at all.
         """
         tools = list(tools)
         known = {tool.name: tool for tool in tools}
@@ -161,10 +161,10 @@ class ToolFormat:
         return self.reply(calls, answer, required=choice not in ("auto", "none"), markers=markers)
 
     def instructions(self, tools: Iterable[AnyTool]) -> str:
-        """The system message that tells a model of tools and format; empty if the format has no :attr:`prompt`.
+        """The system message that explains tools and format to a model; empty if the format has no :attr:`prompt`.
 
         Args:
-            tools: the tools to tell of.
+            tools: the tools that the model may call.
         """
         return self.prompt.replace("$tools", "\n".join(json.dumps(tool.to_openai()["function"]) for tool in tools))
 
@@ -241,7 +241,11 @@ class ToolFormat:
         return whole.fields().map(_reply)
 
     def calls(self, tools: Sequence[AnyTool], *, parallel: bool, markers: MarkerGrammar) -> Grammar[list[ToolCall]]:
-        """The grammar of one or more calls, with what is written around them."""
+        """The grammar of one or more calls, with what is written around them.
+
+        Raises:
+            GrammarError: as :meth:`arguments_of`.
+        """
         one = reduce(or_, (self.one_call(tool, markers) for tool in tools))
         most = None if parallel and not self.single else 1
         several = one.repeat(1, most, sep=self.part(self.separator, markers)).named("calls")
@@ -249,7 +253,11 @@ class ToolFormat:
         return whole.fields().map(calls_of)
 
     def one_call(self, tool: AnyTool, markers: MarkerGrammar) -> Grammar[ToolCall]:
-        """The grammar of a call of this tool."""
+        """The grammar of a call of this tool.
+
+        Raises:
+            GrammarError: as :meth:`arguments_of`.
+        """
         parts: list[Grammar[Any]] = []
         for number, part in enumerate(_PART.split(self.call)):
             if number % 2 == 0:
@@ -308,7 +316,7 @@ class CallReader:
 
 
 def without_end(text: str, end: str) -> str:
-    """A growing text without its last characters, if these may be the beginning of ``end``."""
+    """A growing text without those last characters that may be the beginning of ``end``."""
     return text[: len(text) - max(n for n in range(len(end)) if text.endswith(end[:n]))]
 
 

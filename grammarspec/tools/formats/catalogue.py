@@ -64,7 +64,7 @@ _IN_ORDER = (
         not_signs=("```json",),
         source="https://huggingface.co/deepseek-ai/DeepSeek-V3.1",
     ),
-    # Mistral, by the versions of its tokenizers: at first a JSON list, later calls one by one with their names first.
+    # Mistral, by the versions of its tokenizers: the older write a JSON list, the newer a name and arguments per call.
     ToolFormat(
         name="mistral-v11",
         call="[TOOL_CALLS]$name[CALL_ID]$id[ARGS]$arguments",
@@ -173,7 +173,7 @@ def tool_format(name: str) -> ToolFormat:
 def detect_format(chat_template: str | None, response_template: Any = None) -> ToolFormat | None:
     """The first format whose signs are in the templates of a tokenizer; ``None`` if there is none.
 
-    Models without a format can be told of :data:`JSON`: see :meth:`ToolFormat.instructions`.
+    To models without a format, :data:`JSON` can be explained: see :meth:`ToolFormat.instructions`.
 
     Args:
         chat_template: the Jinja template, if there is one.

@@ -1,4 +1,4 @@
-"""The formats of FunctionGemma and Gemma 4: JSON with unquoted names, and strings between quotes of their own."""
+"""The formats of FunctionGemma and Gemma 4: JSON with unquoted names, and special quotes around strings."""
 
 from __future__ import annotations
 

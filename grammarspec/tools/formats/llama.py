@@ -20,7 +20,7 @@ __all__ = ["LLAMA_JSON", "PYTHON", "PYTHONIC"]
 
 
 class _LlamaJson(ToolFormat):
-    """A call may have ``<|python_tag|>`` before it: the models write that now and then."""
+    """A call may have ``<|python_tag|>`` before it, which the models write sometimes."""
 
     def calls(self, tools: Sequence[AnyTool], *, parallel: bool, markers: MarkerGrammar) -> Grammar[list[ToolCall]]:
         tag = self.part(_PYTHON_TAG, markers).optional()

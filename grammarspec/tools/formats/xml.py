@@ -24,8 +24,8 @@ _CAPITALS = Spelling(notation=Notation("None", "False", "True"))
 def xml_arguments(tool: Tool[..., Any], _markers: object) -> Grammar[dict[str, Any]]:
     """The grammar of an XML element for each argument, in the order of their declaration.
 
-    Texts are written as they are, other values as JSON, constants also as in Python: chat templates do that. What could
-    be both a text and another value, such as ``5``, is read as JSON.
+    Texts are written as they are, other values as JSON, and constants also as in Python, as chat templates do. What
+    could be both a text and another value, such as ``5``, is read as JSON.
 
     Raises:
         UnsupportedFeature: the schema is more than a list of parameters, or a name cannot be written in a tag.

@@ -1,6 +1,6 @@
 """Tokenizers of other libraries: one module and one line of :data:`ADAPTERS` for each library.
 
-A tokenizer object comes in; a :class:`~.adapter.TokenizerAdapter` goes out, which says what each token is in bytes.
+A tokenizer object comes in; a :class:`~.adapter.TokenizerAdapter` goes out, which has the text of each token in bytes.
 """
 
 from __future__ import annotations

@@ -26,15 +26,15 @@ class TokenizerAdapter(ABC):
 
     @abstractmethod
     def tokens(self) -> list[bytes | None]:
-        """What each token says, in the order of ids; ``None``: it is no text (special, added, unknown, padding).
+        """The text of each token, in the order of ids; ``None``: it is no text (special, added, unknown, padding).
 
         Raises:
-            UnsupportedTokenizer: what a token says depends on its neighbours.
+            UnsupportedTokenizer: a token's text depends on its neighbours.
         """
 
     @abstractmethod
     def special_tokens(self) -> Iterable[tuple[str, int]]:
-        """The names and ids of the tokens that are no text. Of several tokens of one name the first has it."""
+        """The names and ids of the tokens that are no text. Of several with the same name, the first has it."""
 
     @abstractmethod
     def ends(self) -> Iterable[int | None]:

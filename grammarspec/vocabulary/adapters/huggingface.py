@@ -1,7 +1,7 @@
 """Hugging Face's tokenizers: those of the library tokenizers, and the fast ones of transformers, which wrap one.
 
-What a token says is taken from the tokenizer's own decoder, step by step. A decoder that cannot be said token by token
-is refused.
+The text of a token follows from the steps of the tokenizer's own decoder. A decoder for which a token's text depends on
+its neighbours is refused.
 """
 
 from __future__ import annotations
@@ -79,14 +79,14 @@ class Transformers(Tokenizers):
         return [self.tokenizer.eos_token_id, self._end_of_turn()]
 
     def _end_of_turn(self) -> int | None:
-        """The added token that the chat template writes directly behind what the assistant says."""
+        """The added token that the chat template writes directly behind an assistant's message."""
         if not getattr(self.tokenizer, "chat_template", None):
             return None
         answer = "the answer"
         conversation = [{"role": "user", "content": "a question"}, {"role": "assistant", "content": answer}]
         try:
             text = self.tokenizer.apply_chat_template(conversation, tokenize=False)
-        except Exception:  # A template is a program of the model's author and raises what it likes.
+        except Exception:  # a template is a program, and may raise anything
             return None
         behind = str(text).rpartition(answer)[2].lstrip()
         added = self.backend.get_added_tokens_decoder()
@@ -129,7 +129,7 @@ def _speller(decoder: dict[str, Any], pre_tokenizer: dict[str, Any]) -> Callable
             case {"type": "Fuse"}:
                 fused = True
             case {"type": "Strip"} if fused:
-                pass  # It trims the ends of a whole text, where a prompt stands before it.
+                pass  # it trims the beginning of a whole text, which here is the prompt's
             case _:
                 raise UnsupportedTokenizer(f"a tokenizer with the decoder step {json.dumps(step)}", where="decoder")
     if not replacements and not byte_fallback:
@@ -156,7 +156,7 @@ def _byte_level(piece: str) -> bytes:
 def _byte_level_table() -> dict[int, int]:
     """GPT-2's alphabet, reversed: printable Latin-1 stands for itself, the other bytes, in order, for U+0100 on.
 
-    Code points below U+0100 that stand for nothing are sent beyond Latin-1, so that encoding notices them.
+    Code points below U+0100 that stand for no byte are mapped beyond Latin-1, so that encoding to it fails for them.
     """
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [value for value in range(0x100) if value not in printable]

@@ -1,4 +1,4 @@
-//! Branches of a vocabulary's trie, seen from a residual that loops on most characters and stands at the branch's node.
+//! Branches of a vocabulary's trie, for a residual that loops on most characters and has been followed to the branch.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::byteset::ByteSet;
 use crate::vocabulary::{NodeIndex, Trie, set_bit};
 
-/// The tokens of a branch of a trie, sorted for a residual that loops on plain bytes and stands at the branch's node.
+/// The tokens of a branch of a trie, sorted for a residual that loops on plain bytes and was followed to the branch.
 pub(in crate::mask) struct Branch {
     /// Tokens that are well-formed (but for a cut last character) and of plain bytes alone, from the node on.
     pub(in crate::mask) plain: Vec<u32>,

@@ -1,6 +1,6 @@
 //! Regions: sets of residuals between which most characters lead, all of them alive. Patterns that may match anywhere
-//! in a string have them, and identifiers that must not end in a hyphen. Where a token of such characters leads depends
-//! on the residual, but not that it leads somewhere.
+//! in a string have them, and identifiers that must not end in a hyphen. Which residual a token of such characters
+//! leads to depends on the one that it starts from; that it leads to a living one does not.
 
 use rustc_hash::FxHashSet;
 
@@ -15,7 +15,7 @@ use crate::regular::{Arena, EMPTY, Id};
 /// Larger regions are not looked for: finding one costs as much as a few walks.
 const MOST: usize = 256;
 
-/// Each number of a longer count would be a residual of its own.
+/// Residuals that count further than this have no region: each number of a count is a residual of its own.
 const MANY: u32 = 32;
 
 impl MaskMaker<'_> {
@@ -27,7 +27,7 @@ impl MaskMaker<'_> {
         }
         let mut members = vec![x];
         let found = explore(&mut self.machine.arena, &mut members, self.budget)?;
-        // where there is none around one residual, none is looked for around those that it leads to either
+        // if there is no region around this residual, none is looked for around those that it leads to
         for member in members {
             self.local.regions.entry(member).or_insert(found);
         }
@@ -57,14 +57,14 @@ fn explore(arena: &mut Arena, members: &mut Vec<Id>, budget: &mut Budget) -> Res
             if set.and(plain).is_empty() {
                 continue;
             }
-            // a byte that leads to where few of the others can follow leads out, as a closing quote does
+            // a byte behind which few of the others can follow leads out of the region, as a closing quote does
             if arena.first(target, budget)?.and(plain).len() * 2 < plain.len() {
                 plain = plain.minus(set);
             } else if met.insert(target) {
                 members.push(target);
             }
         }
-        let mut known: Vec<(Id, u8, ByteSet, bool)> = Vec::new(); // leads of one kind go the same way
+        let mut known: Vec<(Id, u8, ByteSet, bool)> = Vec::new(); // leads of one kind have the same answer
         let mut kept = Vec::with_capacity(leads.len());
         for lead in leads {
             let q = arena.next(x, lead.byte, budget)?;
@@ -87,8 +87,7 @@ fn explore(arena: &mut Arena, members: &mut Vec<Id>, budget: &mut Budget) -> Res
         }
         leads = kept;
     }
-    // the borders of later residuals narrowed what earlier ones were entered by: that only makes the region larger
-    // than need be
+    // some members were reached by bytes that are no longer plain: they only make the region larger than necessary
     leads.iter().for_each(|lead| plain.insert(lead.byte));
     if !leads.is_empty() {
         plain = plain.or(arena.alphabet().and(ByteSet::range(0x80, 0xBF)));

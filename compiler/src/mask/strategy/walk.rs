@@ -38,7 +38,7 @@ impl MaskMaker<'_> {
     }
 
     /// The tokens below a node that are not plain, given that plain bytes lead from the state `here` to one that loops
-    /// on them (mostly the same). What begins with a changing byte is left to do.
+    /// on them (mostly the same). Nodes behind a changing byte are added to `todo`.
     pub(super) fn leave(
         &mut self,
         (trie, node): (&Trie, NodeIndex),

@@ -1,7 +1,7 @@
 //! Heads that begin with whitespace: `W x`, where the whitespace `W` may be empty and `x` begins with something else.
 //!
-//! A token that begins with whitespace is nothing else, or goes on with an *end* that `x` alone decides. So the ends
-//! are walked from `x`, once for all the whitespace that tokens have before them. What whitespace `W` admits is known
+//! A token that begins with whitespace has nothing else, or goes on with an *end* that `x` alone decides. So the ends
+//! are walked from `x`, once for all the whitespace that tokens have before them. Which whitespace `W` admits is cached
 //! by its expression, for all grammars on the vocabulary.
 
 use crate::mask::maker::{Answer, MaskMaker};

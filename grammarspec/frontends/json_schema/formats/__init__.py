@@ -6,5 +6,5 @@ each family of formats: :mod:`.dates`, :mod:`.identifiers`, :mod:`.base64_text`,
 :mod:`.idna_classes`), :mod:`.resource_names`, :mod:`.regex_patterns`.
 
 To add a format, write its language in the file of its family and add one record to the table; its cases go to
-``tests/json_schema/formats.txt``, and its name to ``docs/json-schema.md``.
+``tests/frontends/json_schema/formats.txt``, and its name to ``docs/json-schema.md``.
 """

@@ -101,7 +101,7 @@ class Format:
     """A format of strings.
 
     Attributes:
-        name: what ``format`` is to say.
+        name: the value of ``format``.
         inside: makes the node of texts that surely are of the format.
         around: makes the node of texts among which surely are all of the format; ``None``: ``inside`` is exact.
         narrowed: which texts of the format are not in ``inside``, in words of reports; ``""``: none worth a word.

@@ -1,18 +1,17 @@
-"""The grammar builder of a schema: one that can be copied, asked about a node, and spell characters in ASCII.
+"""The grammar builder of a schema: one that can be asked about a node, and spell characters in ASCII.
 
 It is :class:`~grammarspec.grammars.builder.GrammarBuilder` with what only the JSON Schema front-end needs.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Self
 
 from grammarspec.errors import GrammarError, Unsatisfiable
 from grammarspec.frontends.json_schema.spelling.unicode_escapes import escape_nodes
 from grammarspec.frontends.regex.charsets import normalise
-from grammarspec.grammars.builder import UNBOUNDED, GrammarBuilder
+from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.engine import over_bytes
 
 __all__ = ["CHAIN", "AsciiBuilder", "SchemaBuilder"]
@@ -22,7 +21,7 @@ CHAIN: Final = 64
 
 
 class SchemaBuilder(GrammarBuilder):
-    """A builder that can be copied and that counts zero-width nodes.
+    """A builder that counts zero-width nodes.
 
     Attributes:
         looks: how many zero-width nodes have been made. A pattern that made some looks at the text around it, so it
@@ -34,11 +33,6 @@ class SchemaBuilder(GrammarBuilder):
     def __init__(self) -> None:
         self.looks = 0
         super().__init__()
-
-    @property
-    def size(self) -> int:
-        """How much has been described so far, in integers that go to the compiler."""
-        return len(self._ops)
 
     def ahead(self, node: int) -> int:
         self.looks += 1
@@ -60,7 +54,7 @@ class SchemaBuilder(GrammarBuilder):
         Rules that are not defined yet are taken to be the empty text. ``False`` where the compiler cannot tell.
         """
         part = self.copy()
-        part._rules = array("I", [self.empty if body == UNBOUNDED else body for body in self._rules])
+        part.define_others(part.empty)
         try:
             over_bytes(part.build(node))
         except Unsatisfiable:
@@ -69,14 +63,9 @@ class SchemaBuilder(GrammarBuilder):
             return False
         return False
 
-    def copy(self) -> SchemaBuilder:
-        """A builder with the same nodes and rules, to which others can be added without changing this one."""
-        new = self.__new__(type(self))
-        new._ops, new._rules = self._ops[:], self._rules[:]
-        new._blob, new._size = self._blob[:], self._size
-        new._names, new._kinds = self._names[:], self._kinds[:]
-        new._literals, new._codepoints = self._literals.copy(), self._codepoints.copy()
-        new.nothing, new.empty, new.anything, new.looks = self.nothing, self.empty, self.anything, self.looks
+    def copy(self) -> Self:
+        new = super().copy()
+        new.looks = self.looks
         return new
 
 
@@ -99,8 +88,7 @@ class AsciiBuilder(SchemaBuilder):
             node = self._spelled[key] = self.alt(*nodes)
         return node
 
-    def copy(self) -> AsciiBuilder:
+    def copy(self) -> Self:
         new = super().copy()
-        assert isinstance(new, AsciiBuilder)
         new._spelled = self._spelled.copy()
         return new

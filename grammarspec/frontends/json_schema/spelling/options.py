@@ -94,7 +94,7 @@ def spelling(
     """The record of these options of :func:`grammarspec.json_schema`, which says what they mean.
 
     Raises:
-        ValueError: an option's value is none of its kind, or two contradict each other.
+        ValueError: an option cannot have such a value, or two contradict each other.
         GrammarError: the pattern of whitespace is one that no automaton can decide.
     """
     if escapes not in ("any", "minimal"):
