@@ -168,7 +168,7 @@ class GrammarBuilder:
 
     def optional(self, node: int) -> int:
         """Once or not at all."""
-        return self.repeat(node, 0, 1)
+        return self._node(OP_REPEAT, (node, 0, 1))
 
     def both(self, *nodes: int) -> int:
         """Intersection: the texts that every one of these regular nodes has."""

@@ -1,6 +1,10 @@
 //! From the builder's flat arrays to hash-consed expressions.
 
-use rustc_hash::FxHashMap;
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::codes::op;
 use super::{Guard, Ir, Kinds, Node, NodeId, UNBOUNDED, Update};
@@ -24,7 +28,8 @@ pub struct Parts<'a> {
 struct Decoder<'a> {
     parts: &'a Parts<'a>,
     nodes: Vec<Node>,
-    ids: FxHashMap<Node, NodeId>,
+    /// The ids of `nodes`, by the hash of the node.
+    ids: HashTable<NodeId>,
     /// The hash-consed id of each of the builder's nodes.
     of: Vec<NodeId>,
 }
@@ -32,7 +37,13 @@ struct Decoder<'a> {
 impl Ir {
     /// Decodes and checks the builder's arrays. Fails with `Error::Malformed` or `Error::Unsupported`; no input panics.
     pub fn decode(parts: &Parts) -> Result<Ir> {
-        let mut d = Decoder { parts, nodes: Vec::new(), ids: FxHashMap::default(), of: Vec::new() };
+        let about = parts.ops.len() / 4; // a node takes four or five numbers
+        let mut d = Decoder {
+            parts,
+            nodes: Vec::with_capacity(about),
+            ids: HashTable::with_capacity(about),
+            of: Vec::with_capacity(about),
+        };
         let mut at = 0;
         while at < parts.ops.len() {
             let head = parts.ops.get(at..at + 2).ok_or_else(|| malformed(at, "cut off"))?;
@@ -74,13 +85,18 @@ fn malformed(at: usize, why: &str) -> Error {
 
 impl Decoder<'_> {
     fn intern(&mut self, node: Node) -> NodeId {
-        if let Some(&id) = self.ids.get(&node) {
-            return id;
+        let nodes = &mut self.nodes;
+        let hash = |node: &Node| FxBuildHasher.hash_one(node);
+        let found = self.ids.entry(hash(&node), |&id| nodes[id as usize] == node, |&id| hash(&nodes[id as usize]));
+        match found {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                let id = nodes.len() as NodeId;
+                free.insert(id);
+                nodes.push(node);
+                id
+            }
         }
-        let id = self.nodes.len() as NodeId;
-        self.nodes.push(node.clone());
-        self.ids.insert(node, id);
-        id
     }
 
     fn operand(&self, n: u32) -> Result<NodeId, String> {
@@ -124,8 +140,7 @@ impl Decoder<'_> {
             }
             op::ALT => {
                 let mut all = self.all(operands)?.into_vec();
-                let mut seen = rustc_hash::FxHashSet::default();
-                all.retain(|o| seen.insert(*o));
+                drop_repeated(&mut all);
                 if all.len() == 1 { self.nodes[all[0] as usize].clone() } else { Node::Alt(all.into()) }
             }
             op::REPEAT => match operands {
@@ -166,6 +181,16 @@ impl Decoder<'_> {
             _ => return Err(format!("unknown operation {op}")),
         })
     }
+}
+
+/// Keeps the first of equal ids.
+fn drop_repeated(ids: &mut Vec<NodeId>) {
+    if ids.len() == 2 {
+        ids.dedup(); // most alternatives are two
+        return;
+    }
+    let mut seen = FxHashSet::default();
+    ids.retain(|id| seen.insert(*id));
 }
 
 fn ranges(operands: &[u32], last: u32) -> Result<Vec<(u32, u32)>, String> {

@@ -106,9 +106,10 @@ class GoalLowering:
             return self.inside(lambda: self.lower(goal))
         if not goal:
             return self.text.value
-        if goal == NONE:
+        if goal is NONE:
             return self.builder.nothing
-        key: _Key = (self.text.variant, goal) if self.text.variant else goal
+        variant = self.text.variant
+        key: _Key = (variant, goal) if variant else goal
         node = self._nodes.get(key)
         if node is not None:
             return self._call(node) if node in self._composite else node

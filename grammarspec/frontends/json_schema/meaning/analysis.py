@@ -69,7 +69,7 @@ class Analysis:
             GrammarError: a keyword is malformed or cannot be enforced.
         """
         self._gathered += 1
-        if self.is_exhausted:
+        if self._gathered > MAX_CONJUNCTIONS:
             raise LimitExceeded(f"schema size: more than {MAX_CONJUNCTIONS} conjunctions of subschemas")
         facts = Conjunction()
         for schema in goal:

@@ -69,11 +69,12 @@ def both(schemas: Iterable[Subschema]) -> Goal:
         if NOTHING in goal:
             return NONE
         goal = tuple(dict.fromkeys(schema for schema in goal if schema is not ANYTHING))
-    if len(goal) != 1 or goal == NONE or goal[0].is_malformed:
+    if len(goal) != 1 or goal[0].is_malformed:
         return goal
-    asked = goal[0].assertions
+    (schema,) = goal
+    asked = schema.assertions
     if not asked:
-        return ANY
+        return NONE if schema is NOTHING else ANY
     return _OF_ONE_TYPE.get(asked[0], goal) if len(asked) == 1 and isinstance(asked[0], Types) else goal
 
 

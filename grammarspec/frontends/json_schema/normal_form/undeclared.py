@@ -99,6 +99,9 @@ def _classes(facts: Conjunction, further: Sequence[Subschema]) -> list[NameClass
         UnsupportedFeature: there are too many classes, as patterns may overlap.
     """
     patterns = _patterns(facts)
+    if not patterns:
+        value = both([*(facet.rest for facet in facts.objects), *further])
+        return [] if value is NONE else [NameClass((), value)]
     sets = _compatible_sets([pattern.text for pattern in patterns])
     if sets is None:
         where = facts.where("patternProperties")
@@ -107,7 +110,7 @@ def _classes(facts: Conjunction, further: Sequence[Subschema]) -> list[NameClass
     classes = []
     for matched in sets:
         value = both([*_schemas(facts, matched), *further])
-        if value != NONE:
+        if value is not NONE:
             inside = [pattern for pattern in patterns if pattern.text in matched]
             outside = [
                 pattern._replace(wanted=False)

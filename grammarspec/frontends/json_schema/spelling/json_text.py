@@ -59,6 +59,7 @@ class JsonText:
         spelling: how values are spelled.
         quote: a string as it is spelled in the exact alphabet, in its quotation marks.
         level: how many objects and arrays are around a value; counted only where lines are indented.
+        variant: a number that tells this from those of other levels, and from those of values that are compared.
         distinct: whether values are compared with each other, see :attr:`telling_apart`.
         line: what a member or an item begins with, if lines are indented.
         quotation: what stands before and after a string.
@@ -69,7 +70,7 @@ class JsonText:
     def __init__(self, builder: GrammarBuilder, spelling: Spelling) -> None:
         self.builder, self.spelling = builder, spelling
         self.quote: Callable[[str], str] = quote_ascii if spelling.ascii else quote
-        self.level = 0
+        self.level = self.variant = 0
         self.distinct = False
         self.line: int | None = None
         literal, notation = builder.literal, spelling.notation
@@ -106,7 +107,7 @@ class JsonText:
         if self.level == MAX_LEVELS:
             return None
         new = self._copy(without=_OF_THE_LEVEL)
-        new.level = self.level + 1
+        new.level, new.variant = self.level + 1, self.variant + 2
         new._indent()
         return new
 
@@ -124,7 +125,7 @@ class JsonText:
             return self
         self.check_comparable()
         new = self._copy(without=_OF_SPELLINGS)
-        new.distinct = True
+        new.distinct, new.variant = True, self.variant + 1
         return new
 
     def _copy(self, *, without: Sequence[str] = ()) -> JsonText:
@@ -141,11 +142,6 @@ class JsonText:
         """
         if self.spelling.notation != JSON:
             raise UnsupportedFeature("items or names that must differ, in a notation that is not JSON")
-
-    @property
-    def variant(self) -> int:
-        """A number that tells this from the :class:`JsonText` of other levels, and of values that are compared."""
-        return 2 * self.level + self.distinct
 
     def member(self, name: int, value: int) -> int:
         """A member of an object at this level; ``name`` includes the quotation marks."""
