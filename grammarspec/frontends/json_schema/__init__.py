@@ -82,7 +82,7 @@ def json_schema(
         GrammarSyntaxError: the text is not JSON, a keyword's value is malformed, or a reference points to nothing.
         UnsupportedFeature: a keyword that is not enforced, or not in this combination; ``where`` is its JSON pointer.
         LimitExceeded: the schema is too large or nested too deeply.
-        ValueError: an option's value is none of its kind, or two options contradict each other.
+        ValueError: an option cannot have such a value, or two options contradict each other.
     """
     options: dict[str, Any] = {
         "dialect": dialect, "registry": registry, "format": format, "property_order": property_order,

@@ -36,7 +36,7 @@ def check_options(
         How values are spelled, as those of the options say that are about spelling.
 
     Raises:
-        ValueError: an option's value is none of its kind, or two options contradict each other.
+        ValueError: an option cannot have such a value, or two options contradict each other.
         GrammarError: the pattern of whitespace is one that no automaton can decide.
     """
     if dialect is not None and dialect not in DIALECTS:

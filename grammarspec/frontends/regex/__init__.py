@@ -7,6 +7,8 @@ A pattern's text goes in, and a regular node of the grammar builder comes out (:
 * :mod:`.simplify`: decide the anchors and lookarounds that their neighbours decide (:mod:`.facts`);
 * :mod:`.lower`: from the tree to the builder's nodes, over an alphabet (:mod:`.alphabet`).
 
+JSON Schema asks of texts that a schema contains whether a pattern matches them: :mod:`.matching` tells, in Python.
+
 The front-end of ``.lark`` grammars uses two steps more: :mod:`.preference` keeps of a terminal's texts those that a
 backtracking matcher would take, and :mod:`.reach` proves that a terminal does not look past its own text.
 """

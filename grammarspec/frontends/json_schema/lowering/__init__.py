@@ -1,1 +1,1 @@
-"""Lowering: turns the conjunctions that the package ``meaning`` gathers into nodes of a grammar builder."""
+"""Lowering: turns the shapes of the room ``normal_form`` into nodes of a grammar builder."""

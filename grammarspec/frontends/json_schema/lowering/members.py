@@ -1,8 +1,8 @@
 """Objects whose grammar must remember which members have been written.
 
 That is needed for members in any order, for bounds on the number of members, for conditions on which members are
-present, and for witnesses (undeclared members of which one at least must be there; see ``keys.py``). Other objects are
-made in ``objects.py``, without a parameter.
+present, and for witnesses (undeclared members of which one at least must be there). Other objects are made in
+``objects.py``, without a parameter.
 
 The members are rules with a parameter (see :meth:`.GrammarBuilder.call_with`). It holds a bit for each *free* member
 (one that may come anywhere), one that says whether there is an undeclared member, one for each kind of witness, and

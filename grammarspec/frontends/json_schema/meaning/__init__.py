@@ -1,1 +1,1 @@
-"""The meaning of schemas: conjunctions, negations and disjunctions of subschemas, before any text is described."""
+"""The meaning of schemas: subschemas gathered to conjunctions, negated, compared, and rid of unevaluated keywords."""
