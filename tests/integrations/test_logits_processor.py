@@ -94,6 +94,7 @@ SAMPLED = {"do_sample": True, "top_k": 0}
 COLD = {"do_sample": True, "temperature": 0.5, "top_k": 5, "top_p": 0.9}
 
 
+@pytest.mark.combined
 @cases
 @pytest.mark.parametrize(
     "options",
@@ -114,6 +115,7 @@ def test_output_is_in_the_language(model: Any, case: int, options: dict[str, Any
         assert outputs == [greedy(model, PROMPT, CONSTRAINTS[case])]
 
 
+@pytest.mark.combined
 @cases
 @pytest.mark.parametrize("help", ["same", "other", "lookup"])
 @pytest.mark.parametrize("prompt_length", [None, len(PROMPT)])

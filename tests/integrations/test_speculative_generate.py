@@ -113,6 +113,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 # Greedy search: the same tokens, whatever is drafted.
 
 
+@pytest.mark.combined
 @ways
 @pytest.mark.parametrize("case", [None, *range(len(CASES))])
 @pytest.mark.parametrize(
@@ -126,6 +127,7 @@ def test_greedy(model: Any, drafts: Any, way: str, case: int | None, options: di
         assert is_member(case, output[0, len(PROMPT) :].tolist())
 
 
+@pytest.mark.combined
 @ways
 @pytest.mark.parametrize("options", [{}, {"repetition_penalty": 1.7}, {"max_new_tokens": 7}])
 def test_batch_of_prompts_of_different_lengths(model: Any, drafts: Any, way: str, options: dict[str, Any]) -> None:
@@ -204,6 +206,7 @@ def test_drafts_are_refused_and_save_passes(model: Any, drafts: Any, calls: list
 # Sampling.
 
 
+@pytest.mark.combined
 @ways
 @pytest.mark.parametrize("options", [{"top_k": 0}, {"temperature": 0.7, "top_k": 5, "top_p": 0.9, "min_p": 0.01}])
 def test_sampled_texts(model: Any, drafts: Any, way: str, options: dict[str, Any]) -> None:
@@ -283,6 +286,7 @@ def tokenizer(tiny_model_directory: Path) -> Any:
     return transformers.AutoTokenizer.from_pretrained(tiny_model_directory)
 
 
+@pytest.mark.combined
 @ways
 @pytest.mark.parametrize("stops", ["o", ["e n", "s", "1"], ["answer", "na"], ["never"]])
 def test_stop_strings(model: Any, drafts: Any, way: str, stops: Any, tokenizer: Any) -> None:
@@ -324,6 +328,7 @@ class Recorder(transformers.generation.streamers.BaseStreamer):
         self.got.append("end")
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("options", [{}, {"do_sample": True}, {"max_new_tokens": 11}, {"stop_strings": "f"}])
 @pytest.mark.parametrize("way", ["none", "default", "same"])
 def test_streamer(model: Any, drafts: Any, way: str, options: dict[str, Any]) -> None:

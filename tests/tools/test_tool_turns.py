@@ -103,6 +103,7 @@ def check(result: gs.Result[Any], kind: Any, choice: str, *, parallel: bool) -> 
         assert result.message["content"] == result.text
 
 
+@pytest.mark.combined
 # ---------------------------------------------------------------------- all formats, random logits
 @pytest.mark.parametrize(("name", "special"), FAMILIES)
 def test_what_is_said_is_streamed_read_and_gone_on_with(family: Family, name: str, special: bool) -> None:
@@ -113,7 +114,8 @@ def test_what_is_said_is_streamed_read_and_gone_on_with(family: Family, name: st
     for number, (kind, choice) in enumerate(asked if tiers.selected().whole else asked[:3]):
         parallel = number % 2 == 0
         options: dict[str, Any] = {"tools": BOTH, "tool_choice": choice, "parallel": parallel}
-        stream = model.stream("Hi", kind, sampling=sampling(number, logit_bias=bias), **options)
+        budget = 60 if choice == "none" else 200  # without calls, there are only answers
+        stream = model.stream("Hi", kind, sampling=sampling(number, budget, logit_bias=bias), **options)
         said = "".join(stream)
         result = stream.result
         assert said == result.text
@@ -143,6 +145,7 @@ def test_budgets_are_kept_or_refused(family: Family, name: str) -> None:
     assert refused == [budget for budget in budgets if budget <= largest]
 
 
+@pytest.mark.combined
 # ---------------------------------------------------------------------- texts that spell markers
 @pytest.mark.parametrize(("name", "special"), FAMILIES)
 def test_texts_that_spell_markers_are_texts(family: Family, name: str, special: bool) -> None:
@@ -152,7 +155,7 @@ def test_texts_that_spell_markers_are_texts(family: Family, name: str, special: 
     spelled = tool("spell", {"properties": {"text": {"enum": texts}}, "required": ["text"]})
     found = set()
     bias = towards(model, **{"<|end|>": 400.0}) if name == "harmony" and special else {}
-    for seed in range(6):
+    for seed in range(tiers.draws(6, least=3)):
         stream = model.stream(
             "Hi", tools=[spelled], tool_choice="required", sampling=sampling(seed, 300, HOT, logit_bias=bias)
         )
@@ -330,7 +333,7 @@ def test_harmony_has_a_place_for_thoughts(family: Family) -> None:
     model = family("harmony", True)
     bias = towards(model, **{"<|end|>": 400.0})
     thought = set()
-    for seed in range(24):
+    for seed in range(tiers.draws(24, least=10)):
         kind = (str, Sky)[seed % 2]
         stream = model.stream("Hi", kind, tools=BOTH, sampling=sampling(seed, 200, HOT, logit_bias=bias))
         said = "".join(stream)
@@ -410,7 +413,7 @@ def test_other_calls_are_not_run_where_one_is_refused(family: Family) -> None:
     model = family("hermes", True)
     bias = towards(model, **{"Ċ": 500.0, "4": 1000.0})
     with prompts(model) as said:
-        for seed in range(12):
+        for seed in range(tiers.draws(12, least=4)):
             with suppress(gs.ValidationFailed):
                 model.run(
                     "Hi", tools=[halve, PING], tool_choice="required", retries=1,
@@ -460,6 +463,7 @@ def test_templates_know_their_variables(tiny_model_directory: Path) -> None:
     assert said[0].endswith("glad") and '"name": "ping"' in said[0]
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("arguments", ['{"city": "Rome", "days": 2}', {"city": "Rome", "days": 2}])
 @pytest.mark.parametrize("content", [None, "I look.", [{"type": "text", "text": "I look."}]])
 @pytest.mark.parametrize("name", ["hermes", "qwen-xml", "gemma-4", "mistral-v11", "pythonic"])

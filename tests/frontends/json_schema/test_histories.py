@@ -281,7 +281,7 @@ def test_what_is_forced_and_what_comes_next(schema: Any, order: Any, seed: int) 
             break
 
 
-def test_batches_under_memory() -> None:
+def test_batches_of_histories() -> None:
     schema = {"type": "array", "uniqueItems": True, "items": {"enum": ["a", "b", 1, [1], {"a": 1, "b": 2}]}}
     constraint = gs.compile(gs.json_schema(schema), VOCABULARY)
     walks = [Walk(constraint, seed) for seed in range(24)]
