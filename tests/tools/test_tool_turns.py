@@ -121,7 +121,7 @@ def test_what_is_said_is_streamed_read_and_gone_on_with(family: Family, name: st
         assert said == result.text
         check(result, kind, choice, parallel=parallel)
         called.add(bool(result.tool_calls))
-        if number < 2:
+        if number < tiers.draws(2):
             more = [{"role": "tool", "tool_call_id": call.id, "content": "7"} for call in result.tool_calls]
             messages = [{"role": "user", "content": "Hi"}, result.message, *more, {"role": "user", "content": "So?"}]
             check(model.run(messages, Sky, tools=BOTH, sampling=sampling()), Sky, "auto", parallel=True)
@@ -311,20 +311,21 @@ THINKS = (
 ).read_text() + "{% if enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}"
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("special", [(), ("<think>", "</think>", "<tool_call>", "</tool_call>")])
-def test_models_think_before_they_call(tiny_model_directory: Path, special: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("kind", [str, Sky])
+def test_models_think_before_they_call(tiny_model_directory: Path, special: tuple[str, ...], kind: Any) -> None:
     model = tiny(tiny_model_directory, THINKS, special)
-    for kind in (str, Sky):
-        for seed, choice in enumerate(("auto", "required", "ping", "none")):
-            options: dict[str, Any] = {
-                "tools": BOTH, "tool_choice": choice, "reasoning": True, "max_reasoning_chars": 12,
-            }  # fmt: skip
-            stream = model.stream("Hi", kind, sampling=sampling(seed), **options)
-            assert "".join(stream) == stream.result.text
-            check(stream.result, kind, choice, parallel=True)
-            assert stream.result.reasoning is not None and len(stream.result.reasoning) <= 12
-            assert stream.result.message["reasoning_content"] == stream.result.reasoning
-            assert 0 < stream.result.usage.reasoning_tokens < stream.result.usage.completion_tokens
+    for seed, choice in enumerate(("auto", "required", "ping", "none")):
+        options: dict[str, Any] = {
+            "tools": BOTH, "tool_choice": choice, "reasoning": True, "max_reasoning_chars": 12,
+        }  # fmt: skip
+        stream = model.stream("Hi", kind, sampling=sampling(seed), **options)
+        assert "".join(stream) == stream.result.text
+        check(stream.result, kind, choice, parallel=True)
+        assert stream.result.reasoning is not None and len(stream.result.reasoning) <= 12
+        assert stream.result.message["reasoning_content"] == stream.result.reasoning
+        assert 0 < stream.result.usage.reasoning_tokens < stream.result.usage.completion_tokens
     result = model.run("Hi", tools=BOTH, tool_choice="ping", reasoning=False, sampling=sampling())
     assert result.reasoning is None and result.tool_calls[0].name == "ping"
 

@@ -1,4 +1,4 @@
-"""Masks where the text must not repeat itself: unique items, distinct names, numbers of members, on random schemas."""
+"""Masks where values must differ: unique items, distinct names, numbers of members, on random schemas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EOS = len(TOKENS) - 1
 VOCABULARY = gs.Vocabulary.from_tokens(TOKENS, [EOS])
 WORDS = (VOCABULARY.size + 31) // 32
 
-# ---------------------------------------------------------------------- schemas about what was said before
+# ---------------------------------------------------------------------- schemas of which texts have histories
 NAMES = st.sampled_from(["a", "b", "aa", "c"])
 SCALARS = st.sampled_from(
     [
