@@ -142,8 +142,8 @@ def test_batch_of_prompts_of_different_lengths(model: Any, drafts: Any, way: str
 @pytest.mark.parametrize("case", [1, None])
 def test_one_constraint_for_all_prompts(model: Any, drafts: Any, way: str, case: int | None) -> None:
     constraint = None if case is None else CONSTRAINTS[case]
-    output = ours(model, PROMPTS[:3], constraint, **drafts[way])
-    assert same(output, theirs(model, PROMPTS[:3], constraint))
+    output = ours(model, PROMPTS[:3], constraint, **drafts[way], max_new_tokens=30)
+    assert same(output, theirs(model, PROMPTS[:3], constraint, max_new_tokens=30))
 
 
 def test_the_comparisons_compare_something(model: Any) -> None:
@@ -181,7 +181,7 @@ def test_where_drafts_come_from(model: Any, drafts: Any, calls: list[dict[str, A
     }
     assert sorted(expected) == sorted(drafts)
     for way, (names, gamma) in expected.items():
-        ours(model, [PROMPT, PROMPT], [CONSTRAINTS[3], None], **drafts[way])
+        ours(model, [PROMPT, PROMPT], [CONSTRAINTS[3], None], **drafts[way], max_new_tokens=30)
         assert [proposer.name for proposer in calls[-1]["proposers"]] == names
         assert calls[-1]["gamma"] == gamma
         statistics = calls[-1]["results"][0][0].statistics
