@@ -1,8 +1,8 @@
 """The tiers of the tests: how many examples each draws, and from which seeds.
 
-``pytest --tier=quick`` (what happens unless another tier is named) draws a tenth of the examples, ``--tier=all``
-all of them and runs the conformance suites, ``--tier=long`` twenty times as many from random seeds. A test says how
-many examples it draws in the tier ``all``; what this module returns is that number in the tier that was chosen.
+``pytest --tier=quick`` (what happens unless another tier is named) draws a tenth of the examples, ``--tier=all`` all of
+them and runs the conformance suites, ``--tier=long`` twenty times as many from random seeds. A test says how many
+examples it draws in the tier ``all``; what this module returns is that number in the tier that was chosen.
 
 Three markers say what else the tier ``quick`` leaves out: tests marked ``suite`` and ``slow``, and of the cases of a
 test marked ``combined`` those whose values are all in others (:func:`covering`).

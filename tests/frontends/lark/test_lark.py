@@ -100,7 +100,7 @@ grammars = st.builds(
     st.lists(st.sampled_from(IGNORED), max_size=2).map(lambda ignored: "".join(f"%ignore {x}\n" for x in ignored)),
 )
 SHORT_TEXTS = tiers.some(
-    ["".join(letters) for size in range(4) for letters in itertools.product("abc ", repeat=size)], least=30
+    ["".join(letters) for size in range(4) for letters in itertools.product("abc ", repeat=size)], least=20
 )
 
 
