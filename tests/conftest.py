@@ -47,18 +47,29 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 # ---------------------------------------------------------------------- which tests are run
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = []
     for item in items:
         if hasattr(getattr(item, "obj", None), "hypothesis"):
             item.add_marker("property")
             counting.count_examples(item.obj)  # type: ignore[attr-defined]
         if any(name.startswith("smollm2_") for name in getattr(item, "fixturenames", ())):
             item.add_marker("model")
-        if any(map(item.get_closest_marker, ("suite", "slow"))) and not tiers.selected().whole:
-            left_out.append(item)
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
+    if not tiers.selected().whole:
+        left_out = _left_out(items)
+        config.hook.pytest_deselected(items=[*left_out])
         items[:] = [item for item in items if item not in left_out]
+
+
+def _left_out(items: list[pytest.Item]) -> set[pytest.Item]:
+    """The tests that the tier ``quick`` does not run."""
+    left_out = {item for item in items if any(map(item.get_closest_marker, ("suite", "slow")))}
+    combined: dict[str, list[Any]] = {}
+    for item in items:
+        if item.get_closest_marker("combined") and item not in left_out:
+            combined.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in combined.values():
+        chosen = tiers.covering([[*case.callspec.params.values()] for case in cases])
+        left_out.update(case for number, case in enumerate(cases) if number not in chosen)
+    return left_out
 
 
 # ---------------------------------------------------------------------- counts

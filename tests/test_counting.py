@@ -14,7 +14,7 @@ import grammarspec as gs
 from grammarspec import _compiler
 from tests import counting
 from tests.counting import Tally, discard, examples, tally
-from tests.frontends.json_schema import test_memory, test_properties
+from tests.frontends.json_schema import test_histories, test_properties
 from tests.properties import test_engine
 
 
@@ -82,8 +82,8 @@ def _refusing(every: int) -> Callable[..., Any]:
 PROPERTIES: dict[str, Callable[[], None]] = {
     "verdicts": lambda: test_properties.test_verdicts(2020),
     "texts": lambda: test_properties.test_whatever_is_written_satisfies_the_schema("unique"),
-    "bits": test_memory.test_every_bit_of_the_masks,
-    "ends": test_memory.test_every_state_has_an_end,
+    "bits": test_histories.test_every_bit_of_the_masks,
+    "ends": test_histories.test_every_state_has_an_end,
 }
 
 
@@ -120,4 +120,4 @@ def test_a_search_that_gives_up_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
             raise gs.LimitExceeded("the search has had enough")
 
     monkeypatch.setattr(gs, "compile", lambda *args, **options: Blind(compile_(*args, **options)))
-    assert not _runs(test_memory.test_every_state_has_an_end)
+    assert not _runs(test_histories.test_every_state_has_an_end)

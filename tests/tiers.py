@@ -4,18 +4,22 @@
 them and runs the conformance suites, ``--tier=long`` twenty times as many from random seeds. A test says how many
 examples it draws in the tier ``all``; what this module returns is that number in the tier that was chosen.
 
+Three markers say what else the tier ``quick`` leaves out: tests marked ``suite`` and ``slow``, and of the cases of a
+test marked ``combined`` those whose values are all in others (:func:`covering`).
+
 Test modules ask while they are imported, so ``tests/conftest.py`` selects the tier before tests are collected.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from hypothesis import HealthCheck, settings
 
-__all__ = ["TIERS", "Tier", "draws", "seed", "select", "selected", "some"]
+__all__ = ["TIERS", "Tier", "covering", "draws", "seed", "select", "selected", "some"]
 
 Case = TypeVar("Case")
 
@@ -27,7 +31,7 @@ class Tier:
     share: float
     """Examples drawn, as a multiple of those of the tier ``all``."""
     whole: bool
-    """Whether tests marked ``suite`` or ``slow`` are run, and cases that take long."""
+    """Whether tests marked ``suite`` or ``slow`` are run, and all cases of those marked ``combined``."""
     random: bool
     """Whether examples are other ones in every run."""
 
@@ -86,6 +90,25 @@ def some(cases: Sequence[Case], *, least: int = 1) -> list[Case]:
     """As many cases of a list as the tier draws, evenly spread from the first to the last; the whole list at most."""
     count = min(draws(len(cases), least=least), len(cases))
     return [cases[number * (len(cases) - 1) // max(count - 1, 1)] for number in range(count)]
+
+
+def covering(cases: Sequence[Sequence[object]]) -> list[int]:
+    """The numbers of a few cases, in their order, such that each value of a case is, at its place, in one of them.
+
+    Each next one has the most values that are in none yet, and of these cases the one whose values are in the fewest.
+    """
+    values = [{(place, repr(value)) for place, value in enumerate(case)} for case in cases]
+    found: set[int] = set()
+    uses: Counter[tuple[int, str]] = Counter()
+
+    def gain(number: int) -> tuple[int, int]:
+        return len(values[number] - uses.keys()), -sum(uses[value] for value in values[number])
+
+    while len(uses) < len(set().union(*values)):
+        best = max(range(len(cases)), key=gain)
+        found.add(best)
+        uses.update(values[best])
+    return sorted(found)
 
 
 def seed(number: int) -> int:

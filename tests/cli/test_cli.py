@@ -215,6 +215,7 @@ def test_lark(tiny_model_directory: Path, tmp_path: Path, capsys: pytest.Capture
     assert capsys.readouterr().err == f"grammarspec: error: {path}: byte 0 is not UTF-8\n"
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("forced", ["sample", "feed"])
 @pytest.mark.parametrize("whitespace", ["flexible", "compact", "pretty"])
 def test_json(

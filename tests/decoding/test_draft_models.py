@@ -353,6 +353,7 @@ def family(name: str) -> Any:
     return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("name", ["llama", "gemma2", "mistral", "gpt2", "opt"])
 @pytest.mark.parametrize("layers", [1, 2])
 def test_early_exit_equals_a_model_of_the_first_layers(name: str, layers: int) -> None:

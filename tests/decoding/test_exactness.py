@@ -34,7 +34,7 @@ from tests.oracles.tables import (  # noqa: E402
 )
 
 SAMPLES = tiers.draws(3000)
-LANGUAGES = 6
+LANGUAGES = tiers.draws(6, least=2)
 ROWS = 1024
 
 Make = Callable[[TableModel, TableModel, Any, bool], list[Proposer]]

@@ -18,6 +18,7 @@ from grammarspec.decoding.proposers import Forced  # noqa: E402
 from grammarspec.decoding.proposers.whitespace import WHITESPACE  # noqa: E402
 from grammarspec.decoding.sequence_state import SequenceState  # noqa: E402
 from grammarspec.grammars import marks  # noqa: E402
+from tests import tiers  # noqa: E402
 from tests.counting import examples  # noqa: E402
 from tests.decoding.test_whitespace import STYLES  # noqa: E402
 from tests.oracles.drafting import BYTES, END, batch_of, draft_for, matcher_of, sequence  # noqa: E402
@@ -156,7 +157,7 @@ def squeezed(text: bytes) -> bytes:
 RECORD = {"kind": "a", "tags": ["b", "{c,"], "deep": {"one": "x", "two": [["d"], ["e"]]}}
 
 
-@pytest.mark.parametrize("style", STYLES, ids=str)
+@pytest.mark.parametrize("style", tiers.some(STYLES, least=4), ids=str)
 def test_forced_but_for_whitespace(style: dict[str, Any]) -> None:
     """From every byte of a JSON text in every style, towards that text."""
     value = [RECORD, RECORD, "y", RECORD]

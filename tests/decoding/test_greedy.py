@@ -25,7 +25,7 @@ from grammarspec.decoding.proposers.head import ResidualHead  # noqa: E402
 from grammarspec.models.loading import load_model, vocabulary_of  # noqa: E402
 from tests import tiers  # noqa: E402
 
-PAIRS = tiers.draws(20, least=8)
+PAIRS = tiers.draws(20, least=4)
 """Pairs of a prompt and a grammar."""
 MODELS = ["tiny_model_directory", *(["smollm2_gguf"] if tiers.selected().random else [])]
 CLOSE = 1e-3  # logits nearer than this may change places in a batch of another shape

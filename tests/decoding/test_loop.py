@@ -119,6 +119,7 @@ def test_texts_do_not_depend_on_drafts(model: Any, draft: Any, name: str) -> Non
         assert [text.tokens for text in together] == expected
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("forced", ["sample", "feed"])
 @pytest.mark.parametrize("options", SAMPLINGS)
@@ -352,6 +353,7 @@ class Failing:
         return getattr(self._matcher, name)
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("name", ["none", "forced", "lookup", "model", "chain"])
 @pytest.mark.parametrize(
     "method", ["accept_token", "fill_bitmask", "fill_draft_bitmasks", "validate_tokens", "forced_bytes"]

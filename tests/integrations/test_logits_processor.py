@@ -20,6 +20,7 @@ transformers = pytest.importorskip("transformers")
 from grammarspec.integrations.transformers import processor as integration  # noqa: E402
 
 ConstraintLogitsProcessor = integration.ConstraintLogitsProcessor
+from tests import tiers  # noqa: E402
 from tests.counting import examples  # noqa: E402
 from tests.oracles.languages import EOS, PAD, SCHEMA, VOCABULARY, matches, satisfies  # noqa: E402
 
@@ -94,6 +95,7 @@ SAMPLED = {"do_sample": True, "top_k": 0}
 COLD = {"do_sample": True, "temperature": 0.5, "top_k": 5, "top_p": 0.9}
 
 
+@pytest.mark.combined
 @cases
 @pytest.mark.parametrize(
     "options",
@@ -114,6 +116,7 @@ def test_output_is_in_the_language(model: Any, case: int, options: dict[str, Any
         assert outputs == [greedy(model, PROMPT, CONSTRAINTS[case])]
 
 
+@pytest.mark.combined
 @cases
 @pytest.mark.parametrize("help", ["same", "other", "lookup"])
 @pytest.mark.parametrize("prompt_length", [None, len(PROMPT)])
@@ -124,7 +127,7 @@ def test_assisted(model: Any, assistants: dict[str, Any], case: int, help: str, 
         return ConstraintLogitsProcessor(CONSTRAINTS[case], prompt_length=prompt_length)
 
     assert generate(model, [PROMPT], processor(), **options) == [greedy(model, PROMPT, CONSTRAINTS[case])]
-    for seed in range(3):
+    for seed in range(tiers.draws(3)):
         for sampling in (SAMPLED, COLD):
             (tokens,) = generate(model, [PROMPT], processor(), seed, **options, **sampling)
             assert is_member(case, tokens)

@@ -21,6 +21,7 @@ from grammarspec.integrations.transformers import (  # noqa: E402
     speculative_generate,
 )
 from grammarspec.integrations.transformers import generate as module  # noqa: E402
+from tests import tiers  # noqa: E402
 from tests.oracles.languages import EOS, PAD, SCHEMA, VOCABULARY, matches, satisfies  # noqa: E402
 
 CASES = [
@@ -113,6 +114,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 # Greedy search: the same tokens, whatever is drafted.
 
 
+@pytest.mark.combined
 @ways
 @pytest.mark.parametrize("case", [None, *range(len(CASES))])
 @pytest.mark.parametrize(
@@ -126,6 +128,7 @@ def test_greedy(model: Any, drafts: Any, way: str, case: int | None, options: di
         assert is_member(case, output[0, len(PROMPT) :].tolist())
 
 
+@pytest.mark.combined
 @ways
 @pytest.mark.parametrize("options", [{}, {"repetition_penalty": 1.7}, {"max_new_tokens": 7}])
 def test_batch_of_prompts_of_different_lengths(model: Any, drafts: Any, way: str, options: dict[str, Any]) -> None:
@@ -134,11 +137,13 @@ def test_batch_of_prompts_of_different_lengths(model: Any, drafts: Any, way: str
     assert output.shape[1] > max(map(len, PROMPTS)) + 6
 
 
+@pytest.mark.combined
 @ways
-def test_one_constraint_for_all_prompts(model: Any, drafts: Any, way: str) -> None:
-    for constraint in (CONSTRAINTS[1], None):
-        output = ours(model, PROMPTS[:3], constraint, **drafts[way])
-        assert same(output, theirs(model, PROMPTS[:3], constraint))
+@pytest.mark.parametrize("case", [1, None])
+def test_one_constraint_for_all_prompts(model: Any, drafts: Any, way: str, case: int | None) -> None:
+    constraint = None if case is None else CONSTRAINTS[case]
+    output = ours(model, PROMPTS[:3], constraint, **drafts[way], max_new_tokens=30)
+    assert same(output, theirs(model, PROMPTS[:3], constraint, max_new_tokens=30))
 
 
 def test_the_comparisons_compare_something(model: Any) -> None:
@@ -176,7 +181,7 @@ def test_where_drafts_come_from(model: Any, drafts: Any, calls: list[dict[str, A
     }
     assert sorted(expected) == sorted(drafts)
     for way, (names, gamma) in expected.items():
-        ours(model, [PROMPT, PROMPT], [CONSTRAINTS[3], None], **drafts[way])
+        ours(model, [PROMPT, PROMPT], [CONSTRAINTS[3], None], **drafts[way], max_new_tokens=30)
         assert [proposer.name for proposer in calls[-1]["proposers"]] == names
         assert calls[-1]["gamma"] == gamma
         statistics = calls[-1]["results"][0][0].statistics
@@ -204,14 +209,15 @@ def test_drafts_are_refused_and_save_passes(model: Any, drafts: Any, calls: list
 # Sampling.
 
 
+@pytest.mark.combined
 @ways
 @pytest.mark.parametrize("options", [{"top_k": 0}, {"temperature": 0.7, "top_k": 5, "top_p": 0.9, "min_p": 0.01}])
 def test_sampled_texts(model: Any, drafts: Any, way: str, options: dict[str, Any]) -> None:
     options = drafts[way] | options | {"do_sample": True}
-    outputs = []
+    outputs, cases = [], tiers.some(range(len(CASES)), least=2)
     for seed in (5, 5, 6):
-        outputs.append([ours(model, [PROMPT] * 3, each, seed=seed, **options) for each in CONSTRAINTS])
-        for case, output in enumerate(outputs[-1]):
+        outputs.append([ours(model, [PROMPT] * 3, CONSTRAINTS[case], seed=seed, **options) for case in cases])
+        for case, output in zip(cases, outputs[-1], strict=True):
             for row in output.tolist():
                 assert row[: len(PROMPT)] == PROMPT
                 assert is_member(case, row[len(PROMPT) :])
@@ -283,6 +289,7 @@ def tokenizer(tiny_model_directory: Path) -> Any:
     return transformers.AutoTokenizer.from_pretrained(tiny_model_directory)
 
 
+@pytest.mark.combined
 @ways
 @pytest.mark.parametrize("stops", ["o", ["e n", "s", "1"], ["answer", "na"], ["never"]])
 def test_stop_strings(model: Any, drafts: Any, way: str, stops: Any, tokenizer: Any) -> None:
@@ -324,6 +331,7 @@ class Recorder(transformers.generation.streamers.BaseStreamer):
         self.got.append("end")
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("options", [{}, {"do_sample": True}, {"max_new_tokens": 11}, {"stop_strings": "f"}])
 @pytest.mark.parametrize("way", ["none", "default", "same"])
 def test_streamer(model: Any, drafts: Any, way: str, options: dict[str, Any]) -> None:

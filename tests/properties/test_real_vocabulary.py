@@ -67,9 +67,9 @@ def test_every_bit(name: str, vocabulary: gs.Vocabulary) -> None:
     constraint = gs.compile(GRAMMARS[name], vocabulary)
     rows = np.zeros((1, (vocabulary.size + 31) // 32), dtype=np.int32)
     every = [[token] for token in range(vocabulary.size)]
-    for _ in range(3):
+    for _ in range(tiers.draws(3)):
         matcher = constraint.matcher()
-        for _ in range(6):
+        for _ in range(tiers.draws(6, least=4)):
             matcher.fill_bitmask(rows)
             bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: vocabulary.size].astype(bool)
             takes = np.fromiter(map(matcher.validate_tokens, every), dtype=bool, count=vocabulary.size)

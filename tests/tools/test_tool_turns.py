@@ -103,6 +103,7 @@ def check(result: gs.Result[Any], kind: Any, choice: str, *, parallel: bool) -> 
         assert result.message["content"] == result.text
 
 
+@pytest.mark.combined
 # ---------------------------------------------------------------------- all formats, random logits
 @pytest.mark.parametrize(("name", "special"), FAMILIES)
 def test_what_is_said_is_streamed_read_and_gone_on_with(family: Family, name: str, special: bool) -> None:
@@ -110,16 +111,17 @@ def test_what_is_said_is_streamed_read_and_gone_on_with(family: Family, name: st
     bias = towards_calls(model, name)
     called = set()
     asked = [*((kind, choice) for kind in (str, Sky) for choice in ("required", "auto", "none")), (str, "get_weather")]
-    for number, (kind, choice) in enumerate(asked if tiers.selected().whole else asked[:3]):
+    for number, (kind, choice) in enumerate(asked if tiers.selected().whole else asked[:3:2]):
         parallel = number % 2 == 0
         options: dict[str, Any] = {"tools": BOTH, "tool_choice": choice, "parallel": parallel}
-        stream = model.stream("Hi", kind, sampling=sampling(number, logit_bias=bias), **options)
+        budget = 60 if choice == "none" else 200  # without calls, there are only answers
+        stream = model.stream("Hi", kind, sampling=sampling(number, budget, logit_bias=bias), **options)
         said = "".join(stream)
         result = stream.result
         assert said == result.text
         check(result, kind, choice, parallel=parallel)
         called.add(bool(result.tool_calls))
-        if number < 2:
+        if number < tiers.draws(2):
             more = [{"role": "tool", "tool_call_id": call.id, "content": "7"} for call in result.tool_calls]
             messages = [{"role": "user", "content": "Hi"}, result.message, *more, {"role": "user", "content": "So?"}]
             check(model.run(messages, Sky, tools=BOTH, sampling=sampling()), Sky, "auto", parallel=True)
@@ -143,6 +145,7 @@ def test_budgets_are_kept_or_refused(family: Family, name: str) -> None:
     assert refused == [budget for budget in budgets if budget <= largest]
 
 
+@pytest.mark.combined
 # ---------------------------------------------------------------------- texts that spell markers
 @pytest.mark.parametrize(("name", "special"), FAMILIES)
 def test_texts_that_spell_markers_are_texts(family: Family, name: str, special: bool) -> None:
@@ -152,7 +155,7 @@ def test_texts_that_spell_markers_are_texts(family: Family, name: str, special: 
     spelled = tool("spell", {"properties": {"text": {"enum": texts}}, "required": ["text"]})
     found = set()
     bias = towards(model, **{"<|end|>": 400.0}) if name == "harmony" and special else {}
-    for seed in range(6):
+    for seed in range(tiers.draws(6, least=3)):
         stream = model.stream(
             "Hi", tools=[spelled], tool_choice="required", sampling=sampling(seed, 300, HOT, logit_bias=bias)
         )
@@ -191,9 +194,9 @@ def test_markers_that_begin_alike(tiny_model_directory: Path) -> None:
 # ---------------------------------------------------------------------- chat templates without tools
 def test_models_without_a_format_are_told_of_one(plain: gs.Model) -> None:
     with prompts(plain) as said:
-        plain.run("Hi", tools=[PING], system="Be brief.", sampling=sampling())
-        plain.run("Hi", tools=[PING], sampling=sampling())
-        plain.run("Hi", tools=[PING], tool_choice="none", system="Be brief.", sampling=sampling())
+        plain.run("Hi", tools=[PING], system="Be brief.", sampling=sampling(max_tokens=40))
+        plain.run("Hi", tools=[PING], sampling=sampling(max_tokens=40))
+        plain.run("Hi", tools=[PING], tool_choice="none", system="Be brief.", sampling=sampling(max_tokens=40))
     told = tool_format("json").instructions([PING])
     assert said[0] == f"[system]Be brief.\n\n{told}<turn>[user]Hi<turn>"
     assert said[1] == f"[system]{told}<turn>[user]Hi<turn>"
@@ -265,14 +268,17 @@ def test_templates_for_tools_are_used_if_there_are_any(tiny_model_directory: Pat
 # ---------------------------------------------------------------------- the loop
 @pytest.mark.parametrize(
     ("name", "special"),
-    [
-        ("hermes", True),
-        ("hermes", False),
-        ("harmony", True),
-        ("mistral-v3", True),
-        ("deepseek-v3", True),
-        ("json", False),
-    ],
+    tiers.some(
+        [
+            ("hermes", True),
+            ("hermes", False),
+            ("harmony", True),
+            ("mistral-v3", True),
+            ("deepseek-v3", True),
+            ("json", False),
+        ],
+        least=3,
+    ),
 )
 def test_the_loop_comes_to_an_answer(family: Family, name: str, special: bool) -> None:
     model, ran = family(name, special), []
@@ -308,20 +314,21 @@ THINKS = (
 ).read_text() + "{% if enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}"
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("special", [(), ("<think>", "</think>", "<tool_call>", "</tool_call>")])
-def test_models_think_before_they_call(tiny_model_directory: Path, special: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("kind", [str, Sky])
+def test_models_think_before_they_call(tiny_model_directory: Path, special: tuple[str, ...], kind: Any) -> None:
     model = tiny(tiny_model_directory, THINKS, special)
-    for kind in (str, Sky):
-        for seed, choice in enumerate(("auto", "required", "ping", "none")):
-            options: dict[str, Any] = {
-                "tools": BOTH, "tool_choice": choice, "reasoning": True, "max_reasoning_chars": 12,
-            }  # fmt: skip
-            stream = model.stream("Hi", kind, sampling=sampling(seed), **options)
-            assert "".join(stream) == stream.result.text
-            check(stream.result, kind, choice, parallel=True)
-            assert stream.result.reasoning is not None and len(stream.result.reasoning) <= 12
-            assert stream.result.message["reasoning_content"] == stream.result.reasoning
-            assert 0 < stream.result.usage.reasoning_tokens < stream.result.usage.completion_tokens
+    for seed, choice in enumerate(("auto", "required", "ping", "none")):
+        options: dict[str, Any] = {
+            "tools": BOTH, "tool_choice": choice, "reasoning": True, "max_reasoning_chars": 12,
+        }  # fmt: skip
+        stream = model.stream("Hi", kind, sampling=sampling(seed), **options)
+        assert "".join(stream) == stream.result.text
+        check(stream.result, kind, choice, parallel=True)
+        assert stream.result.reasoning is not None and len(stream.result.reasoning) <= 12
+        assert stream.result.message["reasoning_content"] == stream.result.reasoning
+        assert 0 < stream.result.usage.reasoning_tokens < stream.result.usage.completion_tokens
     result = model.run("Hi", tools=BOTH, tool_choice="ping", reasoning=False, sampling=sampling())
     assert result.reasoning is None and result.tool_calls[0].name == "ping"
 
@@ -330,7 +337,7 @@ def test_harmony_has_a_place_for_thoughts(family: Family) -> None:
     model = family("harmony", True)
     bias = towards(model, **{"<|end|>": 400.0})
     thought = set()
-    for seed in range(24):
+    for seed in range(tiers.draws(24, least=10)):
         kind = (str, Sky)[seed % 2]
         stream = model.stream("Hi", kind, tools=BOTH, sampling=sampling(seed, 200, HOT, logit_bias=bias))
         said = "".join(stream)
@@ -358,7 +365,7 @@ def test_thoughts_are_told_again(family: Family) -> None:
 def test_harmony_frames_answers_without_tools(family: Family) -> None:
     for special in (False, True):
         model = family("harmony", special)
-        for result in model.samples("Hi", Sky, 3, sampling=sampling(5)):
+        for result in model.samples("Hi", Sky, 3, sampling=sampling(5, 100)):
             check(result, Sky, "none", parallel=True)
         [one, other] = model.batch(["Hi", "Ho"], gs.regex("[a-c]").named("letter"), sampling=sampling())
         assert (one.captures, other.captures) == ({"letter": one.text}, {"letter": other.text})
@@ -378,7 +385,10 @@ def halve(number: Annotated[int, Field(ge=0, le=9), AfterValidator(odd)]) -> int
 
 
 @pytest.mark.parametrize(
-    ("name", "special"), [("hermes", True), ("hermes", False), ("harmony", True), ("mistral-v3", True), ("json", False)]
+    ("name", "special"),
+    tiers.some(
+        [("hermes", True), ("hermes", False), ("harmony", True), ("mistral-v3", True), ("json", False)], least=3
+    ),
 )
 def test_refused_arguments_are_told_to_the_model(family: Family, name: str, special: bool) -> None:
     model = family(name, special)
@@ -410,7 +420,7 @@ def test_other_calls_are_not_run_where_one_is_refused(family: Family) -> None:
     model = family("hermes", True)
     bias = towards(model, **{"Ċ": 500.0, "4": 1000.0})
     with prompts(model) as said:
-        for seed in range(12):
+        for seed in range(tiers.draws(12, least=4)):
             with suppress(gs.ValidationFailed):
                 model.run(
                     "Hi", tools=[halve, PING], tool_choice="required", retries=1,
@@ -460,6 +470,7 @@ def test_templates_know_their_variables(tiny_model_directory: Path) -> None:
     assert said[0].endswith("glad") and '"name": "ping"' in said[0]
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("arguments", ['{"city": "Rome", "days": 2}', {"city": "Rome", "days": 2}])
 @pytest.mark.parametrize("content", [None, "I look.", [{"type": "text", "text": "I look."}]])
 @pytest.mark.parametrize("name", ["hermes", "qwen-xml", "gemma-4", "mistral-v11", "pythonic"])

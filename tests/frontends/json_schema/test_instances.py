@@ -33,6 +33,7 @@ def test_most_schemas_are_known() -> None:
     assert len(KNOWN) > 0.8 * len(SCHEMAS)
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("said", KNOWN, ids=lambda said: said[:70])
 def test_instances(said: str) -> None:
     schema = json.loads(said)

@@ -42,6 +42,7 @@ def agree(schema: dict[str, Any]) -> None:
         assert accepts(json.dumps(value)) == validator.is_valid(value), value
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("required", [True, False])
 @pytest.mark.parametrize("base", [{}, {"type": "object"}, {"required": ["type"]}], ids=str)
 def test_conditions_on_one_property(base: dict[str, Any], *, required: bool) -> None:
@@ -62,6 +63,7 @@ def test_conditions_with_else_and_several_values() -> None:
     agree({"type": "object", "allOf": conditions})
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("asked", [False, {"type": "integer"}], ids=str)
 @pytest.mark.parametrize("base", [{}, {"type": "object"}], ids=str)
 def test_what_many_conditions_evaluate(base: dict[str, Any], asked: Any) -> None:

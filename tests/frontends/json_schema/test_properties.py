@@ -95,6 +95,7 @@ def _judged(strategy: st.SearchStrategy[Any], year: int) -> st.SearchStrategy[An
     return strategy.map(lambda schema: without(schema, "unevaluatedItems")) if year == 2019 else strategy
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("year", DRAFTS)
 def test_verdicts(year: int) -> None:
     @examples(120, kept=0.7)
@@ -105,6 +106,7 @@ def test_verdicts(year: int) -> None:
     run()
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("year", [2019, 2020])
 def test_verdicts_of_dynamic_references(year: int) -> None:
     @examples(60, kept=0.7)
@@ -115,6 +117,7 @@ def test_verdicts_of_dynamic_references(year: int) -> None:
     run()
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("year", [2019, 2020])
 def test_verdicts_on_what_is_evaluated(year: int) -> None:
     @examples(60, kept=0.7)
@@ -139,6 +142,7 @@ WALKED = {
 }
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("kind", WALKED)
 def test_whatever_is_written_satisfies_the_schema(kind: str) -> None:
     strategy, year = WALKED[kind]

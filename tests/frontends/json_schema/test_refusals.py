@@ -181,7 +181,12 @@ HOSTILE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+HOSTILE_FOR_LONG = {"choices", "negated", "nesting", "properties", "text of 10 MB"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in HOSTILE_FOR_LONG)) for name in HOSTILE]
+)
 def test_hostile_schemas_are_answered(name: str) -> None:
     with ends(), contextlib.suppress(gs.GrammarError):  # a clear error is an answer
         gs.compile(gs.json_schema(HOSTILE[name]), BYTES)

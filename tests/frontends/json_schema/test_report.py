@@ -253,9 +253,9 @@ def _nested(depth: int, inside: Any) -> Any:
     "schema",
     [
         _nested(50, {"pattern": BACK}),
-        _nested(1_000, {"pattern": BACK}),
-        _nested(10_000, {"pattern": BACK}),
-        {"properties": {f"p{i}": {"pattern": BACK} for i in range(1_000)}},
+        pytest.param(_nested(1_000, {"pattern": BACK}), marks=pytest.mark.slow),
+        pytest.param(_nested(10_000, {"pattern": BACK}), marks=pytest.mark.slow),
+        pytest.param({"properties": {f"p{i}": {"pattern": BACK} for i in range(1_000)}}, marks=pytest.mark.slow),
         {"properties": {f"p{i}": {"type": "string", "pattern": "a"} for i in range(10_000)}},
         {"properties": {"a\0\n  at #/b": {"type": 3}}},
         {"const": "\ud800"},

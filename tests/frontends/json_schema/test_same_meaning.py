@@ -100,6 +100,7 @@ def _is_narrowed(schema: Any) -> bool:
     return counted or (negating and any(k in text for k in ("roperties", "propertyNames")))
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("rewriting", REWRITINGS.values(), ids=REWRITINGS)
 def test_the_same_verdicts(rewriting: Rewriting) -> None:
     @examples(25, kept=0.3)
@@ -118,6 +119,7 @@ def test_the_same_verdicts(rewriting: Rewriting) -> None:
 _MEMBERS = ["properties", "patternProperties", "additionalProperties", "unevaluatedProperties"]
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("rewriting", ["allOf of one", "not not", "a reference", "anyOf of itself", "nothing is both"])
 def test_the_same_verdicts_on_what_is_evaluated(rewriting: str) -> None:
     negating = rewriting in ("not not", "nothing is both")
@@ -140,6 +142,7 @@ def test_the_same_verdicts_on_what_is_evaluated(rewriting: str) -> None:
     run()
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("rewriting", ["allOf of itself", "anyOf of itself", "an absorbed alternative", "items"])
 def test_the_same_verdicts_on_unique_items(rewriting: str) -> None:
     @examples(40, kept=0.4)

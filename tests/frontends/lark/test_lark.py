@@ -17,6 +17,7 @@ import grammarspec as gs
 from grammarspec.frontends.lark.loader import read
 from grammarspec.frontends.lark.rules import Rules
 from grammarspec.grammars.builder import GrammarBuilder
+from tests import tiers
 from tests.counting import discard, examples, tally
 from tests.endings import ends
 from tests.oracles.membership import recogniser
@@ -98,7 +99,9 @@ grammars = st.builds(
     terminal_bodies,
     st.lists(st.sampled_from(IGNORED), max_size=2).map(lambda ignored: "".join(f"%ignore {x}\n" for x in ignored)),
 )
-SHORT_TEXTS = ["".join(letters) for size in range(4) for letters in itertools.product("abc ", repeat=size)]
+SHORT_TEXTS = tiers.some(
+    ["".join(letters) for size in range(4) for letters in itertools.product("abc ", repeat=size)], least=20
+)
 
 
 @examples(250, kept=0.6)

@@ -209,6 +209,7 @@ def _written(grammar: gs.Grammar[Any], seed: int) -> str:
     return out.decode()
 
 
+@pytest.mark.property
 @pytest.mark.parametrize(("type_", "class_"), TYPES, ids=lambda value: repr(value)[:60])
 def test_whatever_is_written_is_a_value(type_: Any, class_: Any) -> None:
     grammar, wider = gs.grammar(type_), gs.grammar(type_, numbers="any")

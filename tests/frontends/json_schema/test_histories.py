@@ -1,4 +1,4 @@
-"""Masks where the text must not repeat itself: unique items, distinct names, numbers of members, on random schemas."""
+"""Masks where values must differ: unique items, distinct names, numbers of members, on random schemas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EOS = len(TOKENS) - 1
 VOCABULARY = gs.Vocabulary.from_tokens(TOKENS, [EOS])
 WORDS = (VOCABULARY.size + 31) // 32
 
-# ---------------------------------------------------------------------- schemas about what was said before
+# ---------------------------------------------------------------------- schemas of which texts have histories
 NAMES = st.sampled_from(["a", "b", "aa", "c"])
 SCALARS = st.sampled_from(
     [
@@ -281,7 +281,7 @@ def test_what_is_forced_and_what_comes_next(schema: Any, order: Any, seed: int) 
             break
 
 
-def test_batches_under_memory() -> None:
+def test_batches_of_histories() -> None:
     schema = {"type": "array", "uniqueItems": True, "items": {"enum": ["a", "b", 1, [1], {"a": 1, "b": 2}]}}
     constraint = gs.compile(gs.json_schema(schema), VOCABULARY)
     walks = [Walk(constraint, seed) for seed in range(24)]
