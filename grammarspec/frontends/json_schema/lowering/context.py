@@ -1,20 +1,24 @@
-"""The interface through which the modules for one JSON type each (strings, numbers, arrays, objects) lower other goals.
+"""What the modules for one JSON type each (strings, numbers, arrays, objects) share while a document is lowered.
 
-:class:`.GoalLowering` implements the protocol :class:`Lowering` and calls those modules. They import the protocol only,
-so that the imports form no cycle.
+:class:`.GoalLowering` calls those modules and lowers goals for them. They import its base class, which is here, so that
+the imports form no cycle.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from functools import cached_property
+from typing import NamedTuple
 
 from grammarspec.frontends.json_schema.formats.table import Formats
+from grammarspec.frontends.json_schema.json_values import ARRAY
 from grammarspec.frontends.json_schema.lowering.intervals import Intervals
 from grammarspec.frontends.json_schema.lowering.multiples import Multiples
 from grammarspec.frontends.json_schema.normal_form.shapes import Goal
 from grammarspec.frontends.json_schema.spelling.builder import SchemaBuilder
 from grammarspec.frontends.json_schema.spelling.json_text import JsonText
+from grammarspec.grammars.builder import PART
 
 __all__ = ["Lowering", "Text"]
 
@@ -31,8 +35,8 @@ class Text(NamedTuple):
     asserting: bool
 
 
-class Lowering(Protocol):
-    """Makes the grammar nodes of the goals of one document.
+class Lowering(ABC):
+    """Makes the grammar nodes of one document.
 
     Attributes:
         builder: the grammar builder that holds the nodes.
@@ -42,69 +46,93 @@ class Lowering(Protocol):
         container: the type bit (``OBJECT`` or ``ARRAY``) of the value whose members or items are being lowered, if the
             layout indents lines; otherwise 0.
         patterns: the nodes made so far for patterns, by the arguments of :func:`.pattern_text`.
+        composite: nodes of objects and arrays. They are large, so a second use of one becomes a call of a rule.
         height: an estimate of the nesting depth of the nodes made for the goal that is being lowered.
     """
 
-    builder: SchemaBuilder
-    text: JsonText
-    any_order: bool
-    container: int
-    patterns: dict[tuple[str, bool], Text]
-    height: int
+    def __init__(self, builder: SchemaBuilder, text: JsonText, *, any_order: bool) -> None:
+        """Nothing is made yet; the arguments are attributes."""
+        self.builder, self.text, self.any_order = builder, text, any_order
+        self.container = 0
+        self.patterns: dict[tuple[str, bool], Text] = {}
+        self.composite: set[int] = set()
+        self.height = 0
+        self._parts: dict[int, int] = {}
 
-    @property
-    def formats(self) -> Formats:
-        """Makes the nodes of ``format``."""
-        ...
-
-    @property
-    def intervals(self) -> Intervals:
-        """Makes the nodes of numbers between bounds."""
-        ...
-
-    @property
-    def multiples(self) -> Multiples:
-        """Makes the nodes of numbers with ``multipleOf``."""
-        ...
-
+    @abstractmethod
     def lower(self, goal: Goal) -> int:
-        """The node of the values that satisfy a goal.
+        """The node of the values that satisfy a goal; it is made once for each goal and kind of spelling.
 
         Raises:
             GrammarError: the goal cannot be enforced, or the grammar becomes too large.
         """
-        ...
+
+    # Few schemas have formats or bounds of numbers, so what makes their nodes is created at the first use.
+    @cached_property
+    def formats(self) -> Formats:
+        """Makes the nodes of ``format``."""
+        return Formats(self.builder, self.text.exact)
+
+    @cached_property
+    def intervals(self) -> Intervals:
+        """Makes the nodes of numbers between bounds."""
+        return Intervals(self.builder, self.text)
+
+    @cached_property
+    def multiples(self) -> Multiples:
+        """Makes the nodes of numbers with ``multipleOf``."""
+        return Multiples(self.builder, self.intervals)
 
     def any_of(self, parts: Sequence[int]) -> int:
         """The union of these nodes, without duplicates and without nodes of the empty language."""
-        ...
+        kept = [part for part in dict.fromkeys(parts) if part != self.builder.nothing]
+        if not kept:
+            return self.builder.nothing
+        if len(kept) == 1:
+            return kept[0]
+        node = self.builder.alt(*kept)
+        if not self.composite.isdisjoint(kept):
+            self.composite.add(node)
+        return node
 
+    # ------------------------------------------------------------------ levels
     def enter(self, container: int) -> None:
         """Begin the members of an object or the items of an array; :meth:`leave` ends them.
-
-        In between, goals are lowered as values one nesting level deeper, if the layout indents lines.
 
         Args:
             container: the type bit, ``OBJECT`` or ``ARRAY``.
         """
-        ...
+        if self.text.line is not None:
+            self.container = container
 
     def leave(self) -> None:
         """End the members or items that :meth:`enter` began."""
-        ...
+        self.container = 0
 
     def inside(self, make: Callable[[], int]) -> int:
-        """The node that ``make`` returns when it is called one nesting level deeper.
+        """The node that ``make`` returns one nesting level deeper; an item of an array comes with its line break."""
+        text, container = self.text, self.container
+        if text.inner is None:
+            return self.builder.nothing
+        self.text, self.container = text.inner, 0
+        node = make()
+        self.text, self.container = text, container
+        return text.item(node) if container == ARRAY and node != self.builder.nothing else node
 
-        An item of an array comes with the line break and the indentation before it. Beyond the deepest level that the
-        layout allows, the result is the empty language.
-        """
-        ...
-
+    # ------------------------------------------------------------------ values that are compared
     def telling_apart(self, make: Callable[[], int]) -> int:
         """The node that ``make`` returns when values are spelled so that they can be compared (``uniqueItems``)."""
-        ...
+        text = self.text
+        self.text = text.telling_apart
+        node = make()
+        self.text = text
+        return node
 
     def part(self, node: int) -> int:
         """An item of an array with ``uniqueItems``: a call of a rule of its own, which the compiler does not inline."""
-        ...
+        part = self._parts.get(node)
+        if part is None:
+            rule = self.builder.rule("item", PART)
+            self.builder.define(rule, node)
+            part = self._parts[node] = self.builder.call(rule)
+        return part

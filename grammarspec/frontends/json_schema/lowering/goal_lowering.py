@@ -7,17 +7,13 @@ grammars.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property
+from collections.abc import Hashable
 
 from grammarspec.errors import GrammarError, LimitExceeded
-from grammarspec.frontends.json_schema.formats.table import Formats
 from grammarspec.frontends.json_schema.json_values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE
 from grammarspec.frontends.json_schema.lowering.arrays import array_node
 from grammarspec.frontends.json_schema.lowering.constants import constants_node
-from grammarspec.frontends.json_schema.lowering.context import Text
-from grammarspec.frontends.json_schema.lowering.intervals import Intervals
-from grammarspec.frontends.json_schema.lowering.multiples import Multiples
+from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.lowering.numbers import number_node
 from grammarspec.frontends.json_schema.lowering.objects import object_node
 from grammarspec.frontends.json_schema.lowering.strings import string_node
@@ -33,7 +29,6 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
 )
 from grammarspec.frontends.json_schema.spelling.builder import SchemaBuilder
 from grammarspec.frontends.json_schema.spelling.json_text import JsonText
-from grammarspec.grammars.builder import PART
 
 __all__ = ["GoalLowering"]
 
@@ -45,43 +40,25 @@ _MAX_HEIGHT = 200  # nodes nested without a rule between them; deeper goals beco
 _INLINE_DEPTH = 24  # goals lowered inside each other by recursion; deeper ones are deferred, to bound Python's stack
 
 
-class GoalLowering:
-    """Lowers the goals of one document. It implements the protocol :class:`.Lowering`."""
+class GoalLowering(Lowering):
+    """Lowers the goals of one document."""
 
     def __init__(self, forms: NormalForms, builder: SchemaBuilder, text: JsonText) -> None:
-        self.forms, self.builder, self.any_order = forms, builder, forms.any_order
-        self.text = text
-        """The spellings of values, at the nesting level of the value that is being lowered."""
-        self.container = 0
-        """If lines are indented: the type bit of the object or array whose parts are being lowered; otherwise 0."""
-        self.patterns: dict[tuple[str, bool], Text] = {}
+        """Nothing is lowered yet.
+
+        Args:
+            forms: the shapes of the document's goals.
+            builder: what makes the nodes.
+            text: the spellings of values.
+        """
+        super().__init__(builder, text, any_order=forms.any_order)
+        self.forms = forms
         self._nodes: dict[_Key, int] = {}
         self._open: dict[_Key, int | None] = {}
         """Goals that are being lowered, each with its rule, or ``None`` until the goal is met within itself."""
-        self._composite: set[int] = set()
-        """Nodes of objects and arrays. They are large, so a second use of one becomes a call of a rule."""
         self._calls: dict[int, int] = {}
-        self._parts: dict[int, int] = {}
         self._deferred: list[tuple[int, Goal, JsonText]] = []
         self._depth = 0
-        self.height = 0
-        """An estimate of the nesting depth of the nodes made for the goal that is being lowered."""
-
-    # Few schemas have formats or bounds of numbers, so what makes their nodes is created at the first use.
-    @cached_property
-    def formats(self) -> Formats:
-        """Makes the nodes of ``format``."""
-        return Formats(self.builder, self.text.exact)
-
-    @cached_property
-    def intervals(self) -> Intervals:
-        """Makes the nodes of numbers between bounds."""
-        return Intervals(self.builder, self.text)
-
-    @cached_property
-    def multiples(self) -> Multiples:
-        """Makes the nodes of numbers with ``multipleOf``."""
-        return Multiples(self.builder, self.intervals)
 
     # ------------------------------------------------------------------ entry
     def start(self) -> int:
@@ -112,7 +89,7 @@ class GoalLowering:
         key: _Key = (variant, goal) if variant else goal
         node = self._nodes.get(key)
         if node is not None:
-            return self._call(node) if node in self._composite else node
+            return self._call(node) if node in self.composite else node
         if key in self._open:
             rule = self._open[key]
             if rule is None:
@@ -151,48 +128,6 @@ class GoalLowering:
             call = self._calls[node] = self.builder.call(rule)
         return call
 
-    # ------------------------------------------------------------------ levels
-    def enter(self, container: int) -> None:
-        """Begin the members of an object or the items of an array; :meth:`leave` ends them.
-
-        Args:
-            container: the type bit, ``OBJECT`` or ``ARRAY``.
-        """
-        if self.text.line is not None:
-            self.container = container
-
-    def leave(self) -> None:
-        """End the members or items that :meth:`enter` began."""
-        self.container = 0
-
-    def inside(self, make: Callable[[], int]) -> int:
-        """The node that ``make`` returns one nesting level deeper; an item of an array comes with its line break."""
-        text, container = self.text, self.container
-        if text.inner is None:
-            return self.builder.nothing
-        self.text, self.container = text.inner, 0
-        node = make()
-        self.text, self.container = text, container
-        return text.item(node) if container == ARRAY and node != self.builder.nothing else node
-
-    # ------------------------------------------------------------------ values that are compared
-    def telling_apart(self, make: Callable[[], int]) -> int:
-        """The node that ``make`` returns when values are spelled so that they can be compared (``uniqueItems``)."""
-        text = self.text
-        self.text = text.telling_apart
-        node = make()
-        self.text = text
-        return node
-
-    def part(self, node: int) -> int:
-        """An item of an array with ``uniqueItems``: a call of a rule of its own, which the compiler does not inline."""
-        part = self._parts.get(node)
-        if part is None:
-            rule = self.builder.rule("item", PART)
-            self.builder.define(rule, node)
-            part = self._parts[node] = self.builder.call(rule)
-        return part
-
     # ------------------------------------------------------------------ one goal
     def _lowered(self, goal: Goal, shape: Shape) -> int:
         if self.builder.size > MAX_SIZE:
@@ -229,17 +164,5 @@ class GoalLowering:
         node = object_node(self, shape.object) if bit == OBJECT else array_node(self, shape.array)
         self.leave()
         if node != self.builder.nothing:
-            self._composite.add(node)
-        return node
-
-    def any_of(self, parts: Sequence[int]) -> int:
-        """The union of these nodes, without duplicates and without nodes of the empty language."""
-        kept = [part for part in dict.fromkeys(parts) if part != self.builder.nothing]
-        if not kept:
-            return self.builder.nothing
-        if len(kept) == 1:
-            return kept[0]
-        node = self.builder.alt(*kept)
-        if not self._composite.isdisjoint(kept):
-            self._composite.add(node)
+            self.composite.add(node)
         return node
