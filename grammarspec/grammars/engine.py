@@ -33,7 +33,7 @@ class Limits:
 
     max_states: int = 1_000_000
     max_memory: int = 256 * 1024 * 1024
-    max_steps: int = 50_000_000
+    max_steps: int = 5_000_000
     max_depth: int = 2_000
     timeout: float | None = None
 
