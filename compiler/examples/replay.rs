@@ -49,11 +49,11 @@ fn replay(index: &Index, case: &Case, row: &mut [u32]) -> Result<usize, Error> {
     let mut steps = 0;
     for text in &case.texts {
         let mut state = constraint.start();
-        constraint.row(state.id)?.write(row);
+        constraint.lock().row(state.id)?.write(row);
         for &token in text {
-            constraint.row(state.id)?.write(row);
+            constraint.lock().row(state.id)?.write(row);
             steps += 1;
-            match constraint.step(state.id, token)? {
+            match constraint.lock().step(state.id, token)? {
                 Some(next) => state = next,
                 None => break,
             }

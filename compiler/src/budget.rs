@@ -23,7 +23,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_states: 1_000_000, max_memory: 256 << 20, max_steps: 50_000_000, max_depth: 50_000, timeout: None }
+        Limits { max_states: 1_000_000, max_memory: 256 << 20, max_steps: 5_000_000, max_depth: 50_000, timeout: None }
     }
 }
 
@@ -36,10 +36,16 @@ pub struct Budget {
     left: u64,
     next_check: u64,
     limit: u64,
+    /// Whether the call is brief: it ends with `Error::Interrupted` after [`BRIEF`] units.
+    brief: bool,
+    /// `None`: there is no timeout, or it ends later than the clock can tell.
     deadline: Option<Instant>,
     timeout: Option<Duration>,
     cancel: Option<Cancel>,
 }
+
+/// Units that a brief call may spend: well below a millisecond of work, for which other threads can wait.
+const BRIEF: u64 = 4096;
 
 /// Units between two looks at the clock and the cancel flag.
 const CHECK_EVERY: u64 = 4096;
@@ -50,7 +56,8 @@ impl Budget {
             left: limits.max_steps,
             next_check: limits.max_steps.saturating_sub(CHECK_EVERY),
             limit: limits.max_steps,
-            deadline: limits.timeout.map(|t| Instant::now() + t),
+            brief: false,
+            deadline: limits.timeout.and_then(|t| Instant::now().checked_add(t)),
             timeout: limits.timeout,
             cancel,
         }
@@ -58,11 +65,21 @@ impl Budget {
 
     /// Starts the budget of a new call.
     pub fn refill(&mut self) {
-        self.left = self.limit;
-        self.next_check = self.limit.saturating_sub(CHECK_EVERY);
+        self.left = if self.brief { self.limit.min(BRIEF) } else { self.limit };
+        self.next_check = self.left.saturating_sub(CHECK_EVERY);
         if let Some(t) = self.timeout {
-            self.deadline = Some(Instant::now() + t);
+            self.deadline = Instant::now().checked_add(t);
         }
+    }
+
+    /// Whether the calls that follow are brief.
+    pub fn set_brief(&mut self, brief: bool) {
+        self.brief = brief;
+    }
+
+    /// Fails with `Error::Interrupted` if the call is brief: what follows takes long.
+    pub fn take_time(&self) -> Result<()> {
+        if self.brief { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     /// Units that may still be spent.
@@ -72,6 +89,9 @@ impl Budget {
 
     /// The error of a call that has nothing left.
     pub fn exhausted(&self) -> Error {
+        if self.brief && self.limit > BRIEF {
+            return Error::Interrupted;
+        }
         Error::Limit { which: "max_steps", limit: self.limit }
     }
 

@@ -14,6 +14,8 @@ pub enum Error {
     Limit { which: &'static str, limit: u64 },
     /// The caller cancelled the work.
     Cancelled,
+    /// A brief call took too many steps, and is to be made again without haste; callers of the crate never see it.
+    Interrupted,
     /// A state id whose state was collected, or that never existed.
     Collected(u32),
 }
@@ -24,6 +26,7 @@ impl fmt::Display for Error {
             Error::Malformed(m) | Error::Unsupported(m) | Error::Unsatisfiable(m) => f.write_str(m),
             Error::Limit { which, limit } => write!(f, "limit exceeded: {which} (limit {limit})"),
             Error::Cancelled => f.write_str("the work was cancelled"),
+            Error::Interrupted => f.write_str("a brief call took too many steps"),
             Error::Collected(id) => write!(f, "state {id} was collected or never existed"),
         }
     }

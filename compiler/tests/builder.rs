@@ -93,14 +93,14 @@ fn any_arrays_give_a_grammar_or_an_error() {
         compiled += 1;
         let mut state = constraint.start();
         for _ in 0..6 {
-            let Ok(row) = constraint.row(state.id) else {
+            let Ok(row) = constraint.lock().row(state.id) else {
                 break;
             };
             drop(row);
             let tokens = allowed(&constraint, state.id);
             assert!(!tokens.is_empty(), "a dead end");
             let token = tokens[random.below(tokens.len() as u64) as usize];
-            let Ok(next) = constraint.step(state.id, token) else {
+            let Ok(next) = constraint.lock().step(state.id, token) else {
                 break;
             };
             state = next.expect("the mask allowed it");

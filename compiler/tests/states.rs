@@ -25,16 +25,16 @@ fn collection_keeps_what_is_rooted() {
     let deep = walk(&c, "(((").unwrap();
     let (id, before) = (deep.id, allowed(&c, deep.id));
     let gone = walk(&c, "((((").unwrap().id;
-    assert!(c.collect() >= 3);
-    assert_eq!(c.step(gone, 97).err(), Some(Error::Collected(gone)));
+    assert!(c.lock().collect() >= 3);
+    assert_eq!(c.lock().step(gone, 97).err(), Some(Error::Collected(gone)));
     assert_eq!(allowed(&c, id), before);
     let mut at = deep.clone();
     for b in "a)))".bytes() {
-        at = c.step(at.id, b.into()).unwrap().unwrap();
+        at = c.lock().step(at.id, b.into()).unwrap().unwrap();
         assert!(at.id > gone, "an id was used twice");
     }
-    assert!(c.is_accepting(at.id).unwrap());
-    assert_eq!(c.step(at.id, EOS).unwrap().unwrap().id, ENDED);
+    assert!(c.lock().is_accepting(at.id).unwrap());
+    assert_eq!(c.lock().step(at.id, EOS).unwrap().unwrap().id, ENDED);
     assert!(allowed(&c, ENDED).is_empty());
 }
 
@@ -45,7 +45,7 @@ fn limits_are_named() {
     let c = compile(b.ir(start).unwrap(), limits).unwrap();
     let mut path = vec![c.start()];
     let error = loop {
-        match c.step(path.last().unwrap().id, 40) {
+        match c.lock().step(path.last().unwrap().id, 40) {
             Ok(next) => path.push(next.unwrap()),
             Err(e) => break e,
         }
@@ -74,7 +74,7 @@ fn shortest_completion_is_a_completion() {
     let (b, start) = nested();
     let c = b.constraint(start).unwrap();
     let at = walk(&c, "((").unwrap();
-    assert_eq!(c.shortest_completion(at.id).unwrap(), [97, 41, 41]);
+    assert_eq!(c.lock().shortest_completion(at.id).unwrap(), [97, 41, 41]);
 }
 
 #[test]
@@ -83,12 +83,12 @@ fn forced_text_stops_where_a_choice_begins() {
     let (x, y) = (b.literal("hello x"), b.literal("hello y"));
     let both = b.alt(&[x, y]);
     let c = b.constraint(both).unwrap();
-    assert_eq!(c.forced_bytes(c.start().id, b"", 100).unwrap(), b"hello ");
-    assert_eq!(c.forced_bytes(c.start().id, b"", 3).unwrap(), b"hel");
-    assert_eq!(c.forced_bytes(c.start().id, b"hell", 100).unwrap(), b"o ");
-    assert_eq!(c.forced_bytes(c.start().id, b"x", 100).unwrap(), b"");
-    assert_eq!(c.next_bytes(c.start().id, b"hel").unwrap(), (b"l".to_vec(), false));
-    assert_eq!(c.next_bytes(c.start().id, b"x").unwrap(), (vec![], false));
+    assert_eq!(c.lock().forced_bytes(c.start().id, b"", 100).unwrap(), b"hello ");
+    assert_eq!(c.lock().forced_bytes(c.start().id, b"", 3).unwrap(), b"hel");
+    assert_eq!(c.lock().forced_bytes(c.start().id, b"hell", 100).unwrap(), b"o ");
+    assert_eq!(c.lock().forced_bytes(c.start().id, b"x", 100).unwrap(), b"");
+    assert_eq!(c.lock().next_bytes(c.start().id, b"hel").unwrap(), (b"l".to_vec(), false));
+    assert_eq!(c.lock().next_bytes(c.start().id, b"x").unwrap(), (vec![], false));
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_mask_that_hit_a_limit_is_right_when_asked_for_again() {
         let start = c.start();
         // each call has a budget of its own, and goes on from what the last one found
         for _ in 0..50 {
-            if c.row(start.id).is_ok() {
+            if c.lock().row(start.id).is_ok() {
                 assert_eq!(allowed(&c, start.id), whole, "{max_steps}");
                 break;
             }

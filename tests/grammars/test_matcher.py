@@ -159,7 +159,7 @@ def test_memory_is_bounded() -> None:
 
 
 def test_rows_that_fill_the_memory_are_dropped_and_found_again() -> None:
-    """On a large vocabulary rows alone can reach half of the limit: they are collected while a row is asked for."""
+    """On a large vocabulary rows alone can reach half of the limit: they are collected when the next call begins."""
     side = range(ord("0"), ord("0") + 43)
     tokens = [bytes([b]) for b in range(256)] + [bytes(text) for text in itertools.product(side, repeat=3)]
     vocabulary = _compiler.VocabularyIndex([*tokens, None], [len(tokens)], [], len(tokens) + 1)
@@ -176,8 +176,8 @@ def test_rows_that_fill_the_memory_are_dropped_and_found_again() -> None:
         found, matchers, dropped = [], [], 0
         for name in names:
             matcher = constraint.matcher()
-            assert matcher.accept_tokens(list(name.encode())) == len(name)
             before = constraint.stats()["row_bytes"]
+            assert matcher.accept_tokens(list(name.encode())) == len(name)
             found.append(constraint.mask(matcher.state))
             dropped += constraint.stats()["row_bytes"] < before
             matchers.append(matcher)

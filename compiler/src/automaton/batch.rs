@@ -33,7 +33,7 @@ fn compute_rows(
     mut cold: Vec<usize>,
     tell: &(dyn Fn(usize, Arc<Row>) + Sync),
 ) -> Result<()> {
-    let compute = |of: &[usize]| of.iter().try_for_each(|&i| jobs[i].0.row(jobs[i].1).map(|row| tell(i, row)));
+    let compute = |of: &[usize]| of.iter().try_for_each(|&i| jobs[i].0.lock().row(jobs[i].1).map(|row| tell(i, row)));
     cold.sort_by_key(|&i| std::ptr::from_ref(jobs[i].0));
     let mut groups: Vec<&[usize]> = cold.chunk_by(|&a, &b| std::ptr::eq(jobs[a].0, jobs[b].0)).collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.len()));

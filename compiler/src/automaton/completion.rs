@@ -7,8 +7,8 @@ use crate::vocabulary::Vocabulary;
 
 impl Engine {
     /// The shortest accepted ending in bytes, spelled with the fewest tokens that spell it.
-    pub(super) fn shortest_completion(&mut self, id: StateId) -> Result<Vec<u32>> {
-        self.budget.refill();
+    pub fn shortest_completion(&mut self, id: StateId) -> Result<Vec<u32>> {
+        self.begin()?;
         if id == ENDED {
             return Ok(Vec::new());
         }

@@ -58,7 +58,7 @@ impl Follower<'_> {
             return Ok(false);
         }
         if let Some(history) = &mut at.history {
-            if history.completes(byte) && history.record(self.machine.kinds_at(at.state)) {
+            if history.completes(byte) && history.record(self.machine.kinds_at(at.state, self.budget)?) {
                 let repeating = Kinds::ITEMS.or(Kinds::NAMES);
                 at.state = self.machine.without_kinds(at.state, repeating, self.budget)?;
                 if at.state == DEAD {
@@ -68,7 +68,7 @@ impl Follower<'_> {
             history.push(byte);
         }
         if structural && matches!(byte, b'[' | b'{') {
-            let kinds = self.machine.kinds_at(at.state);
+            let kinds = self.machine.kinds_at(at.state, self.budget)?;
             match &mut at.history {
                 _ if !kinds.has(Kinds::OPENS) => {}
                 Some(history) => history.track(kinds.has(Kinds::FEW)),
@@ -205,7 +205,7 @@ impl Follower<'_> {
     pub(super) fn shortest_ending(&mut self, mut at: Configuration) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         while out.len() < LONGEST {
-            let kernel = self.machine.kernel_of(at.state);
+            let kernel = self.machine.kernel_of(at.state, self.budget)?;
             let rest = self.machine.shortest_ending(&kernel, self.budget)?;
             let mut end = at.clone();
             let mut followed = 0;
@@ -220,7 +220,7 @@ impl Follower<'_> {
             for byte in self.bytes_to_try(&at)? {
                 let mut next = at.clone();
                 if self.follow(&mut next, byte)? && self.can_complete(&next)? {
-                    let kernel = self.machine.kernel_of(next.state);
+                    let kernel = self.machine.kernel_of(next.state, self.budget)?;
                     let length = self.machine.shortest_ending(&kernel, self.budget)?.len();
                     if best.as_ref().is_none_or(|b| length < b.0) {
                         best = Some((length, byte, next));

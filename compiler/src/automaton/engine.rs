@@ -14,13 +14,16 @@ use crate::regular::Arena;
 use crate::stack::{ByteState, DEAD, Heads, Machine};
 use crate::vocabulary::Vocabulary;
 
-pub(super) struct Engine {
+/// Everything of a constraint but its vocabulary; a call has it for itself.
+pub struct Engine {
     pub(super) machine: Machine,
     pub(super) vocab: Arc<Vocabulary>,
     pub(super) states: States,
     pub(super) budget: Budget,
     limits: Limits,
     masks: Masks,
+    /// Bytes held after the last collection.
+    kept: usize,
     /// What the current call has found out.
     completable: Completable,
 }
@@ -47,7 +50,8 @@ impl Engine {
         if ir.depth > limits.max_depth {
             return Err(Error::Limit { which: "max_depth (nesting of expressions)", limit: limits.max_depth as u64 });
         }
-        let arena = Arena::new(vocab.alphabet, vocab.inner, vocab.longest as u32, hash_keys());
+        let mut arena = Arena::new(vocab.alphabet, vocab.inner, vocab.longest as u32, hash_keys());
+        arena.most_memory = limits.max_memory / 8 * 5; // with the room to grow that `Engine::memory` counts
         let machine = Machine::new(ir, arena, &mut budget)?;
         Ok(Engine {
             machine,
@@ -56,6 +60,7 @@ impl Engine {
             budget,
             limits,
             masks: Masks::new(cache),
+            kept: 0,
             completable: Completable::default(),
         })
     }
@@ -65,9 +70,20 @@ impl Engine {
         self.intern(kernel, None)
     }
 
+    /// Begins a call: all of its budget is left, and little memory is held by what no state needs.
+    pub(super) fn begin(&mut self) -> Result<()> {
+        self.budget.refill();
+        if self.memory() > (self.limits.max_memory / 2).max(2 * self.kept) {
+            self.budget.take_time()?;
+            self.collect();
+        }
+        Ok(())
+    }
+
     fn intern(&mut self, kernel: Heads, history: Option<History>) -> Result<Arc<Anchor>> {
-        let anchor = self.states.intern(kernel, history.map(Arc::new));
+        let anchor = self.states.intern(kernel, history.map(Arc::new))?;
         if self.states.len() > self.limits.max_states || self.memory() > self.limits.max_memory {
+            self.budget.take_time()?;
             self.collect();
             if self.states.len() > self.limits.max_states {
                 return Err(Error::Limit { which: "max_states", limit: self.limits.max_states as u64 });
@@ -80,7 +96,7 @@ impl Engine {
     }
 
     /// Bytes held, with the room that vectors and tables have to grow.
-    pub(super) fn memory(&self) -> usize {
+    pub fn memory(&self) -> usize {
         let used = self.machine.memory() + self.states.memory() + self.masks.memory();
         used / 5 * 8 + self.masks.row_bytes()
     }
@@ -124,7 +140,7 @@ impl Engine {
     /// The state of a configuration.
     fn state_of(&mut self, Configuration { state, history }: Configuration) -> Result<Arc<Anchor>> {
         if history.is_some() {
-            let kernel = self.machine.kernel_of(state);
+            let kernel = self.machine.kernel_of(state, &mut self.budget)?;
             return self.intern(kernel, history);
         }
         if let Some(id) = self.machine.table.label(state)
@@ -132,7 +148,7 @@ impl Engine {
         {
             return Ok(anchor);
         }
-        let kernel = self.machine.kernel_of(state);
+        let kernel = self.machine.kernel_of(state, &mut self.budget)?;
         let (epoch, anchor) = (self.machine.table.epoch, self.intern(kernel, None)?);
         if self.machine.table.epoch == epoch {
             self.machine.table.set_label(state, anchor.id);
@@ -151,8 +167,8 @@ impl Engine {
     }
 
     /// The state after a token; `None` if the token is not allowed.
-    pub(super) fn step(&mut self, id: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
-        self.budget.refill();
+    pub fn step(&mut self, id: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
+        self.begin()?;
         if self.vocab.is_eos(token) {
             return Ok(if self.accepting(id)? { Some(self.states.anchor(ENDED)?) } else { None });
         }
@@ -168,9 +184,9 @@ impl Engine {
         if state == DEAD { Ok(None) } else { self.state_of(Configuration { state, history: None }).map(Some) }
     }
 
-    /// The rows before each token of a draft and after the last, and how many of the tokens, from the first on, are
+    /// The mask rows before each token of a draft and after the last, and how many of the tokens, from the first on, are
     /// allowed. Rows behind a token that is not allowed repeat the one before it.
-    pub(super) fn draft_rows(&mut self, id: StateId, tokens: &[u32]) -> Result<(Vec<Arc<Row>>, usize)> {
+    pub fn draft_rows(&mut self, id: StateId, tokens: &[u32]) -> Result<(Vec<Arc<Row>>, usize)> {
         let mut rows = Vec::with_capacity(tokens.len() + 1);
         rows.push(self.row(id)?);
         let mut path = vec![self.states.anchor(id)?];
@@ -185,9 +201,9 @@ impl Engine {
         Ok((rows, accepted))
     }
 
-    /// How many of the tokens, from the first on, are allowed one after the other.
-    pub(super) fn validate(&mut self, id: StateId, tokens: &[u32]) -> Result<usize> {
-        self.budget.refill();
+    /// How many of the tokens, from the first on, are allowed one after the other. Makes no states.
+    pub fn validate(&mut self, id: StateId, tokens: &[u32]) -> Result<usize> {
+        self.begin()?;
         let vocab = self.vocab.clone();
         let mut at = self.configuration(id)?;
         let mut ended = id == ENDED;
@@ -227,19 +243,18 @@ impl Engine {
         Ok(answer)
     }
 
-    pub(super) fn is_accepting(&mut self, id: StateId) -> Result<bool> {
-        self.budget.refill();
+    /// Whether the text may end in a state.
+    pub fn is_accepting(&mut self, id: StateId) -> Result<bool> {
+        self.begin()?;
         Ok(id == ENDED || self.accepting(id)?)
     }
 
-    pub(super) fn row(&mut self, id: StateId) -> Result<Arc<Row>> {
+    /// The mask row of a state.
+    pub fn row(&mut self, id: StateId) -> Result<Arc<Row>> {
         if let Some(row) = &self.states.get(id)?.row {
             return Ok(row.clone());
         }
-        self.budget.refill();
-        if self.masks.row_bytes() > self.limits.max_memory / 2 {
-            self.collect();
-        }
+        self.begin()?;
         let kernel = self.states.get(id)?.kernel.clone();
         let sources = Sources { machine: &mut self.machine, vocab: &self.vocab, budget: &mut self.budget };
         let mut row = self.masks.row(sources, &kernel)?;
@@ -264,8 +279,8 @@ impl Engine {
     }
 
     /// What every completion that begins with `after` goes on with, at most `most` bytes of it.
-    pub(super) fn forced_bytes(&mut self, id: StateId, after: &[u8], most: usize) -> Result<Vec<u8>> {
-        self.budget.refill();
+    pub fn forced_bytes(&mut self, id: StateId, after: &[u8], most: usize) -> Result<Vec<u8>> {
+        self.begin()?;
         let mut state = self.state_after(id, after)?;
         let mut text = Vec::new();
         while text.len() < most {
@@ -282,8 +297,8 @@ impl Engine {
     }
 
     /// The bytes that may stand behind a text, and whether it may end there.
-    pub(super) fn next_bytes(&mut self, id: StateId, after: &[u8]) -> Result<(Vec<u8>, bool)> {
-        self.budget.refill();
+    pub fn next_bytes(&mut self, id: StateId, after: &[u8]) -> Result<(Vec<u8>, bool)> {
+        self.begin()?;
         if self.machine.needs_history() {
             let at = self.configuration(id)?;
             return self.follower().next_bytes(at, after);
@@ -294,15 +309,17 @@ impl Engine {
     }
 
     /// Drops everything but what the anchored states need. Returns how many states were dropped.
-    pub(super) fn collect(&mut self) -> usize {
+    pub fn collect(&mut self) -> usize {
         let dropped = self.states.drop_unanchored();
         self.machine.collect(self.states.kernels());
         self.states.reindex();
         self.masks.clear();
+        self.kept = self.memory();
         dropped
     }
 
-    pub(super) fn stats(&self) -> Vec<(&'static str, usize)> {
+    /// Counters by name, for tests and reports.
+    pub fn stats(&self) -> Vec<(&'static str, usize)> {
         vec![
             ("states", self.states.len()),
             ("masks", self.masks.len()),

@@ -1,7 +1,7 @@
 //! The automaton over tokens: a grammar on a vocabulary, as callers use it.
 //!
 //! In come state ids and tokens; out come the ids of the states after them, mask rows, forced text and endings. A
-//! [`Constraint`] is an `Engine` behind a lock. The engine interns states (`states.rs`), follows texts on the pushdown
+//! [`Constraint`] is an [`Engine`] behind a lock. The engine interns states (`states.rs`), follows texts on the pushdown
 //! automaton (`crate::stack`), keeps histories beside it where parts of a text must be distinct (`distinct.rs`), and
 //! has `crate::mask` make the rows.
 
@@ -14,17 +14,17 @@ mod states;
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::budget::{Budget, Cancel, Limits};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ir::Ir;
 use crate::mask::{Row, VocabularyCache};
 use crate::vocabulary::Vocabulary;
 
 pub use batch::rows;
 pub use completion::spell;
-use engine::Engine;
+pub use engine::Engine;
 pub use states::{Anchor, ENDED, StateId};
 
 /// A vocabulary, and the cache that its constraints share.
@@ -74,9 +74,19 @@ impl Constraint {
         self.start.clone()
     }
 
-    /// Whether a call would get the lock at once.
-    pub fn is_free(&self) -> bool {
-        !self.engine.is_locked()
+    /// The engine, for one call; waits until no other thread has it.
+    pub fn lock(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock()
+    }
+
+    /// Runs one call if no other thread has the engine and the call takes few steps. `None` if it is to be run on
+    /// [`Constraint::lock`], with all the time that it takes; what has been found out so far is kept.
+    pub fn briefly<R>(&self, call: impl FnOnce(&mut Engine) -> Result<R>) -> Option<Result<R>> {
+        let mut engine = self.engine.try_lock()?;
+        engine.budget.set_brief(true);
+        let answer = call(&mut engine);
+        engine.budget.set_brief(false);
+        if matches!(answer, Err(Error::Interrupted)) { None } else { Some(answer) }
     }
 
     /// Roots the state with this id.
@@ -84,64 +94,8 @@ impl Constraint {
         self.engine.lock().states.anchor(state)
     }
 
-    /// The state after a token; `None` if the token is not allowed.
-    pub fn step(&self, state: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
-        self.engine.lock().step(state, token)
-    }
-
-    /// How many of the tokens, from the first on, would be accepted one after the other. Makes no states.
-    pub fn validate(&self, state: StateId, tokens: &[u32]) -> Result<usize> {
-        self.engine.lock().validate(state, tokens)
-    }
-
-    /// The mask rows before each token of a draft and after the last, and how many of the tokens are allowed.
-    /// Rows behind a token that is not allowed repeat the one before it.
-    pub fn draft_rows(&self, state: StateId, tokens: &[u32]) -> Result<(Vec<Arc<Row>>, usize)> {
-        self.engine.lock().draft_rows(state, tokens)
-    }
-
-    /// The mask row, if it is known and no other thread holds the lock.
+    /// The mask row, if it is known and no other thread has the engine.
     pub fn cached_row(&self, state: StateId) -> Option<Arc<Row>> {
         self.engine.try_lock()?.states.cached_row(state)
-    }
-
-    /// The mask row of a state.
-    pub fn row(&self, state: StateId) -> Result<Arc<Row>> {
-        self.engine.lock().row(state)
-    }
-
-    /// Whether the text may end in a state.
-    pub fn is_accepting(&self, state: StateId) -> Result<bool> {
-        self.engine.lock().is_accepting(state)
-    }
-
-    /// What every completion that begins with `after` goes on with, at most `most` bytes of it.
-    pub fn forced_bytes(&self, state: StateId, after: &[u8], most: usize) -> Result<Vec<u8>> {
-        self.engine.lock().forced_bytes(state, after, most)
-    }
-
-    /// The bytes that may follow a text, and whether the text may end there.
-    pub fn next_bytes(&self, state: StateId, after: &[u8]) -> Result<(Vec<u8>, bool)> {
-        self.engine.lock().next_bytes(state, after)
-    }
-
-    /// A short accepted ending, as tokens (without EOS).
-    pub fn shortest_completion(&self, state: StateId) -> Result<Vec<u32>> {
-        self.engine.lock().shortest_completion(state)
-    }
-
-    /// Drops the states that nothing roots. Returns how many.
-    pub fn collect(&self) -> usize {
-        self.engine.lock().collect()
-    }
-
-    /// Bytes held, roughly.
-    pub fn memory(&self) -> usize {
-        self.engine.lock().memory()
-    }
-
-    /// Counters by name, for tests and reports.
-    pub fn stats(&self) -> Vec<(&'static str, usize)> {
-        self.engine.lock().stats()
     }
 }

@@ -43,7 +43,8 @@ pub(super) struct States {
 impl States {
     pub(super) fn new() -> States {
         let mut states = States::default();
-        states.intern(Heads::new(), None); // ENDED
+        let ended = states.intern(Heads::new(), None);
+        debug_assert_eq!(ended.map(|anchor| anchor.id), Ok(ENDED));
         states
     }
 
@@ -55,14 +56,15 @@ impl States {
         self.list.len() * 160 + self.history_bytes
     }
 
-    /// The anchor of the state with this kernel and history.
-    pub(super) fn intern(&mut self, kernel: Heads, history: Option<Arc<History>>) -> Arc<Anchor> {
+    /// The anchor of the state with this kernel and history. Fails once all ids have been used.
+    pub(super) fn intern(&mut self, kernel: Heads, history: Option<Arc<History>>) -> Result<Arc<Anchor>> {
         let key = (kernel, history);
         if let Some(id) = self.ids.get(&key) {
-            return self.list[id].anchor.clone();
+            return Ok(self.list[id].anchor.clone());
         }
         let id = self.next;
-        self.next += 1;
+        let all_used = Error::Limit { which: "states made in all", limit: StateId::MAX.into() };
+        self.next = id.checked_add(1).ok_or(all_used)?;
         let anchor = Arc::new(Anchor { id });
         self.ids.insert(key.clone(), id);
         let (kernel, history) = key;
@@ -71,7 +73,7 @@ impl States {
             id,
             State { kernel, history, anchor: anchor.clone(), row: None, accepting: None, byte_state: None },
         );
-        anchor
+        Ok(anchor)
     }
 
     pub(super) fn get(&self, id: StateId) -> Result<&State> {

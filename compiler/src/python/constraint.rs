@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use super::detached::detached;
 use super::errors::OrRaise;
 use super::grammar::Grammar;
 use super::matcher::Matcher;
@@ -52,7 +53,7 @@ impl Constraint {
     }
 
     fn step(&self, py: Python<'_>, state: StateId, token: u32) -> PyResult<Option<StateId>> {
-        Ok(self.0.run(py, |c| c.step(state, token)).or_raise(py)?.map(|a| a.id))
+        Ok(self.0.run(py, |engine| engine.step(state, token))?.map(|anchor| anchor.id))
     }
 
     fn mask<'py>(&self, py: Python<'py>, state: StateId) -> PyResult<Bound<'py, PyBytes>> {
@@ -65,14 +66,12 @@ impl Constraint {
 
     #[pyo3(signature = (state, rows, row = 0))]
     fn fill_bitmask(&self, py: Python<'_>, state: StateId, rows: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
-        let rows = Rows::of(rows)?;
-        rows.check(row, self.0.vocab.words())?;
         let mask = self.0.row(py, state)?;
-        rows.write(py, row, &[mask])
+        Rows::of(rows)?.write(py, row, &[mask], self.0.vocab.words())
     }
 
     fn is_accepting(&self, py: Python<'_>, state: StateId) -> PyResult<bool> {
-        self.0.run(py, |c| c.is_accepting(state)).or_raise(py)
+        self.0.run(py, |engine| engine.is_accepting(state))
     }
 
     fn tokens_to_end(&self, py: Python<'_>, state: StateId) -> PyResult<usize> {
@@ -80,7 +79,7 @@ impl Constraint {
     }
 
     fn shortest_completion(&self, py: Python<'_>, state: StateId) -> PyResult<Vec<u32>> {
-        py.detach(|| self.0.shortest_completion(state)).or_raise(py)
+        self.0.run(py, |engine| engine.shortest_completion(state))
     }
 
     fn pin(&self, py: Python<'_>, states: Vec<StateId>) -> PyResult<Pin> {
@@ -89,12 +88,12 @@ impl Constraint {
     }
 
     fn collect(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.0.collect())
+        detached(py, || self.0.lock().collect())
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let out = PyDict::new(py);
-        for (name, value) in self.0.stats() {
+        for (name, value) in self.0.run(py, |engine| Ok(engine.stats()))? {
             out.set_item(name, value)?;
         }
         Ok(out)
@@ -126,9 +125,11 @@ pub(super) fn compile(
     timeout: Option<f64>,
     cancel: Option<PyRef<'_, CancelToken>>,
 ) -> PyResult<Constraint> {
-    let limits = Limits { max_states, max_memory, max_steps, max_depth, timeout: timeout.map(Duration::from_secs_f64) };
+    // seconds beyond what a duration holds are no limit
+    let timeout = timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let limits = Limits { max_states, max_memory, max_steps, max_depth, timeout };
     let cancel = cancel.map(|c| c.0.clone());
     let (ir, index) = (grammar.0.clone(), vocabulary.0.clone());
-    let made = py.detach(|| automaton::Constraint::new(ir, &index, limits, cancel));
+    let made = detached(py, || automaton::Constraint::new(ir, &index, limits, cancel));
     Ok(Constraint(Shared::new(made.or_raise(py)?)))
 }

@@ -12,6 +12,7 @@ fn raise(py: Python<'_>, error: Error) -> PyErr {
         Error::Unsatisfiable(_) => "Unsatisfiable",
         Error::Limit { .. } => "LimitExceeded",
         Error::Cancelled => "Cancelled",
+        Error::Interrupted => unreachable!("brief calls are made again"),
         Error::Collected(_) => "StateCollected",
     };
     let make = || py.import("grammarspec.errors")?.getattr(class)?.call1((error.to_string(),));

@@ -76,7 +76,7 @@ impl Grammar {
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.downcast::<Grammar>().is_ok_and(|o| o.get().0 == self.0)
+        other.cast::<Grammar>().is_ok_and(|o| o.get().0 == self.0)
     }
 
     fn __hash__(&self) -> u64 {

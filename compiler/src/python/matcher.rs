@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
+use super::detached::detached;
 use super::errors::OrRaise;
 use super::memory::Rows;
 use super::shared::Shared;
@@ -23,40 +24,31 @@ pub(super) struct Matcher {
     constraint: Arc<Shared>,
     /// The state after each accepted token, the start first.
     path: Mutex<Vec<Arc<Anchor>>>,
-    /// The array that was filled last, so that filling it again asks Python for nothing.
-    target: Mutex<Option<(Py<PyAny>, Rows)>>,
 }
 
 impl Matcher {
     /// A matcher at the start of a constraint; `handle` is its object in Python.
     pub(super) fn new(handle: Py<PyAny>, constraint: Arc<Shared>) -> Matcher {
         let path = vec![constraint.start()];
-        Matcher { handle, constraint, path: Mutex::new(path), target: Mutex::new(None) }
+        Matcher { handle, constraint, path: Mutex::new(path) }
     }
 
     fn last(&self) -> StateId {
         self.path.lock().last().expect("the start is never dropped").id
     }
 
-    /// Writes masks into rows from `first` on.
-    fn write(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, first: usize, masks: &[Arc<Row>]) -> PyResult<()> {
-        let needed = self.constraint.vocab.words();
-        let write = |out: &Rows| {
-            out.check(first.saturating_add(masks.len() - 1), needed)?;
-            out.write(py, first, masks)
-        };
-        let mut target = self.target.lock();
-        if let Some((array, out)) = target.as_ref()
-            && array.is(rows)
-        {
-            return write(out);
+    /// Goes on from a state that a call began with. Raises `RuntimeError` if another thread has moved the matcher since.
+    fn advance(&self, from: StateId, to: Arc<Anchor>) -> PyResult<()> {
+        let mut path = self.path.lock();
+        if path.last().expect("the start is never dropped").id != from {
+            return Err(PyRuntimeError::new_err("a matcher is the path of one sequence; two threads moved it at once"));
         }
-        let new = Rows::of(rows)?;
-        write(&new)?;
-        if new.is_exported() {
-            *target = Some((rows.clone().unbind(), new));
-        }
+        path.push(to);
         Ok(())
+    }
+
+    fn write(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, first: usize, masks: &[Arc<Row>]) -> PyResult<()> {
+        Rows::of(rows)?.write(py, first, masks, self.constraint.vocab.words())
     }
 }
 
@@ -77,21 +69,17 @@ impl Matcher {
         row: usize,
     ) -> PyResult<usize> {
         let state = self.last();
-        let (masks, accepted) = self.constraint.run(py, |c| c.draft_rows(state, &tokens)).or_raise(py)?;
+        let (masks, accepted) = self.constraint.run(py, |engine| engine.draft_rows(state, &tokens))?;
         self.write(py, rows, row, &masks)?;
         Ok(accepted)
     }
 
     fn accept_token(&self, py: Python<'_>, token: u32) -> PyResult<bool> {
         let state = self.last();
-        let next = self.constraint.run(py, |c| c.step(state, token)).or_raise(py)?;
-        Ok(match next {
-            Some(anchor) => {
-                self.path.lock().push(anchor);
-                true
-            }
-            None => false,
-        })
+        match self.constraint.run(py, |engine| engine.step(state, token))? {
+            Some(next) => self.advance(state, next).map(|()| true),
+            None => Ok(false),
+        }
     }
 
     fn accept_tokens(&self, py: Python<'_>, tokens: Vec<u32>) -> PyResult<usize> {
@@ -105,7 +93,7 @@ impl Matcher {
 
     fn validate_tokens(&self, py: Python<'_>, tokens: Vec<u32>) -> PyResult<usize> {
         let state = self.last();
-        self.constraint.run(py, |c| c.validate(state, &tokens)).or_raise(py)
+        self.constraint.run(py, |engine| engine.validate(state, &tokens))
     }
 
     fn rollback(&self, n: usize) -> PyResult<()> {
@@ -126,7 +114,6 @@ impl Matcher {
             handle: self.handle.clone_ref(py),
             constraint: self.constraint.clone(),
             path: Mutex::new(self.path.lock().clone()),
-            target: Mutex::new(None),
         }
     }
 
@@ -137,7 +124,7 @@ impl Matcher {
     #[getter]
     fn is_accepting(&self, py: Python<'_>) -> PyResult<bool> {
         let state = self.last();
-        self.constraint.run(py, |c| c.is_accepting(state)).or_raise(py)
+        self.constraint.run(py, |engine| engine.is_accepting(state))
     }
 
     #[getter]
@@ -148,20 +135,20 @@ impl Matcher {
     #[pyo3(signature = (after = b"".as_slice()), text_signature = "($self, after=b'')")]
     fn forced_bytes<'py>(&self, py: Python<'py>, after: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let state = self.last();
-        let text = self.constraint.run(py, |c| c.forced_bytes(state, after, FORCED_LIMIT)).or_raise(py)?;
+        let text = self.constraint.run(py, |engine| engine.forced_bytes(state, after, FORCED_LIMIT))?;
         Ok(PyBytes::new(py, &text))
     }
 
     fn forced_tokens(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let state = self.last();
-        let text = self.constraint.run(py, |c| c.forced_bytes(state, &[], FORCED_LIMIT)).or_raise(py)?;
+        let text = self.constraint.run(py, |engine| engine.forced_bytes(state, &[], FORCED_LIMIT))?;
         Ok(spell(&self.constraint.vocab, &text, false))
     }
 
     #[pyo3(signature = (after = b"".as_slice()), text_signature = "($self, after=b'')")]
     fn next_bytes<'py>(&self, py: Python<'py>, after: &[u8]) -> PyResult<(Bound<'py, PyBytes>, bool)> {
         let state = self.last();
-        let (bytes, ends) = self.constraint.run(py, |c| c.next_bytes(state, after)).or_raise(py)?;
+        let (bytes, ends) = self.constraint.run(py, |engine| engine.next_bytes(state, after))?;
         Ok((PyBytes::new(py, &bytes), ends))
     }
 
@@ -185,17 +172,18 @@ pub(super) fn fill_bitmasks(
     rows: &Bound<'_, PyAny>,
     threads: usize,
 ) -> PyResult<()> {
-    let rows = Rows::of(rows)?;
     let mut held: Vec<(Arc<Shared>, Arc<Anchor>)> = Vec::with_capacity(matchers.len());
-    for (i, matcher) in matchers.iter().enumerate() {
-        let matcher = matcher.downcast::<Matcher>()?.get();
-        rows.check(i, matcher.constraint.vocab.words())?;
+    let mut needed = 0;
+    for matcher in matchers {
+        let matcher = matcher.cast::<Matcher>()?.get();
+        needed = needed.max(matcher.constraint.vocab.words());
         let last = matcher.path.lock().last().expect("the start is never dropped").clone();
         held.push((matcher.constraint.clone(), last));
     }
-    let masks = py.detach(|| {
+    let masks = detached(py, || {
         let jobs: Vec<(&automaton::Constraint, StateId)> = held.iter().map(|(c, state)| (&***c, state.id)).collect();
         automaton::rows(&jobs, threads)
     });
-    rows.write(py, 0, &masks.or_raise(py)?)
+    let masks = masks.or_raise(py)?;
+    Rows::of(rows)?.write(py, 0, &masks, needed)
 }

@@ -21,7 +21,8 @@ enum Owner {
     Tensor(#[allow(dead_code, reason = "keeps the memory alive")] Py<PyAny>, usize),
 }
 
-/// Rows of a caller's bitmask: int32[n, words], contiguous along the words.
+/// Rows of a caller's bitmask: int32[n, words], contiguous along the words. They are to be written at once: an array may
+/// be changed when Python runs.
 pub(super) struct Rows {
     owner: Owner,
     count: usize,
@@ -30,34 +31,55 @@ pub(super) struct Rows {
     stride: usize,
 }
 
+/// The error of an object that is no such array.
+fn wrong() -> PyErr {
+    PyTypeError::new_err(
+        "rows must be a writable int32 array or CPU tensor of shape (n, words), contiguous in its last dimension, in \
+         which rows do not overlap",
+    )
+}
+
 impl Rows {
     /// The rows of a numpy array, another object with the buffer protocol, or a torch tensor. Raises `TypeError` if it
-    /// is not of int32, writable, of one or two dimensions and contiguous in its last one.
+    /// is not of int32 in the machine's byte order, writable, of one or two dimensions, and contiguous in its last one.
     pub(super) fn of(rows: &Bound<'_, PyAny>) -> PyResult<Rows> {
-        let wrong = || {
-            PyTypeError::new_err(
-                "rows must be an int32 array or CPU tensor of shape (n, words), contiguous in its last dimension",
-            )
+        let found = match PyBuffer::<i32>::get(rows) {
+            Ok(buffer) => Rows::of_buffer(buffer)?,
+            Err(_) => Rows::of_tensor(rows)?,
         };
-        if let Ok(buffer) = PyBuffer::<i32>::get(rows) {
-            let (shape, strides) = (buffer.shape(), buffer.strides());
-            let (count, words, stride) = match (shape, strides) {
-                ([n, w], [s, 4]) if *s >= 0 && *s % 4 == 0 => (*n, *w, *s as usize / 4),
-                ([w], [4]) => (1, *w, *w),
-                _ => return Err(wrong()),
-            };
-            if buffer.readonly() {
-                return Err(PyTypeError::new_err("rows must be writable"));
-            }
-            return Ok(Rows { owner: Owner::Buffer(buffer), count, words, stride });
+        let address = found.start() as usize;
+        let is_empty = found.count == 0 || found.words == 0;
+        let overlaps = found.count > 1 && found.stride < found.words;
+        if overlaps || !is_empty && (address == 0 || !address.is_multiple_of(align_of::<i32>())) {
+            return Err(wrong());
         }
+        Ok(found)
+    }
+
+    fn of_buffer(buffer: PyBuffer<i32>) -> PyResult<Rows> {
+        let (count, words, stride) = match (buffer.shape(), buffer.strides()) {
+            ([n, w], [s, 4]) if *s >= 0 && *s % 4 == 0 => (*n, *w, *s as usize / 4),
+            ([w], [4]) => (1, *w, *w),
+            _ => return Err(wrong()),
+        };
+        let foreign: &[u8] = if cfg!(target_endian = "little") { b">!" } else { b"<" }; // orders of bytes, in formats
+        let is_foreign = buffer.format().to_bytes().first().is_some_and(|order| foreign.contains(order));
+        if buffer.readonly() || is_foreign {
+            Err(wrong())
+        } else {
+            Ok(Rows { owner: Owner::Buffer(buffer), count, words, stride })
+        }
+    }
+
+    /// The rows of an object with the methods of torch's tensors.
+    fn of_tensor(rows: &Bound<'_, PyAny>) -> PyResult<Rows> {
         if !rows.hasattr("data_ptr")? {
             return Err(wrong());
         }
-        let (shape, strides): (Vec<usize>, Vec<usize>) =
-            (rows.getattr("shape")?.extract()?, rows.call_method0("stride")?.extract()?);
         let is_int32 = rows.getattr("dtype")?.str()?.to_cow()? == "torch.int32";
         let on_cpu = rows.getattr("device")?.getattr("type")?.str()?.to_cow()? == "cpu";
+        let (shape, strides): (Vec<usize>, Vec<usize>) =
+            (rows.getattr("shape")?.extract()?, rows.call_method0("stride")?.extract()?);
         let (count, words, stride) = match (&shape[..], &strides[..]) {
             (&[n, w], &[s, 1]) => (n, w, s),
             (&[w], &[1]) => (1, w, w),
@@ -66,19 +88,31 @@ impl Rows {
         if !is_int32 || !on_cpu {
             return Err(wrong());
         }
+        // the memory of a tensor may have been made smaller than its shape
+        let held: usize = rows.call_method0("untyped_storage")?.call_method0("nbytes")?.extract()?;
+        let before: usize = rows.call_method0("storage_offset")?.extract()?;
+        let last = count.saturating_sub(1).saturating_mul(stride).saturating_add(words);
+        if count > 0 && before.saturating_add(last) > held / size_of::<i32>() {
+            return Err(wrong());
+        }
         let address: usize = rows.call_method0("data_ptr")?.extract()?;
         Ok(Rows { owner: Owner::Tensor(rows.clone().unbind(), address), count, words, stride })
     }
 
-    /// Whether the memory stays where it is as long as the rows are held; a tensor may be resized.
-    pub(super) fn is_exported(&self) -> bool {
-        matches!(self.owner, Owner::Buffer(_))
+    fn start(&self) -> *mut u32 {
+        match &self.owner {
+            Owner::Buffer(buffer) => buffer.buf_ptr().cast(),
+            Owner::Tensor(_, address) => std::ptr::with_exposed_provenance_mut(*address),
+        }
     }
 
-    /// Raises `IndexError` if there is no such row, `ValueError` if rows have fewer words than are needed.
-    pub(super) fn check(&self, row: usize, needed: usize) -> PyResult<()> {
-        if row >= self.count {
-            return Err(PyIndexError::new_err(format!("row {row} of {} rows", self.count)));
+    /// Writes masks into the rows from `first` on; bits beyond a mask are cleared. Raises, before any row is written,
+    /// `IndexError` if there are too few, and `ValueError` if they have fewer words than are needed.
+    pub(super) fn write(&self, _py: Python<'_>, first: usize, masks: &[Arc<Row>], needed: usize) -> PyResult<()> {
+        let Some(last) = masks.len().checked_sub(1) else { return Ok(()) };
+        let last = first.saturating_add(last);
+        if last >= self.count {
+            return Err(PyIndexError::new_err(format!("row {last} of {} rows", self.count)));
         }
         if self.words < needed {
             return Err(PyValueError::new_err(format!(
@@ -86,23 +120,12 @@ impl Rows {
                 self.words
             )));
         }
-        Ok(())
-    }
-
-    /// Writes masks into the rows from `first` on; bits beyond a mask are cleared. Raises `IndexError` if there are too
-    /// few rows, before any is written.
-    pub(super) fn write(&self, _py: Python<'_>, first: usize, masks: &[Arc<Row>]) -> PyResult<()> {
-        let Some(last) = masks.len().checked_sub(1) else { return Ok(()) };
-        self.check(first.saturating_add(last), 0)?;
-        let start: *mut u32 = match &self.owner {
-            Owner::Buffer(buffer) => buffer.buf_ptr().cast(),
-            Owner::Tensor(_, address) => std::ptr::with_exposed_provenance_mut(*address),
-        };
+        let start = self.start();
         for (i, mask) in masks.iter().enumerate() {
             // SAFETY: the row is one of `count`, which is checked above, so that it lies in the memory that `owner`
-            // keeps alive (a tensor must not be resized during a call that fills it). It is aligned and holds int32, of
-            // which every value is a u32. The GIL is held, so that no other call writes it now, and the reference ends
-            // with this iteration.
+            // keeps alive; `of` has checked that there is so much, that it is aligned, and that rows do not overlap. It
+            // holds int32, of which every value is a u32. The GIL has been held since then, so that no other code has
+            // moved the memory or writes it now, and the reference ends with this iteration.
             let out = unsafe { std::slice::from_raw_parts_mut(start.add((first + i) * self.stride), self.words) };
             mask.write(out);
         }

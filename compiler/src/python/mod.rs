@@ -3,6 +3,7 @@
 //! Signatures and docstrings are in `grammarspec/_compiler.pyi`, which `mypy.stubtest` compares with the module.
 
 mod constraint;
+mod detached;
 mod errors;
 mod grammar;
 mod matcher;
@@ -19,7 +20,9 @@ use vocabulary::VocabularyIndex;
 
 use crate::ir::numbers;
 
-#[pymodule(gil_used = false)]
+// Rows of a caller's array are written while the GIL is held, so that nothing else writes them then. All else has locks
+// of its own.
+#[pymodule(gil_used = true)]
 fn _compiler(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Grammar>()?;
     module.add_class::<VocabularyIndex>()?;
@@ -29,6 +32,7 @@ fn _compiler(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Matcher>()?;
     module.add_function(wrap_pyfunction!(constraint::compile, module)?)?;
     module.add_function(wrap_pyfunction!(matcher::fill_bitmasks, module)?)?;
+    detached::register(module)?;
     for (name, number) in numbers() {
         module.add(name, number)?;
     }

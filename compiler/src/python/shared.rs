@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use super::detached::detached;
 use super::errors::OrRaise;
 use super::memory;
-use crate::automaton::{self, StateId};
+use crate::automaton::{self, Engine, StateId};
+use crate::error::{Error, Result};
 use crate::mask::Row;
 
 /// A constraint whose memory goes back to the system when the last of its users drops it.
@@ -27,7 +29,7 @@ impl Deref for Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.freed.0 = self.constraint.memory();
+        self.freed.0 = self.constraint.lock().memory();
     }
 }
 
@@ -45,17 +47,31 @@ impl Shared {
         Arc::new(Shared { constraint, freed: Freed(0) })
     }
 
-    /// Runs `f` at once where the lock is free, else without the GIL, so that a long computation of another
-    /// thread holds up only those who wait for it.
-    pub(super) fn run<R: Send>(&self, py: Python<'_>, f: impl FnOnce(&automaton::Constraint) -> R + Send) -> R {
-        if self.constraint.is_free() { f(&self.constraint) } else { py.detach(|| f(&self.constraint)) }
+    /// Makes a call: at once if it takes few steps, else without the GIL, so that no other thread waits for it.
+    pub(super) fn run<R: Send>(&self, py: Python<'_>, call: impl Fn(&mut Engine) -> Result<R> + Sync) -> PyResult<R> {
+        let answer = self.constraint.briefly(&call).unwrap_or_else(|| self.at_length(py, &call));
+        answer.or_raise(py)
     }
 
     /// The mask row of a state; without the GIL where it has to be computed.
     pub(super) fn row(&self, py: Python<'_>, state: StateId) -> PyResult<Arc<Row>> {
         match self.constraint.cached_row(state) {
             Some(row) => Ok(row),
-            None => py.detach(|| self.constraint.row(state)).or_raise(py),
+            None => self.at_length(py, |engine| engine.row(state)).or_raise(py),
         }
+    }
+
+    /// Makes a call without the GIL. One that hits a limit, or is cancelled, gives back the memory that it took.
+    fn at_length<R: Send>(&self, py: Python<'_>, call: impl FnOnce(&mut Engine) -> Result<R> + Send) -> Result<R> {
+        detached(py, || {
+            let mut engine = self.constraint.lock();
+            let answer = call(&mut engine);
+            if matches!(answer, Err(Error::Limit { .. } | Error::Cancelled)) {
+                let taken = engine.memory();
+                engine.collect();
+                memory::count_freed(taken.saturating_sub(engine.memory()));
+            }
+            answer
+        })
     }
 }

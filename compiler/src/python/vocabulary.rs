@@ -4,6 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::detached::detached;
 use crate::automaton::{Index, spell};
 use crate::vocabulary::Vocabulary;
 
@@ -31,9 +32,9 @@ impl VocabularyIndex {
         let mut texts: Vec<Option<Vec<u8>>> = Vec::new();
         for token in tokens.try_iter()? {
             let token = token?;
-            texts.push(if token.is_none() { None } else { Some(token.downcast::<PyBytes>()?.as_bytes().to_vec()) });
+            texts.push(if token.is_none() { None } else { Some(token.cast::<PyBytes>()?.as_bytes().to_vec()) });
         }
-        Ok(VocabularyIndex(py.detach(|| {
+        Ok(VocabularyIndex(detached(py, || {
             let texts = texts.iter().map(|t| t.as_deref());
             Index::new(Vocabulary::new(texts, eos_token_ids, special_token_ids, size))
         })))

@@ -113,8 +113,10 @@ pub struct Arena {
     /// Bytes that some class asked for although the vocabulary spells them inside longer tokens only.
     pub missed: ByteSet,
     inner: ByteSet,
-    /// What derivatives with assertions may still cost. At 0 they stop early, and the caller reports the limit.
+    /// What derivatives may still cost. At 0 they stop early, and the caller reports the limit.
     pub(super) fuel: u64,
+    /// Bytes that the arena may hold.
+    pub most_memory: usize,
     /// No token can tell counts above this apart.
     pub(super) cap: u32,
     /// Hash keys of this process.
@@ -150,6 +152,7 @@ impl Arena {
             missed: ByteSet::NONE,
             inner,
             fuel: 0,
+            most_memory: usize::MAX,
             cap,
             keys: (keys.0 | 1, keys.1 | 1),
             dfa: super::dfa::Tables::default(),
@@ -176,6 +179,12 @@ impl Arena {
     pub fn memory(&self) -> usize {
         let derived = self.slacks.len() + self.saturated.len();
         self.nodes.len() * 48 + self.kids.len() * 4 + self.dfa.memory() + self.derived.len() * 240 + derived * 40
+    }
+
+    /// Pays for work on so many operands.
+    #[inline]
+    pub(super) fn pay_for(&mut self, operands: usize) {
+        self.fuel = self.fuel.saturating_sub(operands as u64 / 4);
     }
 
     /// Whether the empty text belongs to the expression (for one with tags: whether its terminal can end here).

@@ -18,6 +18,7 @@ impl Arena {
                 _ => flat.push(i),
             }
         }
+        self.pay_for(flat.len());
         flat.sort_unstable();
         flat.dedup();
         let opposite = |arena: &Arena, i: Id| match arena.nodes[i as usize] {

@@ -79,6 +79,9 @@ impl Arena {
         if shared && let Some(known) = self.derived.get(&id) {
             return known.clone();
         }
+        if self.fuel == 0 {
+            return Parts::new();
+        }
         let parts = self.new_parts(id);
         if shared && self.fuel > 0 {
             self.derived.insert(id, parts.clone());
@@ -127,6 +130,7 @@ impl Arena {
                 let mut acc: Parts = Parts::from_slice(&[(self.alphabet, TOP)]);
                 for i in kids {
                     let parts = deep(|| self.parts(i));
+                    self.pay_for(acc.len() * parts.len());
                     let mut next = Parts::new();
                     for &(s, a) in &acc {
                         for &(t, b) in &parts {

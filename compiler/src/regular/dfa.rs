@@ -104,6 +104,9 @@ impl Arena {
 
     /// The derivatives, or the limit that finding them hit.
     fn parts_within(&mut self, id: Id, budget: &mut Budget) -> Result<Parts> {
+        if self.memory() > self.most_memory {
+            return Err(Error::Limit { which: "max_memory (bytes)", limit: self.most_memory as u64 });
+        }
         let before = budget.left();
         self.fuel = before.max(1);
         let parts = self.parts(id);

@@ -23,15 +23,23 @@ impl Arena {
         matches!(self.nodes[id as usize], Node::Eps | Node::Class(_) | Node::Concat(..))
     }
 
-    /// The positions whose `Accept` can be reached without another byte.
-    pub fn tags(&self, id: Id, out: &mut SmallVec<[u32; 4]>) {
+    /// The positions whose `Accept` can be reached without another byte, in order.
+    pub fn tags(&self, id: Id) -> SmallVec<[u32; 4]> {
+        let mut found = SmallVec::new();
+        self.collect_tags(id, &mut found);
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn collect_tags(&self, id: Id, out: &mut SmallVec<[u32; 4]>) {
         if !self.flag(id, Flags::TAGGED) || !self.nullable(id) {
             return;
         }
         match self.nodes[id as usize] {
-            Node::Accept(p) if !out.contains(&p) => out.push(p),
-            Node::Concat(_, t) => deep(|| self.tags(t, out)), // the head is nullable, too
-            Node::Alt(k) => self.list(k).iter().for_each(|&i| deep(|| self.tags(i, out))),
+            Node::Accept(p) => out.push(p),
+            Node::Concat(_, t) => deep(|| self.collect_tags(t, out)), // the head is nullable, too
+            Node::Alt(k) => self.list(k).iter().for_each(|&i| deep(|| self.collect_tags(i, out))),
             _ => {}
         }
     }

@@ -7,7 +7,9 @@
 use smallvec::SmallVec;
 
 use super::arena::{Arena, EMPTY, EPS, Flags, Id, Kids, List, Node, TOP};
+use crate::budget::Budget;
 use crate::byteset::ByteSet;
+use crate::error::Result;
 use crate::ir::UNBOUNDED;
 use crate::recursion::deep;
 
@@ -15,14 +17,16 @@ use crate::recursion::deep;
 const WIDE: u32 = 32;
 
 impl Arena {
-    pub fn alt2(&mut self, a: Id, b: Id) -> Id {
-        if a == b || b == EMPTY {
-            return a;
+    /// The union of some expressions, or the limit that making it hit.
+    pub fn alt_within(&mut self, items: &[Id], budget: &mut Budget) -> Result<Id> {
+        if let [only] = items {
+            return Ok(*only);
         }
-        if a == EMPTY {
-            return b;
-        }
-        self.alt(&[a, b])
+        let before = budget.left().max(1);
+        self.fuel = before;
+        let union = self.alt(items);
+        budget.spend(before - self.fuel)?;
+        Ok(union)
     }
 
     /// Union.
@@ -36,6 +40,7 @@ impl Arena {
                 _ => flat.push(i),
             }
         }
+        self.pay_for(flat.len());
         flat.sort_unstable();
         flat.dedup();
         self.merge_classes(&mut flat);

@@ -116,6 +116,19 @@ impl Continuations {
         u
     }
 
+    /// The stacks of all of some continuations, of which there is one at least.
+    pub fn union_of(&mut self, mut stacks: impl Iterator<Item = Stack>) -> Stack {
+        let first = stacks.next().expect("there is one");
+        let Some(second) = stacks.next() else { return first };
+        let Some(third) = stacks.next() else { return self.union(first, second) };
+        let all: Vec<Stack> = [first, second, third].into_iter().chain(stacks).collect();
+        if all.contains(&ANY) {
+            return ANY;
+        }
+        let frames = all.iter().flat_map(|&stack| self.frames[stack as usize].iter().copied()).collect();
+        self.of_frames(frames)
+    }
+
     /// The topmost `depth` frames of every stack, with their positions saturated by `position`, and the least upper
     /// bound of a count that this dropped.
     pub fn truncate(

@@ -252,8 +252,7 @@ impl Machine {
         if let Some(e) = self.endings.get(&rest) {
             return Ok(e.clone());
         }
-        let mut tags = SmallVec::new();
-        self.arena.tags(rest, &mut tags);
+        let tags = self.arena.tags(rest);
         let mut todo: Vec<PosId> = tags.to_vec();
         let mut seen: FxHashSet<PosId> = Default::default();
         let mut out = Ending { direct: EMPTY, calls: Vec::new(), completes: SmallVec::new() };

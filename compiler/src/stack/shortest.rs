@@ -94,9 +94,7 @@ impl Machine {
                 break;
             }
             budget.spend(8)?;
-            let mut tags = smallvec::SmallVec::new();
-            self.arena.tags(rest, &mut tags);
-            for p in tags {
+            for p in self.arena.tags(rest) {
                 let rule = self.positions.rule(p);
                 let total = length
                     .saturating_add(self.position_length(p, budget)?)

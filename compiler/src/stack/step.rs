@@ -207,7 +207,7 @@ impl Machine {
                 self.call(callee, back, stack, &mut calls);
             }
         }
-        self.normalise(&mut out.heads);
+        self.normalise(&mut out.heads, budget)?;
         Ok(out)
     }
 
@@ -239,27 +239,27 @@ impl Machine {
     }
 
     /// The marks of the rules that the last byte before a state can belong to.
-    pub fn kinds_at(&mut self, state: ByteState) -> Kinds {
+    pub fn kinds_at(&mut self, state: ByteState, budget: &mut Budget) -> Result<Kinds> {
         let mut kinds = Kinds::default();
-        for head in self.kernel_of(state) {
+        for head in self.kernel_of(state, budget)? {
             self.arena.every_tag(head.rest, &mut |p| {
                 kinds = kinds.or(self.ir.kinds[self.instances.rule(self.positions.rule(p)) as usize]);
                 true
             });
         }
-        kinds
+        Ok(kinds)
     }
 
     /// The state without the heads that stand in rules with any of these marks.
     pub fn without_kinds(&mut self, state: ByteState, kinds: Kinds, budget: &mut Budget) -> Result<ByteState> {
-        let mut kernel = self.kernel_of(state);
+        let mut kernel = self.kernel_of(state, budget)?;
         let (ir, instances, positions) = (&self.ir, &self.instances, &self.positions);
         let mut refused = |p| ir.kinds[instances.rule(positions.rule(p)) as usize].has(kinds);
         for head in &mut kernel {
             head.rest = self.arena.without_tags(head.rest, &mut refused);
         }
         kernel.retain(|head| head.rest != EMPTY);
-        self.normalise(&mut kernel);
+        self.normalise(&mut kernel, budget)?;
         self.byte_state(&kernel, budget)
     }
 
@@ -270,28 +270,25 @@ impl Machine {
 
     /// Brings heads into normal form: those with the same residual are merged over the union of their continuations,
     /// and then those over the same continuation into the union of their residuals.
-    pub(super) fn normalise(&mut self, heads: &mut Heads) {
+    pub(super) fn normalise(&mut self, heads: &mut Heads, budget: &mut Budget) -> Result<()> {
         if heads.len() < 2 {
-            return;
+            return Ok(());
         }
         heads.sort_unstable();
         heads.dedup();
         let mut merged = Heads::new();
-        for &h in heads.iter() {
-            match merged.last_mut() {
-                Some(last) if last.rest == h.rest => last.stack = self.stacks.union(last.stack, h.stack),
-                _ => merged.push(h),
-            }
+        for group in heads.chunk_by(|a, b| a.rest == b.rest) {
+            let stack = self.stacks.union_of(group.iter().map(|h| h.stack));
+            merged.push(Head { rest: group[0].rest, stack });
         }
         merged.sort_unstable_by_key(|h| (h.stack, h.rest));
         heads.clear();
-        for &h in &merged {
-            match heads.last_mut() {
-                Some(last) if last.stack == h.stack => last.rest = self.arena.alt2(last.rest, h.rest),
-                _ => heads.push(h),
-            }
+        for group in merged.chunk_by(|a, b| a.stack == b.stack) {
+            let parts: SmallVec<[Id; 8]> = group.iter().map(|h| h.rest).collect();
+            heads.push(Head { rest: self.arena.alt_within(&parts, budget)?, stack: group[0].stack });
         }
         heads.sort_unstable();
+        Ok(())
     }
 
     /// The footprint of a kernel: its stacks cut off `depth` frames down, its counts saturated. Also the least upper
@@ -312,7 +309,7 @@ impl Machine {
             dropped = dropped.min(rest.1).min(stack.1);
             out.push(Head { rest: rest.0, stack: stack.0 });
         }
-        self.normalise(&mut out);
+        self.normalise(&mut out, budget)?;
         Ok((out, dropped))
     }
 }

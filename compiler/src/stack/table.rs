@@ -200,15 +200,15 @@ impl Machine {
         if !self.table.is_full() {
             return Ok(state);
         }
-        let kernel = self.kernel_of(state);
+        let kernel = self.kernel_of(state, budget)?;
         self.table.clear();
         self.byte_state(&kernel, budget)
     }
 
     /// The kernel that a state stands for.
-    pub fn kernel_of(&mut self, state: ByteState) -> Heads {
+    pub fn kernel_of(&mut self, state: ByteState, budget: &mut Budget) -> Result<Heads> {
         let threads = self.table.entries[state as usize].kernel.clone();
-        self.join(&threads)
+        self.join(&threads, budget)
     }
 
     /// The bytes that lead on from a state (all of them, where the answer lies below the cut).
@@ -238,9 +238,7 @@ impl Machine {
                 continue;
             }
             ends = true;
-            let mut tags = SmallVec::new();
-            self.arena.tags(end.rest, &mut tags);
-            for tag in tags {
+            for tag in self.arena.tags(end.rest) {
                 let tag = Head { rest: self.accept(tag), ..end };
                 let closing = self.closing(tag, budget)?;
                 if closing.cut_off {
@@ -250,6 +248,7 @@ impl Machine {
                     return Ok(ByteSet::ALL);
                 }
                 accepting |= closing.accepting;
+                budget.spend(1 + closing.threads.len() as u64)?;
                 closure.extend(closing.threads);
             }
             if !self.is_tag(t) {
@@ -257,7 +256,7 @@ impl Machine {
             }
         }
         if ends {
-            self.settle(&mut closure);
+            self.settle(&mut closure, budget)?;
             closure.dedup();
         }
         let mut first = ByteSet::NONE;
@@ -285,7 +284,7 @@ impl Machine {
     pub fn only_head(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<Head>> {
         self.first(state, budget)?;
         Ok(match &self.table.entries[state as usize].closure()[..] {
-            &[only] => self.join(&[only]).first().copied(),
+            &[only] => self.join(&[only], budget)?.first().copied(),
             _ => None,
         })
     }
@@ -343,7 +342,7 @@ impl Machine {
         for t in closure {
             same = same.and(self.follow(t, byte, &mut after, budget)?);
         }
-        self.settle(&mut after);
+        self.settle(&mut after, budget)?;
         let next = self.table.intern(after);
         self.table.set_next(state, same, next);
         Ok(next)

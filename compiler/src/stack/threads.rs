@@ -36,16 +36,16 @@ impl Machine {
         for h in heads {
             self.split(h.rest, h.stack, &mut out, budget)?;
         }
-        self.settle(&mut out);
+        self.settle(&mut out, budget)?;
         Ok(out)
     }
 
     /// The kernel that threads were split from.
-    pub(super) fn join(&mut self, threads: &[Thread]) -> Heads {
+    pub(super) fn join(&mut self, threads: &[Thread], budget: &mut Budget) -> Result<Heads> {
         let whole = |t: &Thread| Head { rest: self.arena.concat(t.part, t.tail), stack: t.stack };
         let mut heads: Heads = threads.iter().map(whole).collect();
-        self.normalise(&mut heads);
-        heads
+        self.normalise(&mut heads, budget)?;
+        Ok(heads)
     }
 
     /// Adds the thread of a residual, unless nothing can complete it.
@@ -58,12 +58,13 @@ impl Machine {
     }
 
     /// Brings threads into normal form: sorted, and joined where they are too many.
-    pub(super) fn settle(&mut self, threads: &mut Threads) {
+    pub(super) fn settle(&mut self, threads: &mut Threads, budget: &mut Budget) -> Result<()> {
         if threads.len() > MOST {
             let whole = |h: &Head| Thread { part: h.rest, tail: EPS, stack: h.stack };
-            *threads = self.join(threads).iter().map(whole).collect();
+            *threads = self.join(threads, budget)?.iter().map(whole).collect();
         }
         threads.sort_unstable();
+        Ok(())
     }
 
     /// The part of a thread that holds the tags which can be reached without another byte; `EPS` if there are none.

@@ -113,18 +113,18 @@ pub fn compile(ir: Ir, limits: Limits) -> Result<Constraint, Error> {
 pub fn walk(constraint: &Constraint, text: &str) -> Option<Arc<Anchor>> {
     let mut at = constraint.start();
     for b in text.bytes() {
-        at = constraint.step(at.id, b.into()).unwrap()?;
+        at = constraint.lock().step(at.id, b.into()).unwrap()?;
     }
     Some(at)
 }
 
 pub fn accepts(constraint: &Constraint, text: &str) -> bool {
-    walk(constraint, text).is_some_and(|at| constraint.is_accepting(at.id).unwrap())
+    walk(constraint, text).is_some_and(|at| constraint.lock().is_accepting(at.id).unwrap())
 }
 
 /// The tokens that the mask of a state allows.
 pub fn allowed(constraint: &Constraint, state: u32) -> Vec<u32> {
     let mut row = vec![0u32; constraint.vocab.words()];
-    constraint.row(state).unwrap().write(&mut row);
+    constraint.lock().row(state).unwrap().write(&mut row);
     (0..constraint.vocab.size as u32).filter(|&t| row[t as usize / 32] >> (t % 32) & 1 != 0).collect()
 }
