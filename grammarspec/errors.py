@@ -143,7 +143,7 @@ class Truncated(GrammarspecError, RuntimeError):
 
     def __init__(self, partial: str) -> None:
         self.partial = partial
-        hint = 'raise max_tokens of gs.Sampling, or have texts closed in time: on_limit="close"'
+        hint = 'raise max_tokens, or have texts closed in time: on_limit="close"'
         super().__init__(f"the text was cut short after {partial[-60:]!r}", hint=hint)
 
     def __reduce__(self) -> tuple[type[Truncated], tuple[str]]:

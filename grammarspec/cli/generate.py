@@ -133,7 +133,7 @@ def _generate(options: argparse.Namespace) -> int:
     if plain and options.stats:
         for name, value in result.statistics.summary().items():
             print(f"{name:23} {value}", file=sys.stderr)
-    if result.finish_reason != "length":
+    if result.whole:
         return COMPLETE
     print("grammarspec: cut short: the output is not whole; raise --max-tokens", file=sys.stderr)
     return CUT_SHORT

@@ -66,17 +66,20 @@ class Generation:
     Attributes:
         tokens: the generated tokens, the end-of-text token included if there is one.
         text: the same as text, up to a stop text; special tokens within it appear by their names. If the text was cut
-            short inside a character, the incomplete character is U+FFFD.
+            short inside a character, the incomplete character is left out where the text is whole without it, and else
+            U+FFFD.
         marked: the text as bytes in which special tokens are marked, so that they cannot be mistaken for text
             (:mod:`grammarspec.grammars.marks`).
-        finish_reason: ``"stop"``: the text is whole, or a stop text came up; ``"length"``: the budget of tokens or the
-            model's context ran out; ``"closed"``: the text is whole because it was steered to an ending before the
-            budget ran out; ``"error"``: the constraint raised an error.
+        finish_reason: ``"stop"``: the text has ended, or could not go on, or a stop text came up; ``"length"``: the
+            budget of tokens or the model's context ran out where the text could go on; ``"closed"``: the text is whole
+            because it was steered to an ending before the budget ran out; ``"error"``: an error ended it.
         statistics: what the text cost. Passes and phase times are those of the whole batch.
         logprobs: one entry for each token, if the sampling asks for them.
         stop: the stop text that came up, if one did.
         error: the error that the constraint raised, such as a limit that was exceeded; or
             :class:`~grammarspec.errors.Truncated` (``on_limit="raise"``).
+        whole: whether the text belongs to the grammar, if only its end-of-text token is missing; without a constraint,
+            whether it has ended before the budget ran out.
     """
 
     tokens: list[int]
@@ -87,3 +90,4 @@ class Generation:
     logprobs: list[Logprob] | None = None
     stop: str | None = None
     error: Exception | None = None
+    whole: bool = True

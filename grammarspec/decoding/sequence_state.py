@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Sequence
 from time import perf_counter
 
@@ -62,6 +63,7 @@ class SequenceState:
         self._logprobs: list[Logprob] = []
         self.finish_reason: FinishReason | None = None
         self._error: Exception | None = None
+        self._whole = False
         self._vocabulary = vocabulary
         self._ends = frozenset(vocabulary.eos_token_ids)
         self._budget = self.sampling.max_tokens
@@ -122,19 +124,50 @@ class SequenceState:
         self.statistics.tokens += 1
         self._text += self._vocabulary.marked([token])
         if self.is_end(token):
+            self._whole = True
             self.finish_reason = "closed" if self._steered else "stop"
         elif self._stops and (found := self._first_stop()):
-            del self._text[found[0] :]
             self._stop = found[1]
+            self._whole = self._is_whole(found[0])
+            del self._text[found[0] :]
             self.finish_reason = "stop"
         elif self.room == 0:
-            self.finish_reason = "length"
+            self.finish_reason = self._end_of_budget()
         self._report_text()
         return True
 
+    def _end_of_budget(self) -> FinishReason:
+        """Why a text ends whose budget is used up: ``"stop"`` if only the end-of-text token could follow.
+
+        The bytes of a character that the budget has cut in half are no text: without them, the text may be whole.
+        """
+        if self.matcher is None:
+            return "length"
+        following, self._whole = self.matcher.next_bytes()
+        if self._whole and not following:
+            return "stop"
+        if not self._whole and (cut := _incomplete_character(self._text)):
+            self._whole = self._is_whole(len(self._text) - cut)
+            if self._whole:
+                del self._text[-cut:]
+        return "length"
+
+    def _is_whole(self, size: int) -> bool:
+        """Whether the first ``size`` bytes of the text are a text of the grammar; without a grammar, any text is."""
+        if self.matcher is None:
+            return True
+        begin, first = len(self._text), len(self.tokens)
+        while begin > size:
+            first -= 1
+            begin -= len(self._vocabulary.marked([self.tokens[first]]))
+        self.matcher.rollback(len(self.tokens) - first)
+        _, whole = self.matcher.next_bytes(bytes(self._text[begin:size]))
+        self.matcher.accept_tokens(self.tokens[first:])
+        return whole
+
     def fail(self, error: Exception) -> None:
         """End the text with an error of its constraint."""
-        self._error = error
+        self._error, self._whole = error, False
         self.finish_reason = "error"
         self._report_text()
 
@@ -194,7 +227,9 @@ class SequenceState:
         tokens = self.tokens[self.prompt_length :]
         if self.finish_reason == "length" and self.sampling.on_limit == "raise":
             self._error = Truncated(text)
-        return Generation(tokens, text, marked, self.finish_reason, self.statistics, logprobs, stop, self._error)
+        return Generation(
+            tokens, text, marked, self.finish_reason, self.statistics, logprobs, stop, self._error, self._whole
+        )
 
     def _pad_logprobs(self, length: int) -> None:
         """Fill up with NaN for tokens that were appended without being scored."""
@@ -225,3 +260,10 @@ class SequenceState:
         if len(self._text) - held > self._reported:
             self._on_text(marks.named(bytes(self._text[self._reported : len(self._text) - held])))
             self._reported = len(self._text) - held
+
+
+def _incomplete_character(text: bytes | bytearray) -> int:
+    """How many bytes at the end of a text in UTF-8 begin a character that is not there as a whole."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(bytes(text[-4:]))
+    return len(decoder.getstate()[0])

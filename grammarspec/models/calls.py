@@ -178,9 +178,9 @@ class Call:
         attempts.statistics.add(generation.statistics)
         if generation.error is not None:
             raise generation.error
-        section = attempts.prepared.section
-        reasoning, text = split(section, self.turn.gap, generation.text)
-        if generation.finish_reason == "length" or text is None:
+        section, limited = attempts.prepared.section, generation.finish_reason == "length"
+        reasoning, text = split(section, self.turn.gap, generation.text, ended=not limited)
+        if text is None or (limited and not generation.whole):
             raise Truncated(generation.text)
         if section is not None and reasoning is not None:
             attempts.reasoning_tokens += section.count(generation.tokens, self.vocabulary)

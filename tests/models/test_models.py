@@ -346,3 +346,28 @@ def test_constraints_are_compiled_once(model: gs.Model, monkeypatch: pytest.Monk
     assert isinstance(model("b", Person), Person)
     with pytest.raises(AssertionError, match="again"):
         model("b", list[Person])
+
+
+def test_what_is_whole_where_the_budget_ends(model: gs.Model) -> None:
+    for texts, reason in ((["a", "b"], "stop"), (["abc", "a"], "length")):
+        result = model.run("Who?", gs.choice(texts), sampling=gs.Sampling(max_tokens=1))
+        assert (result.output in texts, result.finish_reason) == (True, reason)
+    whole = model.run("Who?", Person)
+    budget = whole.usage.completion_tokens - 1  # there is no room for the end-of-text token
+    assert model("Who?", Person, sampling=gs.Sampling(max_tokens=budget)) == whole.output
+    stream = model.stream("Who?", Person, sampling=gs.Sampling(max_tokens=budget))
+    assert "".join(stream) == whole.text and stream.result.finish_reason == "stop"
+    with pytest.raises(gs.Truncated):
+        model("Who?", Person, sampling=gs.Sampling(max_tokens=budget - 1))
+
+
+def test_free_text_ends_where_its_budget_does(model: gs.Model) -> None:
+    for budget in (1, 7, 30):
+        sampling = gs.Sampling(max_tokens=budget, temperature=1.0, seed=budget)
+        result = model.run("Who?", sampling=sampling)
+        assert "\ufffd" not in result.text
+        assert result.finish_reason == ("length" if result.usage.completion_tokens == budget else "stop")
+        stream = model.stream("Who?", sampling=sampling)
+        assert "".join(stream) == result.text == model("Who?", sampling=sampling)
+    with pytest.raises(gs.Truncated):
+        model("Who?", sampling=gs.Sampling(max_tokens=7, on_limit="raise", logit_bias={256: -100.0}))
