@@ -173,7 +173,7 @@ class Model:
             options: see :class:`~grammarspec.models.options.Options`.
 
         Raises:
-            Truncated: a text was cut short; ``Sampling(on_limit="close")`` would have closed it in time.
+            Truncated: a text was cut short; ``on_limit="close"`` would have closed it in time.
             ValidationFailed: a validator of the type refuses the value, in each of ``1 + retries`` attempts.
             GrammarError: the type or grammar cannot be enforced.
             MissingPackage: the type needs Pydantic or msgspec, which is not installed.
@@ -336,7 +336,7 @@ class Model:
             raise ValueError(f"n must be at least 1, not {n}")
         call = self._call(type, options, tools)
         if n > 1 and call.options.sampling.temperature == 0:
-            raise ValueError("at temperature 0 all answers are the same: give gs.Sampling a temperature")
+            raise ValueError("at temperature 0 all answers are the same: give a temperature")
         return call.answers(call.prepare(prompts, n), stop)
 
     async def _awaited(

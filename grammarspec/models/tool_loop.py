@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpa
 
 from grammarspec.errors import GrammarspecError
 from grammarspec.grammars.expressions import Grammar
-from grammarspec.models.options import Options
+from grammarspec.models.options import ModelOptions, refuse_unknown
 from grammarspec.tools.sources import ToolLike, as_tools
 from grammarspec.tools.tool import Tool, ToolCall
 
@@ -31,8 +31,10 @@ OnError = Literal["return", "raise"]
 OnLimit = Literal["raise", "answer"]
 
 
-class LoopOptions(Options, total=False):
+class LoopOptions(ModelOptions, total=False):
     """The options of :func:`run_tools`: those of a model, and these.
+
+    An ``on_limit`` of a sampling can only be given within ``sampling``, because the name has another meaning here.
 
     Attributes:
         max_rounds: the greatest number of rounds, in each of which the model is called once; 8 by default.
@@ -50,7 +52,7 @@ class LoopOptions(Options, total=False):
 
 
 class Answer(Protocol):
-    """The attributes of a result that the loop reads: a value, or calls of tools.
+    """The attributes of a result that the loop needs: a value, or calls of tools.
 
     Attributes:
         output: the value; ``None`` if there are calls.
@@ -118,12 +120,14 @@ class Conversation(Generic[T_co]):
         messages: all messages in the form of OpenAI's chat completions: the prompt's, the model's and the tools'.
         calls: all calls, in the order in which they were run.
         rounds: how often the model was asked.
+        finish_reason: of the answer: ``"length"`` if it was whole where the budget ran out, but could have gone on.
     """
 
     output: T_co
     messages: list[dict[str, Any]]
     calls: list[FinishedCall]
     rounds: int
+    finish_reason: str = "stop"
 
 
 class ToolLimitExceeded(GrammarspecError, RuntimeError):
@@ -141,8 +145,8 @@ class ToolLimitExceeded(GrammarspecError, RuntimeError):
         hint = 'raise max_rounds, or have it answer in the last round: on_limit="answer"'
         super().__init__(f"no answer after {max_rounds} rounds of calls", hint=hint)
 
-    def __reduce__(self) -> tuple[type[ToolLimitExceeded], tuple[list[dict[str, Any]], int]]:
-        return type(self), (self.messages, self.max_rounds)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.messages, self.max_rounds), vars(self)
 
 
 @overload
@@ -247,10 +251,13 @@ class _LoopState:
         on_error: OnError = "return",
         **options: Any,
     ) -> None:
+        refuse_unknown(options, LoopOptions.__optional_keys__)
         if max_rounds < 1:
             raise ValueError(f"max_rounds must be at least 1, and is {max_rounds}")
         if on_limit not in ("raise", "answer"):
-            raise ValueError(f"on_limit must be 'raise' or 'answer', not {on_limit!r}")
+            hint = f"\n  hint: that of a sampling is given so: sampling=gs.Sampling(on_limit={on_limit!r})"
+            sampling = hint if on_limit in ("cut", "close") else ""
+            raise ValueError(f"on_limit must be 'raise' or 'answer', not {on_limit!r}{sampling}")
         if on_error not in ("return", "raise"):
             raise ValueError(f"on_error must be 'return' or 'raise', and is {on_error!r}")
         self.tools = as_tools(tools)
@@ -265,6 +272,7 @@ class _LoopState:
         self.on_call = on_call
         self._max_rounds, self._on_limit, self._on_error, self._options = max_rounds, on_limit, on_error, options
         self._output: Any = None
+        self._finish_reason = "stop"
         self._rounds = 0
 
     def options(self) -> dict[str, Any]:
@@ -288,6 +296,7 @@ class _LoopState:
         self.messages.append(answer.message)
         self.pending = answer.tool_calls
         self._output = answer.output
+        self._finish_reason = getattr(answer, "finish_reason", "stop")  # other models need not know of budgets
         return not self.pending
 
     def add_call(self, finished: FinishedCall) -> None:
@@ -299,7 +308,7 @@ class _LoopState:
 
     def conversation(self) -> Conversation[Any]:
         """The finished conversation."""
-        return Conversation(self._output, self.messages, self.calls, self._rounds)
+        return Conversation(self._output, self.messages, self.calls, self._rounds, self._finish_reason)
 
 
 def _run(tool: Tool[..., Any], call: ToolCall) -> FinishedCall:

@@ -100,6 +100,7 @@ def test_options(model: gs.Model) -> None:
     polite = guess.using(model, system="Be polite.", sampling=sampling)
     assert polite("it") == model("Guess it!", Digit, system="Be polite.", sampling=sampling)
     assert polite.using(system=None)("it") == model("Guess it!", Digit, sampling=sampling)
+    assert polite.using(system=None, seed=2)("it") == model("Guess it!", Digit, temperature=1.0, seed=2)
     with gs.use(model):
         assert guess.using(sampling=sampling)("it") == polite.using(system=None)("it")
         assert asyncio.run(answer.using(system="Be long.")("Now?")) in ("yes", "no")

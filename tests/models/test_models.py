@@ -164,6 +164,8 @@ def test_options_that_there_are_not(model: gs.Model) -> None:
     calls: list[Any] = [
         lambda: model.run("a", int, samplng=gs.Sampling()),  # type: ignore[call-overload]
         lambda: model.stream("a", int, samplng=gs.Sampling()),  # type: ignore[call-overload]
+        lambda: model.batch(["a"], int, samplng=gs.Sampling()),  # type: ignore[call-overload]
+        lambda: model.samples("a", int, 2, samplng=gs.Sampling()),  # type: ignore[call-overload]
     ]
     for call in calls:
         with pytest.raises(TypeError, match=r"there is no option samplng\n  hint: did you mean sampling"):
@@ -371,3 +373,26 @@ def test_free_text_ends_where_its_budget_does(model: gs.Model) -> None:
         assert "".join(stream) == result.text == model("Who?", sampling=sampling)
     with pytest.raises(gs.Truncated):
         model("Who?", sampling=gs.Sampling(max_tokens=7, on_limit="raise", logit_bias={256: -100.0}))
+
+
+def test_fields_of_a_sampling_as_keywords(model: gs.Model) -> None:
+    fields: Any = {"temperature": 1.0, "seed": 3, "max_tokens": 100}
+    whole = model("Who?", Person, sampling=gs.Sampling(**fields))
+    assert model("Who?", Person, **fields) == model.run("Who?", Person, **fields).output == whole
+    assert model.stream("Who?", Person, **fields).result.output == whole
+    assert [one.output for one in model.batch(["Who?"], Person, **fields)] == [whole]
+    assert model.samples("Who?", Person, 2, **fields)[0].output == whole
+
+    async def awaited() -> list[gs.Result[Person]]:
+        return [
+            await model.arun("Who?", Person, **fields),
+            *await model.abatch(["Who?"], Person, **fields),
+            (await model.asamples("Who?", Person, 2, **fields))[0],
+            await model.astream("Who?", Person, **fields).aresult(),
+        ]
+
+    assert [one.output for one in asyncio.run(awaited())] == [whole] * 4
+    with pytest.raises(TypeError, match=r"sampling= and seed, temperature are given"):
+        model("Who?", Person, sampling=gs.Sampling(), temperature=1.0, seed=3)
+    with pytest.raises(ValueError, match="temperature must be 0 or at least"):
+        model("Who?", Person, temperature=-1.0)
