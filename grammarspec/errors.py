@@ -40,14 +40,20 @@ class GrammarspecError(Exception):
         message: what is wrong, without the place.
         where: the place: a JSON pointer (``"#/properties/a"``), ``"line 3, column 7"``, or ``""``.
         hint: what to do about it, or ``""``.
+        index: where several answers were asked for together, the number of the one that failed, from 0; or ``None``.
     """
 
     code: ClassVar[str] = "error"
+    index: int | None = None
 
     def __init__(self, message: str, where: str = "", hint: str = "") -> None:
         self.message, self.where, self.hint = message, where, hint
         text = f"{message}\n  at {where}" if where else message
         super().__init__(f"{text}\n  hint: {hint}" if hint else text)
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if self.index is None else f"answer {self.index} (counted from 0): {text}"
 
     @property
     def docs(self) -> str:
@@ -55,7 +61,7 @@ class GrammarspecError(Exception):
         return f"docs/errors.md#{self.code}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.message, self.where, self.hint)
+        return type(self), (self.message, self.where, self.hint), vars(self)
 
 
 # ---------------------------------------------------------------------- grammars
@@ -146,8 +152,8 @@ class Truncated(GrammarspecError, RuntimeError):
         hint = 'raise max_tokens, or have texts closed in time: on_limit="close"'
         super().__init__(f"the text was cut short after {partial[-60:]!r}", hint=hint)
 
-    def __reduce__(self) -> tuple[type[Truncated], tuple[str]]:
-        return type(self), (self.partial,)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.partial,), vars(self)
 
 
 class NoModel(GrammarspecError, LookupError):

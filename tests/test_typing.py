@@ -75,6 +75,8 @@ def test_models() -> None:
         assert_type(model.run("a", Point).message, dict[str, Any])
         assert_type(model.samples("a", Point, 3), list[gs.Result[Point]])
         assert_type(model.samples("a", gs.regex("a"), 3), list[gs.Result[str]])
+        assert_type(model.batch(["a"], Point, return_exceptions=True), list[gs.Result[Point] | Exception])
+        assert_type(model.samples("a", gs.regex("a"), 3, return_exceptions=True), list[gs.Result[str] | Exception])
         assert_type(model.stream("a", str), gs.Stream[str])
         assert_type(model.astream("a", Point), gs.Stream[Point])
         assert_type(model.stream("a", Point).result, gs.Result[Point])
@@ -111,6 +113,8 @@ def test_models() -> None:
         assert_type(await arun_tools(model, "a", [ping], type=Point), Conversation[Point])
         assert_type(await model.abatch(["a"], int | None), list[gs.Result[int | None]])
         assert_type(await model.asamples("a", gs.regex("a"), 2), list[gs.Result[str]])
+        assert_type(await model.abatch(["a"], Point, return_exceptions=True), list[gs.Result[Point] | Exception])
+        assert_type(await model.asamples("a", int, 2, return_exceptions=True), list[gs.Result[int] | Exception])
         assert_type(await model.stream("a", Point).aresult(), gs.Result[Point])
         async with model.stream("a", Point) as stream:
             assert_type([piece async for piece in stream], list[str])

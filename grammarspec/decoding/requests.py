@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from grammarspec._compiler import Matcher
 from grammarspec.decoding.metrics import Statistics
 from grammarspec.decoding.sampling import Sampling
-from grammarspec.errors import PromptError
+from grammarspec.errors import BudgetTooSmall, PromptError
 
 __all__ = ["FinishReason", "Generation", "Logprob", "Request"]
 
@@ -44,6 +44,30 @@ class Request:
             raise ValueError(f"n must be at least 1, not {self.n}")
         if self.sampling.on_limit == "close" and self.matcher is None:
             raise ValueError("on_limit='close' needs a constraint: without one no text is whole")
+
+    def budget(self, context: int | None) -> int:
+        """The greatest number of tokens that a text may have.
+
+        Args:
+            context: how many tokens the model can read, if that is known.
+
+        Raises:
+            PromptError: the prompt fills the model's context.
+            BudgetTooSmall: no text can be ended within the budget (``on_limit="close"``).
+            LimitExceeded, Cancelled: raised by the constraint.
+        """
+        budget = self.sampling.max_tokens
+        if context is not None:
+            if len(self.prompt) >= context:
+                raise PromptError(f"the prompt has {len(self.prompt)} tokens, the model's context only {context}")
+            # The last token is never read by the model, so it needs no position in its context.
+            budget = min(budget, context - len(self.prompt) + 1)
+        if self.sampling.on_limit == "close" and self.matcher is not None:
+            shortest = self.matcher.constraint.tokens_to_end(self.matcher.state) + 1
+            if shortest > budget:
+                message = f"no text can be whole within {budget} tokens: the shortest known takes {shortest}"
+                raise BudgetTooSmall(message, hint="raise max_tokens")
+        return budget
 
 
 class Logprob(NamedTuple):

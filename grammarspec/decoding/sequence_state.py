@@ -10,7 +10,7 @@ import torch
 
 from grammarspec.decoding.metrics import Statistics
 from grammarspec.decoding.requests import FinishReason, Generation, Logprob, Request
-from grammarspec.errors import BudgetTooSmall, PromptError, Truncated
+from grammarspec.errors import Truncated
 from grammarspec.grammars import marks
 from grammarspec.vocabulary import Vocabulary
 
@@ -66,12 +66,6 @@ class SequenceState:
         self._whole = False
         self._vocabulary = vocabulary
         self._ends = frozenset(vocabulary.eos_token_ids)
-        self._budget = self.sampling.max_tokens
-        if context is not None:
-            if self.prompt_length >= context:
-                raise PromptError(f"the prompt has {self.prompt_length} tokens, the model's context only {context}")
-            # The last token is never read by the model, so it needs no position in its context.
-            self._budget = min(self._budget, context - self.prompt_length + 1)
         self._closes = self.sampling.on_limit == "close"
         self._steered = False
         self._stops = [text.encode() for text in self.sampling.stop]
@@ -85,9 +79,7 @@ class SequenceState:
             raise ValueError("the matcher's constraint was compiled for another vocabulary")
         if self.matcher is not None and self.matcher.is_terminated:
             raise ValueError("the matcher is at the end of a text: reset() it, or take a new one")
-        if self._closes and self._to_end() > self._budget:
-            message = f"no text can be whole within {self._budget} tokens: the shortest known takes {self._to_end()}"
-            raise BudgetTooSmall(message, hint="raise max_tokens")
+        self._budget = request.budget(context)
 
     @property
     def length(self) -> int:

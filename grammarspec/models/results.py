@@ -86,8 +86,8 @@ class ValidationFailed(GrammarspecError, ValueError):
             f"the answer is not valid (after {attempts} attempt{'s' * (attempts > 1)}):\n{listed}", hint=hint
         )
 
-    def __reduce__(self) -> tuple[type[ValidationFailed], tuple[str, tuple[Invalid, ...], int]]:
-        return type(self), (self.text, self.errors, self.attempts)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.text, self.errors, self.attempts), vars(self)
 
     @property
     def feedback(self) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from inspect import isawaitable, iscoroutine
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpack, overload
 
-from grammarspec.errors import GrammarspecError
+from grammarspec.errors import GrammarspecError, MissingPackage
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.models.options import ModelOptions, refuse_unknown
 from grammarspec.tools.sources import ToolLike, as_tools
@@ -41,8 +41,8 @@ class LoopOptions(ModelOptions, total=False):
         on_limit: what happens in the last round: calls of tools are an error (``"raise"``, the default), or the model
             must answer (``"answer"``).
         on_call: called with each call before it runs; an exception that it raises ends the conversation.
-        on_error: whether an exception that a tool raises is returned to the model as the call's result (``"return"``,
-            the default), or raised (``"raise"``).
+        on_error: whether an exception that a tool raises, or that its result has no JSON, is returned to the model as
+            the call's result (``"return"``, the default), or raised (``"raise"``).
     """
 
     max_rounds: int
@@ -89,7 +89,7 @@ class FinishedCall:
     Attributes:
         call: the call.
         result: what the tool returned.
-        error: the exception that it raised instead, or ``None``.
+        error: the exception that it raised instead, or a ``TypeError`` if its result has no JSON; or ``None``.
     """
 
     call: ToolCall
@@ -102,12 +102,12 @@ class FinishedCall:
 
         Raises:
             TypeError: the result has no JSON.
-            ImportError: the result is not a text, and Pydantic is not installed.
+            MissingPackage: the result is not a text, and Pydantic is not installed.
         """
         if self.error is not None:
             content = f"Error: {type(self.error).__name__}: {self.error}"
         else:
-            content = self.result if isinstance(self.result, str) else _json(self.result, self.call.name)
+            content = _content(self.result, self.call.name)
         return {"role": "tool", "tool_call_id": self.call.id, "name": self.call.name, "content": content}
 
 
@@ -175,7 +175,7 @@ def run_tools(
 
     Raises:
         ToolLimitExceeded: the model still called tools in the last round.
-        TypeError: a tool has no function, or is ``async`` (:func:`arun_tools` runs these); or a result has no JSON.
+        TypeError: a tool has no function, or is ``async`` (:func:`arun_tools` runs these).
         ValueError: an option cannot have such a value.
         GrammarspecError and others: as :meth:`grammarspec.Model.run`; with ``on_error="raise"``, what a tool raises.
     """
@@ -320,16 +320,42 @@ def _run(tool: Tool[..., Any], call: ToolCall) -> FinishedCall:
     if iscoroutine(result):
         result.close()
         raise TypeError(f"the tool {tool.name} gave a coroutine\n  hint: await arun_tools(...)")
-    return FinishedCall(call, result, None)
+    return _finished(call, result)
 
 
 async def _arun(tool: Tool[..., Any], call: ToolCall) -> FinishedCall:
     """Run a call: an async function as such, another in a thread."""
     try:
         result = tool.call(call) if tool.is_async else await asyncio.to_thread(tool.call, call)
-        return FinishedCall(call, await result if isawaitable(result) else result, None)
+        result = await result if isawaitable(result) else result
     except Exception as error:
         return FinishedCall(call, None, error)
+    return _finished(call, result)
+
+
+def _finished(call: ToolCall, result: Any) -> FinishedCall:
+    """A call that gave a result. One that the model cannot be told is an error of the tool."""
+    try:
+        _content(result, call.name)
+    except TypeError as error:
+        return FinishedCall(call, result, error)
+    return FinishedCall(call, result, None)
+
+
+def _content(result: Any, tool: str) -> str:
+    """What the model is told of a result.
+
+    Raises:
+        TypeError: it has no JSON, or is a text that UTF-8 cannot spell.
+        MissingPackage: it is not a text, and Pydantic is not installed.
+    """
+    if not isinstance(result, str):
+        return _json(result, tool)
+    try:
+        result.encode()
+    except UnicodeEncodeError as error:
+        raise TypeError(f"the result of the tool {tool} has a lone surrogate: {error}") from None
+    return result
 
 
 def _json(result: Any, tool: str) -> str:
@@ -338,8 +364,8 @@ def _json(result: Any, tool: str) -> str:
         from pydantic_core import PydanticSerializationError, to_json
     except ImportError as missing:
         hint = "pip install 'grammarspec[types]', or return texts"
-        raise ImportError(f"{missing}; results of tools that are no texts need: {hint}") from missing
+        raise MissingPackage(f"results of tools that are no texts: {missing}", hint=hint) from missing
     try:
         return to_json(result, inf_nan_mode="strings").decode()
-    except PydanticSerializationError as error:
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
         raise TypeError(f"the result of the tool {tool} has no JSON: {error}") from None

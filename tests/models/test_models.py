@@ -396,3 +396,41 @@ def test_fields_of_a_sampling_as_keywords(model: gs.Model) -> None:
         model("Who?", Person, sampling=gs.Sampling(), temperature=1.0, seed=3)
     with pytest.raises(ValueError, match="temperature must be 0 or at least"):
         model("Who?", Person, temperature=-1.0)
+
+
+def test_answers_that_fail_on_their_own(model: gs.Model) -> None:
+    asked: list[str] = []
+
+    def second(value: str) -> str:
+        asked.append(value)
+        if len(asked) == 2:
+            raise ValueError("not this one")
+        return value
+
+    checked = gs.regex("[a-e]{3}").map(second)
+    long, image = "x" * 300, [{"role": "user", "content": [{"type": "image_url"}]}]
+    found = model.batch(["a", long, "b", image, "c"], checked, return_exceptions=True)
+    assert [type(one).__name__ for one in found] == [
+        "Result", "PromptError", "ValidationFailed", "UnsupportedFeature", "Result",
+    ]  # fmt: skip
+    assert [one.index for one in found if isinstance(one, gs.GrammarspecError)] == [1, 2, 3]
+    assert str(found[1]).startswith("answer 1 (counted from 0): the prompt has 301 tokens")
+    asked.clear()
+    with pytest.raises(gs.ValidationFailed, match=r"answer 1 \(counted from 0\): the answer is not valid") as failure:
+        model.batch(["a", "b", "c"], checked)
+    again = pickle.loads(pickle.dumps(failure.value))
+    assert (again.index, str(again)) == (1, str(failure.value))
+    asked.clear()
+    retried = asyncio.run(model.abatch(["a", "b", "c"], checked, return_exceptions=True, retries=1))
+    assert [one.attempts for one in retried if isinstance(one, gs.Result)] == [1, 2, 1]
+    asked.clear()
+    sampled = model.samples("a", checked, 3, return_exceptions=True, temperature=1.0)
+    assert [isinstance(one, gs.ValidationFailed) for one in sampled] == [False, True, False]
+    assert len(asyncio.run(model.asamples("a", checked, 2, return_exceptions=True, temperature=1.0))) == 2
+    with pytest.raises(ZeroDivisionError) as foreign:
+        model.batch(["a", "b"], gs.literal("a").map(lambda _: 1 // 0))
+    assert foreign.value.__notes__ == ["answer 0 (counted from 0)"]
+    with pytest.raises(gs.errors.PromptError, match=r"^the prompt has 301 tokens"):
+        model.stream(long, checked)
+    with pytest.raises(TypeError, match="there is no option return_exceptions"):
+        model.run("a", checked, return_exceptions=True)  # type: ignore[call-overload]
