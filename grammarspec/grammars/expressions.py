@@ -235,7 +235,13 @@ class Grammar(Generic[T_co]):
         return Grammar.of(Option(self.node))
 
     def named(self, name: str) -> Grammar[T_co]:
-        """The same, and :meth:`match` has its value under this name; within a repetition, a list of values."""
+        """The same, and :meth:`match` has its value under this name; within a repetition, a list of values.
+
+        Alternatives may share a name. Parts that one text has both must not: joining them raises ``ValueError``.
+
+        Raises:
+            ValueError: a part within this one has the name.
+        """
         return Grammar.of(Named(self.node, name))
 
     def fields(self) -> Grammar[dict[str, Any]]:

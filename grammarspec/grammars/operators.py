@@ -12,8 +12,10 @@ A :class:`~grammarspec.grammars.expressions.Grammar` wraps a node and adds its t
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from inspect import signature
 from itertools import pairwise
 from typing import Any, ClassVar, Final
@@ -38,7 +40,7 @@ __all__ = [
     "Union",
 ]
 
-_CACHES = frozenset(("byte_constraint", "special_tokens"))
+_CACHES = frozenset(("byte_constraint", "names", "special_tokens"))
 """Attributes that a node computes from its others; they are left out of pickles."""
 
 _SUM, _AND, _OR = range(3)  # how tightly operators bind in Python: + before & before |
@@ -130,10 +132,10 @@ class Node(Readable):
                 raise UnsupportedFeature(f"{operator} of {operand!r:.80}, {why}", f"{self!r:.100}", hint) from None
 
     # ------------------------------------------------------------------ the reading
-    @property
-    def names(self) -> list[str]:
+    @cached_property
+    def names(self) -> tuple[str, ...]:
         """The names of the parts that this node captures, the inner ones first."""
-        return [name for operand in self.operands for name in operand.names]
+        return tuple(dict.fromkeys(name for operand in self.operands for name in operand.names))
 
 
 class Leaf(Node):
@@ -195,6 +197,10 @@ class Concatenation(_Binary):
 
     sign = "+"
 
+    def __init__(self, left: Node, right: Node) -> None:
+        super().__init__(left, right)
+        _refuse_twice(left.names + right.names)
+
     def lower(self, builder: GrammarBuilder) -> int:
         return builder.seq(self.left.lower(builder), self.right.lower(builder))
 
@@ -227,6 +233,10 @@ class Intersection(_Binary):
 
     def lower(self, builder: GrammarBuilder) -> int:
         return builder.both(self.left.lower(builder), self.right.lower(builder))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return self.left.names
 
     def value(self, reader: Reader, start: int, end: int, captures: dict[str, Any]) -> Any:
         return self.left.value(reader, start, end, captures)
@@ -264,6 +274,10 @@ class Complement(_Unary):
     def __repr__(self) -> str:
         return f"~{self._receiver}"
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return ()
+
     def lower(self, builder: GrammarBuilder) -> int:
         return builder.both(builder.any_text(), builder.complement(self.inner.lower(builder)))
 
@@ -279,6 +293,8 @@ class Repetition(_Unary):
         self.least: Final = least
         self.most: Final = most
         self.separator: Final = separator
+        if separator is not None:
+            _refuse_twice(inner.names + separator.names)
 
     @property
     def operands(self) -> Sequence[Node]:
@@ -348,6 +364,7 @@ class Named(_Unary):
     def __init__(self, inner: Node, name: str) -> None:
         super().__init__(inner)
         self.name: Final = name
+        _refuse_twice((*inner.names, name))
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -356,9 +373,9 @@ class Named(_Unary):
     def __repr__(self) -> str:
         return f"{self._receiver}.named({self.name!r})"
 
-    @property
-    def names(self) -> list[str]:
-        return [*super().names, self.name]
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return *self.inner.names, self.name
 
     def value(self, reader: Reader, start: int, end: int, captures: dict[str, Any]) -> Any:
         value = captures[self.name] = self.inner.value(reader, start, end, captures)
@@ -371,9 +388,9 @@ class Fields(_Unary):
     def __repr__(self) -> str:
         return f"{self._receiver}.fields()"
 
-    @property
-    def names(self) -> list[str]:
-        return []
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return ()
 
     def value(self, reader: Reader, start: int, end: int, captures: dict[str, Any]) -> dict[str, Any]:
         own: dict[str, Any] = {}
@@ -397,3 +414,11 @@ class Mapped(_Unary):
 
     def value(self, reader: Reader, start: int, end: int, captures: dict[str, Any]) -> Any:
         return self.function(self.inner.value(reader, start, end, captures))
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    """Raise an error if parts that all have a value in the same text share a name: one would be lost."""
+    for name, times in Counter(names).items():
+        if times > 1:
+            hint = "give them different names, or make them one part by repeat(), whose value is a list"
+            raise ValueError(f"two parts of a text are named {name!r}\n  hint: {hint}")
