@@ -16,6 +16,7 @@ __all__ = [
     "GrammarError",
     "GrammarSyntaxError",
     "GrammarspecError",
+    "InvalidLogits",
     "LimitExceeded",
     "MissingPackage",
     "NoMatch",
@@ -166,6 +167,12 @@ class DraftMismatch(GrammarspecError, ValueError):
     """The tokens of a draft model are not those of the model that it should draft for."""
 
     code = "draft-mismatch"
+
+
+class InvalidLogits(GrammarspecError, ArithmeticError):
+    """The model's logits are NaN or infinite where a token is to be chosen."""
+
+    code = "invalid-logits"
 
 
 class MissingPackage(GrammarspecError, ImportError):
