@@ -39,7 +39,16 @@ def compile(
         LimitExceeded: a limit was hit while compiling. As the rest of the automaton is built when matchers reach it,
             later calls may hit one, too.
         Cancelled: ``cancel`` was cancelled.
+        TypeError: ``grammar`` is no grammar, or ``vocabulary`` no vocabulary.
     """
+    if not isinstance(grammar, Grammar):
+        hint = (
+            f"gs.grammar({getattr(grammar, '__name__', '...')}) makes a grammar of a type, gs.json_schema of a schema"
+        )
+        raise TypeError(f"compile() takes a grammar, not {grammar!r:.80}\n  hint: {hint}")
+    if not isinstance(vocabulary, Vocabulary):
+        hint = "gs.Vocabulary.from_tokenizer(tokenizer) makes one; that of a gs.Model is model.vocabulary"
+        raise TypeError(f"compile() takes a gs.Vocabulary, not {vocabulary!r:.80}\n  hint: {hint}")
     for name in sorted(grammar.node.special_tokens):
         _check_special(name, vocabulary)
     return compile_ir(grammar.ir, vocabulary.index, limits, cancel)

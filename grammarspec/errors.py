@@ -7,6 +7,8 @@ is wrong with an argument alone is a plain ``TypeError`` or ``ValueError``, as e
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "UnsupportedModel",
     "UnsupportedTokenizer",
     "UnsupportedType",
+    "needed_by",
 ]
 
 
@@ -179,6 +182,41 @@ class MissingPackage(GrammarspecError, ImportError):
     """A package that only this feature needs is not installed."""
 
     code = "missing-package"
+
+
+_INSTALLED_BY = {
+    "lark": "'grammarspec[lark]'",
+    "msgspec": "msgspec",
+    "numpy": "numpy",
+    "pydantic": "'grammarspec[types]'",
+    "pydantic_core": "'grammarspec[types]'",
+    "referencing": "referencing",
+    "torch": "'grammarspec[transformers]'",
+    "transformers": "'grammarspec[transformers]'",
+}
+"""What pip is told to install, by the name of the module that is missing."""
+
+
+@contextmanager
+def needed_by(what: str) -> Iterator[None]:
+    """Turn the ``ImportError`` of an optional package within the block into :class:`MissingPackage`.
+
+    Args:
+        what: what the package is needed for, as the beginning of a sentence.
+
+    Raises:
+        MissingPackage: it is not installed; the hint is the command that installs it.
+    """
+    try:
+        yield
+    except MissingPackage:
+        raise
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _INSTALLED_BY:
+            raise
+        hint = f"pip install {_INSTALLED_BY[package]}"
+        raise MissingPackage(f"{what}: the package {package} is missing ({error})", hint=hint) from error
 
 
 # ---------------------------------------------------------------------- while it runs

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 import grammarspec
+from grammarspec.errors import needed_by
 from grammarspec.positions import Position, excerpt, locate
 
 if TYPE_CHECKING:
@@ -25,12 +26,13 @@ def registry(paths: list[Path] | None, schema: str) -> referencing.Registry[Any]
     Raises:
         OSError: one cannot be read.
         ValueError: one is not JSON.
-        ImportError: the package ``referencing`` is missing.
+        MissingPackage: the package ``referencing`` is missing.
     """
     if not paths:
         return None
-    import referencing
-    from referencing.jsonschema import DRAFT202012
+    with needed_by("--refs"):
+        import referencing
+        from referencing.jsonschema import DRAFT202012
 
     base = _identifier(schema)
     found = referencing.Registry[Any]()

@@ -193,7 +193,11 @@ class _Binary(Node):
 
 
 class Concatenation(_Binary):
-    """A text of the left language, then one of the right; means the text."""
+    """A text of the left language, then one of the right; means the text.
+
+    Raises:
+        ValueError: both have a part of the same name.
+    """
 
     sign = "+"
 
@@ -286,7 +290,11 @@ class Complement(_Unary):
 
 
 class Repetition(_Unary):
-    """``least`` to ``most`` items (``None``: any number), separators between them; means the list of their values."""
+    """``least`` to ``most`` items (``None``: any number), separators between them; means the list of their values.
+
+    Raises:
+        ValueError: item and separator have a part of the same name.
+    """
 
     def __init__(self, inner: Node, least: int, most: int | None, separator: Node | None) -> None:
         super().__init__(inner)
@@ -359,7 +367,11 @@ class Option(_Unary):
 
 
 class Named(_Unary):
-    """The inner grammar, whose value is captured under a name."""
+    """The inner grammar, whose value is captured under a name.
+
+    Raises:
+        ValueError: a part of it has the same name.
+    """
 
     def __init__(self, inner: Node, name: str) -> None:
         super().__init__(inner)
@@ -417,7 +429,11 @@ class Mapped(_Unary):
 
 
 def _refuse_twice(names: Sequence[str]) -> None:
-    """Raise an error if parts that all have a value in the same text share a name: one would be lost."""
+    """Raise an error if parts that all have a value in the same text share a name: one would be lost.
+
+    Raises:
+        ValueError: two share a name.
+    """
     for name, times in Counter(names).items():
         if times > 1:
             hint = "give them different names, or make them one part by repeat(), whose value is a list"

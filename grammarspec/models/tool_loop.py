@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from inspect import isawaitable, iscoroutine
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpack, overload
 
-from grammarspec.errors import GrammarspecError, MissingPackage
+from grammarspec.errors import GrammarspecError, needed_by
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.models.options import ModelOptions, refuse_unknown
 from grammarspec.tools.sources import ToolLike, as_tools
@@ -182,7 +182,7 @@ def run_tools(
     state = _LoopState(prompt, tools, **options)
     for one in state.tools.values():
         if one.is_async:
-            raise TypeError(f"the tool {one.name} is async\n  hint: await grammarspec.models.arun_tools(...)")
+            raise TypeError(f"the tool {one.name} is async\n  hint: await gs.arun_tools(...)")
     while not state.add_answer(model.run(state.messages, type, **state.options())):
         for call in state.pending:
             state.on_call(call)
@@ -319,7 +319,7 @@ def _run(tool: Tool[..., Any], call: ToolCall) -> FinishedCall:
         return FinishedCall(call, None, error)
     if iscoroutine(result):
         result.close()
-        raise TypeError(f"the tool {tool.name} gave a coroutine\n  hint: await arun_tools(...)")
+        raise TypeError(f"the tool {tool.name} gave a coroutine\n  hint: await gs.arun_tools(...)")
     return _finished(call, result)
 
 
@@ -360,11 +360,8 @@ def _content(result: Any, tool: str) -> str:
 
 def _json(result: Any, tool: str) -> str:
     """The JSON of a result, by Pydantic."""
-    try:
+    with needed_by(f"the result of the tool {tool}, which is no text"):
         from pydantic_core import PydanticSerializationError, to_json
-    except ImportError as missing:
-        hint = "pip install 'grammarspec[types]', or return texts"
-        raise MissingPackage(f"results of tools that are no texts: {missing}", hint=hint) from missing
     try:
         return to_json(result, inf_nan_mode="strings").decode()
     except (PydanticSerializationError, ValueError, RecursionError) as error:

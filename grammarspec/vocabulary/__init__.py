@@ -225,6 +225,7 @@ class Vocabulary:
 
         Raises:
             OSError: there is no such tokenizer.
+            MissingPackage: transformers is not installed.
             UnsupportedTokenizer, ValueError: as :meth:`from_tokenizer`.
         """
         from grammarspec.vocabulary.pretrained import configured_ends, load_tokenizer

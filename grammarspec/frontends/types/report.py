@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
 from grammarspec.frontends.json_schema import json_schema
@@ -38,7 +39,7 @@ def check(what: Mapping[str, Any] | bool | str | bytes | TypeForm[Any], **option
         MissingPackage: Pydantic (or msgspec) is not installed.
         TypeError, ValueError: as :func:`grammarspec.json_schema`.
     """
-    if isinstance(what, Mapping | bool | str | bytes):
+    if isinstance(what, Mapping | bool | str | bytes | PathLike):
         return check_schema(what, **options)
     from grammarspec.frontends.types.adapters import known_adapter
 
