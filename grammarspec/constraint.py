@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copyreg
+from typing import Any, NoReturn
 
 from grammarspec._compiler import CancelToken, Constraint, Matcher, fill_bitmasks
 from grammarspec.errors import Unsatisfiable, UnsupportedFeature
@@ -52,6 +53,29 @@ def compile(
     for name in sorted(grammar.node.special_tokens):
         _check_special(name, vocabulary)
     return compile_ir(grammar.ir, vocabulary.index, limits, cancel)
+
+
+def _refuse_pickling(value: object) -> NoReturn:
+    """What pickling does with automata, which are built in the memory of one process.
+
+    Raises:
+        TypeError: always.
+    """
+    hint = "pickle the gs.Grammar and the gs.Vocabulary, and compile them there: the automaton is built lazily anyway"
+    raise TypeError(f"a {type(value).__name__} cannot be pickled or copied\n  hint: {hint}")
+
+
+for kind in (Constraint, Matcher):
+    copyreg.pickle(kind, _refuse_pickling)
+
+
+def _described(constraint: Constraint) -> str:
+    """A constraint as ``repr`` shows it: it does not keep its grammar, so by what it has built."""
+    stats = constraint.stats()
+    return f"<Constraint: {stats['states']} states, {stats['masks']} masks, {stats['memory']} bytes>"
+
+
+Constraint.__repr__ = _described  # type: ignore[method-assign, assignment]
 
 
 def _check_special(name: str, vocabulary: Vocabulary) -> None:

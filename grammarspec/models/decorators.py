@@ -36,6 +36,10 @@ _model: ContextVar[Model | None] = ContextVar("grammarspec_model", default=None)
 def use(model: Model) -> Iterator[Model]:
     """Make a model the default of the functions of :func:`output`, within the block and in what it awaits.
 
+    A context variable keeps it, so it holds in tasks and in ``asyncio.to_thread``, but not in threads that are started
+    in the block: these have to be run in a copy of the context (``contextvars.copy_context().run``), or to call
+    ``function.using(model)``.
+
     Args:
         model: the model; a function that has one of its own (``using``) keeps it.
     """

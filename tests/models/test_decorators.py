@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -179,3 +181,15 @@ def test_options_are_known() -> None:
     for decorate in (lambda: gs.output(Digit, **tools), lambda: guess.using(**tools)):
         with pytest.raises(TypeError, match=r"tools cannot be given here(?s:.*)gs\.run_tools"):
             decorate()
+
+
+def test_threads(model: gs.Model) -> None:
+    expected = guess.using(model)("it")
+    with gs.use(model), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(copy_context().run, guess, "it").result() == expected
+        assert pool.submit(guess.using(model), "it").result() == expected
+
+        async def in_a_thread() -> object:
+            return await asyncio.to_thread(guess, "it")
+
+        assert asyncio.run(in_a_thread()) == expected
