@@ -30,10 +30,9 @@ def json_of(schema: Any) -> Any:
             return Path(schema).read_text("utf-8")
         except UnicodeDecodeError as error:
             raise GrammarSyntaxError(f"{schema}: byte {error.start} is not UTF-8") from None
-    if isclass(schema) and hasattr(schema, "model_json_schema"):
-        return schema.model_json_schema()
-    if not isclass(schema) and hasattr(schema, "json_schema") and hasattr(schema, "validate_json"):
-        return schema.json_schema()
+    of_pydantic = getattr(schema, "model_json_schema" if isclass(schema) else "json_schema", None)
+    if of_pydantic is not None:
+        return of_pydantic()
     if isclass(schema):
         hint = f"gs.grammar({schema.__qualname__}) makes the grammar of a type"
         raise TypeError(f"a schema is a dict, a boolean or JSON text, not {schema!r}\n  hint: {hint}")
