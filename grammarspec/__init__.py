@@ -9,23 +9,33 @@ imported when it is first used.
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from grammarspec.bitmask import allocate_bitmask, apply_bitmask
 from grammarspec.constraint import CancelToken, Constraint, Limits, Matcher, compile, fill_bitmasks
 from grammarspec.errors import (
+    BudgetTooSmall,
     Cancelled,
+    DraftMismatch,
     GrammarError,
     GrammarspecError,
     GrammarSyntaxError,
+    InvalidLogits,
     LimitExceeded,
+    MissingPackage,
     NoMatch,
+    NoModel,
     NotEnforced,
+    PromptError,
     StateCollected,
     Truncated,
     Unsatisfiable,
     UnsupportedFeature,
+    UnsupportedModel,
+    UnsupportedTokenizer,
+    UnsupportedType,
 )
 from grammarspec.grammars.expressions import Grammar, choice, literal, read_types_by, special, text
 from grammarspec.vocabulary import Vocabulary
@@ -46,26 +56,33 @@ if TYPE_CHECKING:
     from grammarspec.models.model import Model
     from grammarspec.models.results import Result, ValidationFailed
     from grammarspec.models.streaming import Stream
-    from grammarspec.models.tool_loop import run_tools
+    from grammarspec.models.tool_loop import Conversation, ToolLimitExceeded, arun_tools, run_tools
     from grammarspec.tools.sources import tool
     from grammarspec.tools.tool import Tool, ToolCall
 
 __all__ = [
+    "BudgetTooSmall",
     "CancelToken",
     "Cancelled",
     "Constraint",
+    "Conversation",
+    "DraftMismatch",
     "Grammar",
     "GrammarError",
     "GrammarSyntaxError",
     "GrammarspecError",
+    "InvalidLogits",
     "LimitExceeded",
     "Limits",
     "Match",
     "Matcher",
+    "MissingPackage",
     "Model",
     "NoMatch",
+    "NoModel",
     "NotEnforced",
     "Problem",
+    "PromptError",
     "Report",
     "Result",
     "Sampling",
@@ -73,14 +90,19 @@ __all__ = [
     "Stream",
     "Tool",
     "ToolCall",
+    "ToolLimitExceeded",
     "Truncated",
     "Unsatisfiable",
     "UnsupportedFeature",
+    "UnsupportedModel",
+    "UnsupportedTokenizer",
+    "UnsupportedType",
     "ValidationFailed",
     "Vocabulary",
     "__version__",
     "allocate_bitmask",
     "apply_bitmask",
+    "arun_tools",
     "check",
     "check_openai_strict",
     "choice",
@@ -128,6 +150,9 @@ _LATER = {
     "output": "models.decorators",
     "regex": "frontends.regex",
     "run_tools": "models.tool_loop",
+    "arun_tools": "models.tool_loop",
+    "Conversation": "models.tool_loop",
+    "ToolLimitExceeded": "models.tool_loop",
     "tool": "tools.sources",
     "schema": "frontends.types.decorator",
     "use": "models.decorators",
@@ -148,7 +173,11 @@ def __getattr__(name: str) -> object:
 
 
 def _type_grammar(type: Any) -> Grammar[Any]:
-    """What a Python type stands for as an operand. The front-end needs Pydantic, so it is imported on first use."""
+    """What a type, or a compiled regular expression, stands for as an operand; front-ends are imported on first use."""
+    if isinstance(type, re.Pattern):
+        from grammarspec.frontends.regex import regex
+
+        return regex(type)
     from grammarspec.frontends.types.python import grammar
 
     return grammar(type)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     Logits: TypeAlias = NDArray[np.floating[Any]] | torch.Tensor
     Indices: TypeAlias = Sequence[int] | NDArray[np.integer[Any]] | torch.Tensor
 
+from grammarspec.errors import needed_by
+
 __all__ = ["allocate_bitmask", "apply_bitmask"]
 
 
@@ -32,8 +34,12 @@ def allocate_bitmask(batch: int, vocab_size: int) -> NDArray[np.int32]:
     Returns:
         ``int32[batch, ceil(vocab_size / 32)]``, all zero. ``torch.from_numpy`` makes a tensor of it that shares its
         memory.
+
+    Raises:
+        MissingPackage: numpy is not installed.
     """
-    import numpy as np
+    with needed_by("mask rows"):
+        import numpy as np
 
     return np.zeros((batch, (vocab_size + 31) // 32), dtype=np.int32)
 

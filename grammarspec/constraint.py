@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copyreg
+from typing import Any, NoReturn
 
 from grammarspec._compiler import CancelToken, Constraint, Matcher, fill_bitmasks
 from grammarspec.errors import Unsatisfiable, UnsupportedFeature
@@ -39,10 +40,42 @@ def compile(
         LimitExceeded: a limit was hit while compiling. As the rest of the automaton is built when matchers reach it,
             later calls may hit one, too.
         Cancelled: ``cancel`` was cancelled.
+        TypeError: ``grammar`` is no grammar, or ``vocabulary`` no vocabulary.
     """
+    if not isinstance(grammar, Grammar):
+        hint = (
+            f"gs.grammar({getattr(grammar, '__name__', '...')}) makes a grammar of a type, gs.json_schema of a schema"
+        )
+        raise TypeError(f"compile() takes a grammar, not {grammar!r:.80}\n  hint: {hint}")
+    if not isinstance(vocabulary, Vocabulary):
+        hint = "gs.Vocabulary.from_tokenizer(tokenizer) makes one; that of a gs.Model is model.vocabulary"
+        raise TypeError(f"compile() takes a gs.Vocabulary, not {vocabulary!r:.80}\n  hint: {hint}")
     for name in sorted(grammar.node.special_tokens):
         _check_special(name, vocabulary)
     return compile_ir(grammar.ir, vocabulary.index, limits, cancel)
+
+
+def _refuse_pickling(value: object) -> NoReturn:
+    """What pickling does with automata, which are built in the memory of one process.
+
+    Raises:
+        TypeError: always.
+    """
+    hint = "pickle the gs.Grammar and the gs.Vocabulary, and compile them there: the automaton is built lazily anyway"
+    raise TypeError(f"a {type(value).__name__} cannot be pickled or copied\n  hint: {hint}")
+
+
+for kind in (Constraint, Matcher):
+    copyreg.pickle(kind, _refuse_pickling)
+
+
+def _described(constraint: Constraint) -> str:
+    """A constraint as ``repr`` shows it: it does not keep its grammar, so by what it has built."""
+    stats = constraint.stats()
+    return f"<Constraint: {stats['states']} states, {stats['masks']} masks, {stats['memory']} bytes>"
+
+
+Constraint.__repr__ = _described  # type: ignore[method-assign, assignment]
 
 
 def _check_special(name: str, vocabulary: Vocabulary) -> None:

@@ -7,6 +7,8 @@ is wrong with an argument alone is a plain ``TypeError`` or ``ValueError``, as e
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "GrammarError",
     "GrammarSyntaxError",
     "GrammarspecError",
+    "InvalidLogits",
     "LimitExceeded",
     "MissingPackage",
     "NoMatch",
@@ -29,6 +32,7 @@ __all__ = [
     "UnsupportedModel",
     "UnsupportedTokenizer",
     "UnsupportedType",
+    "needed_by",
 ]
 
 
@@ -40,14 +44,20 @@ class GrammarspecError(Exception):
         message: what is wrong, without the place.
         where: the place: a JSON pointer (``"#/properties/a"``), ``"line 3, column 7"``, or ``""``.
         hint: what to do about it, or ``""``.
+        index: where several answers were asked for together, the number of the one that failed, from 0; or ``None``.
     """
 
     code: ClassVar[str] = "error"
+    index: int | None = None
 
     def __init__(self, message: str, where: str = "", hint: str = "") -> None:
         self.message, self.where, self.hint = message, where, hint
         text = f"{message}\n  at {where}" if where else message
         super().__init__(f"{text}\n  hint: {hint}" if hint else text)
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if self.index is None else f"answer {self.index} (counted from 0): {text}"
 
     @property
     def docs(self) -> str:
@@ -55,7 +65,7 @@ class GrammarspecError(Exception):
         return f"docs/errors.md#{self.code}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.message, self.where, self.hint)
+        return type(self), (self.message, self.where, self.hint), vars(self)
 
 
 # ---------------------------------------------------------------------- grammars
@@ -143,11 +153,11 @@ class Truncated(GrammarspecError, RuntimeError):
 
     def __init__(self, partial: str) -> None:
         self.partial = partial
-        hint = 'raise max_tokens of gs.Sampling, or have texts closed in time: on_limit="close"'
+        hint = 'raise max_tokens, or have texts closed in time: on_limit="close"'
         super().__init__(f"the text was cut short after {partial[-60:]!r}", hint=hint)
 
-    def __reduce__(self) -> tuple[type[Truncated], tuple[str]]:
-        return type(self), (self.partial,)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.partial,), vars(self)
 
 
 class NoModel(GrammarspecError, LookupError):
@@ -162,10 +172,51 @@ class DraftMismatch(GrammarspecError, ValueError):
     code = "draft-mismatch"
 
 
+class InvalidLogits(GrammarspecError, ArithmeticError):
+    """The model's logits are NaN or infinite where a token is to be chosen."""
+
+    code = "invalid-logits"
+
+
 class MissingPackage(GrammarspecError, ImportError):
     """A package that only this feature needs is not installed."""
 
     code = "missing-package"
+
+
+_INSTALLED_BY = {
+    "lark": "'grammarspec[lark]'",
+    "msgspec": "msgspec",
+    "numpy": "numpy",
+    "pydantic": "'grammarspec[types]'",
+    "pydantic_core": "'grammarspec[types]'",
+    "referencing": "referencing",
+    "torch": "'grammarspec[transformers]'",
+    "transformers": "'grammarspec[transformers]'",
+}
+"""What pip is told to install, by the name of the module that is missing."""
+
+
+@contextmanager
+def needed_by(what: str) -> Iterator[None]:
+    """Turn the ``ImportError`` of an optional package within the block into :class:`MissingPackage`.
+
+    Args:
+        what: what the package is needed for, as the beginning of a sentence.
+
+    Raises:
+        MissingPackage: it is not installed; the hint is the command that installs it.
+    """
+    try:
+        yield
+    except MissingPackage:
+        raise
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _INSTALLED_BY:
+            raise
+        hint = f"pip install {_INSTALLED_BY[package]}"
+        raise MissingPackage(f"{what}: the package {package} is missing ({error})", hint=hint) from error
 
 
 # ---------------------------------------------------------------------- while it runs

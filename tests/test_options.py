@@ -12,7 +12,7 @@ from grammarspec import models
 
 pytest.importorskip("torch")
 
-from grammarspec.models.options import CallOptions, Options, resolve
+from grammarspec.models.options import CallOptions, Options, override, resolve
 
 
 def test_defaults() -> None:
@@ -25,7 +25,11 @@ def test_defaults() -> None:
 
 
 def test_every_option_is_resolved() -> None:
-    assert set(CallOptions.__dataclass_fields__) == Options.__optional_keys__
+    fields = set(gs.Sampling.__dataclass_fields__)
+    assert set(CallOptions.__dataclass_fields__) | fields == Options.__optional_keys__
+    kinds = {name: kind for name, kind in Options.__annotations__.items() if name in fields}
+    declared = {name: field.type for name, field in gs.Sampling.__dataclass_fields__.items()}
+    assert {name: getattr(kind, "__forward_arg__", kind) for name, kind in kinds.items()} == declared
     given: Any = {
         "sampling": gs.Sampling(seed=1),
         "system": "Be brief.",
@@ -44,7 +48,10 @@ def test_every_option_is_resolved() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"temperature": 1}, TypeError, "there is no option temperature"),
+        ({"temprature": 1}, TypeError, "there is no option temprature\n  hint: did you mean temperature?"),
+        ({"temperature": "hot"}, TypeError, "temperature must be a number, not 'hot'"),
+        ({"top_p": 2}, ValueError, "top_p must be above 0 and at most 1, not 2"),
+        ({"seed": 1, "sampling": gs.Sampling()}, TypeError, "sampling= and seed are given"),
         ({"retrys": 1}, TypeError, "did you mean retries?"),
         ({"tools": []}, TypeError, "tools cannot be given here"),
         ({"sampling": {"seed": 1}}, TypeError, "sampling must be a gs.Sampling"),
@@ -67,3 +74,20 @@ def test_the_package_offers_its_public_names() -> None:
     assert set(models.__all__) <= set(dir(models))
     with pytest.raises(AttributeError, match="no_such_name"):
         models.no_such_name  # noqa: B018
+
+
+def test_fields_of_a_sampling_are_options() -> None:
+    fields: Any = {"temperature": 0.5, "max_tokens": 7, "on_limit": "close", "stop": ["a"]}
+    assert resolve(fields).sampling == gs.Sampling(**fields)
+    assert resolve({"sampling": None, "seed": 3}).sampling == gs.Sampling(seed=3)
+
+
+def test_newer_options() -> None:
+    seeded, warm = gs.Sampling(seed=1), gs.Sampling(seed=1, temperature=0.5)
+    assert override({"sampling": seeded, "retries": 1}, {"temperature": 0.5}) == {"sampling": warm, "retries": 1}
+    assert override({"temperature": 0.5, "retries": 1}, {"sampling": seeded}) == {"sampling": seeded, "retries": 1}
+    assert override({"temperature": 0.5}, {"seed": 1, "temperature": 1.0}) == {"seed": 1, "temperature": 1.0}
+    assert override({"sampling": seeded}, {"sampling": None}) == {"sampling": None}
+    assert override({"sampling": None}, {"seed": 1}) == {"sampling": None, "seed": 1}
+    with pytest.raises(ValueError, match="temperature must be"):
+        override({"sampling": seeded}, {"temperature": -1.0})

@@ -75,11 +75,21 @@ def test_models() -> None:
         assert_type(model.run("a", Point).message, dict[str, Any])
         assert_type(model.samples("a", Point, 3), list[gs.Result[Point]])
         assert_type(model.samples("a", gs.regex("a"), 3), list[gs.Result[str]])
+        assert_type(model.batch(["a"], Point, return_exceptions=True), list[gs.Result[Point] | Exception])
+        assert_type(model.samples("a", gs.regex("a"), 3, return_exceptions=True), list[gs.Result[str] | Exception])
         assert_type(model.stream("a", str), gs.Stream[str])
         assert_type(model.astream("a", Point), gs.Stream[Point])
         assert_type(model.stream("a", Point).result, gs.Result[Point])
         assert_type(next(model.stream("a", Point)), str)
         model("a", int, retries=1, reasoning="auto", template={"a": 1}, max_reasoning_chars=9)
+        assert_type(model("a", int, temperature=0.5, max_tokens=200), int)
+        assert_type(model.run("a", Point, top_p=0.9, seed=None, on_limit="close"), gs.Result[Point])
+        assert_type(model.batch(["a"], Point, top_k=3, stop=["."]), list[gs.Result[Point]])
+        assert_type(model.samples("a", Point, 3, temperature=1), list[gs.Result[Point]])
+        assert_type(model.stream("a", max_tokens=5, logit_bias={1: 2.0}), gs.Stream[str])
+        model("a", int, temperature="hot")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+        model("a", int, on_limit="answer")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+        gs.run_tools(model, "a", [ping], temperature=0.5, on_limit="answer")
         assert_type(model("a"), str)
         assert_type(model.run("a"), gs.Result[str])
         assert_type(model.stream("a"), gs.Stream[str])
@@ -103,6 +113,8 @@ def test_models() -> None:
         assert_type(await arun_tools(model, "a", [ping], type=Point), Conversation[Point])
         assert_type(await model.abatch(["a"], int | None), list[gs.Result[int | None]])
         assert_type(await model.asamples("a", gs.regex("a"), 2), list[gs.Result[str]])
+        assert_type(await model.abatch(["a"], Point, return_exceptions=True), list[gs.Result[Point] | Exception])
+        assert_type(await model.asamples("a", int, 2, return_exceptions=True), list[gs.Result[int] | Exception])
         assert_type(await model.stream("a", Point).aresult(), gs.Result[Point])
         async with model.stream("a", Point) as stream:
             assert_type([piece async for piece in stream], list[str])
@@ -134,7 +146,7 @@ def test_decorators() -> None:
         assert_type(await how_many("a"), int)
         assert_type(await how_many.using(model).run("a"), gs.Result[int])
         assert_type(Map().distance("a"), int | None)
-        assert_type(where.using(model, retries=2)("a"), Point)
+        assert_type(where.using(model, retries=2, temperature=0.5)("a"), Point)
         assert_type(await how_many.stream("a"), gs.Stream[int])
         where(1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         Map().distance()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

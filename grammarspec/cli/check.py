@@ -34,7 +34,7 @@ def add_parser(commands: Commands) -> None:
         description="Say of each keyword of a JSON Schema whether it is enforced, narrowed, an annotation or refused.",
         exit_codes=_EXIT_CODES,
     )
-    check.add_argument("schema", metavar="FILE", type=Path, help="a JSON Schema")
+    check.add_argument("schema", metavar="FILE", type=Path, help="a JSON Schema; - is standard input")
     add_output(check)
     check.add_argument(
         "--openai-strict", action="store_true", help="say instead whether OpenAI's structured outputs would take it"

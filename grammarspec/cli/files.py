@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +12,33 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 import grammarspec
+from grammarspec.errors import needed_by
 from grammarspec.positions import Position, excerpt, locate
 
 if TYPE_CHECKING:
     import referencing
 
-__all__ = ["registry", "schema_text"]
+__all__ = ["STDIN", "file_text", "registry", "schema_text"]
+
+STDIN = "-"
+"""What stands for standard input in place of a file, or of the prompt."""
+
+
+def file_text(path: Path) -> str:
+    """The text of a file, or of standard input.
+
+    Args:
+        path: the file; :data:`STDIN` for standard input.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is not UTF-8.
+    """
+    data = sys.stdin.buffer.read() if str(path) == STDIN else path.read_bytes()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: byte {error.start} is not UTF-8") from None
 
 
 def registry(paths: list[Path] | None, schema: str) -> referencing.Registry[Any] | None:
@@ -25,12 +47,13 @@ def registry(paths: list[Path] | None, schema: str) -> referencing.Registry[Any]
     Raises:
         OSError: one cannot be read.
         ValueError: one is not JSON.
-        ImportError: the package ``referencing`` is missing.
+        MissingPackage: the package ``referencing`` is missing.
     """
     if not paths:
         return None
-    import referencing
-    from referencing.jsonschema import DRAFT202012
+    with needed_by("--refs"):
+        import referencing
+        from referencing.jsonschema import DRAFT202012
 
     base = _identifier(schema)
     found = referencing.Registry[Any]()
@@ -60,16 +83,12 @@ def _identifier(schema: str) -> str:
 
 @contextmanager
 def schema_text(path: Path) -> Iterator[str]:
-    """The text of a schema's file; errors about it get a note with their place in it.
+    """The text of a schema's file (:func:`file_text`); errors about it get a note with their place in it.
 
     Raises:
-        OSError: the file cannot be read.
-        ValueError: it is not UTF-8.
+        OSError, ValueError: as :func:`file_text`.
     """
-    try:
-        text = path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: byte {error.start} is not UTF-8") from None
+    text = file_text(path)
     try:
         yield text
     except grammarspec.GrammarError as error:

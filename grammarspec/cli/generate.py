@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grammarspec
-from grammarspec.cli.files import registry, schema_text
+from grammarspec.cli.files import STDIN, file_text, registry, schema_text
 from grammarspec.cli.options import Commands, add_command, add_output, add_schema_options
 
 if TYPE_CHECKING:
@@ -44,9 +44,11 @@ def add_parser(commands: Commands) -> None:
         exit_codes=_EXIT_CODES,
     )
     grammar = generate.add_mutually_exclusive_group(required=True)
-    grammar.add_argument("--schema", metavar="FILE", type=Path, help="a JSON Schema")
+    grammar.add_argument(
+        "--schema", metavar="FILE", type=Path, help="a JSON Schema; - is standard input, here and below"
+    )
     grammar.add_argument("--regex", metavar="PATTERN", help="a regular expression in Python's syntax")
-    grammar.add_argument("--lark", metavar="FILE", type=Path, help="a grammar in lark's syntax")
+    grammar.add_argument("--lark", metavar="FILE", type=Path, help="a grammar in lark's syntax; - is standard input")
     add_schema_options(generate)
     model = generate.add_argument_group("model")
     model.add_argument("--model", default="smollm2", help="directory, .gguf file or hub name (%(default)s)")
@@ -87,12 +89,15 @@ def add_parser(commands: Commands) -> None:
     output = generate.add_argument_group("output")
     add_output(output)
     output.add_argument("--stats", action="store_true", help="counts and times, on standard error or in the JSON")
-    generate.add_argument("prompt", metavar="PROMPT")
+    generate.add_argument("prompt", metavar="PROMPT", help="what the user says; - is standard input")
 
 
 def _generate(options: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
+    if [str(options.schema), str(options.lark), options.prompt].count(STDIN) > 1:
+        raise ValueError("standard input can stand for one thing only: the grammar or the prompt")
     grammar = _grammar(options)
+    prompt = file_text(Path(STDIN)) if options.prompt == STDIN else options.prompt
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws progress bars even where nobody sees them
     from grammarspec.decoding import Sampling, generate
@@ -115,7 +120,7 @@ def _generate(options: argparse.Namespace) -> int:
     live = sys.stdout if plain and sys.stdout.isatty() else sys.stderr if sys.stderr.isatty() else None
     result = generate(
         model,
-        encode_prompt(tokenizer, options.prompt, options.system),
+        encode_prompt(tokenizer, prompt, options.system),
         constraint.matcher(),
         vocabulary,
         sampling=sampling,
@@ -133,7 +138,7 @@ def _generate(options: argparse.Namespace) -> int:
     if plain and options.stats:
         for name, value in result.statistics.summary().items():
             print(f"{name:23} {value}", file=sys.stderr)
-    if result.finish_reason != "length":
+    if result.whole:
         return COMPLETE
     print("grammarspec: cut short: the output is not whole; raise --max-tokens", file=sys.stderr)
     return CUT_SHORT
@@ -144,6 +149,8 @@ def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
     if options.schema is not None:
         with schema_text(options.schema) as text:
             return grammarspec.json_schema(text, whitespace=options.whitespace, registry=registry(options.refs, text))
+    if str(options.lark) == STDIN:
+        return grammarspec.lark(file_text(options.lark))
     if options.lark is not None:
         try:
             return grammarspec.load(options.lark)

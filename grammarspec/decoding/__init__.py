@@ -1,8 +1,11 @@
 """Speculative decoding under grammar masks: requests in, generations out. Drafts are verified by the target model."""
 
-from grammarspec.decoding.loop import generate, generate_batch
-from grammarspec.decoding.metrics import Statistics
-from grammarspec.decoding.requests import Generation, Logprob, Request
-from grammarspec.decoding.sampling import Sampling
+from grammarspec.errors import needed_by
+
+with needed_by("generating texts"):
+    from grammarspec.decoding.loop import generate, generate_batch
+    from grammarspec.decoding.metrics import Statistics
+    from grammarspec.decoding.requests import Generation, Logprob, Request
+    from grammarspec.decoding.sampling import Sampling
 
 __all__ = ["Generation", "Logprob", "Request", "Sampling", "Statistics", "generate", "generate_batch"]

@@ -16,7 +16,7 @@ import torch
 
 from grammarspec.bitmask import allocate_bitmask
 from grammarspec.decoding.sequence_state import SequenceState
-from grammarspec.errors import FAILURES
+from grammarspec.errors import FAILURES, DraftMismatch
 
 __all__ = ["Draft", "MaskRows"]
 
@@ -49,6 +49,7 @@ class Draft:
         room: the greatest number of draft tokens of each row.
         masks: where mask rows are written.
         device: where tensors are made.
+        width: the number of the target's logits.
 
     Attributes:
         sequences: the rows of the batch.
@@ -62,7 +63,12 @@ class Draft:
     """
 
     def __init__(
-        self, sequences: Sequence[SequenceState], room: Sequence[int], masks: MaskRows, device: torch.device
+        self,
+        sequences: Sequence[SequenceState],
+        room: Sequence[int],
+        masks: MaskRows,
+        device: torch.device,
+        width: int,
     ) -> None:
         self.sequences = sequences
         self.tokens: list[list[int]] = [[] for _ in sequences]
@@ -76,6 +82,7 @@ class Draft:
         self._masks = masks
         self._filled = [0] * len(sequences)  # positions whose mask rows are filled
         self._device = device
+        self._width = width
 
     # ------------------------------------------------------------------ for proposers
     def text(self, row: int) -> list[int]:
@@ -113,7 +120,11 @@ class Draft:
 
         Returns:
             the number of appended tokens.
+
+        Raises:
+            DraftMismatch: the target has no such token.
         """
+        self._check_tokens(tokens, source)
         tokens = tokens[: self.room(row)]
         matcher, at, count = self.sequences[row].matcher, len(self.tokens[row]), 0
         if matcher is None:
@@ -141,7 +152,14 @@ class Draft:
             source: the name of the proposer.
             distribution: ``[width]``, what the token was drawn from; ``None`` if the token is a function of the text
                 before it (greedy, or shared noise).
+
+        Raises:
+            DraftMismatch: the target has no such token, or another number of tokens than the distribution.
         """
+        self._check_tokens([token], source)
+        if distribution is not None and distribution.shape != (self._width,):
+            width = "x".join(map(str, distribution.shape))
+            raise DraftMismatch(f"{source} draws from a distribution over {width} tokens, the target has {self._width}")
         self._fill(row)
         matcher = self.sequences[row].matcher
         if distribution is not None:
@@ -209,6 +227,12 @@ class Draft:
             matcher.rollback(len(self.tokens[row]) - (row in self.refused))
 
     # ------------------------------------------------------------------ inside
+    def _check_tokens(self, tokens: Sequence[int], source: str) -> None:
+        """Refuse what is no token of the target: the target could not read it."""
+        unknown = next((token for token in tokens if not 0 <= token < self._width), None)
+        if unknown is not None:
+            raise DraftMismatch(f"{source} drafts the token {unknown}, and the target has only {self._width}")
+
     def _tensor(self, values: Sequence[Sequence[int]], padding: int, dtype: torch.dtype) -> torch.Tensor:
         width = self.gamma
         rows = [[*row, *[padding] * (width - len(row))] for row in values]

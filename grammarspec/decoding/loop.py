@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf, isfinite
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal
 
@@ -22,7 +23,7 @@ from grammarspec.decoding.proposers.protocol import Proposer, propose
 from grammarspec.decoding.requests import Generation, Request
 from grammarspec.decoding.sampling import Sampling
 from grammarspec.decoding.sequence_state import SequenceState
-from grammarspec.errors import FAILURES, PromptError
+from grammarspec.errors import FAILURES, InvalidLogits, PromptError
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def generate(
 
     Raises:
         LimitExceeded, Cancelled, StateCollected: raised by the constraint while the text was generated.
+        InvalidLogits: the model's logits are NaN or infinite.
         Truncated: the text was cut short (``on_limit="raise"``).
         ValueError, UnsupportedFeature: as :func:`generate_batch`.
     """
@@ -96,14 +98,15 @@ def generate_batch(
         on_text: called with the numbers of request and sample, and the next bytes of that text.
 
     Returns:
-        the ``n`` texts of each request. If the constraint of a text raises an error while it is generated, that text
-        ends with the error, and the others go on.
+        the ``n`` texts of each request. If the constraint of a text raises an error while it is generated, or the
+        model's logits for it are NaN or infinite, that text ends with the error, and the others go on.
 
     Raises:
         ValueError: a prompt is empty, fills the model's context or has a token that the model does not, a constraint
             is for another vocabulary, the vocabulary is larger than the model's, a matcher is at the end of a text or
             is given to two requests, no whole text fits a budget (``on_limit="close"``), or an argument is out of
             range.
+        DraftMismatch: a proposer drafts what is no token of the target, or draws from another number of tokens.
         UnsupportedFeature: the model keeps a state that cannot be rolled back, or cannot read a ragged batch.
     """
     if gamma < 0:
@@ -227,6 +230,7 @@ class Batch:
             [min(self._gamma, sequence.room - 1) for sequence in self.sequences],
             self._masks,
             self._device,
+            self.target.width,
         )
         propose(self._proposers, draft)
         masks, tokens = draft.all_masks(), draft.padded()
@@ -239,6 +243,7 @@ class Batch:
         _synchronise(self._device)
         passed = perf_counter()
         scores = self.processing.scores(logits, masks, tokens)
+        best = scores.amax(-1)  # NaN or infinite where the model's logits are broken
         first = torch.tensor([sequence.length for sequence in self.sequences], device=self._device)
         accepted, following, distributions = self.processing.verify(
             scores,
@@ -249,10 +254,12 @@ class Batch:
             first[:, None] + torch.arange(draft.gamma + 1, device=self._device),
             torch.full((len(self.sequences),), self.rounds, device=self._device),
         )
-        counts, nexts = accepted.tolist(), following.tolist()
+        counts, nexts, highest = accepted.tolist(), following.tolist(), best.tolist()
         verified = perf_counter()
         committed = [
-            self._commit(row, draft, counts[row], nexts[row], logits[row], scores[row], distributions[row])
+            self._commit(
+                row, draft, counts[row], nexts[row], highest[row], logits[row], scores[row], distributions[row]
+            )
             for row in range(len(self.sequences))
         ]
         for row, sequence in enumerate(self.sequences):
@@ -279,6 +286,7 @@ class Batch:
         draft: Draft,
         accepted: int,
         bonus: int,
+        highest: Sequence[float],
         logits: torch.Tensor,
         scores: torch.Tensor,
         distributions: torch.Tensor,
@@ -290,6 +298,7 @@ class Batch:
             draft: the draft of the round.
             accepted: how many of its tokens verification accepted.
             bonus: the token that the target chose behind them.
+            highest: the greatest score at each position of the draft.
             logits, scores, distributions: ``[gamma + 1, width]``, the target's at the positions of the draft.
 
         Returns:
@@ -303,6 +312,10 @@ class Batch:
         draft.rollback(row)
         # Behind an accepted end-of-text token there is no bonus token.
         ended = accepted > 0 and sequence.is_end(proposed[accepted - 1])
+        for position, score in enumerate(highest[: accepted + (not ended)]):
+            if not isfinite(score):
+                sequence.fail(_invalid_logits(score, before + position))
+                return 0
         committed = written = 0
         try:
             for position, token in enumerate(proposed[:accepted] if ended else [*proposed[:accepted], bonus]):
@@ -399,6 +412,18 @@ def _end_token(model: PreTrainedModel, vocabulary: Vocabulary) -> int:
     configured = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     ends = [] if configured is None else [configured] if isinstance(configured, int) else configured
     return next((token for token in ends if token in vocabulary.eos_token_ids), vocabulary.eos_token_ids[0])
+
+
+def _invalid_logits(highest: float, length: int) -> InvalidLogits:
+    """The error for logits by which no token can be chosen.
+
+    Args:
+        highest: the greatest of them, NaN if one of them is: those of allowed tokens, with penalties and bias.
+        length: how many tokens the text would have had there.
+    """
+    what = "-inf for every allowed token" if highest == -inf else f"{highest} for an allowed token"
+    hint = "numbers may overflow in the model's dtype: load it in another, such as dtype=torch.float32"
+    return InvalidLogits(f"the model's logits are {what}", f"token {length} of the text", hint)
 
 
 def _aligned_left(logits: torch.Tensor, draft: Draft) -> torch.Tensor:

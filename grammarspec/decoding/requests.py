@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from grammarspec._compiler import Matcher
 from grammarspec.decoding.metrics import Statistics
 from grammarspec.decoding.sampling import Sampling
-from grammarspec.errors import PromptError
+from grammarspec.errors import BudgetTooSmall, PromptError
 
 __all__ = ["FinishReason", "Generation", "Logprob", "Request"]
 
@@ -45,6 +45,30 @@ class Request:
         if self.sampling.on_limit == "close" and self.matcher is None:
             raise ValueError("on_limit='close' needs a constraint: without one no text is whole")
 
+    def budget(self, context: int | None) -> int:
+        """The greatest number of tokens that a text may have.
+
+        Args:
+            context: how many tokens the model can read, if that is known.
+
+        Raises:
+            PromptError: the prompt fills the model's context.
+            BudgetTooSmall: no text can be ended within the budget (``on_limit="close"``).
+            LimitExceeded, Cancelled: raised by the constraint.
+        """
+        budget = self.sampling.max_tokens
+        if context is not None:
+            if len(self.prompt) >= context:
+                raise PromptError(f"the prompt has {len(self.prompt)} tokens, the model's context only {context}")
+            # The last token is never read by the model, so it needs no position in its context.
+            budget = min(budget, context - len(self.prompt) + 1)
+        if self.sampling.on_limit == "close" and self.matcher is not None:
+            shortest = self.matcher.constraint.tokens_to_end(self.matcher.state) + 1
+            if shortest > budget:
+                message = f"no text can be whole within {budget} tokens: the shortest known takes {shortest}"
+                raise BudgetTooSmall(message, hint="raise max_tokens")
+        return budget
+
 
 class Logprob(NamedTuple):
     """Natural log-probabilities of a generated token; NaN for a token that was appended without being scored.
@@ -66,17 +90,20 @@ class Generation:
     Attributes:
         tokens: the generated tokens, the end-of-text token included if there is one.
         text: the same as text, up to a stop text; special tokens within it appear by their names. If the text was cut
-            short inside a character, the incomplete character is U+FFFD.
+            short inside a character, the incomplete character is left out where the text is whole without it, and else
+            U+FFFD.
         marked: the text as bytes in which special tokens are marked, so that they cannot be mistaken for text
             (:mod:`grammarspec.grammars.marks`).
-        finish_reason: ``"stop"``: the text is whole, or a stop text came up; ``"length"``: the budget of tokens or the
-            model's context ran out; ``"closed"``: the text is whole because it was steered to an ending before the
-            budget ran out; ``"error"``: the constraint raised an error.
+        finish_reason: ``"stop"``: the text has ended, or could not go on, or a stop text came up; ``"length"``: the
+            budget of tokens or the model's context ran out where the text could go on; ``"closed"``: the text is whole
+            because it was steered to an ending before the budget ran out; ``"error"``: an error ended it.
         statistics: what the text cost. Passes and phase times are those of the whole batch.
         logprobs: one entry for each token, if the sampling asks for them.
         stop: the stop text that came up, if one did.
         error: the error that the constraint raised, such as a limit that was exceeded; or
             :class:`~grammarspec.errors.Truncated` (``on_limit="raise"``).
+        whole: whether the text belongs to the grammar, if only its end-of-text token is missing; without a constraint,
+            whether it has ended before the budget ran out.
     """
 
     tokens: list[int]
@@ -87,3 +114,4 @@ class Generation:
     logprobs: list[Logprob] | None = None
     stop: str | None = None
     error: Exception | None = None
+    whole: bool = True

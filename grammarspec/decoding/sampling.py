@@ -41,10 +41,13 @@ class Sampling:
             nor on the rest of the batch, but for rounding in the model. Without a seed, draft tokens are accepted with
             the probability of speculative sampling (Leviathan et al. 2023); torch's global generator makes a seed.
         max_tokens: the greatest number of tokens to generate.
-        on_limit: what to do when these are used up. ``"cut"`` stops. ``"raise"`` stops and gives the generation an
-            error, :class:`~grammarspec.errors.Truncated`. (For :class:`grammarspec.Model` the two are the same: a text
-            that was cut short has no value.) ``"close"`` keeps the text whole: a token after which no ending would fit
-            is replaced by another of the same distribution, and if need be a shortest ending is appended.
+        on_limit: what to do when these are used up and the text could go on. ``"cut"`` stops; a
+            :class:`grammarspec.Model` returns the text if it is whole so far (free text always is), and otherwise
+            raises :class:`~grammarspec.errors.Truncated`. ``"raise"`` stops and gives the generation this error in
+            any case.
+            ``"close"`` has the model end its text in time: a token after which no ending would fit, with the
+            end-of-text token, is replaced by another of the same distribution, and if need be a shortest ending is
+            appended. A text to which nothing but the end-of-text token can be added has not been cut short.
         stop: stop where the text holds one of these texts; it ends before them.
         logprobs: record the log-probabilities of the generated tokens.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Sequence
 from time import perf_counter
 
@@ -9,7 +10,7 @@ import torch
 
 from grammarspec.decoding.metrics import Statistics
 from grammarspec.decoding.requests import FinishReason, Generation, Logprob, Request
-from grammarspec.errors import BudgetTooSmall, PromptError, Truncated
+from grammarspec.errors import Truncated
 from grammarspec.grammars import marks
 from grammarspec.vocabulary import Vocabulary
 
@@ -62,14 +63,9 @@ class SequenceState:
         self._logprobs: list[Logprob] = []
         self.finish_reason: FinishReason | None = None
         self._error: Exception | None = None
+        self._whole = False
         self._vocabulary = vocabulary
         self._ends = frozenset(vocabulary.eos_token_ids)
-        self._budget = self.sampling.max_tokens
-        if context is not None:
-            if self.prompt_length >= context:
-                raise PromptError(f"the prompt has {self.prompt_length} tokens, the model's context only {context}")
-            # The last token is never read by the model, so it needs no position in its context.
-            self._budget = min(self._budget, context - self.prompt_length + 1)
         self._closes = self.sampling.on_limit == "close"
         self._steered = False
         self._stops = [text.encode() for text in self.sampling.stop]
@@ -83,9 +79,7 @@ class SequenceState:
             raise ValueError("the matcher's constraint was compiled for another vocabulary")
         if self.matcher is not None and self.matcher.is_terminated:
             raise ValueError("the matcher is at the end of a text: reset() it, or take a new one")
-        if self._closes and self._to_end() > self._budget:
-            message = f"no text can be whole within {self._budget} tokens: the shortest known takes {self._to_end()}"
-            raise BudgetTooSmall(message, hint="raise max_tokens")
+        self._budget = request.budget(context)
 
     @property
     def length(self) -> int:
@@ -122,19 +116,50 @@ class SequenceState:
         self.statistics.tokens += 1
         self._text += self._vocabulary.marked([token])
         if self.is_end(token):
+            self._whole = True
             self.finish_reason = "closed" if self._steered else "stop"
         elif self._stops and (found := self._first_stop()):
-            del self._text[found[0] :]
             self._stop = found[1]
+            self._whole = self._is_whole(found[0])
+            del self._text[found[0] :]
             self.finish_reason = "stop"
         elif self.room == 0:
-            self.finish_reason = "length"
+            self.finish_reason = self._end_of_budget()
         self._report_text()
         return True
 
+    def _end_of_budget(self) -> FinishReason:
+        """Why a text ends whose budget is used up: ``"stop"`` if only the end-of-text token could follow.
+
+        The bytes of a character that the budget has cut in half are no text: without them, the text may be whole.
+        """
+        if self.matcher is None:
+            return "length"
+        following, self._whole = self.matcher.next_bytes()
+        if self._whole and not following:
+            return "stop"
+        if not self._whole and (cut := _incomplete_character(self._text)):
+            self._whole = self._is_whole(len(self._text) - cut)
+            if self._whole:
+                del self._text[-cut:]
+        return "length"
+
+    def _is_whole(self, size: int) -> bool:
+        """Whether the first ``size`` bytes of the text are a text of the grammar; without a grammar, any text is."""
+        if self.matcher is None:
+            return True
+        begin, first = len(self._text), len(self.tokens)
+        while begin > size:
+            first -= 1
+            begin -= len(self._vocabulary.marked([self.tokens[first]]))
+        self.matcher.rollback(len(self.tokens) - first)
+        _, whole = self.matcher.next_bytes(bytes(self._text[begin:size]))
+        self.matcher.accept_tokens(self.tokens[first:])
+        return whole
+
     def fail(self, error: Exception) -> None:
         """End the text with an error of its constraint."""
-        self._error = error
+        self._error, self._whole = error, False
         self.finish_reason = "error"
         self._report_text()
 
@@ -194,7 +219,9 @@ class SequenceState:
         tokens = self.tokens[self.prompt_length :]
         if self.finish_reason == "length" and self.sampling.on_limit == "raise":
             self._error = Truncated(text)
-        return Generation(tokens, text, marked, self.finish_reason, self.statistics, logprobs, stop, self._error)
+        return Generation(
+            tokens, text, marked, self.finish_reason, self.statistics, logprobs, stop, self._error, self._whole
+        )
 
     def _pad_logprobs(self, length: int) -> None:
         """Fill up with NaN for tokens that were appended without being scored."""
@@ -225,3 +252,10 @@ class SequenceState:
         if len(self._text) - held > self._reported:
             self._on_text(marks.named(bytes(self._text[self._reported : len(self._text) - held])))
             self._reported = len(self._text) - held
+
+
+def _incomplete_character(text: bytes | bytearray) -> int:
+    """How many bytes at the end of a text in UTF-8 begin a character that is not there as a whole."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(bytes(text[-4:]))
+    return len(decoder.getstate()[0])

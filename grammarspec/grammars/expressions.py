@@ -7,6 +7,7 @@ A grammar wraps an expression, whose nodes are in :mod:`grammarspec.grammars.ope
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import FrozenInstanceError
 from typing import Any, Generic, NewType, TypeVar, get_origin, overload
@@ -47,9 +48,9 @@ class Grammar(Generic[T_co]):
 
     Operators: ``a + b`` (one after the other), ``a | b`` (either), ``a & b`` (texts of both, read as ``a`` does) and
     ``~a`` (all other texts). The last two take regular languages: regular expressions, choices, literals, and what the
-    operators make of these. As an operand, a ``str`` stands for :func:`literal` of it, and a class (``int``,
-    ``list[int]``, a model) for :func:`grammarspec.grammar` of it; type checkers need that call to be written for other
-    types, and for a type to the left of ``|``.
+    operators make of these. As an operand, a ``str`` stands for :func:`literal` of it, what ``re.compile`` returns for
+    :func:`grammarspec.regex` of it, and a class (``int``, ``list[int]``, a model) for :func:`grammarspec.grammar` of
+    it; type checkers need that call to be written for other types, and for a type to the left of ``|``.
 
     Attributes:
         node: the expression that it wraps, for the other modules of grammarspec.
@@ -179,14 +180,14 @@ class Grammar(Generic[T_co]):
         return sample(self.node, seed, max_bytes)
 
     # ------------------------------------------------------------------ operators
-    def __add__(self, other: Grammar[Any] | str | type[Any]) -> Grammar[str]:
+    def __add__(self, other: Grammar[Any] | str | re.Pattern[str] | type[Any]) -> Grammar[str]:
         return Grammar.of(Concatenation(self.node, _node(other))) if _is_operand(other) else NotImplemented
 
-    def __radd__(self, other: str | type[Any]) -> Grammar[str]:
+    def __radd__(self, other: str | re.Pattern[str] | type[Any]) -> Grammar[str]:
         return Grammar.of(Concatenation(_node(other), self.node)) if _is_operand(other) else NotImplemented
 
     @overload
-    def __or__(self, other: str) -> Grammar[T_co | str]: ...
+    def __or__(self, other: str | re.Pattern[str]) -> Grammar[T_co | str]: ...
     @overload
     def __or__(self, other: Grammar[U]) -> Grammar[T_co | U]: ...
     @overload
@@ -195,17 +196,17 @@ class Grammar(Generic[T_co]):
         return Grammar.of(Union(self.node, _node(other))) if _is_operand(other) else NotImplemented
 
     @overload
-    def __ror__(self, other: str) -> Grammar[str | T_co]: ...
+    def __ror__(self, other: str | re.Pattern[str]) -> Grammar[str | T_co]: ...
     @overload
     def __ror__(self, other: type[U]) -> Grammar[U | T_co]: ...
     def __ror__(self, other: Any) -> Grammar[Any]:
         return Grammar.of(Union(_node(other), self.node)) if _is_operand(other) else NotImplemented
 
-    def __and__(self, other: Grammar[Any] | str | type[Any]) -> Grammar[T_co]:
+    def __and__(self, other: Grammar[Any] | str | re.Pattern[str] | type[Any]) -> Grammar[T_co]:
         return Grammar.of(Intersection(self.node, _node(other))) if _is_operand(other) else NotImplemented
 
     @overload
-    def __rand__(self, other: str) -> Grammar[str]: ...
+    def __rand__(self, other: str | re.Pattern[str]) -> Grammar[str]: ...
     @overload
     def __rand__(self, other: type[U]) -> Grammar[U]: ...
     def __rand__(self, other: Any) -> Grammar[Any]:
@@ -215,7 +216,7 @@ class Grammar(Generic[T_co]):
         return Grammar.of(Complement(self.node))
 
     def repeat(
-        self, least: int = 0, most: int | None = None, *, sep: Grammar[Any] | str | type[Any] = ""
+        self, least: int = 0, most: int | None = None, *, sep: Grammar[Any] | str | re.Pattern[str] | type[Any] = ""
     ) -> Grammar[list[T_co]]:
         """``least`` to ``most`` texts (``None``: any number), ``sep`` between them; means the list of their values.
 
@@ -235,7 +236,13 @@ class Grammar(Generic[T_co]):
         return Grammar.of(Option(self.node))
 
     def named(self, name: str) -> Grammar[T_co]:
-        """The same, and :meth:`match` has its value under this name; within a repetition, a list of values."""
+        """The same, and :meth:`match` has its value under this name; within a repetition, a list of values.
+
+        Alternatives may share a name. Parts that one text has both must not: joining them raises ``ValueError``.
+
+        Raises:
+            ValueError: a part within this one has the name.
+        """
         return Grammar.of(Named(self.node, name))
 
     def fields(self) -> Grammar[dict[str, Any]]:
@@ -261,8 +268,8 @@ def read_types_by(type_grammar: Callable[[Any], Grammar[Any]]) -> None:
 
 
 def _is_operand(value: object) -> bool:
-    """Whether a value is a grammar, or stands for one: a text, or a type."""
-    return isinstance(value, Grammar | str | type | NewType | None) or (
+    """Whether a value is a grammar, or stands for one: a text, a compiled regular expression, or a type."""
+    return isinstance(value, Grammar | str | type | NewType | re.Pattern | None) or (
         get_origin(value) is not None or type(value).__name__ == "TypeAliasType"  # of typing, or its extensions
     )
 
@@ -321,9 +328,12 @@ def special(name: str) -> Grammar[str]:
     for it. In a text that is given to ``parse``, the token's name stands for the token.
 
     Raises:
+        TypeError: the name is no string.
         ValueError: the name is empty.
         GrammarSyntaxError: the name holds a lone surrogate, which UTF-8 cannot spell.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"special() takes the name of a token, not {name!r:.60}")
     if not name:
         raise ValueError("a special token has a name")
     _encoded(name)
@@ -339,7 +349,13 @@ def text(*, until: str | None = None, max_chars: int | None = None) -> Grammar[s
         ValueError: ``until`` is empty, or ``max_chars`` is negative.
         OverflowError: ``max_chars`` is 2**32 - 1 or more.
         GrammarSyntaxError: ``until`` holds a lone surrogate, which UTF-8 cannot spell.
+        TypeError: ``until`` is no string, or ``max_chars`` no whole number.
     """
+    if until is not None and not isinstance(until, str):
+        hint = "the text before the first of several is gs.text(until=a) & gs.text(until=b)"
+        raise TypeError(f"until is one text, not {until!r:.60}\n  hint: {hint}")
+    if max_chars is not None and not isinstance(max_chars, int):
+        raise TypeError(f"max_chars is a whole number, not {max_chars!r:.60}")
     if until == "" or (max_chars is not None and max_chars < 0):
         raise ValueError("until must not be empty, nor max_chars negative")
     builder = GrammarBuilder()

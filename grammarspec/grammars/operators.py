@@ -12,8 +12,10 @@ A :class:`~grammarspec.grammars.expressions.Grammar` wraps a node and adds its t
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from inspect import signature
 from itertools import pairwise
 from typing import Any, ClassVar, Final
@@ -38,7 +40,7 @@ __all__ = [
     "Union",
 ]
 
-_CACHES = frozenset(("byte_constraint", "special_tokens"))
+_CACHES = frozenset(("byte_constraint", "names", "special_tokens"))
 """Attributes that a node computes from its others; they are left out of pickles."""
 
 _SUM, _AND, _OR = range(3)  # how tightly operators bind in Python: + before & before |
@@ -130,10 +132,10 @@ class Node(Readable):
                 raise UnsupportedFeature(f"{operator} of {operand!r:.80}, {why}", f"{self!r:.100}", hint) from None
 
     # ------------------------------------------------------------------ the reading
-    @property
-    def names(self) -> list[str]:
+    @cached_property
+    def names(self) -> tuple[str, ...]:
         """The names of the parts that this node captures, the inner ones first."""
-        return [name for operand in self.operands for name in operand.names]
+        return tuple(dict.fromkeys(name for operand in self.operands for name in operand.names))
 
 
 class Leaf(Node):
@@ -191,9 +193,17 @@ class _Binary(Node):
 
 
 class Concatenation(_Binary):
-    """A text of the left language, then one of the right; means the text."""
+    """A text of the left language, then one of the right; means the text.
+
+    Raises:
+        ValueError: both have a part of the same name.
+    """
 
     sign = "+"
+
+    def __init__(self, left: Node, right: Node) -> None:
+        super().__init__(left, right)
+        _refuse_twice(left.names + right.names)
 
     def lower(self, builder: GrammarBuilder) -> int:
         return builder.seq(self.left.lower(builder), self.right.lower(builder))
@@ -227,6 +237,10 @@ class Intersection(_Binary):
 
     def lower(self, builder: GrammarBuilder) -> int:
         return builder.both(self.left.lower(builder), self.right.lower(builder))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return self.left.names
 
     def value(self, reader: Reader, start: int, end: int, captures: dict[str, Any]) -> Any:
         return self.left.value(reader, start, end, captures)
@@ -264,6 +278,10 @@ class Complement(_Unary):
     def __repr__(self) -> str:
         return f"~{self._receiver}"
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return ()
+
     def lower(self, builder: GrammarBuilder) -> int:
         return builder.both(builder.any_text(), builder.complement(self.inner.lower(builder)))
 
@@ -272,13 +290,19 @@ class Complement(_Unary):
 
 
 class Repetition(_Unary):
-    """``least`` to ``most`` items (``None``: any number), separators between them; means the list of their values."""
+    """``least`` to ``most`` items (``None``: any number), separators between them; means the list of their values.
+
+    Raises:
+        ValueError: item and separator have a part of the same name.
+    """
 
     def __init__(self, inner: Node, least: int, most: int | None, separator: Node | None) -> None:
         super().__init__(inner)
         self.least: Final = least
         self.most: Final = most
         self.separator: Final = separator
+        if separator is not None:
+            _refuse_twice(inner.names + separator.names)
 
     @property
     def operands(self) -> Sequence[Node]:
@@ -343,11 +367,16 @@ class Option(_Unary):
 
 
 class Named(_Unary):
-    """The inner grammar, whose value is captured under a name."""
+    """The inner grammar, whose value is captured under a name.
+
+    Raises:
+        ValueError: a part of it has the same name.
+    """
 
     def __init__(self, inner: Node, name: str) -> None:
         super().__init__(inner)
         self.name: Final = name
+        _refuse_twice((*inner.names, name))
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -356,9 +385,9 @@ class Named(_Unary):
     def __repr__(self) -> str:
         return f"{self._receiver}.named({self.name!r})"
 
-    @property
-    def names(self) -> list[str]:
-        return [*super().names, self.name]
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return *self.inner.names, self.name
 
     def value(self, reader: Reader, start: int, end: int, captures: dict[str, Any]) -> Any:
         value = captures[self.name] = self.inner.value(reader, start, end, captures)
@@ -371,9 +400,9 @@ class Fields(_Unary):
     def __repr__(self) -> str:
         return f"{self._receiver}.fields()"
 
-    @property
-    def names(self) -> list[str]:
-        return []
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return ()
 
     def value(self, reader: Reader, start: int, end: int, captures: dict[str, Any]) -> dict[str, Any]:
         own: dict[str, Any] = {}
@@ -397,3 +426,15 @@ class Mapped(_Unary):
 
     def value(self, reader: Reader, start: int, end: int, captures: dict[str, Any]) -> Any:
         return self.function(self.inner.value(reader, start, end, captures))
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    """Raise an error if parts that all have a value in the same text share a name: one would be lost.
+
+    Raises:
+        ValueError: two share a name.
+    """
+    for name, times in Counter(names).items():
+        if times > 1:
+            hint = "give them different names, or make them one part by repeat(), whose value is a list"
+            raise ValueError(f"two parts of a text are named {name!r}\n  hint: {hint}")

@@ -1,7 +1,8 @@
 """One call of a model: prompts go in, results come out, with a retry for each answer that a validator refuses.
 
 A prompt is rendered by the chat template, encoded, and given the constraint of its turn (:meth:`Call.prepare`). Texts
-are generated from it, and each is split into reasoning and answer and read (:meth:`Call.answers`).
+are generated from it, and each is split into reasoning and answer and read (:meth:`Call.answers`). Each answer fails on
+its own.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from grammarspec.decoding import Generation, Request, Statistics
-from grammarspec.errors import Truncated
+from grammarspec.errors import GrammarspecError, Truncated
 from grammarspec.grammars import marks
 from grammarspec.models.chat import Prompt, encode, messages_of
 from grammarspec.models.generator import Generator
@@ -48,18 +49,18 @@ class _Attempts:
     """The attempts at one answer.
 
     Attributes:
+        index: the number of the answer among those of the call.
         prepared: the prompt of the current attempt.
         statistics, reasoning_tokens, count: what the attempts so far have cost, and how many there were.
         answer: the text of the last attempt without its reasoning, with special tokens marked.
-        result: the result, once there is one.
     """
 
+    index: int
     prepared: PreparedPrompt
     statistics: Statistics = field(default_factory=Statistics)
     reasoning_tokens: int = 0
     count: int = 0
     answer: bytes = b""
-    result: Result[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,65 +88,103 @@ class Call:
         if self.options.retries and not self.tokenizer.chat_template:
             raise ValueError(f"retries={self.options.retries} needs a tokenizer with a chat template")
 
-    def prepare(self, prompts: Sequence[Prompt], n: int = 1) -> list[PreparedPrompt]:
-        """Make prompts ready to be generated from. What cannot be generated is refused here.
+    def prepare(self, prompt: Prompt, n: int = 1) -> PreparedPrompt:
+        """Make a prompt ready to be generated from. What cannot be generated is refused here.
 
         Args:
-            prompts: the prompts.
-            n: how many answers each is to have.
+            prompt: the prompt.
+            n: how many answers it is to have.
 
         Raises:
             GrammarError, PromptError, TypeError, ValueError: as :meth:`grammarspec.Model.batch`.
         """
-        rendered = [(prompt, *self._rendered(prompt)) for prompt in prompts]
-        return [
-            PreparedPrompt(
-                prompt,
-                section,
-                Request(
-                    prompt=tokens,
-                    matcher=self.generator.constraint(self.turn.grammar, section, self.turn.gap).matcher(),
-                    sampling=self.options.sampling,
-                    n=n,
-                ),
-            )
-            for prompt, tokens, section in rendered
-        ]
+        tokens, section = self._rendered(prompt)
+        matcher = self.generator.constraint(self.turn.grammar, section, self.turn.gap).matcher()
+        request = Request(prompt=tokens, matcher=matcher, sampling=self.options.sampling, n=n)
+        self.generator.check(request)
+        return PreparedPrompt(prompt, section, request)
 
-    def answers(
-        self,
-        prepared: Sequence[PreparedPrompt],
-        stop: threading.Event | None = None,
-        on_text: Callable[[bytes], None] | None = None,
-    ) -> list[Result[Any]]:
-        """Generate the answers of prepared prompts, and read them; each answer is retried on its own.
+    def answer(self, prepared: PreparedPrompt, stop: threading.Event, on_text: Callable[[bytes], None]) -> Result[Any]:
+        """Generate the answer of a prepared prompt, and read it.
 
         Args:
-            prepared: the prompts; each can be used once.
+            prepared: the prompt; it can be used once.
             stop: generation stops when it is set.
-            on_text: called with the next bytes of the text, for a single answer.
+            on_text: called with the next bytes of the text.
 
         Raises:
             Stopped: ``stop`` was set.
             Truncated, ValidationFailed and others: as :meth:`grammarspec.Model.batch`.
         """
-        answers = [_Attempts(one) for one in prepared for _ in range(one.request.n)]
-        texts = self.generator.generate([one.request for one in prepared], stop, on_text)
-        waiting = answers
+        [text] = self.generator.generate([prepared.request], stop, on_text)
+        return self._result(_Attempts(0, prepared), text)
+
+    def answers(
+        self, prompts: Sequence[Prompt], n: int = 1, stop: threading.Event | None = None, *, collect: bool = False
+    ) -> list[Any]:
+        """Generate the answers of prompts, and read them; each answer is retried on its own.
+
+        Args:
+            prompts: the prompts.
+            n: how many answers each is to have.
+            stop: generation stops when it is set.
+            collect: an answer that fails does not end the others: its error stands in its place.
+
+        Returns:
+            the results of all answers, in order; with ``collect``, among errors.
+
+        Raises:
+            Stopped: ``stop`` was set.
+            Truncated, ValidationFailed and others: as :meth:`grammarspec.Model.batch`; of several answers, with the
+                number of the one that failed.
+        """
+        several = collect or len(prompts) * n > 1
+        found: list[Result[Any] | Exception | None] = [None] * (len(prompts) * n)
+
+        def fail(index: int, error: Exception) -> None:
+            if several:
+                _number(error, index)
+            if not collect:
+                raise error
+            found[index] = error
+
+        waiting: list[_Attempts] = []
+        requests: list[Request] = []
+        for number, prompt in enumerate(prompts):
+            try:
+                prepared = self.prepare(prompt, n)
+            except Exception as error:
+                if n > 1:  # all the answers have this prompt
+                    raise
+                fail(number, error)
+                continue
+            requests.append(prepared.request)
+            waiting += [_Attempts(index, prepared) for index in range(number * n, (number + 1) * n)]
         while waiting:
-            refused = []
-            for one, text in zip(waiting, texts, strict=True):
+            for one, text in zip(waiting, self.generator.generate(requests, stop), strict=True):
                 try:
-                    one.result = self._result(one, text)
-                except ValidationFailed as error:
-                    if one.count > self.options.retries:
-                        raise
-                    more = self.turn.retry_messages(one.answer, error)
-                    [one.prepared] = self.prepare([[*messages_of(one.prepared.prompt), *more]])
-                    refused.append(one)
-            waiting = refused
-            texts = self.generator.generate([one.prepared.request for one in waiting], stop)
-        return [one.result for one in answers if one.result is not None]
+                    found[one.index] = self._attempt(one, text)
+                except Exception as error:
+                    fail(one.index, error)
+            waiting = [one for one in waiting if found[one.index] is None]
+            requests = [one.prepared.request for one in waiting]
+        return found
+
+    def _attempt(self, attempts: _Attempts, generation: Generation) -> Result[Any] | None:
+        """The result of an attempt; ``None`` if a validator refuses it and the model is to be asked again.
+
+        Raises:
+            ValidationFailed: it is refused, and there were as many attempts as there may be.
+            Truncated and others: as :meth:`_result`; or the prompt of the next attempt cannot be generated from.
+        """
+        try:
+            return self._result(attempts, generation)
+        except ValidationFailed as error:
+            if attempts.count > self.options.retries:
+                raise
+            more = self.turn.retry_messages(attempts.answer, error)
+            attempts.prepared = self.prepare([*messages_of(attempts.prepared.prompt), *more])
+            return None
 
     def visible_text(self, prepared: PreparedPrompt) -> VisibleText:
         """A filter for the pieces of a growing text, which leaves out reasoning and calls of tools."""
@@ -178,9 +217,9 @@ class Call:
         attempts.statistics.add(generation.statistics)
         if generation.error is not None:
             raise generation.error
-        section = attempts.prepared.section
-        reasoning, text = split(section, self.turn.gap, generation.text)
-        if generation.finish_reason == "length" or text is None:
+        section, limited = attempts.prepared.section, generation.finish_reason == "length"
+        reasoning, text = split(section, self.turn.gap, generation.text, ended=not limited)
+        if text is None or (limited and not generation.whole):
             raise Truncated(generation.text)
         if section is not None and reasoning is not None:
             attempts.reasoning_tokens += section.count(generation.tokens, self.vocabulary)
@@ -203,3 +242,11 @@ class Call:
             logprobs=generation.logprobs,
             type=self.type,
         )
+
+
+def _number(error: Exception, index: int) -> None:
+    """Have an error say which of several answers it is about."""
+    if isinstance(error, GrammarspecError):
+        error.index = index
+    else:
+        error.add_note(f"answer {index} (counted from 0)")

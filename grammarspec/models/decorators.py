@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 from grammarspec.errors import NoModel
 from grammarspec.grammars.expressions import Grammar
-from grammarspec.models.options import refuse_unknown
+from grammarspec.models.options import override, refuse_unknown
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -35,6 +35,10 @@ _model: ContextVar[Model | None] = ContextVar("grammarspec_model", default=None)
 @contextmanager
 def use(model: Model) -> Iterator[Model]:
     """Make a model the default of the functions of :func:`output`, within the block and in what it awaits.
+
+    A context variable keeps it, so it holds in tasks and in ``asyncio.to_thread``, but not in threads that are started
+    in the block: these have to be run in a copy of the context (``contextvars.copy_context().run``), or to call
+    ``function.using(model)``.
 
     Args:
         model: the model; a function that has one of its own (``using``) keeps it.
@@ -96,7 +100,7 @@ class _PromptFunction(Generic[P, T]):
 
     def _using(self, model: Model | None, options: Options) -> Any:
         refuse_unknown(options)
-        return type(self)(self._function, self._type, {**self._options, **options}, model or self._own, self._kind)
+        return type(self)(self._function, self._type, override(self._options, options), model or self._own, self._kind)
 
 
 class OutputFunction(_PromptFunction[P, T]):
@@ -140,10 +144,12 @@ class OutputFunction(_PromptFunction[P, T]):
 
         Args:
             model: the model that answers; ``None`` keeps the one that it has.
-            options: replace those of the same names; see :class:`~grammarspec.models.options.Options`.
+            options: replace those of the same names; see :class:`~grammarspec.models.options.Options`. Fields of a
+                sampling replace those of a ``sampling`` that was given before.
 
         Raises:
             TypeError: there is no such option.
+            TypeError, ValueError: a field does not fit that ``sampling``.
         """
         function: OutputFunction[P, T] = self._using(model, options)
         return function
@@ -201,10 +207,12 @@ class AsyncOutputFunction(_PromptFunction[P, T]):
 
         Args:
             model: the model that answers; ``None`` keeps the one that it has.
-            options: replace those of the same names; see :class:`~grammarspec.models.options.Options`.
+            options: replace those of the same names; see :class:`~grammarspec.models.options.Options`. Fields of a
+                sampling replace those of a ``sampling`` that was given before.
 
         Raises:
             TypeError: there is no such option.
+            TypeError, ValueError: a field does not fit that ``sampling``.
         """
         function: AsyncOutputFunction[P, T] = self._using(model, options)
         return function

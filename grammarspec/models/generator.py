@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from grammarspec._compiler import Grammar as CompiledGrammar
 from grammarspec.constraint import Constraint, compile
 from grammarspec.decoding import Generation, Request, generate_batch
+from grammarspec.decoding.model_runner import context_length
 from grammarspec.decoding.proposers import Proposer
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.models.reasoning import Section
@@ -62,6 +63,14 @@ class Generator:
             if len(self._constraints) > KEPT:
                 self._constraints.popitem(last=False)
             return constraint
+
+    def check(self, request: Request) -> None:
+        """Refuse a request that does not fit the model's context or its own budget, before anything is generated.
+
+        Raises:
+            PromptError, BudgetTooSmall, LimitExceeded: as :meth:`grammarspec.decoding.Request.budget`.
+        """
+        request.budget(context_length(self._model))
 
     def generate(
         self,

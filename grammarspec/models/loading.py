@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grammarspec.errors import DraftMismatch, MissingPackage
+from grammarspec.errors import DraftMismatch, needed_by
 from grammarspec.grammars import marks
 from grammarspec.models.chat import Prompt, encode, render
 from grammarspec.vocabulary import Vocabulary, end_token_ids
@@ -42,11 +42,9 @@ def load_model(path_or_name: str | Path, **options: Any) -> tuple[PreTrainedMode
         MissingPackage: torch or transformers is missing.
         OSError: there is no such model.
     """
-    try:
+    with needed_by("running a model"):
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
-    except ImportError as error:
-        raise MissingPackage(f"running a model: {error}", hint="pip install 'grammarspec[transformers]'") from error
 
     path = smollm2_path() if path_or_name == "smollm2" else Path(path_or_name)
     source = path_or_name

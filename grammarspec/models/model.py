@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer
 from grammarspec.grammars.expressions import Grammar
@@ -158,22 +158,35 @@ class Model:
             ValueError: there is no such ``tool_choice`` or ``tool_format``, or two tools have the same name.
             GrammarspecError and others: as :meth:`batch`.
         """
-        return self._answers([prompt], type, options, tools=tools)[0]
+        [result] = self._answers([prompt], type, options, tools=tools)
+        return cast(Result[Any], result)
 
     @overload
     def batch(self, prompts: Sequence[Prompt], type: Grammar[T], **options: Unpack[Options]) -> list[Result[T]]: ...
     @overload
     def batch(self, prompts: Sequence[Prompt], type: TypeForm[T], **options: Unpack[Options]) -> list[Result[T]]: ...
-    def batch(self, prompts: Sequence[Prompt], type: Any, **options: Unpack[Options]) -> list[Result[Any]]:
+    @overload
+    def batch(
+        self, prompts: Sequence[Prompt], type: Grammar[T], *, return_exceptions: bool, **options: Unpack[Options]
+    ) -> list[Result[T] | Exception]: ...
+    @overload
+    def batch(
+        self, prompts: Sequence[Prompt], type: TypeForm[T], *, return_exceptions: bool, **options: Unpack[Options]
+    ) -> list[Result[T] | Exception]: ...
+    def batch(
+        self, prompts: Sequence[Prompt], type: Any, *, return_exceptions: bool = False, **options: Unpack[Options]
+    ) -> list[Any]:
         """The answers to several prompts, generated together.
 
         Args:
             prompts: texts of users or messages of chats; the tokenizer's chat template renders them.
             type: a grammar, or a type as :func:`grammarspec.grammar` takes it.
+            return_exceptions: as in ``asyncio.gather``: an answer that fails does not end the others; its error stands
+                in its place. Otherwise the first error is raised, with the number of the answer as its ``index``.
             options: see :class:`~grammarspec.models.options.Options`.
 
         Raises:
-            Truncated: a text was cut short; ``Sampling(on_limit="close")`` would have closed it in time.
+            Truncated: a text was cut short; ``on_limit="close"`` would have closed it in time.
             ValidationFailed: a validator of the type refuses the value, in each of ``1 + retries`` attempts.
             GrammarError: the type or grammar cannot be enforced.
             MissingPackage: the type needs Pydantic or msgspec, which is not installed.
@@ -185,24 +198,34 @@ class Model:
         """
         if isinstance(prompts, str):
             raise TypeError("batch() takes several prompts, not a single one: write batch([prompt], ...)")
-        return self._answers(prompts, type, options)
+        return self._answers(prompts, type, options, collect=return_exceptions)
 
     @overload
     def samples(self, prompt: Prompt, type: Grammar[T], n: int, **options: Unpack[Options]) -> list[Result[T]]: ...
     @overload
     def samples(self, prompt: Prompt, type: TypeForm[T], n: int, **options: Unpack[Options]) -> list[Result[T]]: ...
-    def samples(self, prompt: Prompt, type: Any, n: int, **options: Unpack[Options]) -> list[Result[Any]]:
+    @overload
+    def samples(
+        self, prompt: Prompt, type: Grammar[T], n: int, *, return_exceptions: bool, **options: Unpack[Options]
+    ) -> list[Result[T] | Exception]: ...
+    @overload
+    def samples(
+        self, prompt: Prompt, type: TypeForm[T], n: int, *, return_exceptions: bool, **options: Unpack[Options]
+    ) -> list[Result[T] | Exception]: ...
+    def samples(
+        self, prompt: Prompt, type: Any, n: int, *, return_exceptions: bool = False, **options: Unpack[Options]
+    ) -> list[Any]:
         """Several answers to one prompt, generated together; the prompt is read once. See :meth:`batch`.
 
         Args:
-            prompt, type, options: as for :meth:`batch`.
+            prompt, type, return_exceptions, options: as for :meth:`batch`.
             n: the number of answers; with a seed they differ by their sample number.
 
         Raises:
             ValueError: ``n`` is below 1, or above 1 with temperature 0, which chooses the same answer every time.
             GrammarspecError and others: as :meth:`batch`.
         """
-        return self._answers([prompt], type, options, n=n)
+        return self._answers([prompt], type, options, n=n, collect=return_exceptions)
 
     @overload
     def stream(self, prompt: Prompt, type: Grammar[T], **options: Unpack[Options]) -> Stream[T]: ...
@@ -237,10 +260,10 @@ class Model:
         call = self._call(type, options, tools)
         if call.options.retries:
             raise ValueError("a stream cannot retry: what it has said cannot be taken back")
-        [prepared] = call.prepare([prompt])
+        prepared = call.prepare(prompt)
 
         def generate(on_text: Callable[[bytes], None], stop: threading.Event) -> Result[Any]:
-            return call.answers([prepared], stop, on_text)[0]
+            return call.answer(prepared, stop, on_text)
 
         return Stream(generate, call.visible_text(prepared))
 
@@ -271,7 +294,8 @@ class Model:
         Raises:
             GrammarspecError and others: as :meth:`run`.
         """
-        return (await self._awaited([prompt], type, options, tools=tools))[0]
+        [result] = await self._awaited([prompt], type, options, tools=tools)
+        return cast(Result[Any], result)
 
     @overload
     async def abatch(
@@ -281,13 +305,23 @@ class Model:
     async def abatch(
         self, prompts: Sequence[Prompt], type: TypeForm[T], **options: Unpack[Options]
     ) -> list[Result[T]]: ...
-    async def abatch(self, prompts: Sequence[Prompt], type: Any, **options: Unpack[Options]) -> list[Result[Any]]:
+    @overload
+    async def abatch(
+        self, prompts: Sequence[Prompt], type: Grammar[T], *, return_exceptions: bool, **options: Unpack[Options]
+    ) -> list[Result[T] | Exception]: ...
+    @overload
+    async def abatch(
+        self, prompts: Sequence[Prompt], type: TypeForm[T], *, return_exceptions: bool, **options: Unpack[Options]
+    ) -> list[Result[T] | Exception]: ...
+    async def abatch(
+        self, prompts: Sequence[Prompt], type: Any, *, return_exceptions: bool = False, **options: Unpack[Options]
+    ) -> list[Any]:
         """:meth:`batch` in a thread, to be awaited.
 
         Raises:
             GrammarspecError and others: as :meth:`batch`.
         """
-        return await self._awaited(prompts, type, options)
+        return await self._awaited(prompts, type, options, collect=return_exceptions)
 
     @overload
     async def asamples(
@@ -297,13 +331,23 @@ class Model:
     async def asamples(
         self, prompt: Prompt, type: TypeForm[T], n: int, **options: Unpack[Options]
     ) -> list[Result[T]]: ...
-    async def asamples(self, prompt: Prompt, type: Any, n: int, **options: Unpack[Options]) -> list[Result[Any]]:
+    @overload
+    async def asamples(
+        self, prompt: Prompt, type: Grammar[T], n: int, *, return_exceptions: bool, **options: Unpack[Options]
+    ) -> list[Result[T] | Exception]: ...
+    @overload
+    async def asamples(
+        self, prompt: Prompt, type: TypeForm[T], n: int, *, return_exceptions: bool, **options: Unpack[Options]
+    ) -> list[Result[T] | Exception]: ...
+    async def asamples(
+        self, prompt: Prompt, type: Any, n: int, *, return_exceptions: bool = False, **options: Unpack[Options]
+    ) -> list[Any]:
         """:meth:`samples` in a thread, to be awaited.
 
         Raises:
             GrammarspecError and others: as :meth:`samples`.
         """
-        return await self._awaited([prompt], type, options, n)
+        return await self._awaited([prompt], type, options, n, collect=return_exceptions)
 
     astream = stream  # its pieces are iterated over with `for` or `async for`
 
@@ -330,22 +374,32 @@ class Model:
         n: int = 1,
         stop: threading.Event | None = None,
         tools: Sequence[ToolLike] = (),
-    ) -> list[Result[Any]]:
+        *,
+        collect: bool = False,
+    ) -> list[Any]:
         """The answers to prompts, ``n`` to each; what all the methods but :meth:`stream` do."""
         if n < 1:
             raise ValueError(f"n must be at least 1, not {n}")
         call = self._call(type, options, tools)
         if n > 1 and call.options.sampling.temperature == 0:
-            raise ValueError("at temperature 0 all answers are the same: give gs.Sampling a temperature")
-        return call.answers(call.prepare(prompts, n), stop)
+            raise ValueError("at temperature 0 all answers are the same: give a temperature")
+        return call.answers(prompts, n, stop, collect=collect)
 
     async def _awaited(
-        self, prompts: Sequence[Prompt], type: Any, options: Options, n: int = 1, tools: Sequence[ToolLike] = ()
-    ) -> list[Result[Any]]:
+        self,
+        prompts: Sequence[Prompt],
+        type: Any,
+        options: Options,
+        n: int = 1,
+        tools: Sequence[ToolLike] = (),
+        *,
+        collect: bool = False,
+    ) -> list[Any]:
         """:meth:`_answers` in a thread; where the task is cancelled, generation stops."""
         stop = threading.Event()
         try:
-            return await asyncio.to_thread(lambda: self._answers(prompts, type, options, n, stop, tools))
+            work = partial(self._answers, prompts, type, options, n, stop, tools, collect=collect)
+            return await asyncio.to_thread(work)
         finally:
             stop.set()  # where this was cancelled, the thread still runs
 

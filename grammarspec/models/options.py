@@ -1,31 +1,58 @@
 """The options of a model call: :class:`Options` as callers give them, :class:`CallOptions` with all defaults filled in.
 
 :func:`resolve` makes the second from the first, once for each call, and refuses unknown names and values out of range.
-No other module looks at an :class:`Options`.
+No other module looks at an :class:`Options`; :func:`override` puts one over another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 if TYPE_CHECKING:
     from grammarspec.decoding import Sampling
     from grammarspec.tools.formats import ToolFormat
 
-__all__ = ["CallOptions", "Options", "Reasoning", "refuse_unknown", "resolve"]
+__all__ = [
+    "CallOptions",
+    "ModelOptions",
+    "Options",
+    "Reasoning",
+    "SamplingOptions",
+    "override",
+    "refuse_unknown",
+    "resolve",
+]
 
 Reasoning = Literal["auto"] | bool
 """Whether a model reasons before it answers; ``"auto"`` leaves it to the chat template and the model."""
 
 
-class Options(TypedDict, total=False):
-    """The options that may be given with each prompt.
+class SamplingOptions(TypedDict, total=False):
+    """The fields of :class:`grammarspec.Sampling`, which may be given one by one; only ``on_limit`` is missing here."""
+
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    min_p: float | None
+    repetition_penalty: float
+    presence_penalty: float
+    frequency_penalty: float
+    logit_bias: Mapping[int, float]
+    seed: int | None
+    max_tokens: int
+    stop: Sequence[str]
+    logprobs: bool
+
+
+class ModelOptions(SamplingOptions, total=False):
+    """The options of a call that mean the same in :class:`Options` and in ``gs.run_tools``.
 
     Attributes:
-        sampling: how tokens are chosen, and when to stop; if not given, greedily, and after 512 tokens.
+        sampling: how tokens are chosen, and when to stop, in one value; if nothing is said, greedily, and after 512
+            tokens.
         system: a system message before the prompt.
         template: variables for the chat template, such as ``{"reasoning_effort": "low"}``.
         reasoning: whether the model thinks before it answers, in a section of free text of its own. With ``True`` it
@@ -52,6 +79,19 @@ class Options(TypedDict, total=False):
     tool_choice: str | Mapping[str, Any]
     parallel: bool
     tool_format: str | ToolFormat | None
+
+
+class Options(ModelOptions, total=False):
+    """The options that may be given with each prompt: those of :class:`ModelOptions`, and the fields of a sampling.
+
+    Attributes:
+        on_limit: as in :class:`grammarspec.Sampling`.
+    """
+
+    on_limit: Literal["cut", "close", "raise"]
+
+
+_SAMPLING = SamplingOptions.__optional_keys__ | {"on_limit"}  # the fields of a sampling that may be given one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,26 +137,67 @@ def resolve(options: Options, tools: Collection[str] = ()) -> CallOptions:
         tools: the names of the tools of the call.
 
     Raises:
-        TypeError: there is no such option, or ``sampling`` is no :class:`grammarspec.Sampling`.
+        TypeError: there is no such option, or it has a value of another type; or both ``sampling`` and a field of it
+            are given.
         ValueError: an option has a value that it cannot have.
     """
-    from grammarspec.decoding.sampling import Sampling  # with it comes torch
-
     refuse_unknown(options)
     given: dict[str, Any] = {
-        **options,
-        "sampling": Sampling() if options.get("sampling") is None else options.get("sampling"),
+        **{name: value for name, value in options.items() if name not in _SAMPLING},
+        "sampling": _sampling(options),
         "template": options.get("template") or {},
         "tool_choice": _tool_choice(options.get("tool_choice", "auto"), tools),
     }
     return CallOptions(**given)
 
 
-def refuse_unknown(options: Iterable[str]) -> None:
+def _sampling(options: Options) -> Any:
+    """The sampling of a call, given as one value or by its fields.
+
+    Raises:
+        TypeError: it is given in both ways, or a field has a value of another type.
+        ValueError: a field is out of range.
+    """
+    from grammarspec.decoding.sampling import Sampling  # with it comes torch
+
+    fields: dict[str, Any] = {name: value for name, value in options.items() if name in _SAMPLING}
+    whole = options.get("sampling")
+    if whole is None:
+        return Sampling(**fields)
+    if fields:
+        names = ", ".join(sorted(fields))
+        hint = f"write {names} into gs.Sampling(...), or all of it without sampling="
+        raise TypeError(f"sampling= and {names} are given, which cannot stand beside each other\n  hint: {hint}")
+    return whole
+
+
+def override(options: Options, newer: Options) -> Options:
+    """Options with newer ones put over them.
+
+    Args:
+        options: the older ones.
+        newer: replace those of the same names. A new ``sampling`` replaces all that was said about sampling before; new
+            fields replace those of an older ``sampling``.
+
+    Raises:
+        TypeError, ValueError: a new field does not fit the older ``sampling``.
+    """
+    older: dict[str, Any] = dict(options)
+    fields: dict[str, Any] = {name: value for name, value in newer.items() if name in _SAMPLING}
+    if "sampling" in newer:
+        older = {name: value for name, value in older.items() if name not in _SAMPLING}
+    elif fields and older.get("sampling") is not None:
+        older["sampling"] = replace(older["sampling"], **fields)
+        newer = cast(Options, {name: value for name, value in newer.items() if name not in _SAMPLING})
+    return cast(Options, {**older, **newer})
+
+
+def refuse_unknown(options: Iterable[str], known: Collection[str] = Options.__optional_keys__) -> None:
     """Raise an error for a name that is no option: a misspelled one would have no effect.
 
     Args:
         options: the names.
+        known: the names of all options.
 
     Raises:
         TypeError: there is no such option, or not here.
@@ -125,9 +206,9 @@ def refuse_unknown(options: Iterable[str]) -> None:
         if name == "tools":
             hint = "give them to run, arun or stream of a model, or to gs.run_tools, which runs what is called"
             raise TypeError(f"tools cannot be given here: a model that calls some has no value yet\n  hint: {hint}")
-        if name not in Options.__optional_keys__:
-            near = get_close_matches(name, Options.__optional_keys__, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(Options.__optional_keys__))}"
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
             raise TypeError(f"there is no option {name}\n  hint: {hint}")
 
 

@@ -163,19 +163,20 @@ class Splitter:
             self._rest, self.whole = rest, True
 
 
-def split(section: Section | None, gap: int, text: str) -> tuple[str | None, str | None]:
+def split(section: Section | None, gap: int, text: str, *, ended: bool = True) -> tuple[str | None, str | None]:
     """Split a finished text.
 
     Args:
         section, gap: as for :class:`Splitter`.
         text: the text.
+        ended: whether the model has ended it; if not, a section that is open at its end was cut short.
 
     Returns:
         the reasoning and the answer; ``None`` for a part that the text does not have.
     """
     splitter = Splitter(section, gap)
     found = splitter.feed(text, last=True)
-    if not splitter.whole and section is not None and section.optional:
+    if not splitter.whole and section is not None and section.optional and ended:
         return None, text  # free text that begins like a section
     reasoning = None if splitter.reasoning is None else splitter.reasoning.strip()
     return reasoning, found if splitter.whole else None

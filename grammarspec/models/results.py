@@ -86,8 +86,8 @@ class ValidationFailed(GrammarspecError, ValueError):
             f"the answer is not valid (after {attempts} attempt{'s' * (attempts > 1)}):\n{listed}", hint=hint
         )
 
-    def __reduce__(self) -> tuple[type[ValidationFailed], tuple[str, tuple[Invalid, ...], int]]:
-        return type(self), (self.text, self.errors, self.attempts)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.text, self.errors, self.attempts), vars(self)
 
     @property
     def feedback(self) -> str:
@@ -142,7 +142,8 @@ class Result(Generic[T_co]):
         reasoning: the reasoning before the answer; ``None`` if there was none.
         captures: the values of the grammar's named parts (see :meth:`grammarspec.Grammar.named`).
         tool_calls: the calls of tools that the model wrote, in order.
-        finish_reason: ``"stop"``; or ``"closed"`` if the text was steered to an ending before the budget ran out.
+        finish_reason: ``"stop"``; or ``"closed"`` if the text was steered to an ending before the budget ran out; or
+            ``"length"`` if the budget ran out where the text was whole, but could have gone on, as free text can.
         usage: numbers of tokens, of all attempts.
         attempts: the number of answers that it took; more than one only with ``retries``.
         statistics: what it cost, of all attempts; passes and times are those of the whole batch.

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from inspect import isawaitable, iscoroutine
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpack, overload
 
-from grammarspec.errors import GrammarspecError
+from grammarspec.errors import GrammarspecError, needed_by
 from grammarspec.grammars.expressions import Grammar
-from grammarspec.models.options import Options
+from grammarspec.models.options import ModelOptions, refuse_unknown
 from grammarspec.tools.sources import ToolLike, as_tools
 from grammarspec.tools.tool import Tool, ToolCall
 
@@ -31,16 +31,18 @@ OnError = Literal["return", "raise"]
 OnLimit = Literal["raise", "answer"]
 
 
-class LoopOptions(Options, total=False):
+class LoopOptions(ModelOptions, total=False):
     """The options of :func:`run_tools`: those of a model, and these.
+
+    An ``on_limit`` of a sampling can only be given within ``sampling``, because the name has another meaning here.
 
     Attributes:
         max_rounds: the greatest number of rounds, in each of which the model is called once; 8 by default.
         on_limit: what happens in the last round: calls of tools are an error (``"raise"``, the default), or the model
             must answer (``"answer"``).
         on_call: called with each call before it runs; an exception that it raises ends the conversation.
-        on_error: whether an exception that a tool raises is returned to the model as the call's result (``"return"``,
-            the default), or raised (``"raise"``).
+        on_error: whether an exception that a tool raises, or that its result has no JSON, is returned to the model as
+            the call's result (``"return"``, the default), or raised (``"raise"``).
     """
 
     max_rounds: int
@@ -50,7 +52,7 @@ class LoopOptions(Options, total=False):
 
 
 class Answer(Protocol):
-    """The attributes of a result that the loop reads: a value, or calls of tools.
+    """The attributes of a result that the loop needs: a value, or calls of tools.
 
     Attributes:
         output: the value; ``None`` if there are calls.
@@ -87,7 +89,7 @@ class FinishedCall:
     Attributes:
         call: the call.
         result: what the tool returned.
-        error: the exception that it raised instead, or ``None``.
+        error: the exception that it raised instead, or a ``TypeError`` if its result has no JSON; or ``None``.
     """
 
     call: ToolCall
@@ -100,12 +102,12 @@ class FinishedCall:
 
         Raises:
             TypeError: the result has no JSON.
-            ImportError: the result is not a text, and Pydantic is not installed.
+            MissingPackage: the result is not a text, and Pydantic is not installed.
         """
         if self.error is not None:
             content = f"Error: {type(self.error).__name__}: {self.error}"
         else:
-            content = self.result if isinstance(self.result, str) else _json(self.result, self.call.name)
+            content = _content(self.result, self.call.name)
         return {"role": "tool", "tool_call_id": self.call.id, "name": self.call.name, "content": content}
 
 
@@ -118,12 +120,14 @@ class Conversation(Generic[T_co]):
         messages: all messages in the form of OpenAI's chat completions: the prompt's, the model's and the tools'.
         calls: all calls, in the order in which they were run.
         rounds: how often the model was asked.
+        finish_reason: of the answer: ``"length"`` if it was whole where the budget ran out, but could have gone on.
     """
 
     output: T_co
     messages: list[dict[str, Any]]
     calls: list[FinishedCall]
     rounds: int
+    finish_reason: str = "stop"
 
 
 class ToolLimitExceeded(GrammarspecError, RuntimeError):
@@ -141,8 +145,8 @@ class ToolLimitExceeded(GrammarspecError, RuntimeError):
         hint = 'raise max_rounds, or have it answer in the last round: on_limit="answer"'
         super().__init__(f"no answer after {max_rounds} rounds of calls", hint=hint)
 
-    def __reduce__(self) -> tuple[type[ToolLimitExceeded], tuple[list[dict[str, Any]], int]]:
-        return type(self), (self.messages, self.max_rounds)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.messages, self.max_rounds), vars(self)
 
 
 @overload
@@ -171,14 +175,14 @@ def run_tools(
 
     Raises:
         ToolLimitExceeded: the model still called tools in the last round.
-        TypeError: a tool has no function, or is ``async`` (:func:`arun_tools` runs these); or a result has no JSON.
+        TypeError: a tool has no function, or is ``async`` (:func:`arun_tools` runs these).
         ValueError: an option cannot have such a value.
         GrammarspecError and others: as :meth:`grammarspec.Model.run`; with ``on_error="raise"``, what a tool raises.
     """
     state = _LoopState(prompt, tools, **options)
     for one in state.tools.values():
         if one.is_async:
-            raise TypeError(f"the tool {one.name} is async\n  hint: await grammarspec.models.arun_tools(...)")
+            raise TypeError(f"the tool {one.name} is async\n  hint: await gs.arun_tools(...)")
     while not state.add_answer(model.run(state.messages, type, **state.options())):
         for call in state.pending:
             state.on_call(call)
@@ -247,10 +251,13 @@ class _LoopState:
         on_error: OnError = "return",
         **options: Any,
     ) -> None:
+        refuse_unknown(options, LoopOptions.__optional_keys__)
         if max_rounds < 1:
             raise ValueError(f"max_rounds must be at least 1, and is {max_rounds}")
         if on_limit not in ("raise", "answer"):
-            raise ValueError(f"on_limit must be 'raise' or 'answer', not {on_limit!r}")
+            hint = f"\n  hint: that of a sampling is given so: sampling=gs.Sampling(on_limit={on_limit!r})"
+            sampling = hint if on_limit in ("cut", "close") else ""
+            raise ValueError(f"on_limit must be 'raise' or 'answer', not {on_limit!r}{sampling}")
         if on_error not in ("return", "raise"):
             raise ValueError(f"on_error must be 'return' or 'raise', and is {on_error!r}")
         self.tools = as_tools(tools)
@@ -265,6 +272,7 @@ class _LoopState:
         self.on_call = on_call
         self._max_rounds, self._on_limit, self._on_error, self._options = max_rounds, on_limit, on_error, options
         self._output: Any = None
+        self._finish_reason = "stop"
         self._rounds = 0
 
     def options(self) -> dict[str, Any]:
@@ -288,6 +296,7 @@ class _LoopState:
         self.messages.append(answer.message)
         self.pending = answer.tool_calls
         self._output = answer.output
+        self._finish_reason = getattr(answer, "finish_reason", "stop")  # other models need not know of budgets
         return not self.pending
 
     def add_call(self, finished: FinishedCall) -> None:
@@ -299,7 +308,7 @@ class _LoopState:
 
     def conversation(self) -> Conversation[Any]:
         """The finished conversation."""
-        return Conversation(self._output, self.messages, self.calls, self._rounds)
+        return Conversation(self._output, self.messages, self.calls, self._rounds, self._finish_reason)
 
 
 def _run(tool: Tool[..., Any], call: ToolCall) -> FinishedCall:
@@ -310,27 +319,50 @@ def _run(tool: Tool[..., Any], call: ToolCall) -> FinishedCall:
         return FinishedCall(call, None, error)
     if iscoroutine(result):
         result.close()
-        raise TypeError(f"the tool {tool.name} gave a coroutine\n  hint: await arun_tools(...)")
-    return FinishedCall(call, result, None)
+        raise TypeError(f"the tool {tool.name} gave a coroutine\n  hint: await gs.arun_tools(...)")
+    return _finished(call, result)
 
 
 async def _arun(tool: Tool[..., Any], call: ToolCall) -> FinishedCall:
     """Run a call: an async function as such, another in a thread."""
     try:
         result = tool.call(call) if tool.is_async else await asyncio.to_thread(tool.call, call)
-        return FinishedCall(call, await result if isawaitable(result) else result, None)
+        result = await result if isawaitable(result) else result
     except Exception as error:
         return FinishedCall(call, None, error)
+    return _finished(call, result)
+
+
+def _finished(call: ToolCall, result: Any) -> FinishedCall:
+    """A call that gave a result. One that the model cannot be told is an error of the tool."""
+    try:
+        _content(result, call.name)
+    except TypeError as error:
+        return FinishedCall(call, result, error)
+    return FinishedCall(call, result, None)
+
+
+def _content(result: Any, tool: str) -> str:
+    """What the model is told of a result.
+
+    Raises:
+        TypeError: it has no JSON, or is a text that UTF-8 cannot spell.
+        MissingPackage: it is not a text, and Pydantic is not installed.
+    """
+    if not isinstance(result, str):
+        return _json(result, tool)
+    try:
+        result.encode()
+    except UnicodeEncodeError as error:
+        raise TypeError(f"the result of the tool {tool} has a lone surrogate: {error}") from None
+    return result
 
 
 def _json(result: Any, tool: str) -> str:
     """The JSON of a result, by Pydantic."""
-    try:
+    with needed_by(f"the result of the tool {tool}, which is no text"):
         from pydantic_core import PydanticSerializationError, to_json
-    except ImportError as missing:
-        hint = "pip install 'grammarspec[types]', or return texts"
-        raise ImportError(f"{missing}; results of tools that are no texts need: {hint}") from missing
     try:
         return to_json(result, inf_nan_mode="strings").decode()
-    except PydanticSerializationError as error:
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
         raise TypeError(f"the result of the tool {tool} has no JSON: {error}") from None

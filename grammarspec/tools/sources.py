@@ -48,7 +48,7 @@ def as_tool(
         ValueError: the name is none of a tool (see :class:`Tool`).
         UnsupportedFeature: a type has no JSON. For functions and classes this is raised when the tool is first used,
             because their types are not looked at before.
-        ImportError: functions and classes need Pydantic.
+        MissingPackage: functions and classes need Pydantic.
     """
     if isinstance(x, MethodType) and isinstance(x.__func__, Tool):
         x = x.__func__.__get__(x.__self__)
@@ -78,7 +78,7 @@ def as_tools(tools: Iterable[ToolLike]) -> dict[str, Tool[..., Any]]:
     Raises:
         ValueError: two have the same name.
         TypeError: ``tools`` is a single tool, or one of them declares no tool.
-        GrammarError, ImportError: as :func:`as_tool`.
+        GrammarError, MissingPackage: as :func:`as_tool`.
     """
     if isinstance(tools, str | Mapping | Tool) or not isinstance(tools, Iterable):
         raise TypeError("tools takes several tools, not a single one: write [tool]")
@@ -269,7 +269,7 @@ def class_tool(
         call: runs a call, given the instance.
 
     Raises:
-        ImportError: Pydantic is not installed.
+        MissingPackage: Pydantic is not installed.
         ValueError: the name is none of a tool (see :class:`Tool`).
     """
     from grammarspec.frontends.types.adapters import known_adapter

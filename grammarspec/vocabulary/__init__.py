@@ -26,7 +26,8 @@ _MAX_SIZE: Final = 1 << 22  # far above any model's; the memory for so many toke
 class Vocabulary:
     """The tokens of a model, and the index over them that all constraints on this vocabulary share.
 
-    Building the index takes about a second for 128,000 tokens: make one vocabulary per model and keep it.
+    Building the index takes about a second for 128,000 tokens: make one vocabulary per model and keep it. A pickle has
+    the tokens, and the tokenizer if the vocabulary was made of one; the index is built anew when it is read.
     A prompt is assumed to stand before each text: a sentencepiece token such as ``▁Hello`` is ``" Hello"``, although
     the tokenizer would strip the blank at the very beginning of a text.
 
@@ -53,6 +54,10 @@ class Vocabulary:
 
     def __repr__(self) -> str:
         return f"Vocabulary(size={self.size}, eos_token_ids={self.eos_token_ids})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        texts = [self.index.token_bytes(token) for token in range(self.size)]
+        return _restored, (texts, self.eos_token_ids, dict(self.special_tokens), self._encode)
 
     def __len__(self) -> int:
         return self.size
@@ -225,6 +230,7 @@ class Vocabulary:
 
         Raises:
             OSError: there is no such tokenizer.
+            MissingPackage: transformers is not installed.
             UnsupportedTokenizer, ValueError: as :meth:`from_tokenizer`.
         """
         from grammarspec.vocabulary.pretrained import configured_ends, load_tokenizer
@@ -233,6 +239,17 @@ class Vocabulary:
         if eos_token_ids is None:
             eos_token_ids = [*configured_ends(path_or_name, **options), *end_token_ids(tokenizer)]
         return cls.from_tokenizer(tokenizer, eos_token_ids=eos_token_ids, size=size)
+
+
+def _restored(
+    texts: list[bytes | None],
+    eos_token_ids: list[int],
+    special_tokens: dict[str, int],
+    encode: Callable[[str], list[int]] | None,
+) -> Vocabulary:
+    """The vocabulary of a pickle."""
+    marked = [token for token in dict.fromkeys(special_tokens.values()) if token not in eos_token_ids]
+    return Vocabulary(VocabularyIndex(texts, eos_token_ids, marked, len(texts)), encode, special_tokens)
 
 
 def end_token_ids(tokenizer: Any) -> list[int]:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from grammarspec.errors import needed_by
+
 __all__ = ["configured_ends", "load_tokenizer"]
 
 
@@ -21,21 +23,18 @@ def load_tokenizer(path_or_name: str | Path, **options: Any) -> Any:
 
     Raises:
         OSError: there is no such tokenizer.
+        MissingPackage: transformers is not installed.
     """
+    with needed_by("loading a tokenizer"):
+        from transformers import AutoTokenizer, PreTrainedTokenizerFast
     path = Path(path_or_name)
     if path.suffix == ".gguf":
         if not path.is_file():
             raise FileNotFoundError(f"no such file: {path}")
-        from transformers import AutoTokenizer
-
         return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, **options)
     if (path / "tokenizer.json").is_file() and not options:
         # That file has everything. To find out for which class it was made would load torch.
-        from transformers import PreTrainedTokenizerFast
-
         return PreTrainedTokenizerFast.from_pretrained(path)
-    from transformers import AutoTokenizer
-
     return AutoTokenizer.from_pretrained(path_or_name, **options)
 
 

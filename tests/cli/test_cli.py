@@ -384,3 +384,25 @@ def test_as_a_program(smollm2_as_published: Path, person: str) -> None:
     value = json.loads(run.stdout)
     assert list(value) == ["name", "age"]
     assert "Traceback" not in run.stderr
+
+
+def test_standard_input(
+    tiny_model_directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(data: bytes, *arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        code = main(list(arguments))
+        return code, *capsys.readouterr()
+
+    model = ["--model", str(tiny_model_directory)]
+    assert run(b'{"const": 1}', "generate", "--schema", "-", *model, "a prompt")[:2] == (0, "1\n")
+    assert run(b'start: "x"', "generate", "--lark", "-", *model, "a prompt")[:2] == (0, "x\n")
+    assert run("Ä?".encode(), "generate", "--regex", "y", *model, "-")[:2] == (0, "y\n")
+    code, out, _ = run(b'{"type": "integer"}', "check", "-")
+    assert code == 0 and "#/type" in out
+    code, _, error = run(b"", "generate", "--schema", "-", *model, "-")
+    assert code == 2 and "standard input can stand for one thing only" in error
+    code, _, error = run(b"\xff", "check", "-")
+    assert code == 2 and "-: byte 0 is not UTF-8" in error
+    code, out, error = run(b'{"minLength": "a"}', "check", "-")
+    assert "-:1:" in out + error

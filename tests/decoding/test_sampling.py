@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from grammarspec.decoding import Sampling, generate
+from grammarspec.decoding.proposers import Forced
 from tests.oracles.noise_model import NoiseModel
 
 
@@ -45,3 +47,50 @@ def test_texts_that_are_cut_short() -> None:
     with pytest.raises(gs.Truncated) as error:
         generate(model, [1], constraint.matcher(), vocabulary, sampling=Sampling(max_tokens=4, on_limit="raise"))
     assert len(error.value.partial) == 4
+
+
+@pytest.mark.parametrize(
+    ("pattern", "budget", "text", "reason", "whole"),
+    [
+        ("[ab]{4}", 4, None, "stop", True),  # nothing but the end of the text could follow
+        ("[ab]{4}", 5, None, "stop", True),
+        ("[ab]{4}", 3, None, "length", False),
+        ("[ab]+", 3, None, "length", True),
+        ("(é)+", 3, "é", "length", True),  # half a character is no text
+        ("é{9}", 3, "é\ufffd", "length", False),
+    ],
+)
+def test_texts_that_are_whole_where_the_budget_ends(
+    pattern: str, budget: int, text: str | None, reason: str, whole: bool
+) -> None:
+    vocabulary = gs.Vocabulary.bytes()
+    model, constraint = NoiseModel(vocabulary.size), gs.compile(gs.regex(pattern), vocabulary)
+    sampling = Sampling(max_tokens=budget, logit_bias={256: -100.0})
+    for proposers in ([], [Forced()]):
+        found = generate(model, [1], constraint.matcher(), vocabulary, sampling=sampling, proposers=proposers)
+        assert (found.finish_reason, found.whole, found.error) == (reason, whole, None)
+        assert text is None or found.text == text
+        strict = replace(sampling, on_limit="raise")
+        if reason == "stop":
+            assert generate(model, [1], constraint.matcher(), vocabulary, sampling=strict).whole
+        else:
+            with pytest.raises(gs.Truncated):
+                generate(model, [1], constraint.matcher(), vocabulary, sampling=strict)
+
+
+def test_texts_that_are_whole_before_a_stop_text() -> None:
+    longer = [b"bcd", None]
+    vocabulary = gs.Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), *longer], [257])
+    model = NoiseModel(vocabulary.size)
+
+    def whole(pattern: str, stop: str, favourite: int) -> bool:
+        sampling = Sampling(stop=[stop], logit_bias={257: -100.0, favourite: 100.0})
+        found = generate(model, [1], gs.compile(gs.regex(pattern), vocabulary).matcher(), vocabulary, sampling=sampling)
+        assert (found.text, found.stop, found.finish_reason) == ("ab", stop, "stop")
+        return found.whole
+
+    for favourite in (0, 256):  # byte by byte, or with the stop text within a token
+        assert whole("ab(cd)?", "cd", favourite)
+        assert not whole("abcd", "cd", favourite)
+    unmasked = generate(model, [1], None, vocabulary, sampling=Sampling(max_tokens=3, logit_bias={256: -100.0}))
+    assert (unmasked.finish_reason, unmasked.whole) == ("length", False)

@@ -257,3 +257,21 @@ def test_laws(one: gs.Grammar[Any], two: gs.Grammar[Any], text: str) -> None:
             (one + two).named("all").repeat(1, 1).match(text + two.sample(0)).captures["all"] if has(two, "") else True
         )
         assert has(one, one.sample(1))
+
+
+def test_names_that_two_parts_have() -> None:
+    x, y = DIGITS.named("x"), gs.regex("[a-z]").named("x")
+    for join in (
+        lambda: x + "," + y,
+        lambda: "," + x + (y | "-"),
+        lambda: x.repeat(1, sep=y),
+        lambda: x.optional().named("x"),
+        lambda: (x + "-").repeat().map(len) + y,
+    ):
+        with pytest.raises(ValueError, match="two parts of a text are named 'x'\n  hint: give them different names"):
+            join()
+    assert (x | y).match("a").captures == {"x": "a"}
+    assert (x.fields() + y).match("1a").captures == {"x": "a"}
+    assert (x.repeat() + ";").match("12;").captures == {"x": ["12"]}
+    assert (~x + y).match(";a").captures == {"x": "a"}
+    assert pickle.loads(pickle.dumps(x + ";")) == x + ";"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -100,6 +102,7 @@ def test_options(model: gs.Model) -> None:
     polite = guess.using(model, system="Be polite.", sampling=sampling)
     assert polite("it") == model("Guess it!", Digit, system="Be polite.", sampling=sampling)
     assert polite.using(system=None)("it") == model("Guess it!", Digit, sampling=sampling)
+    assert polite.using(system=None, seed=2)("it") == model("Guess it!", Digit, temperature=1.0, seed=2)
     with gs.use(model):
         assert guess.using(sampling=sampling)("it") == polite.using(system=None)("it")
         assert asyncio.run(answer.using(system="Be long.")("Now?")) in ("yes", "no")
@@ -178,3 +181,15 @@ def test_options_are_known() -> None:
     for decorate in (lambda: gs.output(Digit, **tools), lambda: guess.using(**tools)):
         with pytest.raises(TypeError, match=r"tools cannot be given here(?s:.*)gs\.run_tools"):
             decorate()
+
+
+def test_threads(model: gs.Model) -> None:
+    expected = guess.using(model)("it")
+    with gs.use(model), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(copy_context().run, guess, "it").result() == expected
+        assert pool.submit(guess.using(model), "it").result() == expected
+
+        async def in_a_thread() -> object:
+            return await asyncio.to_thread(guess, "it")
+
+        assert asyncio.run(in_a_thread()) == expected

@@ -166,6 +166,8 @@ def test_options_that_there_are_not(model: gs.Model) -> None:
     calls: list[Any] = [
         lambda: model.run("a", int, samplng=gs.Sampling()),  # type: ignore[call-overload]
         lambda: model.stream("a", int, samplng=gs.Sampling()),  # type: ignore[call-overload]
+        lambda: model.batch(["a"], int, samplng=gs.Sampling()),  # type: ignore[call-overload]
+        lambda: model.samples("a", int, 2, samplng=gs.Sampling()),  # type: ignore[call-overload]
     ]
     for call in calls:
         with pytest.raises(TypeError, match=r"there is no option samplng\n  hint: did you mean sampling"):
@@ -348,3 +350,89 @@ def test_constraints_are_compiled_once(model: gs.Model, monkeypatch: pytest.Monk
     assert isinstance(model("b", Person), Person)
     with pytest.raises(AssertionError, match="again"):
         model("b", list[Person])
+
+
+def test_what_is_whole_where_the_budget_ends(model: gs.Model) -> None:
+    for texts, reason in ((["a", "b"], "stop"), (["abc", "a"], "length")):
+        result = model.run("Who?", gs.choice(texts), sampling=gs.Sampling(max_tokens=1))
+        assert (result.output in texts, result.finish_reason) == (True, reason)
+    whole = model.run("Who?", Person)
+    budget = whole.usage.completion_tokens - 1  # there is no room for the end-of-text token
+    assert model("Who?", Person, sampling=gs.Sampling(max_tokens=budget)) == whole.output
+    stream = model.stream("Who?", Person, sampling=gs.Sampling(max_tokens=budget))
+    assert "".join(stream) == whole.text and stream.result.finish_reason == "stop"
+    with pytest.raises(gs.Truncated):
+        model("Who?", Person, sampling=gs.Sampling(max_tokens=budget - 1))
+
+
+def test_free_text_ends_where_its_budget_does(model: gs.Model) -> None:
+    for budget in (1, 7, 30):
+        sampling = gs.Sampling(max_tokens=budget, temperature=1.0, seed=budget)
+        result = model.run("Who?", sampling=sampling)
+        assert "\ufffd" not in result.text
+        assert result.finish_reason == ("length" if result.usage.completion_tokens == budget else "stop")
+        stream = model.stream("Who?", sampling=sampling)
+        assert "".join(stream) == result.text == model("Who?", sampling=sampling)
+    with pytest.raises(gs.Truncated):
+        model("Who?", sampling=gs.Sampling(max_tokens=7, on_limit="raise", logit_bias={256: -100.0}))
+
+
+def test_fields_of_a_sampling_as_keywords(model: gs.Model) -> None:
+    fields: Any = {"temperature": 1.0, "seed": 3, "max_tokens": 100}
+    whole = model("Who?", Person, sampling=gs.Sampling(**fields))
+    assert model("Who?", Person, **fields) == model.run("Who?", Person, **fields).output == whole
+    assert model.stream("Who?", Person, **fields).result.output == whole
+    assert [one.output for one in model.batch(["Who?"], Person, **fields)] == [whole]
+    assert model.samples("Who?", Person, 2, **fields)[0].output == whole
+
+    async def awaited() -> list[gs.Result[Person]]:
+        return [
+            await model.arun("Who?", Person, **fields),
+            *await model.abatch(["Who?"], Person, **fields),
+            (await model.asamples("Who?", Person, 2, **fields))[0],
+            await model.astream("Who?", Person, **fields).aresult(),
+        ]
+
+    assert [one.output for one in asyncio.run(awaited())] == [whole] * 4
+    with pytest.raises(TypeError, match=r"sampling= and seed, temperature are given"):
+        model("Who?", Person, sampling=gs.Sampling(), temperature=1.0, seed=3)
+    with pytest.raises(ValueError, match="temperature must be 0 or at least"):
+        model("Who?", Person, temperature=-1.0)
+
+
+def test_answers_that_fail_on_their_own(model: gs.Model) -> None:
+    asked: list[str] = []
+
+    def second(value: str) -> str:
+        asked.append(value)
+        if len(asked) == 2:
+            raise ValueError("not this one")
+        return value
+
+    checked = gs.regex("[a-e]{3}").map(second)
+    long, image = "x" * 300, [{"role": "user", "content": [{"type": "image_url"}]}]
+    found = model.batch(["a", long, "b", image, "c"], checked, return_exceptions=True)
+    assert [type(one).__name__ for one in found] == [
+        "Result", "PromptError", "ValidationFailed", "UnsupportedFeature", "Result",
+    ]  # fmt: skip
+    assert [one.index for one in found if isinstance(one, gs.GrammarspecError)] == [1, 2, 3]
+    assert str(found[1]).startswith("answer 1 (counted from 0): the prompt has 301 tokens")
+    asked.clear()
+    with pytest.raises(gs.ValidationFailed, match=r"answer 1 \(counted from 0\): the answer is not valid") as failure:
+        model.batch(["a", "b", "c"], checked)
+    again = pickle.loads(pickle.dumps(failure.value))
+    assert (again.index, str(again)) == (1, str(failure.value))
+    asked.clear()
+    retried = asyncio.run(model.abatch(["a", "b", "c"], checked, return_exceptions=True, retries=1))
+    assert [one.attempts for one in retried if isinstance(one, gs.Result)] == [1, 2, 1]
+    asked.clear()
+    sampled = model.samples("a", checked, 3, return_exceptions=True, temperature=1.0)
+    assert [isinstance(one, gs.ValidationFailed) for one in sampled] == [False, True, False]
+    assert len(asyncio.run(model.asamples("a", checked, 2, return_exceptions=True, temperature=1.0))) == 2
+    with pytest.raises(ZeroDivisionError) as foreign:
+        model.batch(["a", "b"], gs.literal("a").map(lambda _: 1 // 0))
+    assert foreign.value.__notes__ == ["answer 0 (counted from 0)"]
+    with pytest.raises(gs.errors.PromptError, match=r"^the prompt has 301 tokens"):
+        model.stream(long, checked)
+    with pytest.raises(TypeError, match="there is no option return_exceptions"):
+        model.run("a", checked, return_exceptions=True)  # type: ignore[call-overload]

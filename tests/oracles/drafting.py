@@ -35,7 +35,9 @@ def draft_for(
     sequences: Sequence[SequenceState], room: int | Sequence[int], *, vocabulary: gs.Vocabulary = BYTES
 ) -> Draft:
     rooms = [room] * len(sequences) if isinstance(room, int) else room
-    return Draft(sequences, rooms, MaskRows(len(sequences), max(rooms), vocabulary.size), CPU)
+    return Draft(
+        sequences, rooms, MaskRows(len(sequences), max(rooms), vocabulary.size), CPU, max(WIDTH, vocabulary.size)
+    )
 
 
 def batch_of(sequences: Sequence[SequenceState], *, vocabulary: gs.Vocabulary = BYTES, end: int = END) -> Any:

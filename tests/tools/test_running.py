@@ -216,3 +216,36 @@ def test_results_as_messages(result: Any, content: str) -> None:
 def test_results_without_json() -> None:
     with pytest.raises(TypeError, match="the result of the tool f has no JSON"):
         FinishedCall(gs.ToolCall("1", "f", {}, None), object(), None).message  # noqa: B018
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_results_that_the_model_cannot_be_told(kind: str) -> None:
+    circle: list[Any] = []
+    circle.append(circle)
+    results: list[Any] = [object(), circle, "\udcff"]
+
+    @gs.tool
+    def give(number: int) -> Any:
+        return results[number]
+
+    def script() -> Script:
+        return Script(calls(*[(give, {"number": number}) for number in range(3)]), Said("done", []))
+
+    def run(**options: Any) -> Conversation[Any]:
+        if kind == "sync":
+            return gs.run_tools(script(), "Give!", [give], **options)
+        return asyncio.run(arun_tools(script(), "Give!", [give], **options))
+
+    found = run()
+    assert [type(one.error) for one in found.calls] == [TypeError] * 3
+    told = [message["content"] for message in found.messages if message["role"] == "tool"]
+    assert all(content.startswith("Error: TypeError: the result of the tool give has") for content in told)
+    with pytest.raises(TypeError, match="the result of the tool give has no JSON"):
+        run(on_error="raise")
+
+
+def test_options_of_the_loop() -> None:
+    with pytest.raises(TypeError, match="there is no option max_round\n  hint: did you mean max_rounds"):
+        gs.run_tools(Script(), "a", TOOLS, max_round=1)  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match=r"sampling=gs.Sampling\(on_limit='close'\)"):
+        gs.run_tools(Script(), "a", TOOLS, on_limit="close")  # type: ignore[call-overload]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import base64
+import copy
+import pickle
+import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import grammarspec
 from grammarspec import UnsupportedFeature, Vocabulary
 from grammarspec.vocabulary import end_token_ids
 
@@ -304,3 +308,30 @@ def test_without_caches() -> None:
     assert cold.index is not vocabulary.index
     assert cold.size == vocabulary.size
     assert cold.eos_token_ids == vocabulary.eos_token_ids
+
+
+def test_pickles(smollm2_tokenizer: Any) -> None:
+    for vocabulary in (
+        Vocabulary.bytes(),
+        Vocabulary.from_tokens([b"a", None, b"", b"bc"], [1], special_tokens={"<x>": 2, "<end>": 1, "<y>": 9}, size=12),
+        Vocabulary.from_tokenizer(smollm2_tokenizer),
+    ):
+        again = pickle.loads(pickle.dumps(vocabulary))
+        assert repr(again) == repr(vocabulary)
+        assert again.special_tokens == vocabulary.special_tokens
+        every = range(vocabulary.size)
+        assert [again.token_bytes(token) for token in every] == [vocabulary.token_bytes(token) for token in every]
+        assert again.marked(every) == vocabulary.marked(every)
+        assert again.spell(b"abc a") == vocabulary.spell(b"abc a") if vocabulary.size > 12 else True
+        special = grammarspec.special("<x>") if "<x>" in vocabulary.special_tokens else grammarspec.literal("bc")
+        constraint = grammarspec.compile("a" + special, again)
+        assert constraint.is_for(vocabulary.index)
+
+
+def test_automata_cannot_be_pickled() -> None:
+    constraint = grammarspec.compile(grammarspec.literal("a"), Vocabulary.bytes())
+    for value, name in ((constraint, "Constraint"), (constraint.matcher(), "Matcher")):
+        for copied in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match=f"a {name} cannot be pickled or copied\n  hint: pickle the gs.Grammar"):
+                copied(value)
+    assert re.fullmatch(r"<Constraint: \d+ states, 0 masks, \d+ bytes>", repr(constraint))

@@ -9,6 +9,7 @@ import torch
 
 from grammarspec.decoding.draft import Draft
 from grammarspec.decoding.proposers.protocol import BatchView
+from grammarspec.errors import DraftMismatch
 
 __all__ = ["DraftSampler"]
 
@@ -39,6 +40,20 @@ class DraftSampler:
         if not 0 <= self.confidence <= 1:
             raise ValueError(f"confidence must be from 0 to 1, not {self.confidence}")
 
+    def check(self, width: int) -> None:
+        """Check that ``draft_to_target`` names tokens of the target.
+
+        Args:
+            width: the number of the target's logits.
+
+        Raises:
+            DraftMismatch: it names others.
+        """
+        ids = self.draft_to_target
+        if ids is not None and len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < width:
+            found = f"{int(ids.min())} to {int(ids.max())}"
+            raise DraftMismatch(f"draft_to_target names tokens from {found}, and the target has only {width}")
+
     def append(self, logits: torch.Tensor, draft: Draft, rows: Sequence[int], batch: BatchView) -> None:
         """Append one token to the drafts of these rows, or end the draft of a row for which no token is left.
 
@@ -47,6 +62,9 @@ class DraftSampler:
             draft: the draft so far.
             rows: the rows that get a token.
             batch: the batch.
+
+        Raises:
+            DraftMismatch: ``draft_to_target`` is for another number of logits.
         """
         processing, device = batch.processing, batch.target.device
         logits = _in_target_ids(logits, batch.target.width, self.draft_to_target)
@@ -57,7 +75,7 @@ class DraftSampler:
         ]
         rounds = torch.full((len(lengths),), batch.rounds, device=device)
         tokens, distributions = processing.propose(scores, torch.tensor(lengths, device=device), rounds)
-        possible = scores.amax(-1) > -torch.inf
+        possible = scores.amax(-1).isfinite()  # broken logits draft nothing
         tokens = torch.where(possible, tokens, 0)  # where no token is possible, the chosen one means nothing
         alive = possible.tolist()
         confident = [True] * len(alive)
@@ -83,6 +101,9 @@ def _in_target_ids(logits: torch.Tensor, width: int, draft_to_target: torch.Tens
     if draft_to_target is None:
         known = min(known, width)
         wide[:, :known] = logits[:, :known]
+    elif len(draft_to_target) != logits.shape[1]:
+        lengths = f"{len(draft_to_target)} entries for {logits.shape[1]} logits"
+        raise DraftMismatch(f"draft_to_target has {lengths} of the draft model")
     else:
         wide[:, draft_to_target.to(logits.device)] = logits
     return wide

@@ -96,6 +96,7 @@ class HeadProposer:
         self._read: list[int] = []  # how many tokens of each row's text come before the hidden state
 
     def start(self, batch: BatchView) -> None:
+        self._sampler.check(batch.target.width)
         self._batch, self._hidden, self.passes = batch, None, 0
         self._read = [0] * len(batch.sequences)
 

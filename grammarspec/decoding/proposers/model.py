@@ -66,10 +66,12 @@ class DraftModel:
         """Begin a new batch.
 
         Raises:
-            DraftMismatch: the target has a token of text, or one that ends texts, that the draft model does not know.
+            DraftMismatch: the target has a token of text, or one that ends texts, that the draft model does not know;
+                or ``draft_to_target`` names tokens that the target does not have.
             UnsupportedModel: as :class:`~grammarspec.decoding.model_runner.ModelRunner`.
         """
         vocabulary = batch.vocabulary
+        self._sampler.check(batch.target.width)
         for token in range(self._known, vocabulary.size):
             if (text := vocabulary.marked([token])) or token in vocabulary.eos_token_ids:
                 name = type(self.model).__name__

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced
-from grammarspec.frontends.json_schema.document.loading import load
+from grammarspec.frontends.json_schema.document.loading import json_of, load
 from grammarspec.frontends.json_schema.keywords.tables import read
 from grammarspec.frontends.json_schema.lowering.goal_lowering import GoalLowering
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
@@ -23,8 +23,10 @@ from grammarspec.grammars.operators import Call
 if TYPE_CHECKING:
     import re
     from collections.abc import Mapping
+    from os import PathLike
 
     import referencing
+    from pydantic import TypeAdapter
 
     from grammarspec.frontends.json_schema.document.resources import Document
 
@@ -32,7 +34,7 @@ __all__ = ["json_schema", "json_value", "language"]
 
 
 def json_schema(
-    schema: Mapping[str, Any] | bool | str | bytes,
+    schema: Mapping[str, Any] | bool | str | bytes | PathLike[str] | type[Any] | TypeAdapter[Any],
     *,
     dialect: str | None = None,
     registry: referencing.Registry[Any] | None = None,
@@ -54,8 +56,9 @@ def json_schema(
     options from ``property_order`` on choose among the texts of a value, or narrow further.
 
     Args:
-        schema: a dict, a boolean, or JSON text. Numbers of JSON text are taken exactly, floats of a dict as ``repr``
-            writes them.
+        schema: a dict, a boolean, or JSON text; the path of a file with JSON text; or a model or ``TypeAdapter`` of
+            Pydantic, which give their own JSON Schema (:func:`grammarspec.grammar` knows more about types). Numbers of
+            JSON text are taken exactly, floats of a dict as ``repr`` writes them.
         dialect: ``"draft2020-12"``, ``"draft2019-09"``, ``"draft7"``, ``"draft6"`` or ``"draft4"``; by default what
             ``$schema`` says, or the latest.
         registry: documents that ``$ref`` may point to. Nothing is fetched but by this registry.
@@ -83,7 +86,10 @@ def json_schema(
         UnsupportedFeature: a keyword that is not enforced, or not in this combination; ``where`` is its JSON pointer.
         LimitExceeded: the schema is too large or nested too deeply.
         ValueError: an option cannot have such a value, or two options contradict each other.
+        TypeError: ``schema`` is a class of another kind.
+        OSError: the file cannot be read.
     """
+    schema = json_of(schema)
     options: dict[str, Any] = {
         "dialect": dialect, "registry": registry, "format": format, "property_order": property_order,
         "additional_properties": additional_properties, "whitespace": whitespace, "indent": indent,

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from grammarspec._compiler import Grammar as Ir
+from grammarspec.frontends.json_schema import json_schema
 from grammarspec.frontends.lark.errors import too_deep
 from grammarspec.frontends.lark.loader import read
 from grammarspec.frontends.lark.options import check_options
@@ -45,24 +47,44 @@ def lark(text: str, *, start: str = "start", parser: str | None = None, lexer: s
         LimitExceeded: nesting, counts or templates go too far.
         MissingPackage: the package ``lark`` is not installed.
         ValueError: lark has no such parser or lexer.
+        TypeError: ``text`` is no string.
     """
+    if not isinstance(text, str):
+        raise TypeError(f"lark() takes the text of a grammar, not {text!r:.60}\n  hint: gs.load(path) reads a file")
     options = {"start": start, "parser": parser, "lexer": lexer}
     return Grammar(_compiled(text, "<string>", start, parser, lexer), call=Call(lark, (text,), options))
 
 
 def load(
-    path: str | PathLike[str], *, start: str = "start", parser: str | None = None, lexer: str | None = None
-) -> Grammar[str]:
-    """As :func:`lark`, from a UTF-8 file; its relative imports start from its directory.
+    path: str | PathLike[str],
+    *,
+    start: str = "start",
+    parser: str | None = None,
+    lexer: str | None = None,
+    **options: Any,
+) -> Grammar[Any]:
+    """The grammar in a UTF-8 file: a JSON Schema in ``.json``, else one in lark's syntax, as :func:`lark`.
+
+    Args:
+        path: the file; the relative imports of a ``.lark`` file start from its directory.
+        start, parser, lexer: as for :func:`lark`.
+        options: of :func:`grammarspec.json_schema`, for a JSON Schema.
 
     Raises:
         OSError: the file cannot be read.
         UnicodeDecodeError: it is not UTF-8.
-        GrammarError, MissingPackage, ValueError: as :func:`lark`.
+        TypeError: there is no such option for a file of its kind.
+        GrammarError, MissingPackage, ValueError: as :func:`lark` and :func:`grammarspec.json_schema`.
     """
-    options = {"start": start, "parser": parser, "lexer": lexer}
+    lark_options = {"start": start, "parser": parser, "lexer": lexer}
+    if Path(path).suffix == ".json":
+        if lark_options != {"start": "start", "parser": None, "lexer": None}:
+            raise TypeError(f"{path} is a JSON Schema: start, parser and lexer are options of .lark files")
+        return json_schema(Path(path).read_text(encoding="utf-8"), **options)
+    if options:
+        raise TypeError(f"{path} is a .lark file, which has no options {', '.join(options)}")
     ir = _compiled(Path(path).read_text(encoding="utf-8"), str(path), start, parser, lexer)
-    return Grammar(ir, call=Call(load, (str(path),), options))
+    return Grammar(ir, call=Call(load, (str(path),), lark_options))
 
 
 def _compiled(text: str, source_name: str, start: str, parser: str | None, lexer: str | None) -> Ir:

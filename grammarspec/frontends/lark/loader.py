@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from grammarspec.errors import GrammarSyntaxError, MissingPackage
+from grammarspec.errors import GrammarSyntaxError, needed_by
 from grammarspec.frontends.lark.errors import lark_errors
 from grammarspec.frontends.lark.limits import check_terminal, check_text, without_long_gaps
 from grammarspec.frontends.lark.text import GrammarText
@@ -83,10 +83,8 @@ def read(text: str, source_name: str) -> Source:
         MissingPackage: lark is not installed.
         TypeError: lark's loader makes a tree of a kind that is unknown here.
     """
-    try:
+    with needed_by(".lark grammars"):
         from lark.load_grammar import PrepareLiterals, load_grammar, nr_deepcopy_tree
-    except ImportError as error:
-        raise MissingPackage(".lark grammars need the package lark", hint="pip install 'grammarspec[lark]'") from error
 
     source = GrammarText(text)
     surrogate = re.search("[\ud800-\udfff]", text)

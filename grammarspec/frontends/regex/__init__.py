@@ -27,7 +27,9 @@ from grammarspec.grammars.operators import Call
 __all__ = ["Alphabet", "Dialect", "PlainText", "lower", "lower_search", "parse", "regex"]
 
 
-def regex(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python") -> Grammar[str]:
+def regex(
+    pattern: str | re.Pattern[str], *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python"
+) -> Grammar[str]:
     """The texts that match a regular expression as a whole (``re.fullmatch``).
 
     ``dialect="python"`` is the syntax of :mod:`re`, with ``\\p{...}`` (general categories; scripts and binary
@@ -38,12 +40,26 @@ def regex(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "py
     conditional groups), and what makes the language depend on the order in which a matcher tries alternatives (atomic
     groups, possessive quantifiers).
 
+    Args:
+        pattern: the expression; or what ``re.compile`` made of one, whose flags are taken with it.
+        flags: those of :mod:`re`.
+        dialect: the syntax.
+
     Raises:
+        TypeError: the pattern is no text.
         GrammarSyntaxError: the pattern is malformed; the error shows where.
         UnsupportedFeature: the pattern uses one of the refused constructs.
         LimitExceeded: a repetition count is above 2**32 - 2, or groups are nested too deeply.
-        ValueError: the dialect or a flag is unknown, or the dialect takes no flags.
+        ValueError: the dialect or a flag is unknown, or the dialect takes no flags; or a compiled pattern is given with
+            flags or as one of another dialect.
     """
+    if isinstance(pattern, re.Pattern):
+        if flags or dialect != "python":
+            raise ValueError("a compiled pattern has its own flags, and Python's syntax: give its text, or neither")
+        flags = re.RegexFlag(pattern.flags) & ~(re.UNICODE | re.DEBUG)
+        pattern = pattern.pattern
+    if not isinstance(pattern, str):
+        raise TypeError(f"regex() takes a pattern of text, not {pattern!r:.60}")
     builder = GrammarBuilder()
     node = builder.terminal(lower_pattern(pattern, builder, flags=flags, dialect=dialect))
     options = {"flags": flags, "dialect": dialect}

@@ -14,14 +14,12 @@ from inspect import isclass
 from types import SimpleNamespace
 from typing import Any, get_type_hints
 
-from grammarspec.errors import MissingPackage, UnsupportedType
+from grammarspec.errors import UnsupportedType, needed_by
 
-try:
+with needed_by("Python types"):
     from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 
     from grammarspec.frontends.types.exact_schemas import ExactSchema, UntitledSchema, made_exact
-except ImportError as missing:
-    raise MissingPackage(f"Python types: {missing}", hint="pip install 'grammarspec[types]'") from missing
 
 __all__ = ["Adapter", "known_adapter", "new_adapter", "type_name"]
 
@@ -93,10 +91,8 @@ def _place(type: Any) -> str:
 
 
 def _of_msgspec(type: Any) -> Adapter:
-    try:
+    with needed_by(_place(type)):
         import msgspec
-    except ImportError as missing:
-        raise MissingPackage(f"{_place(type)}: {missing}", hint="pip install msgspec") from missing
     inspect = msgspec.inspect
     for part in _parts(inspect.type_info(type), set()):
         if isinstance(part, inspect.DateTimeType | inspect.TimeType) and not part.tz:

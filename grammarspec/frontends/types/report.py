@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
 from grammarspec.frontends.json_schema import json_schema
+from grammarspec.frontends.json_schema.document.loading import json_of
 from grammarspec.frontends.json_schema.report.verdicts import Options, Report
 from grammarspec.frontends.json_schema.report.verdicts import check as check_schema
 from grammarspec.frontends.types.decorator import stored_options
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["check", "check_target"]
 
 
-def check(what: Mapping[str, Any] | bool | str | bytes | TypeForm[Any], **options: Unpack[Options]) -> Report:
+def check(
+    what: Mapping[str, Any] | bool | str | bytes | PathLike[str] | TypeForm[Any], **options: Unpack[Options]
+) -> Report:
     """The report on a JSON Schema, or on the schema of a Python type: how each keyword is enforced.
 
     For a type, the notes name the functions that validate a value after generation.
@@ -38,6 +42,8 @@ def check(what: Mapping[str, Any] | bool | str | bytes | TypeForm[Any], **option
         MissingPackage: Pydantic (or msgspec) is not installed.
         TypeError, ValueError: as :func:`grammarspec.json_schema`.
     """
+    if isinstance(what, PathLike):
+        what = json_of(what)
     if isinstance(what, Mapping | bool | str | bytes):
         return check_schema(what, **options)
     from grammarspec.frontends.types.adapters import known_adapter

@@ -1,6 +1,9 @@
 """For ``generate`` of transformers: a logits processor, and a decoding loop that replaces its own."""
 
-from grammarspec.integrations.transformers.generate import speculative_generate
-from grammarspec.integrations.transformers.processor import ConstraintLogitsProcessor
+from grammarspec.errors import needed_by
+
+with needed_by("the integration of transformers"):
+    from grammarspec.integrations.transformers.generate import speculative_generate
+    from grammarspec.integrations.transformers.processor import ConstraintLogitsProcessor
 
 __all__ = ["ConstraintLogitsProcessor", "speculative_generate"]
