@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import string
 import sys
 import unicodedata
 import warnings
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 import grammarspec as gs
 from grammarspec.frontends.regex import Dialect, PlainText, lower, lower_search, parse, unicode_sets
 from grammarspec.frontends.regex.charsets import Ranges, complement, intersect, normalise, subtract, union
+from grammarspec.frontends.regex.tree import Chars
 from grammarspec.grammars.builder import GrammarBuilder
 from tests.counting import discard, examples, tally
 from tests.endings import ends
@@ -347,6 +349,40 @@ def test_ignoring_case_is_what_re_does() -> None:
         for flags in (re.I, re.I | re.A):
             ours = unicode_sets.fold_case(((ord(char), ord(char)),), ascii_only=bool(flags & re.A))
             assert members(ours) == {ord(c) for c in re.findall(re.escape(char), among_cased, flags)}
+
+
+@pytest.mark.parametrize("flags", [re.NOFLAG, re.I, re.A, re.I | re.A])
+@pytest.mark.parametrize("form", ["{}", "[{}]", "[^{}]", "[{}a]", "[^{}\u0345k]"])
+def test_classes_with_flags_are_what_re_takes(form: str, flags: re.RegexFlag) -> None:
+    """Other cases are those of characters that are spelled, not those of what a class happens to contain."""
+    for letter in "wWdDsS":
+        pattern = form.format(f"\\{letter}")
+        node = parse(pattern, flags=flags)
+        assert isinstance(node, Chars)
+        runs = [found.span() for found in re.finditer(f"(?:{pattern})+", EVERYTHING, flags)]
+        assert node.ranges == tuple((start, end - 1) for start, end in runs), pattern
+
+
+def test_ignoring_case_leaves_properties_alone() -> None:
+    for pattern in (r"\p{Lu}", r"\P{Lu}", r"[\p{Lu}]", r"[^\p{Lu}]"):
+        assert repr(parse(pattern, flags=re.I)) == repr(parse(pattern))
+
+
+@pytest.mark.parametrize("letter", string.ascii_letters + string.digits)
+def test_escapes_are_those_of_re(letter: str) -> None:
+    for pattern, followed in itertools.product((f"\\{letter}", f"[\\{letter}]"), ("", "{Lu}", "1", "a1a1a1a1")):
+        pattern = pattern.replace(f"\\{letter}", f"\\{letter}{followed}")
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError):
+            if letter in "pP" and followed == "{Lu}":
+                continue  # an extension of ours
+            with pytest.raises(gs.GrammarSyntaxError):
+                parse(pattern)
+        else:
+            ours, theirs = language(pattern), re.compile(pattern)
+            for text in [*map(chr, range(256)), "", "\x1b{Lu}", "\x01", "aa1a1a1a1", "\xa11a1a1a", "\t{Lu}", "{Lu}"]:
+                assert ours(text) == (theirs.fullmatch(text) is not None), (pattern, text)
 
 
 @given(
