@@ -370,8 +370,8 @@ def test_ignoring_case_leaves_properties_alone() -> None:
 
 @pytest.mark.parametrize("letter", string.ascii_letters + string.digits)
 def test_escapes_are_those_of_re(letter: str) -> None:
-    for pattern, followed in itertools.product((f"\\{letter}", f"[\\{letter}]"), ("", "{Lu}", "1", "a1a1a1a1")):
-        pattern = pattern.replace(f"\\{letter}", f"\\{letter}{followed}")
+    for form, followed in itertools.product(("\\{}{}", "[\\{}{}]"), ("", "{Lu}", "1", "a1a1a1a1")):
+        pattern = form.format(letter, followed)
         try:
             re.compile(pattern)
         except (re.error, OverflowError):
