@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import grammarspec as gs
 from grammarspec.frontends.regex import Dialect, PlainText, lower, lower_search, parse, unicode_sets
 from grammarspec.frontends.regex.charsets import Ranges, complement, intersect, normalise, subtract, union
+from grammarspec.frontends.regex.matching import is_endless
 from grammarspec.frontends.regex.tree import Chars
 from grammarspec.grammars.builder import GrammarBuilder
 from tests.counting import discard, examples, tally
@@ -397,6 +398,17 @@ def test_set_algebra(some: list[tuple[int, int]], others: list[tuple[int, int]])
     assert members(subtract(a, b)) == x - y
     assert complement(complement(a)) == a
     assert not members(complement(a)) & x
+
+
+@pytest.mark.parametrize(
+    ("pattern", "endless"),
+    [
+        ("a", True), ("^a", True), ("^a$", False), ("^a*$", True), ("^(?!a)", True), ("^(?!a)b", True), (r"^\b_", True),
+        ("^(?![^])", False), ("^(?!.*a)", False), ("^(?=a)(?!a)", False), ("(?!a)$", False), ("^(?!a$)", False),
+    ],
+)  # fmt: skip
+def test_patterns_that_match_endlessly_many_texts(pattern: str, endless: bool) -> None:
+    assert is_endless(pattern) == endless
 
 
 # Hostile patterns: a result or a clear error, at once.
