@@ -168,7 +168,7 @@ class Conditional(InPlace):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Add a choice: the condition and ``then`` hold, or the condition fails and ``else`` holds."""
-        if not (_asks_nothing(self.then) and _asks_nothing(self.otherwise)):
+        if self.condition.is_malformed or not (_asks_nothing(self.then) and _asks_nothing(self.otherwise)):
             facts.add_choice(schema.derive(("if", self), lambda: self._alternatives(schema)))
 
     def _alternatives(self, schema: Subschema) -> list[Subschema]:
