@@ -14,7 +14,7 @@ from grammarspec.errors import GrammarError
 from grammarspec.frontends.regex import tree
 from grammarspec.frontends.regex.charsets import ALL
 
-__all__ = ["exact_prefix", "few_candidates", "few_texts", "is_endless", "parsed", "pattern_found"]
+__all__ = ["exact_prefix", "few_candidates", "few_texts", "parsed", "pattern_found"]
 
 _MAX_WORK = 200_000  # steps, after which the answer is "unknown"
 
@@ -60,62 +60,6 @@ def exact_prefix(pattern: str) -> str:
         else:
             break
     return "".join(prefix)
-
-
-@lru_cache(maxsize=1024)
-def is_endless(pattern: str) -> bool:
-    """Whether the syntax of a pattern shows that infinitely many texts match it."""
-    try:
-        node = parsed(pattern)
-    except GrammarError:
-        return False
-    parts = list(node.parts) if isinstance(node, tree.Sequence) else [node]
-    begins = bool(parts) and isinstance(parts[0], tree.Start)
-    ends = bool(parts) and isinstance(parts[-1], tree.End)
-    inner = parts[begins : len(parts) - ends]
-    if any(_looks(part) for part in inner):
-        return begins and not ends and _begins_endless(pattern, inner)
-    return not (begins and ends) or any(
-        isinstance(part, tree.AnyText)
-        or (isinstance(part, tree.Repeat) and part.most is None and isinstance(part.body, tree.Chars | tree.Text))
-        for part in inner
-    )
-
-
-_SAMPLES = "b0A_ -\u00e9"
-_MAX_SAMPLE = 100  # characters
-
-
-def _begins_endless(pattern: str, parts: Sequence[tree.Node]) -> bool:
-    """Whether some text matches a pattern anchored at its start, whatever follows in the text.
-
-    That is so if all that the pattern looks at is within that text: parts and assertions that have a greatest length.
-    """
-    seen = _most(tree.Sequence(tuple(parts)))
-    if seen is None or seen > _MAX_SAMPLE:
-        return False
-    return any(pattern_found(pattern, char * (seen + 1)) for char in _SAMPLES)
-
-
-def _most(node: tree.Node) -> int | None:
-    """A number of characters beyond which a node, its assertions included, does not look; ``None`` if there is none."""
-    match node:
-        case tree.Text(text):
-            return len(text)
-        case tree.Chars():
-            return 1
-        case tree.Sequence(parts):
-            lengths = list(map(_most, parts))
-            return None if None in lengths else sum(length or 0 for length in lengths)
-        case tree.Alternation(branches):
-            lengths = list(map(_most, branches))
-            return None if None in lengths else max((length or 0 for length in lengths), default=0)
-        case tree.Repeat(body, _, most):
-            length = _most(body)
-            return None if length is None or most is None else length * most
-        case tree.Look(body, _, _):
-            return _most(body)
-    return None
 
 
 _FEW = 32
@@ -252,18 +196,6 @@ def _least(node: tree.Node) -> int:
         case tree.Repeat(body, least, _):
             return least * _least(body)
     return 0
-
-
-def _looks(node: tree.Node) -> bool:
-    """Whether a part of a pattern is a zero-width assertion, or may contain one."""
-    match node:
-        case tree.Chars() | tree.Text() | tree.AnyText():
-            return False
-        case tree.Repeat(body, _, _):
-            return _looks(body)
-        case tree.Sequence(parts) | tree.Alternation(parts):
-            return any(_looks(part) for part in parts)
-    return True
 
 
 class _TooMuchWork(Exception):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import grammarspec as gs
 from grammarspec.frontends.regex import Dialect, PlainText, lower, lower_search, parse, unicode_sets
 from grammarspec.frontends.regex.charsets import Ranges, complement, intersect, normalise, subtract, union
-from grammarspec.frontends.regex.matching import is_endless
+from grammarspec.frontends.regex.endless import infinitely_many, some_text
 from grammarspec.frontends.regex.tree import Chars
 from grammarspec.grammars.builder import GrammarBuilder
 from tests.counting import discard, examples, tally
@@ -404,11 +404,24 @@ def test_set_algebra(some: list[tuple[int, int]], others: list[tuple[int, int]])
     ("pattern", "endless"),
     [
         ("a", True), ("^a", True), ("^a$", False), ("^a*$", True), ("^(?!a)", True), ("^(?!a)b", True), (r"^\b_", True),
-        ("^(?![^])", False), ("^(?!.*a)", False), ("^(?=a)(?!a)", False), ("(?!a)$", False), ("^(?!a$)", False),
+        ("^(?![^])", False), ("^(?!.*a)", True), ("^(?=a)(?!a)", False), ("(?!a)$", True), ("^(?!a$)", True),
+        ("^[a-z]{2}$", False), ("^(ab|c+)$", True), (r"^([0-9]\.?[0-9]*)x$", True),
     ],
 )  # fmt: skip
-def test_patterns_that_match_endlessly_many_texts(pattern: str, endless: bool) -> None:
-    assert is_endless(pattern) == endless
+def test_patterns_that_match_infinitely_many_texts(pattern: str, endless: bool) -> None:
+    assert infinitely_many([pattern], []) == endless
+    assert some_text([pattern], []) == (pattern != "^(?=a)(?!a)")
+    assert not some_text([pattern], [pattern])
+
+
+def test_texts_of_several_patterns() -> None:
+    assert infinitely_many(["^a", "b$"], ["c"])
+    assert infinitely_many([], ["^.{1,3}$"])
+    assert not infinitely_many(["^[ab]*$"], ["..."])
+    assert some_text(["^[ab]*$"], ["..."])
+    assert not some_text(["^a"], ["a"])
+    with ends():
+        infinitely_many(["^(a|b|ab)*(.{0,500}c){40}$"], ["(x+x+)+y", "^(?!a{1000})"])
 
 
 # Hostile patterns: a result or a clear error, at once.

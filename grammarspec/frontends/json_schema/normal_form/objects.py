@@ -25,6 +25,7 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
 from grammarspec.frontends.json_schema.normal_form.undeclared import (
     check_patterns,
     has_endless_names,
+    has_names,
     undeclared_members,
 )
 
@@ -62,6 +63,9 @@ def object_shape(
     # several undeclared members may have to count, so their names must differ
     many = least > 1 or bool(facts.witnesses)
     endless = many and undeclared is not None and has_endless_names(goals, facts)
+    enough = endless and all(has_endless_names(goals, facts, witness) for witness in facts.witnesses)
+    if not enough and not all(has_names(goals, facts, witness) for witness in facts.witnesses):
+        return NO_OBJECT
     return ObjectShape(
         members,
         undeclared,
@@ -72,7 +76,7 @@ def object_shape(
         presence,
         bool(facts.names or facts.witnesses or any(facet.patterns for facet in facts.objects)),
         endless,
-        endless and all(has_endless_names(goals, facts, witness) for witness in facts.witnesses),
+        enough,
         facts.where,
     )
 
