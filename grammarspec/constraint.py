@@ -6,12 +6,15 @@ import copyreg
 from typing import Any, NoReturn
 
 from grammarspec._compiler import CancelToken, Constraint, Matcher, fill_bitmasks
-from grammarspec.errors import Unsatisfiable, UnsupportedFeature
-from grammarspec.grammars.engine import Limits, compile_ir
+from grammarspec.errors import GrammarError, Unsatisfiable, UnsupportedFeature
+from grammarspec.grammars.engine import Limits, compile_ir, over_bytes
 from grammarspec.grammars.expressions import Grammar
+from grammarspec.grammars.operators import Leaf, Node
 from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["CancelToken", "Constraint", "Limits", "Matcher", "compile", "fill_bitmasks"]
+
+_SHOWN = 120  # characters of an operand in an error
 
 
 def compile(
@@ -52,7 +55,33 @@ def compile(
         raise TypeError(f"compile() takes a gs.Vocabulary, not {vocabulary!r:.80}\n  hint: {hint}")
     for name in sorted(grammar.node.special_tokens):
         _check_special(name, vocabulary)
-    return compile_ir(grammar.ir, vocabulary.index, limits, cancel)
+    try:
+        return compile_ir(grammar.ir, vocabulary.index, limits, cancel)
+    except Unsatisfiable as error:
+        raise _explained(error, grammar.node) from None
+
+
+def _explained(error: Unsatisfiable, node: Node) -> Unsatisfiable:
+    """The error with the smallest operand that has no texts, and why it has none, as far as that is known."""
+    if not _is_empty(node):  # only this vocabulary cannot spell any
+        return error
+    while (inner := next(filter(_is_empty, node.operands), None)) is not None:
+        node = inner
+    if isinstance(node, Leaf) and node.why_empty is not None:
+        return node.why_empty()
+    said = repr(node)
+    return Unsatisfiable(error.message, said if len(said) <= _SHOWN else f"{said[:_SHOWN]}...", error.hint)
+
+
+def _is_empty(node: Node) -> bool:
+    """Whether a node has no texts, even over all bytes."""
+    try:
+        over_bytes(node.ir)
+    except Unsatisfiable:
+        return True
+    except GrammarError:  # it is refused, or too large: nothing is known
+        pass
+    return False
 
 
 def _refuse_pickling(value: object) -> NoReturn:

@@ -66,6 +66,7 @@ class Grammar(Generic[T_co]):
         *,
         read: Callable[[str], T_co] | None = None,
         call: Call | str | None = None,
+        why_empty: Callable[[], Unsatisfiable] | None = None,
     ) -> None:
         """A grammar that is not made of others.
 
@@ -73,8 +74,9 @@ class Grammar(Generic[T_co]):
             ir: the language in the compiler's form.
             read: makes a value of a text of the language; by default a text means itself.
             call: the call of a function of :mod:`grammarspec` that made it, or the text of such a call, for ``repr``.
+            why_empty: makes the error that says why the language has no texts; it is only called if it has none.
         """
-        object.__setattr__(self, "node", Leaf(ir, read, call))
+        object.__setattr__(self, "node", Leaf(ir, read, call, why_empty))
 
     @staticmethod
     def of(node: Node) -> Grammar[Any]:

@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, Final
 
 from grammarspec._compiler import Grammar as Ir
-from grammarspec.errors import UnsupportedFeature
+from grammarspec.errors import Unsatisfiable, UnsupportedFeature
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.reading import Readable, Reader
 
@@ -145,12 +145,20 @@ class Leaf(Node):
         compiled: the language in the compiler's form.
         read: makes a value of a text of the language; ``None``: the text itself is the value.
         call: the call that made it, or the text of one; ``None`` if there is no such call.
+        why_empty: makes the error that says why it has no texts, if it has none; ``None``: nothing is known about that.
     """
 
-    def __init__(self, compiled: Ir, read: Callable[[str], Any] | None = None, call: Call | str | None = None) -> None:
+    def __init__(
+        self,
+        compiled: Ir,
+        read: Callable[[str], Any] | None = None,
+        call: Call | str | None = None,
+        why_empty: Callable[[], Unsatisfiable] | None = None,
+    ) -> None:
         self.compiled: Final = compiled
         self.read: Final = read
         self.call: Final = call
+        self.why_empty: Final = why_empty
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -163,7 +171,8 @@ class Leaf(Node):
         return f"<Grammar {hash(self.ir) & 0xFFFF_FFFF_FFFF_FFFF:016x}>" if self.call is None else str(self.call)
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"call": repr(self)}  # the call's arguments need not be picklable
+        # the call's arguments and what it leads to need not be picklable
+        return super().__getstate__() | {"call": repr(self), "why_empty": None}
 
     def lower(self, builder: GrammarBuilder) -> int:
         return builder.embed(self.ir)

@@ -30,6 +30,10 @@ in the language again.
 At the top level, the texts of `str`, and of a `Literal` or `Enum` of texts only, have no quotes. Titles, descriptions
 and defaults of schemas are left out here, and long cells are cut short (…).
 
+Where a type changes the texts that it reads (`strip_whitespace`, `to_lower`), they are written as they are afterwards.
+Of URLs, mail addresses and the like, a part is written that every reader takes: hosts are names of letters, digits and
+hyphens, or IPv4 addresses.
+
 | Type | JSON Schema | Enforced | Never written | Read back as |
 |---|---|---|---|---|
 """
@@ -38,7 +42,9 @@ REWRITTEN = """
 
 ## Refused
 
-Types without JSON, and constraints that could only be checked afterwards, are refused:
+Types without JSON, and constraints that could only be checked afterwards, are refused: also types of libraries that
+validate in a function of their own. Functions of yours (`AfterValidator`, `@field_validator`) run after generation. The
+error says where in the type the refused part stands (`Order.lines[].price`), and `gs.check` lists all such parts:
 
 | Type | Why |
 |---|---|

@@ -7,16 +7,18 @@ import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 from grammarspec._compiler import Grammar as Ir
-from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced
+from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced, Unsatisfiable
 from grammarspec.frontends.json_schema.document.loading import json_of, load
 from grammarspec.frontends.json_schema.keywords.tables import read
 from grammarspec.frontends.json_schema.lowering.goal_lowering import GoalLowering
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.normal_form.normal_forms import NormalForms
 from grammarspec.frontends.json_schema.options import check_options
+from grammarspec.frontends.json_schema.relaxing.contradictions import contradiction
 from grammarspec.frontends.json_schema.relaxing.leaving_out import relaxed
 from grammarspec.frontends.json_schema.spelling.options import Escapes, Numbers, Spelling, Whitespace
 from grammarspec.frontends.json_schema.spelling.prelude import prelude
+from grammarspec.grammars.engine import over_bytes
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
 
@@ -98,8 +100,8 @@ def json_schema(
     }  # fmt: skip
     spelled = check_options(**options)
 
-    def attempt(root: Any) -> Grammar[Any]:
-        ir = language(
+    def ir(root: Any) -> Ir:
+        return language(
             root,
             spelled,
             dialect=dialect,
@@ -108,7 +110,17 @@ def json_schema(
             any_order=property_order == "any",
             closed=not additional_properties,
         )
-        return Grammar(ir, read=json.loads, call=Call(json_schema, (schema,), options))
+
+    def is_empty(root: Any) -> bool:
+        try:
+            over_bytes(ir(root))
+        except Unsatisfiable:
+            return True
+        return False
+
+    def attempt(root: Any) -> Grammar[Any]:
+        call = Call(json_schema, (schema,), options)
+        return Grammar(ir(root), read=json.loads, call=call, why_empty=lambda: contradiction(root, is_empty))
 
     root = load(schema)
     if unsupported == "error":

@@ -3,11 +3,12 @@
 Data flows one way: the text of a grammar (:mod:`.text`) goes through lark's own loader (:mod:`.loader`), which makes
 records of its rules (:mod:`.tree`) and regular expressions of its terminals; these become nodes of the grammar builder
 (:mod:`.rules`, :mod:`.terminals`). :mod:`.options` says under which of lark's options that is done, :mod:`.limits` what
-is too large to be loaded, and :mod:`.errors` how lark's errors are shown.
+is too large to be loaded, :mod:`.imports` what it may import, and :mod:`.errors` how lark's errors are shown.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from grammarspec._compiler import Grammar as Ir
 from grammarspec.frontends.json_schema import json_schema
 from grammarspec.frontends.lark.errors import too_deep
-from grammarspec.frontends.lark.loader import read
+from grammarspec.frontends.lark.loader import Source, read
 from grammarspec.frontends.lark.options import check_options
 from grammarspec.frontends.lark.rules import Rules
 from grammarspec.grammars.builder import GrammarBuilder
@@ -25,7 +26,14 @@ from grammarspec.grammars.operators import Call
 __all__ = ["lark", "load"]
 
 
-def lark(text: str, *, start: str = "start", parser: str | None = None, lexer: str | None = None) -> Grammar[str]:
+def lark(
+    text: str,
+    *,
+    start: str = "start",
+    parser: str | None = None,
+    lexer: str | None = None,
+    import_paths: Sequence[str | PathLike[str]] = (),
+) -> Grammar[str]:
     """The texts that a ``.lark`` grammar accepts.
 
     The grammar means what it means to ``lark.Lark(text, parser="earley", lexer="dynamic_complete")``: without a lexer
@@ -38,21 +46,32 @@ def lark(text: str, *, start: str = "start", parser: str | None = None, lexer: s
         start: the rule to start from.
         parser: ``"earley"`` or ``None``.
         lexer: ``"dynamic_complete"`` or ``None``.
+        import_paths: folders with grammars that it may import. It can import lark's own (``common``, ...) in any case,
+            and reads no other files.
 
     Raises:
-        GrammarSyntaxError: lark rejects the grammar, or a terminal's regular expression is malformed.
+        GrammarSyntaxError: lark rejects the grammar, an imported grammar is not there or cannot be read, or a
+            terminal's regular expression is malformed.
         UnsupportedFeature: another parser or lexer is asked for; or a terminal is only declared, can be empty, looks
-            ahead or behind past its own text, or holds what a regular expression must not (see :func:`regex`); or lark
-            needs a package for it that is not installed.
+            ahead or behind past its own text, or holds what a regular expression must not (see :func:`regex`); lark
+            needs a package for it that is not installed; or it imports what it must not read.
         LimitExceeded: nesting, counts or templates go too far.
         MissingPackage: the package ``lark`` is not installed.
+        TypeError: ``import_paths`` is one path.
         ValueError: lark has no such parser or lexer.
         TypeError: ``text`` is no string.
     """
+<<<<<<< HEAD
     if not isinstance(text, str):
         raise TypeError(f"lark() takes the text of a grammar, not {text!r:.60}\n  hint: gs.load(path) reads a file")
     options = {"start": start, "parser": parser, "lexer": lexer}
     return Grammar(_compiled(text, "<string>", start, parser, lexer), call=Call(lark, (text,), options))
+=======
+    check_options(parser=parser, lexer=lexer)
+    folders = _folders(import_paths)
+    options = {"start": start, "parser": parser, "lexer": lexer, "import_paths": tuple(map(str, folders))}
+    return Grammar(_compiled(read(text, None, folders), start), call=Call(lark, (text,), options))
+>>>>>>> wrong
 
 
 def load(
@@ -61,6 +80,7 @@ def load(
     start: str = "start",
     parser: str | None = None,
     lexer: str | None = None,
+<<<<<<< HEAD
     **options: Any,
 ) -> Grammar[Any]:
     """The grammar in a UTF-8 file: a JSON Schema in ``.json``, else one in lark's syntax, as :func:`lark`.
@@ -69,10 +89,16 @@ def load(
         path: the file; the relative imports of a ``.lark`` file start from its directory.
         start, parser, lexer: as for :func:`lark`.
         options: of :func:`grammarspec.json_schema`, for a JSON Schema.
+=======
+    import_paths: Sequence[str | PathLike[str]] = (),
+) -> Grammar[str]:
+    """As :func:`lark`, from a UTF-8 file, which can also import, by relative imports, what stands in its folder.
+>>>>>>> wrong
 
     Raises:
         OSError: the file cannot be read.
         UnicodeDecodeError: it is not UTF-8.
+<<<<<<< HEAD
         TypeError: there is no such option for a file of its kind.
         GrammarError, MissingPackage, ValueError: as :func:`lark` and :func:`grammarspec.json_schema`.
     """
@@ -89,8 +115,30 @@ def load(
 
 def _compiled(text: str, source_name: str, start: str, parser: str | None, lexer: str | None) -> Ir:
     """The language of a grammar; ``source_name`` is its path, or ``"<string>"``."""
+=======
+        GrammarError, MissingPackage, TypeError, ValueError: as :func:`lark`.
+    """
+>>>>>>> wrong
     check_options(parser=parser, lexer=lexer)
-    source = read(text, source_name)
+    folders = _folders(import_paths)
+    options = {"start": start, "parser": parser, "lexer": lexer, "import_paths": tuple(map(str, folders))}
+    source = read(Path(path).read_text(encoding="utf-8"), Path(path), folders)
+    return Grammar(_compiled(source, start), call=Call(load, (str(path),), options))
+
+
+def _folders(import_paths: Sequence[str | PathLike[str]]) -> list[Path]:
+    """Folders as paths.
+
+    Raises:
+        TypeError: one path is given in place of several.
+    """
+    if isinstance(import_paths, str | PathLike):
+        raise TypeError("import_paths takes a sequence of paths, not one path")
+    return [Path(path) for path in import_paths]
+
+
+def _compiled(source: Source, start: str) -> Ir:
+    """The language of a grammar that has been loaded."""
     builder = GrammarBuilder()
     try:
         node = Rules(source, builder).start(start)

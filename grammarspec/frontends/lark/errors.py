@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from grammarspec.errors import GrammarSyntaxError, LimitExceeded, UnsupportedFeature
+from grammarspec.errors import GrammarspecError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
 from grammarspec.frontends.lark.text import GrammarText
 
 __all__ = ["lark_errors", "too_deep"]
@@ -32,6 +32,8 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
 
     try:
         yield
+    except GrammarspecError:  # of Imports
+        raise
     except UnexpectedInput as error:
         offset = error.pos_in_stream
         position = source.at(offset) if isinstance(offset, int) else ""

@@ -10,11 +10,14 @@ next step, to plain BNF, is not used: it multiplies out alternatives, which grow
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence as Several
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from grammarspec.errors import GrammarSyntaxError, needed_by
 from grammarspec.frontends.lark.errors import lark_errors
+from grammarspec.frontends.lark.imports import Imports
 from grammarspec.frontends.lark.limits import check_terminal, check_text, without_long_gaps
 from grammarspec.frontends.lark.text import GrammarText
 from grammarspec.frontends.lark.tree import (
@@ -70,15 +73,16 @@ class Source:
             return _pattern((PrepareLiterals() * TerminalTreeToPattern()).transform(nr_deepcopy_tree(tree)))  # type: ignore[no-untyped-call]
 
 
-def read(text: str, source_name: str) -> Source:
+def read(text: str, file: Path | None = None, import_paths: Several[Path] = ()) -> Source:
     """Load a grammar with its imports.
 
     Args:
-        source_name: the path of its file, from whose directory relative imports start, or ``"<string>"``.
+        file: the file that it was read from, beside which its relative imports stand; ``None``: it is a text.
+        import_paths: other folders with grammars that it may import.
 
     Raises:
-        GrammarSyntaxError: lark rejects the grammar.
-        UnsupportedFeature: lark needs a package for it that is not installed.
+        GrammarSyntaxError: lark rejects the grammar, or there is no grammar of an imported name.
+        UnsupportedFeature: lark needs a package for it that is not installed; or it imports what it must not read.
         LimitExceeded: it is nested too deeply, or its terminals are too large.
         MissingPackage: lark is not installed.
         TypeError: lark's loader makes a tree of a kind that is unknown here.
@@ -92,8 +96,9 @@ def read(text: str, source_name: str) -> Source:
         message = f"a lone surrogate (U+{ord(surrogate[0]):04X}) cannot be spelled in UTF-8"
         raise GrammarSyntaxError(message, source.at(surrogate.start()))
     check_text(source)
+    imports = Imports(source, file, import_paths)
     with lark_errors(source):
-        grammar, _ = load_grammar(without_long_gaps(text), source_name, [], False)  # type: ignore[no-untyped-call]
+        grammar, _ = load_grammar(without_long_gaps(text), imports.source_name, [imports], False)  # type: ignore[no-untyped-call]
         literals = PrepareLiterals()
         rules = {
             name: Rule(tuple(parameters), tree and _body(literals.transform(nr_deepcopy_tree(tree))))  # type: ignore[no-untyped-call]

@@ -7,12 +7,14 @@ match can end. It does not backtrack, so its cost is polynomial for any pattern.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from grammarspec.errors import GrammarError
 from grammarspec.frontends.regex import tree
+from grammarspec.frontends.regex.charsets import ALL
 
-__all__ = ["exact_prefix", "few_texts", "is_endless", "parsed", "pattern_found"]
+__all__ = ["exact_prefix", "few_candidates", "few_texts", "parsed", "pattern_found"]
 
 _MAX_WORK = 200_000  # steps, after which the answer is "unknown"
 
@@ -60,24 +62,8 @@ def exact_prefix(pattern: str) -> str:
     return "".join(prefix)
 
 
-@lru_cache(maxsize=1024)
-def is_endless(pattern: str) -> bool:
-    """Whether the syntax of a pattern shows that infinitely many texts match it."""
-    try:
-        node = parsed(pattern)
-    except GrammarError:
-        return False
-    parts = list(node.parts) if isinstance(node, tree.Sequence) else [node]
-    begins = bool(parts) and isinstance(parts[0], tree.Start)
-    ends = bool(parts) and isinstance(parts[-1], tree.End)
-    inner = parts[begins : len(parts) - ends]
-    if any(_looks(part) for part in inner):
-        return False
-    return not (begins and ends) or any(
-        isinstance(part, tree.AnyText)
-        or (isinstance(part, tree.Repeat) and part.most is None and isinstance(part.body, tree.Chars | tree.Text))
-        for part in inner
-    )
+_FEW = 32
+_MAX_LISTED = 5_000  # steps, after which texts are not known to be few
 
 
 @lru_cache(maxsize=1024)
@@ -86,52 +72,130 @@ def few_texts(pattern: str) -> tuple[str, ...] | None:
 
     ``None`` otherwise.
     """
+    parts = _anchored(pattern)
+    if parts is None or not (isinstance(parts[0], tree.Start) and isinstance(parts[-1], tree.End)):
+        return None
+    return _listed(_Few(_FEW, exact=True), tree.Sequence(parts[1:-1]), None)
+
+
+def few_candidates(pattern: str, longest: int | None, few: int) -> tuple[str, ...] | None:
+    """At most so many texts, among them all in which the pattern is found; ``None`` if a simple test finds too many.
+
+    Args:
+        longest: the most characters of these texts.
+    """
+    parts = _anchored(pattern)
+    if parts is None:
+        return None
+    before = () if isinstance(parts[0], tree.Start) else (_ANYTHING,)
+    after = () if isinstance(parts[-1], tree.End) else (_ANYTHING,)
+    return _listed(_Few(few, exact=False), tree.Sequence((*before, *parts, *after)), longest)
+
+
+def _listed(few: _Few, node: tree.Node, longest: int | None) -> tuple[str, ...] | None:
+    """The texts of a node; ``None`` also if it is nested too deeply."""
+    try:
+        return few.texts(node, longest)
+    except RecursionError:
+        return None
+
+
+_ANYTHING = tree.Repeat(tree.Chars(ALL), 0, None)
+
+
+def _anchored(pattern: str) -> tuple[tree.Node, ...] | None:
+    """The parts of a pattern that is anchored at one end or both; ``None`` for any other."""
     try:
         node = parsed(pattern)
     except GrammarError:
         return None
     parts = node.parts if isinstance(node, tree.Sequence) else ()
-    if len(parts) < 2 or not (isinstance(parts[0], tree.Start) and isinstance(parts[-1], tree.End)):
+    return parts if len(parts) > 1 and (isinstance(parts[0], tree.Start) or isinstance(parts[-1], tree.End)) else None
+
+
+class _Few:
+    """Lists the texts of nodes of the syntax tree.
+
+    Attributes:
+        few: the most texts that are listed.
+        exact: whether only texts that match are listed; otherwise assertions are taken to hold.
+    """
+
+    def __init__(self, few: int, *, exact: bool) -> None:
+        self.few, self.exact, self.work = few, exact, 0
+
+    def texts(self, node: tree.Node, room: int | None) -> tuple[str, ...] | None:
+        """The texts of a node of at most ``room`` characters; ``None`` if they may be too many."""
+        self.work += 1
+        if self.work > _MAX_LISTED:
+            return None
+        match node:
+            case tree.Text(text):
+                return (text,) if room is None or len(text) <= room else ()
+            case tree.Chars(ranges):
+                if room is not None and room <= 0:
+                    return ()
+                codes = [code for low, high in ranges for code in range(low, min(high, low + self.few) + 1)]
+                return tuple(map(chr, codes)) if len(codes) <= self.few else None
+            case tree.Sequence(parts):
+                return self.sequence(parts, room)
+            case tree.Alternation(branches):
+                ways = [self.texts(branch, room) for branch in branches]
+                return self.kept(None if way is None else way for way in ways)
+            case tree.Repeat(body, least, most):
+                if most is None:
+                    most = room
+                if most is None or most > self.few:
+                    return None
+                counts = range(least, most + 1)
+                return self.kept(self.sequence((body,) * count, room) for count in counts)
+            case tree.Look() | tree.Start() | tree.End():
+                return None if self.exact else ("",)
         return None
-    return _texts(tree.Sequence(parts[1:-1]))
+
+    def sequence(self, parts: Sequence[tree.Node], room: int | None) -> tuple[str, ...] | None:
+        """The texts of nodes in a sequence."""
+        found: tuple[str, ...] = ("",)
+        needed = sum(map(_least, parts))
+        for part in parts:
+            needed -= _least(part)
+            longer = self.kept([self.longer(before, part, room, needed) for before in found])
+            if longer is None:
+                return None
+            found = longer
+        return found
+
+    def longer(self, before: str, part: tree.Node, room: int | None, needed: int) -> list[str] | None:
+        """A text, followed by those of a node, where so many characters are needed after these."""
+        after = self.texts(part, None if room is None else room - len(before) - needed)
+        return None if after is None else [before + text for text in after]
+
+    def kept(self, ways: Iterable[Iterable[str] | None]) -> tuple[str, ...] | None:
+        """All these texts, each once; ``None`` if some are unknown, or they are too many."""
+        found = dict[str, None]()
+        for way in ways:
+            if way is None:
+                return None
+            found |= dict.fromkeys(way)
+            if len(found) > self.few:
+                return None
+        return tuple(found)
 
 
-_FEW = 32
-
-
-def _texts(node: tree.Node) -> tuple[str, ...] | None:
-    """The texts of a node of the syntax tree; ``None`` if they may be more than :data:`_FEW`."""
+def _least(node: tree.Node) -> int:
+    """A length that no text of a node is shorter than."""
     match node:
         case tree.Text(text):
-            return (text,)
-        case tree.Chars(ranges):
-            codes = [code for low, high in ranges for code in range(low, min(high, low + _FEW) + 1)]
-            return tuple(map(chr, codes)) if len(codes) <= _FEW else None
+            return len(text)
+        case tree.Chars():
+            return 1
         case tree.Sequence(parts):
-            found: tuple[str, ...] | None = ("",)
-            for part in parts:
-                more = _texts(part)
-                if more is None or found is None or len(found) * len(more) > _FEW:
-                    return None
-                found = tuple(before + after for before in found for after in more)
-            return found
+            return sum(map(_least, parts))
         case tree.Alternation(branches):
-            ways = [_texts(branch) for branch in branches]
-            words = [word for way in ways if way is not None for word in way]
-            return tuple(dict.fromkeys(words)) if None not in ways and len(words) <= _FEW else None
-    return None
-
-
-def _looks(node: tree.Node) -> bool:
-    """Whether a part of a pattern is a zero-width assertion, or may contain one."""
-    match node:
-        case tree.Chars() | tree.Text() | tree.AnyText():
-            return False
-        case tree.Repeat(body, _, _):
-            return _looks(body)
-        case tree.Sequence(parts) | tree.Alternation(parts):
-            return any(_looks(part) for part in parts)
-    return True
+            return min(map(_least, branches), default=0)
+        case tree.Repeat(body, least, _):
+            return least * _least(body)
+    return 0
 
 
 class _TooMuchWork(Exception):

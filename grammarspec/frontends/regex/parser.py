@@ -142,7 +142,7 @@ class Parser(ABC):
 
     @abstractmethod
     def fold(self, ranges: Ranges) -> Ranges:
-        """A set with the other cases that the current flags add."""
+        """A set of spelled characters with the other cases that the current flags add."""
 
     # The common syntax.
 
@@ -312,29 +312,34 @@ class Parser(ABC):
     def class_items(self, end: int) -> Ranges:
         """Read the items of a class, and the ``]`` behind them.
 
+        The current flags add other cases of characters and ranges, and none to sets that have a name (``\\W``).
+
         Args:
             end: the first position at which ``]`` ends the class.
         """
-        text, pieces, start = self.text, list[Ranges](), self.at
+        text, spelled, named, start = self.text, list[Ranges](), list[Ranges](), self.at
         while True:
             offset = self.at
             if offset >= len(text):
                 self.fail("unterminated character class", text.rfind("[", 0, start))
             if text[offset] == "]" and offset >= end:
                 self.at += 1
-                return union(*pieces)
+                return union(self.fold(union(*spelled)), *named)
             low = self.class_item()
             if text[self.at : self.at + 1] != "-" or text[self.at + 1 : self.at + 2] in ("]", ""):
-                pieces.append(low if isinstance(low, tuple) else single(low))
+                if isinstance(low, tuple):
+                    named.append(low)
+                else:
+                    spelled.append(single(low))
                 continue
             self.at += 1
             high = self.class_item()
             if isinstance(low, tuple) or isinstance(high, tuple):
-                pieces += self.set_in_range(low, high, offset)
+                named += self.set_in_range(low, high, offset)
             elif low > high:
                 self.fail(f"bad character range {text[offset : self.at]}", offset)
             else:
-                pieces.append(((low, high),))
+                spelled.append(((low, high),))
 
     def class_item(self) -> int | Ranges:
         """Read one character or escape within a class: a code point, or a set."""
@@ -353,7 +358,7 @@ class Parser(ABC):
         offset = self.at
         negative = self.text.startswith("^", offset + 1)
         self.at += 2 if negative else 1
-        ranges = self.fold(self.class_items(self.first_end_of_class()))
+        ranges = self.class_items(self.first_end_of_class())
         if negative:
             ranges = complement(ranges)
         if ranges and ranges[0][0] >= 0xD800 and ranges[-1][1] <= 0xDFFF:

@@ -24,6 +24,7 @@ _FLAGS |= {"u": re.UNICODE}
 _KNOWN_FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.ASCII | re.UNICODE | re.LOCALE
 _KINDS = re.ASCII | re.UNICODE | re.LOCALE  # of which at most one can be on
 _SIMPLE_ESCAPES = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92}
+_BOUNDARIES = "AZbBz" if sys.version_info >= (3, 14) else "AZbB"
 _PLAIN_VERBOSE = re.compile(r"[^\\\[(){|.^$*+?# \t\n\r\v\f]+")
 _OCTAL = re.compile("[0-7]{1,3}")
 _DIGITS = re.compile("[0-9]{1,2}")
@@ -98,7 +99,7 @@ class PythonParser(Parser):
         return Alternation((tree.END, Look(newline, True, False)))
 
     def boundary(self, letter: str) -> Node:
-        """``\\A``, ``\\Z``, ``\\z``, ``\\b`` or ``\\B``."""
+        """The meaning of an escape of :data:`_BOUNDARIES`."""
         if letter == "A":
             return tree.START
         if letter in "Zz":
@@ -114,7 +115,7 @@ class PythonParser(Parser):
     def escape(self) -> None:
         offset = self.at
         letter = self.text[offset + 1 : offset + 2]
-        if letter in ("A", "Z", "z", "b", "B"):
+        if letter and letter in _BOUNDARIES:
             self.at += 2
             self.add(self.boundary(letter), Last.ANCHOR)
         elif letter.isascii() and letter.isdigit() and letter != "0":
@@ -124,7 +125,7 @@ class PythonParser(Parser):
             if isinstance(value, int):
                 self.add_codepoint(value, offset)
             else:
-                self.add(Chars(self.fold(value)))
+                self.add(Chars(value))
 
     def digits(self, offset: int) -> None:
         """Read digits after a backslash: three octal ones are a character, any others are a reference to a group."""
@@ -186,7 +187,7 @@ class PythonParser(Parser):
             assert octal is not None
             return self.octal(octal)
         if letter.isascii() and letter.isalnum():
-            self.fail(f"bad escape \\{letter}", offset)
+            self.fail(f"bad escape \\{letter}", offset, "write \\Z" if letter == "z" else "")
         return ord(letter)
 
     # Groups.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from inspect import isclass
 from types import SimpleNamespace
 from typing import Any, get_type_hints
@@ -18,10 +18,18 @@ from grammarspec.errors import UnsupportedType, needed_by
 
 with needed_by("Python types"):
     from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
+    from pydantic_core import PydanticOmit
 
+<<<<<<< HEAD
     from grammarspec.frontends.types.exact_schemas import ExactSchema, UntitledSchema, made_exact
+=======
+    from grammarspec.frontends.types.exact_schemas import ExactSchema, UntitledSchema, made_exact, without_json
+    from grammarspec.frontends.types.places import Places
+except ImportError as missing:
+    raise MissingPackage(f"Python types: {missing}", hint="pip install 'grammarspec[types]'") from missing
+>>>>>>> wrong
 
-__all__ = ["Adapter", "known_adapter", "new_adapter", "type_name"]
+__all__ = ["Adapter", "known_adapter", "new_adapter", "refusals_of", "type_name"]
 
 
 @dataclass(frozen=True)
@@ -62,17 +70,40 @@ def new_adapter(type: Any) -> Adapter:
     """
     if hasattr(type, "__struct_fields__") or hasattr(type, "__attrs_attrs__"):
         return _of_msgspec(type)
-    try:
-        adapter = TypeAdapter(type)
-        schema = made_exact(adapter.json_schema(schema_generator=ExactSchema))
-        return Adapter(schema, adapter.validate_json, lambda: adapter.json_schema(schema_generator=UntitledSchema))
-    except (PydanticSchemaGenerationError, PydanticUserError) as error:
+    adapter, refusals = _of_pydantic(type)
+    if adapter is None:
         with suppress(ImportError, TypeError):  # it may hold structs
             return _of_msgspec(type)
-        reason = str(error).splitlines()[0].partition(". Set `")[0]  # Pydantic's own advice does not help here
-        raise UnsupportedType(f"the type has no JSON: {reason}", _place(type)) from None
+    if refusals or adapter is None:
+        raise refusals[0]
+    return adapter
+
+
+def refusals_of(type: Any) -> tuple[dict[str, Any], list[UnsupportedType]]:
+    """What cannot be enforced of a type, and its schema, in which these parts allow anything."""
+    try:
+        return new_adapter(type).schema, []
     except UnsupportedType as error:
-        raise UnsupportedType(error.message, where=_place(type), hint=error.hint) from None
+        adapter, refusals = _of_pydantic(type)
+        return (adapter.schema, refusals) if adapter is not None else ({}, [error])
+
+
+def _of_pydantic(type: Any) -> tuple[Adapter | None, list[UnsupportedType]]:
+    """What Pydantic makes of a type, and the refusals of its parts; ``None`` if Pydantic does not know the type."""
+    refusals: list[UnsupportedType] = []
+    try:
+        adapter = TypeAdapter(type)
+        places = Places(_short_name(type), adapter.core_schema)
+        exact = partial(ExactSchema, places=places, refusals=refusals)
+        schema = adapter.json_schema(schema_generator=exact)  # type: ignore[arg-type]
+        read = Adapter(
+            made_exact(schema), adapter.validate_json, lambda: adapter.json_schema(schema_generator=UntitledSchema)
+        )
+    except (PydanticSchemaGenerationError, PydanticUserError, PydanticOmit, ImportError) as error:
+        return None, [UnsupportedType(without_json(error).message, _place(type))]
+    except UnsupportedType as error:
+        return None, [UnsupportedType(error.message, _place(type), error.hint)]
+    return read, refusals
 
 
 _known_adapter = cache(new_adapter)
@@ -84,10 +115,15 @@ def type_name(type: Any) -> str:
 
 
 def _place(type: Any) -> str:
-    """The type, for errors: without what ``Annotated`` adds, which can be long."""
+    """The type, for errors."""
+    return f"the type {_short_name(type)}"
+
+
+def _short_name(type: Any) -> str:
+    """The name of a type without what ``Annotated`` adds, which can be long."""
     with suppress(Exception):  # a name in quotes may mean nothing here
         type = get_type_hints(SimpleNamespace(__annotations__={"type": type}))["type"]
-    return f"the type {type_name(type).replace('typing.', '')}"
+    return type_name(type).replace("typing.", "")
 
 
 def _of_msgspec(type: Any) -> Adapter:

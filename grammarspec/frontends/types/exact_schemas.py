@@ -7,22 +7,26 @@ refused, so that every text that satisfies one can be read.
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any
 
+from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import core_schema
+from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema, to_json
 
 from grammarspec.errors import UnsupportedType
 from grammarspec.frontends.types.dates import DATE, TIME, ZONE, dates
+from grammarspec.frontends.types.library_functions import added_schema, known_schema
+from grammarspec.frontends.types.places import Places
+from grammarspec.frontends.types.texts_of_formats import BASE64, OCTET, unchanged_by, url, url_safe, uuid
 
-__all__ = ["ExactSchema", "UntitledSchema", "made_exact"]
+__all__ = ["ExactSchema", "UntitledSchema", "made_exact", "without_json"]
 
 _SPAN = (
     "-?P(?=[0-9]|T[0-9])(?:[0-9]{1,6}D)?"
     r"(?:T(?=[0-9])(?:[0-9]{1,6}H)?(?:[0-9]{1,6}M)?(?:[0-9]{1,6}(?:\.[0-9]{1,6})?S)?)?"
 )
-_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _KEYS = {"int": "^-?(?:0|[1-9][0-9]{0,17})$", "float": r"^-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?$"}
 
 
@@ -31,7 +35,7 @@ def _network() -> str:
     ways = []
     for prefix in range(33):
         whole, bits = divmod(prefix, 8)
-        octets = [_OCTET] * whole
+        octets = [OCTET] * whole
         if bits:
             octets.append("(?:" + "|".join(str(value) for value in range(0, 256, 1 << (8 - bits))) + ")")
         ways.append(r"\.".join([*octets, *["0"] * (4 - len(octets))]) + f"/{prefix}")
@@ -46,11 +50,108 @@ class UntitledSchema(GenerateJsonSchema):
 
 
 class ExactSchema(GenerateJsonSchema):
-    """Pydantic's schemas, narrowed to the JSON that Pydantic reads: keys, dates, times and numbers.
+    """Pydantic's schemas, narrowed to the JSON that Pydantic reads: keys, dates, times, numbers, kinds of texts.
+
+    A part of a type that cannot be enforced becomes a schema that allows anything, and stands in ``refusals``.
 
     Raises:
-        UnsupportedType: (by its methods) a constraint cannot be expressed in JSON Schema.
+        UnsupportedType: (by methods for single kinds of schemas) a constraint cannot be expressed in JSON Schema.
     """
+
+    def __init__(self, *arguments: Any, places: Places, refusals: list[UnsupportedType], **options: Any) -> None:
+        """Make a generator of schemas.
+
+        Args:
+            places: where the parts of the type stand.
+            refusals: a list to which the errors about its parts are added, with their places.
+        """
+        super().__init__(*arguments, **options)
+        self._places, self._refusals = places, refusals
+        self._open: list[Any] = []
+
+    def generate_inner(self, schema: Any) -> JsonSchemaValue:
+        self._open.append(schema)
+        try:
+            return narrowed(self._generated(schema))
+        except UnsupportedType as error:
+            refused = error
+        except PydanticInvalidForJsonSchema as error:
+            if any(part["type"] in ("union", "tagged-union") for part in self._open):
+                raise  # Pydantic leaves this alternative out
+            refused = without_json(error)
+        finally:
+            place = self._places.of(self._open)
+            self._open.pop()
+        self._refusals.append(UnsupportedType(refused.message, place, refused.hint))
+        return {}
+
+    def _generated(self, schema: Any) -> JsonSchemaValue:
+        """Pydantic's schema, with what functions ask.
+
+        Raises:
+            UnsupportedType: a function of a library asks what no schema says.
+        """
+        if not schema["type"].startswith("function-") or not isinstance(schema.get("function"), dict):
+            return super().generate_inner(schema)
+        function = schema["function"]["function"]
+        known = known_schema(function)
+        if known is not None:
+            return dict(known)
+        found = super().generate_inner(schema)
+        if "enum" in found and _reads(schema, found["enum"]):
+            return found
+        added = added_schema(function, found.get("type"))
+        apart = "$ref" not in found and all(found.get(name, asked) == asked for name, asked in added.items())
+        return found | added if apart else {"allOf": [found, added]}
+
+    def chain_schema(self, schema: core_schema.ChainSchema) -> JsonSchemaValue:
+        if any(step["type"] in ("is-instance", "is-subclass") for step in schema["steps"]):
+            raise UnsupportedType("values that are told apart by their class in Python")
+        return super().chain_schema(schema)
+
+    def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonSchemaValue:
+        raise UnsupportedType("classes, which JSON has not")
+
+    def fraction_schema(self, schema: Any) -> JsonSchemaValue:
+        return self._texts("-?[0-9]{1,15}(?:/[1-9][0-9]{0,14})?", schema)
+
+    def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
+        pattern = schema.get("pattern")
+        if getattr(pattern, "flags", re.UNICODE) & ~(re.UNICODE | re.NOFLAG):
+            raise UnsupportedType("a pattern with flags", hint="write [aA] for a letter in any case")
+        found = super().str_schema(schema)
+        patterns = unchanged_by(schema)
+        return {"allOf": [found, *({"pattern": pattern} for pattern in patterns)]} if patterns else found
+
+    def json_schema(self, schema: core_schema.JsonSchema) -> JsonSchemaValue:
+        raise UnsupportedType("Json, a text that holds JSON", hint="use the type of what it holds in its place")
+
+    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
+        found = super().enum_schema(schema)
+        if not _reads(schema, found["enum"]):
+            raise UnsupportedType(
+                f"the enum {schema['cls'].__qualname__}, whose values Pydantic does not read from JSON"
+            )
+        return found
+
+    def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
+        found = super().literal_schema(schema)
+        if not _reads(schema, found.get("enum", [found.get("const")])):
+            raise UnsupportedType("a Literal whose values Pydantic does not read from JSON")
+        return found
+
+    def url_schema(self, schema: core_schema.UrlSchema) -> JsonSchemaValue:
+        return self._url(schema, hosts=False)
+
+    def multi_host_url_schema(self, schema: core_schema.MultiHostUrlSchema) -> JsonSchemaValue:
+        return self._url(schema, hosts=True)
+
+    @staticmethod
+    def _url(schema: Any, *, hosts: bool) -> JsonSchemaValue:
+        found: JsonSchemaValue = {"type": "string", "pattern": url(schema.get("allowed_schemes"), hosts=hosts)}
+        if schema.get("max_length") is not None:
+            found["maxLength"] = schema["max_length"] - 1  # a slash may be added behind the host before it is counted
+        return found
 
     def date_schema(self, schema: core_schema.DateSchema) -> JsonSchemaValue:
         pattern = dates(ge=schema.get("ge"), gt=schema.get("gt"), le=schema.get("le"), lt=schema.get("lt"))
@@ -101,6 +202,11 @@ class ExactSchema(GenerateJsonSchema):
         return {"allOf": [numbers, also]} if also else numbers
 
     def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
+        written = self._config.val_json_bytes
+        if written != "utf8":
+            if schema.get("min_length") is not None or schema.get("max_length") is not None:
+                raise UnsupportedType(f"the length of bytes that are written as {written}")
+            return {"type": "string", "pattern": "^(?:[0-9a-f]{2})*$" if written == "hex" else url_safe(BASE64)}
         found: JsonSchemaValue = {"type": "string"}
         for name, keyword in (("min_length", "minLength"), ("max_length", "maxLength")):
             if schema.get(name) is not None:
@@ -165,10 +271,27 @@ _FORMATS = {
     "duration": _SPAN,
     "decimal": r"-?[0-9]{1,30}(?:\.[0-9]{1,30})?",
     "ipv4network": _network(),
-    "ipv4interface": rf"{_OCTET}(?:\.{_OCTET}){{3}}(?:/(?:3[0-2]|[12]?[0-9]))?",
+    "ipv4interface": rf"{OCTET}(?:\.{OCTET}){{3}}(?:/(?:3[0-2]|[12]?[0-9]))?",
 }
-_BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 _REFUSED = {"ipv6network": "IPv6 networks", "ipv6interface": "IPv6 interfaces", "regex": "regular expressions"}
+_UUIDS = {f"uuid{version}": uuid(version) for version in range(1, 9)}
+
+
+def without_json(error: Exception) -> UnsupportedType:
+    """The refusal of a type of which Pydantic says that it has no JSON."""
+    reason = str(error).splitlines()[0].partition(". Set `")[0]  # Pydantic's own advice does not help here
+    return UnsupportedType(f"the type has no JSON: {reason}")
+
+
+def _reads(schema: Any, values: list[Any]) -> bool:
+    """Whether Pydantic reads each of the values from JSON."""
+    try:
+        validator = SchemaValidator(schema)
+        for value in values:
+            validator.validate_json(to_json(value))
+    except (ValidationError, SchemaError):
+        return False
+    return True
 
 
 def made_exact(schema: Any) -> Any:
@@ -187,10 +310,23 @@ def made_exact(schema: Any) -> Any:
             found[keyword] = {name: made_exact(member) for name, member in value.items()}
         elif keyword in ("items", "prefixItems", "additionalProperties", "propertyNames", "anyOf", "oneOf", "allOf"):
             found[keyword] = made_exact(value)
-    if found.get("format") in _REFUSED:
-        raise UnsupportedType(_REFUSED[found["format"]])
-    if found.get("format") in _FORMATS:
+    return narrowed(found)
+
+
+def narrowed(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema with a pattern in place of its format, if it has one of those; the schemas in it stay as they are.
+
+    Raises:
+        UnsupportedType: no pattern describes the texts of its format.
+    """
+    found = dict(schema)
+    form = found.get("format")
+    if form in _REFUSED:
+        raise UnsupportedType(_REFUSED[form])
+    if form in _FORMATS:
         found["pattern"] = f"^{_FORMATS[found.pop('format')]}$"
+    elif form in _UUIDS:
+        found["pattern"] = _UUIDS[found.pop("format")]
     if found.get("contentEncoding") == "base64":
-        found["pattern"] = _BASE64
+        found["pattern"] = BASE64
     return found

@@ -72,7 +72,8 @@ def grammar(type: Any, **options: Any) -> Grammar[Any]:
     if values is not None and "$defs" not in schema and all(isinstance(value, str) for value in values):
         return Grammar(choice(values).ir, read=_Read(type, quoted=False), call=call)
     options = {"additional_properties": False, "numbers": "plain", **options}
-    return Grammar(json_schema(schema, **options).ir, read=_Read(type, quoted=True), call=call)
+    made = json_schema(schema, **options).node
+    return Grammar(made.ir, read=_Read(type, quoted=True), call=call, why_empty=getattr(made, "why_empty", None))
 
 
 def _refuse_values(value: Any) -> None:

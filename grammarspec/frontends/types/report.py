@@ -11,8 +11,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
 from grammarspec.frontends.json_schema import json_schema
+<<<<<<< HEAD
 from grammarspec.frontends.json_schema.document.loading import json_of
 from grammarspec.frontends.json_schema.report.verdicts import Options, Report
+=======
+from grammarspec.frontends.json_schema.report.verdicts import Entry, Options, Report
+>>>>>>> wrong
 from grammarspec.frontends.json_schema.report.verdicts import check as check_schema
 from grammarspec.frontends.types.decorator import stored_options
 from grammarspec.grammars.expressions import Grammar
@@ -29,7 +33,8 @@ def check(
 ) -> Report:
     """The report on a JSON Schema, or on the schema of a Python type: how each keyword is enforced.
 
-    For a type, the notes name the functions that validate a value after generation.
+    For a type, the parts that cannot be enforced are listed by their places (``Order.lines[].price``), and the notes
+    name the functions that validate a value after generation.
 
     Args:
         what: as :func:`grammarspec.json_schema` or :func:`grammarspec.grammar` takes it.
@@ -37,7 +42,6 @@ def check(
 
     Raises:
         GrammarSyntaxError: the text is not JSON.
-        UnsupportedType: a type has no form in JSON, or a constraint that JSON Schema cannot express.
         LimitExceeded: the schema is too large for a report.
         MissingPackage: Pydantic (or msgspec) is not installed.
         TypeError, ValueError: as :func:`grammarspec.json_schema`.
@@ -46,12 +50,14 @@ def check(
         what = json_of(what)
     if isinstance(what, Mapping | bool | str | bytes):
         return check_schema(what, **options)
-    from grammarspec.frontends.types.adapters import known_adapter
+    from grammarspec.frontends.types.adapters import refusals_of
 
+    schema, refusals = refusals_of(what)
     chosen: dict[str, Any] = {"additional_properties": False, "numbers": "plain", **stored_options(what), **options}
-    found = check_schema(known_adapter(what).schema, **chosen)
+    found = check_schema(schema, **chosen)
+    entries = [Entry(error.where, "", "refused", error.message, error.hint) for error in refusals]
     notes = tuple(f"validated when whole: {name}" for name in dict.fromkeys(_validators(what)))
-    return replace(found, notes=(*found.notes, *notes))
+    return replace(found, entries=(*entries, *found.entries), notes=(*found.notes, *notes))
 
 
 def check_target(target: Any) -> Report | None:
@@ -73,11 +79,11 @@ def check_target(target: Any) -> Report | None:
 
 def _validators(type: Any) -> Iterator[str]:
     """The names of the functions of the user that Pydantic calls to validate values of a type."""
-    from pydantic import PydanticSchemaGenerationError, TypeAdapter
+    from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 
     try:
         core: Any = TypeAdapter(type).core_schema
-    except PydanticSchemaGenerationError:  # a type of msgspec's
+    except (PydanticSchemaGenerationError, PydanticUserError):  # a type of msgspec's
         return
     waiting, seen = [core], set[int]()
     while waiting:

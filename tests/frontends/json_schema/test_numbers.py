@@ -102,10 +102,17 @@ FRACTIONS = st.sampled_from(["0.1", "0.01", "0.5", "0.25", "2.5", "1.5", "0.3", 
     unwanted=st.lists(DIVISORS | FRACTIONS, max_size=1),
     low=st.none() | st.integers(-50, 200),
     span=st.none() | st.integers(0, 500),
+    excluded=st.lists(st.integers(-50, 200), max_size=3),
     numbers=st.lists(PLAIN, min_size=1, max_size=20),
 )
 def test_divisors(
-    kind: str, wanted: list[str], unwanted: list[str], low: int | None, span: int | None, numbers: list[str]
+    kind: str,
+    wanted: list[str],
+    unwanted: list[str],
+    low: int | None,
+    span: int | None,
+    excluded: list[int],
+    numbers: list[str],
 ) -> None:
     if not wanted and not unwanted:
         discard("no divisor")
@@ -114,6 +121,7 @@ def test_divisors(
     bounds = "" if low is None else f', "minimum": {low}'
     high = None if span is None or low is None else low + span
     bounds += "" if high is None else f', "maximum": {high}'
+    bounds += f', "not": {{"enum": {excluded}}}' if excluded else ""
     schema = f'{{"type": "{kind}", "allOf": [{", ".join(parts)}]{bounds}}}'
 
     def satisfies(text: str) -> bool:
@@ -124,6 +132,7 @@ def test_divisors(
             and not any(value % Decimal(divisor) == 0 for divisor in unwanted)
             and (low is None or value >= low)
             and (high is None or value <= high)
+            and value not in excluded
         )
 
     try:

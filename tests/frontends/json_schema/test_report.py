@@ -203,7 +203,7 @@ def test_what_would_be_left_out() -> None:
 
 def test_no_value_at_all() -> None:
     report = gs.check({"type": "object", "required": ["a"], "properties": {"a": False}})
-    assert [entry.pointer for entry in report.of("refused")] == ["#"]
+    assert [entry.pointer for entry in report.of("refused")] == ["#/properties/a"]
     assert "no value" in report.of("refused")[0].detail
     assert not gs.check(False).ok
 

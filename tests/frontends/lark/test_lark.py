@@ -43,7 +43,7 @@ def reference(grammar: str, start: str = "start") -> Callable[[str], bool]:
 def language(grammar: str, start: str = "start") -> Callable[[str], bool]:
     """Membership by the oracle."""
     builder = GrammarBuilder()
-    contains = recogniser(builder, Rules(read(grammar, "<string>"), builder).start(start))
+    contains = recogniser(builder, Rules(read(grammar), builder).start(start))
     return lambda text: contains(text.encode())
 
 
@@ -203,6 +203,65 @@ def test_start_and_relative_imports(tmp_path: Path) -> None:
     assert not ours("hello")
 
 
+def imports(folder: Path, **files: str) -> Path:
+    """A folder with grammars, by name."""
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / f"{name}.lark").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_a_text_reads_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    imports(tmp_path, secret='A: "password"')
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", str(tmp_path / "script.py"), raising=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(gs.UnsupportedFeature, match="the relative import secret") as caught:
+        gs.lark("start: A\n%import .secret.A")
+    assert caught.value.where.startswith("line 2, column 1")
+    with pytest.raises(gs.GrammarSyntaxError, match="no grammar secret to import") as absolute:
+        gs.lark("start: A\n%import secret.A")
+    assert absolute.value.where.startswith("line 2, column 1")
+    for hostile in ("..secret.A", "/secret.A", ".secret..A", '"secret".A', "./secret.A", ".", "..", ".secret"):
+        with pytest.raises(gs.GrammarError):
+            gs.lark(f"start: A\n%import {hostile}")
+
+
+def test_a_text_imports_what_lark_has_and_what_the_caller_names(tmp_path: Path) -> None:
+    folder = imports(tmp_path / "words", greeting='A: "hi" B\n%import .second.B', second='B: "!"')
+    assert matches(gs.lark("start: INT\n%import common.INT"))("12")
+    assert matches(gs.lark("start: LETTER\n%import common (LETTER, INT)"))("a")
+    for dots in ("", "."):
+        grammar = gs.lark(f"start: A\n%import {dots}greeting.A", import_paths=[folder])
+        assert matches(grammar)("hi!")
+        assert eval(repr(grammar)) == grammar
+    with pytest.raises(TypeError, match="sequence of paths"):
+        gs.lark("start: A\n%import greeting.A", import_paths=str(folder))
+
+
+def test_a_file_reads_what_stands_in_its_folder_only(tmp_path: Path) -> None:
+    outside = imports(tmp_path / "outside", secret='A: "password"')
+    folder = imports(tmp_path / "inside", main="start: A\n%import .secret.A", loop="start: A\n%import .loop.A")
+    with pytest.raises(gs.GrammarSyntaxError, match="no grammar secret to import"):
+        gs.load(folder / "main.lark")
+    (folder / "secret.lark").symlink_to(outside / "secret.lark")
+    with pytest.raises(gs.UnsupportedFeature, match="a link that leads out of its folder"):
+        gs.load(folder / "main.lark")
+    assert matches(gs.load(folder / "main.lark", import_paths=[outside]))("password")
+    (outside / "main.lark").symlink_to(folder / "main.lark")  # the grammar itself may be a link
+    assert matches(gs.load(outside / "main.lark"))("password")
+    with pytest.raises(gs.LimitExceeded, match="nesting depth"):
+        gs.load(folder / "loop.lark")
+
+
+def test_imported_files_that_cannot_be_read(tmp_path: Path) -> None:
+    folder = imports(tmp_path, main="start: A\n%import .other.A", other='A: "' + "\\\\" * 100)
+    with ends(), pytest.raises(gs.GrammarSyntaxError, match="never ends"):
+        gs.load(folder / "main.lark")
+    (folder / "other.lark").write_bytes(b"A: \xff")
+    with pytest.raises(gs.GrammarSyntaxError, match="the import other cannot be read"):
+        gs.load(folder / "main.lark")
+
+
 REFUSED = [
     ("start: A\n%declare A", "only declared", "line 2, column 1"),
     ("start: a\n%declare a", "only declared", ""),
@@ -252,7 +311,7 @@ def test_interior_lookarounds_are_fine(grammar: str) -> None:
         ('start: "a"~3..2', ""),
         ("start: A\nA: /a(/", "line 2, column 1"),
         ('start: A\nA: "x" A', ""),
-        ("start: A\n%import nowhere.A", ""),
+        ("start: A\n%import nowhere.A", "line 2, column 1"),
         ('start: "' + "\\\\" * 100, "line 1, column 8"),
         ('start: "\ud800"', "line 1, column 9"),
         ('start: start{"a"}', ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import string
 import sys
 import unicodedata
 import warnings
@@ -16,6 +17,8 @@ from hypothesis import strategies as st
 import grammarspec as gs
 from grammarspec.frontends.regex import Dialect, PlainText, lower, lower_search, parse, unicode_sets
 from grammarspec.frontends.regex.charsets import Ranges, complement, intersect, normalise, subtract, union
+from grammarspec.frontends.regex.endless import infinitely_many, some_text
+from grammarspec.frontends.regex.tree import Chars
 from grammarspec.grammars.builder import GrammarBuilder
 from tests.counting import discard, examples, tally
 from tests.endings import ends
@@ -349,6 +352,40 @@ def test_ignoring_case_is_what_re_does() -> None:
             assert members(ours) == {ord(c) for c in re.findall(re.escape(char), among_cased, flags)}
 
 
+@pytest.mark.parametrize("flags", [re.NOFLAG, re.I, re.A, re.I | re.A])
+@pytest.mark.parametrize("form", ["{}", "[{}]", "[^{}]", "[{}a]", "[^{}\u0345k]"])
+def test_classes_with_flags_are_what_re_takes(form: str, flags: re.RegexFlag) -> None:
+    """Other cases are those of characters that are spelled, not those of what a class happens to contain."""
+    for letter in "wWdDsS":
+        pattern = form.format(f"\\{letter}")
+        node = parse(pattern, flags=flags)
+        assert isinstance(node, Chars)
+        runs = [found.span() for found in re.finditer(f"(?:{pattern})+", EVERYTHING, flags)]
+        assert node.ranges == tuple((start, end - 1) for start, end in runs), pattern
+
+
+def test_ignoring_case_leaves_properties_alone() -> None:
+    for pattern in (r"\p{Lu}", r"\P{Lu}", r"[\p{Lu}]", r"[^\p{Lu}]"):
+        assert repr(parse(pattern, flags=re.I)) == repr(parse(pattern))
+
+
+@pytest.mark.parametrize("letter", string.ascii_letters + string.digits)
+def test_escapes_are_those_of_re(letter: str) -> None:
+    for form, followed in itertools.product(("\\{}{}", "[\\{}{}]"), ("", "{Lu}", "1", "a1a1a1a1")):
+        pattern = form.format(letter, followed)
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError):
+            if letter in "pP" and followed == "{Lu}":
+                continue  # an extension of ours
+            with pytest.raises(gs.GrammarSyntaxError):
+                parse(pattern)
+        else:
+            ours, theirs = language(pattern), re.compile(pattern)
+            for text in [*map(chr, range(256)), "", "\x1b{Lu}", "\x01", "aa1a1a1a1", "\xa11a1a1a", "\t{Lu}", "{Lu}"]:
+                assert ours(text) == (theirs.fullmatch(text) is not None), (pattern, text)
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=6),
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9))),
@@ -361,6 +398,30 @@ def test_set_algebra(some: list[tuple[int, int]], others: list[tuple[int, int]])
     assert members(subtract(a, b)) == x - y
     assert complement(complement(a)) == a
     assert not members(complement(a)) & x
+
+
+@pytest.mark.parametrize(
+    ("pattern", "endless"),
+    [
+        ("a", True), ("^a", True), ("^a$", False), ("^a*$", True), ("^(?!a)", True), ("^(?!a)b", True), (r"^\b_", True),
+        ("^(?![^])", False), ("^(?!.*a)", True), ("^(?=a)(?!a)", False), ("(?!a)$", True), ("^(?!a$)", True),
+        ("^[a-z]{2}$", False), ("^(ab|c+)$", True), (r"^([0-9]\.?[0-9]*)x$", True),
+    ],
+)  # fmt: skip
+def test_patterns_that_match_infinitely_many_texts(pattern: str, endless: bool) -> None:
+    assert infinitely_many([pattern], []) == endless
+    assert some_text([pattern], []) == (pattern != "^(?=a)(?!a)")
+    assert not some_text([pattern], [pattern])
+
+
+def test_texts_of_several_patterns() -> None:
+    assert infinitely_many(["^a", "b$"], ["c"])
+    assert infinitely_many([], ["^.{1,3}$"])
+    assert not infinitely_many(["^[ab]*$"], ["..."])
+    assert some_text(["^[ab]*$"], ["..."])
+    assert not some_text(["^a"], ["a"])
+    with ends():
+        infinitely_many(["^(a|b|ab)*(.{0,500}c){40}$"], ["(x+x+)+y", "^(?!a{1000})"])
 
 
 # Hostile patterns: a result or a clear error, at once.

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from functools import reduce
+from itertools import pairwise
 from math import ceil, floor, gcd, lcm
 
 from grammarspec.errors import UnsupportedFeature
@@ -24,6 +25,7 @@ __all__ = ["Multiples"]
 _MAX_STATES = 20_000
 _MAX_WORDS = 2_000
 _MAX_PLACES = 30
+_MAX_EXCLUDED = 32
 
 
 def _divisor(value: Number) -> tuple[int, int]:
@@ -93,8 +95,32 @@ class Multiples:
         if words is not None:
             return words
         if excluded:
-            raise UnsupportedFeature("multipleOf together with excluded numbers")
+            return self._between_excluded(low, high, multiples, kind, excluded)
+        if kind is Kind.NUMBER and (low or high) and all(places <= 0 for _, places, _ in divisors):
+            # multiples of whole numbers are whole: so others are fractions, or whole
+            fractions = self.builder.both(self.intervals.node(low, high, kind), self._regular(1, 0, False))
+            whole = self.node(low, high, multiples, Kind.WHOLE, ())
+            return self.builder.alt(whole, self.builder.terminal(fractions))
         return self._by_remainders(low, high, divisors, kind)
+
+    def _between_excluded(
+        self,
+        low: Bound | None,
+        high: Bound | None,
+        multiples: Sequence[tuple[Number, bool]],
+        kind: Kind,
+        excluded: Sequence[Number],
+    ) -> int:
+        """The multiples below, between and above numbers that are left out."""
+        inside = {
+            value
+            for value in map(Decimal, excluded)
+            if (low is None or value >= low[0]) and (high is None or value <= high[0])
+        }
+        if len(inside) > _MAX_EXCLUDED:
+            raise UnsupportedFeature("multipleOf together with so many excluded numbers")
+        ends = [low, *((value, True) for value in sorted(inside)), high]
+        return self.builder.alt(*(self.node(*ends, multiples, kind, ()) for ends in pairwise(ends)))
 
     def regular(self, divisor: Number, wanted: bool) -> int:
         """The regular node of the plain decimals that are multiples of a divisor, or of those that are not.

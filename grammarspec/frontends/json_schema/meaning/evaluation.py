@@ -9,7 +9,6 @@ for either answer.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
@@ -19,14 +18,10 @@ from grammarspec.errors import GrammarError
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
 from grammarspec.frontends.json_schema.json_values import (
     ARRAY,
-    FALSE,
     FRACTION,
-    INTEGER,
-    NULL,
     NUMBER,
     OBJECT,
     STRING,
-    TRUE,
     Number,
     canonical,
     type_of,
@@ -35,11 +30,12 @@ from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction, 
 from grammarspec.frontends.json_schema.keywords.constants import Constants
 from grammarspec.frontends.json_schema.keywords.goals import Goals
 from grammarspec.frontends.json_schema.keywords.types_and_sizes import Types
-from grammarspec.frontends.regex.matching import few_texts, pattern_found
+from grammarspec.frontends.json_schema.keywords.unevaluated import UnevaluatedMembers
+from grammarspec.frontends.regex.matching import pattern_found
 
 __all__ = [
-    "constants_of", "divides", "few_values", "holds", "holds_facts", "item_schemas", "may_be", "optional_tag",
-    "overlapping", "property_schemas", "surely_empty", "surely_no_value", "text_holds",
+    "constants_of", "divides", "holds", "holds_facts", "is_closed", "item_schemas", "may_be", "number_holds",
+    "optional_tag", "overlapping", "property_schemas", "surely_empty", "surely_no_value", "text_holds",
 ]  # fmt: skip
 
 
@@ -77,6 +73,23 @@ def item_schemas(facts: Conjunction, index: int) -> list[Subschema]:
     return [facet.first[index] if index < len(facet.first) else facet.rest for facet in facts.arrays]
 
 
+def is_closed(facts: Conjunction, *, closed: bool) -> bool:
+    """Whether undeclared members are left out by default (the narrowing ``additional_properties=False``).
+
+    They are if the document declares properties, and no subschema has a keyword about other members.
+    """
+    if not closed or facts.witnesses or any(facet.has_rest or facet.has_patterns for facet in facts.objects):
+        return False
+    if any(isinstance(asked, UnevaluatedMembers) for schema in facts.members for asked in schema.assertions):
+        return False
+    return any(facet.in_document and _declares(facet.properties) for facet in facts.objects)
+
+
+def _declares(properties: Mapping[str, Subschema]) -> bool:
+    """Whether ``properties`` declares a member that may be present, or is empty."""
+    return not properties or any(value is not NOTHING for value in properties.values())
+
+
 # ---------------------------------------------------------------------- constants
 def holds(goals: Goals, goal: Sequence[Subschema], value: Any) -> bool | None:
     """Whether a constant satisfies a goal; ``None`` if unknown."""
@@ -94,7 +107,7 @@ def holds_facts(goals: Goals, facts: Conjunction, value: Any) -> bool | None:
         return False
     answers: list[bool | None] = []
     if bit & NUMBER:
-        answers.append(_number_holds(facts, Decimal(repr(value)) if isinstance(value, float) else value))
+        answers.append(number_holds(facts, Decimal(repr(value)) if isinstance(value, float) else value))
     elif bit == STRING:
         answers.append(text_holds(facts, value))
     elif bit == ARRAY:
@@ -106,7 +119,8 @@ def holds_facts(goals: Goals, facts: Conjunction, value: Any) -> bool | None:
     return _all(answers)
 
 
-def _number_holds(facts: Conjunction, value: Number) -> bool | None:
+def number_holds(facts: Conjunction, value: Number) -> bool | None:
+    """Whether a number satisfies the bounds and divisors of a conjunction; ``None`` if unknown."""
     if facts.low is not None and (value < facts.low[0] or (value == facts.low[0] and facts.low[1])):
         return False
     if facts.high is not None and (value > facts.high[0] or (value == facts.high[0] and facts.high[1])):
@@ -196,7 +210,7 @@ def may_be(goals: Goals, some: SomeMember, name: str) -> bool | None:
     return _all(answers)
 
 
-# ---------------------------------------------------------------------- few values
+# ---------------------------------------------------------------------- enumerations
 def constants_of(goals: Goals, branches: Sequence[Subschema], *, differ: bool) -> list[Any] | None:
     """The values of branches with ``enum`` or ``const``, and ``type`` at most; ``None`` if one has other keywords.
 
@@ -215,60 +229,6 @@ def constants_of(goals: Goals, branches: Sequence[Subschema], *, differ: bool) -
             return None
         found += [constant for constant in facts.enum if facts.types & type_of(constant)]
     return None if differ and len(set(map(canonical, found))) < len(found) else found
-
-
-def few_values(goals: Goals, goal: Sequence[Subschema], depth: int = 4) -> set[Any] | None:
-    """The values that satisfy a goal, in canonical form, if a simple test shows that they are few; otherwise ``None``.
-
-    Values of which it is unknown whether they satisfy the goal are included.
-
-    Args:
-        depth: how many choices may be nested.
-    """
-    facts = goals.gather(goal)
-    if facts.enum is not None:
-        kept = facts.copy()
-        kept.enum = None
-        return {canonical(value) for value in facts.enum if holds_facts(goals, kept, value) is not False}
-    if facts.choices:
-        if depth == 0:
-            return None
-        base, found = facts.base, set()
-        rest = [goals.choice(alternatives) for alternatives in facts.choices[1:]]
-        for alternative in facts.choices[0]:
-            values = few_values(goals, [*base, alternative, *rest], depth - 1)
-            if values is None:
-                return None
-            found |= values
-        return found
-    types = facts.types
-    if types & FRACTION or (types & ARRAY and facts.max_items != 0):
-        return None
-    if types & OBJECT and facts.max_properties != 0:
-        return None
-    words = _few_words(facts) if types & STRING else ()
-    if words is None:
-        return None
-    found = {canonical(value) for bit, value in ((NULL, None), (TRUE, True), (FALSE, False)) if types & bit}
-    found |= {canonical(value) for bit, value in ((ARRAY, []), (OBJECT, {})) if types & bit}
-    found.update(words)
-    if types & INTEGER:
-        if facts.low is None or facts.high is None or facts.high[0] - facts.low[0] > _MANY:
-            return None
-        first, last = math.floor(facts.low[0]), math.ceil(facts.high[0])
-        found |= {n for n in range(first, last + 1) if _number_holds(facts, n) is not False}
-    return found
-
-
-def _few_words(facts: Conjunction) -> tuple[str, ...] | None:
-    """The strings that satisfy a conjunction, if a simple test shows that they are few; otherwise ``None``."""
-    if facts.max_length == 0:
-        return ("",)
-    for facet in facts.texts:
-        words = few_texts(facet.argument) if facet.keyword == "pattern" and facet.wanted else None
-        if words is not None:
-            return tuple(word for word in words if text_holds(facts, word) is not False)
-    return None
 
 
 # ---------------------------------------------------------------------- emptiness

@@ -30,7 +30,8 @@ from grammarspec.frontends.json_schema.json_values import (
 from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.types_and_sizes import MAX_COUNTED
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
-from grammarspec.frontends.json_schema.meaning.evaluation import few_values, item_schemas
+from grammarspec.frontends.json_schema.meaning.evaluation import item_schemas
+from grammarspec.frontends.json_schema.meaning.few_values import few_values
 from grammarspec.frontends.json_schema.normal_form.shapes import (
     ANY_ARRAY,
     ArrayShape,
@@ -61,7 +62,7 @@ def array_shape(goals: Analysis, facts: Conjunction, *, closed: bool) -> ArraySh
     least, most = facts.min_items, facts.max_items
     unique = facts.unique is not None and (most is None or most > 1)
     if unique:
-        least, most = _enough_values(goals, facts)
+        least, most = _enough_values(goals, facts, closed=closed)
     prefix = _prefix(facts)
     return ArrayShape(
         [both(item_schemas(facts, index)) for index in range(prefix if most is None else min(prefix, most))],
@@ -126,7 +127,7 @@ def _ways(goals: Analysis, facts: Conjunction, position: int) -> list[tuple[tupl
 
 
 # ---------------------------------------------------------------------- items that differ
-def _enough_values(goals: Analysis, facts: Conjunction) -> tuple[int, int | None]:
+def _enough_values(goals: Analysis, facts: Conjunction, *, closed: bool) -> tuple[int, int | None]:
     """The bounds of the number of items, of which there are at most as many as there are values for them.
 
     Raises:
@@ -134,20 +135,20 @@ def _enough_values(goals: Analysis, facts: Conjunction) -> tuple[int, int | None
     """
     least, most = facts.min_items, facts.max_items
     prefix = _prefix(facts)
-    rest = _how_many(goals, [facet.rest for facet in facts.arrays])
+    rest = _how_many(goals, [facet.rest for facet in facts.arrays], closed=closed)
     if prefix == 0 and rest is not None:
         most = rest if most is None else min(rest, most)
     else:
         needed = prefix if any(count.least > 0 for count in facts.counts) else min(prefix, least)
         for index in range(needed):
-            values = _how_many(goals, item_schemas(facts, index))
+            values = _how_many(goals, item_schemas(facts, index), closed=closed)
             if values is not None and values <= index:
                 raise _too_few(facts)
         if prefix and rest is not None and least > prefix and rest < least:
             raise _too_few(facts)
     for count in facts.counts:
         if count.least > 0:
-            values = _how_many(goals, [*item_schemas(facts, prefix), count.schema])
+            values = _how_many(goals, [*item_schemas(facts, prefix), count.schema], closed=closed)
             if values is not None and prefix:
                 raise _too_few(facts)
             if values is not None and values < count.least:
@@ -155,9 +156,9 @@ def _enough_values(goals: Analysis, facts: Conjunction) -> tuple[int, int | None
     return least, most
 
 
-def _how_many(goals: Analysis, goal: Sequence[Subschema]) -> int | None:
+def _how_many(goals: Analysis, goal: Sequence[Subschema], *, closed: bool) -> int | None:
     """The number of values of a goal, if they are provably few; otherwise ``None``."""
-    values = few_values(goals, goal)
+    values = few_values(goals, goal, closed=closed)
     return None if values is None else len(values)
 
 

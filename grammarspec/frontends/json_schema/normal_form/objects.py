@@ -7,12 +7,11 @@ from itertools import combinations
 from typing import Final
 
 from grammarspec.errors import UnsupportedFeature
-from grammarspec.frontends.json_schema.document.subschema import NOTHING, Subschema
+from grammarspec.frontends.json_schema.document.subschema import Subschema
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.keywords.constants import Constants
-from grammarspec.frontends.json_schema.keywords.unevaluated import UnevaluatedMembers
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
-from grammarspec.frontends.json_schema.meaning.evaluation import holds, property_schemas
+from grammarspec.frontends.json_schema.meaning.evaluation import holds, is_closed, property_schemas
 from grammarspec.frontends.json_schema.normal_form.presence import Presence, names_in
 from grammarspec.frontends.json_schema.normal_form.shapes import (
     ANY_OBJECT,
@@ -26,6 +25,7 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
 from grammarspec.frontends.json_schema.normal_form.undeclared import (
     check_patterns,
     has_endless_names,
+    has_names,
     undeclared_members,
 )
 
@@ -58,11 +58,14 @@ def object_shape(
         return NO_OBJECT
     members = _declared(goals, facts, presence, any_order=any_order)
     names = [member.name for member in members]
-    undeclared = None if _is_closed(facts, closed=closed) else undeclared_members(goals, facts, names)
+    undeclared = None if is_closed(facts, closed=closed) else undeclared_members(goals, facts, names)
     least = facts.min_properties if facts.min_properties > len(facts.required) else 0
     # several undeclared members may have to count, so their names must differ
     many = least > 1 or bool(facts.witnesses)
     endless = many and undeclared is not None and has_endless_names(goals, facts)
+    enough = endless and all(has_endless_names(goals, facts, witness) for witness in facts.witnesses)
+    if not enough and not all(has_names(goals, facts, witness) for witness in facts.witnesses):
+        return NO_OBJECT
     return ObjectShape(
         members,
         undeclared,
@@ -73,7 +76,7 @@ def object_shape(
         presence,
         bool(facts.names or facts.witnesses or any(facet.patterns for facet in facts.objects)),
         endless,
-        endless and all(has_endless_names(goals, facts, witness) for witness in facts.witnesses),
+        enough,
         facts.where,
     )
 
@@ -92,23 +95,6 @@ def _witnessed(
             members = undeclared_members(goals, facts, names, [facts.witnesses[i] for i in which])
             if members is not None:
                 yield which, members
-
-
-def _is_closed(facts: Conjunction, *, closed: bool) -> bool:
-    """Whether undeclared members are left out by default (the narrowing ``additional_properties=False``).
-
-    They are if the document declares properties, and no subschema has a keyword about other members.
-    """
-    if not closed or facts.witnesses or any(facet.has_rest or facet.has_patterns for facet in facts.objects):
-        return False
-    if any(isinstance(asked, UnevaluatedMembers) for schema in facts.members for asked in schema.assertions):
-        return False
-    return any(facet.in_document and _declares(facet.properties) for facet in facts.objects)
-
-
-def _declares(properties: Mapping[str, Subschema]) -> bool:
-    """Whether ``properties`` declares a member that may be present, or is empty."""
-    return not properties or any(value is not NOTHING for value in properties.values())
 
 
 # ---------------------------------------------------------------------- declared members

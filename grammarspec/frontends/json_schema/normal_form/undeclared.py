@@ -9,11 +9,11 @@ negation of ``additionalProperties`` and the like.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from grammarspec.errors import GrammarError, UnsupportedFeature
-from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
+from grammarspec.frontends.json_schema.document.subschema import ANYTHING, Subschema
 from grammarspec.frontends.json_schema.json_values import STRING
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction, SomeMember
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
@@ -27,9 +27,10 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
     UndeclaredMembers,
     both,
 )
-from grammarspec.frontends.regex.matching import exact_prefix, few_texts, is_endless, parsed
+from grammarspec.frontends.regex.endless import infinitely_many, some_text
+from grammarspec.frontends.regex.matching import exact_prefix, parsed
 
-__all__ = ["check_patterns", "has_endless_names", "undeclared_members"]
+__all__ = ["check_patterns", "has_endless_names", "has_names", "undeclared_members"]
 
 _MAX_CLASSES = 64  # classes of names, that is sets of patterns that one name may match
 
@@ -178,42 +179,46 @@ def has_endless_names(goals: Analysis, facts: Conjunction, witness: SomeMember |
     Args:
         witness: count only names of members that can satisfy this condition.
     """
+    if not _asks_patterns(goals, facts, witness):
+        return False
+    return any(infinitely_many(*asked) for asked in _asked_of_names(goals, facts, witness))
+
+
+def has_names(goals: Analysis, facts: Conjunction, witness: SomeMember) -> bool:
+    """Whether there may be names, declared ones included, for an undeclared member that satisfies a condition."""
+    if _compatible_sets([pattern.text for pattern in _patterns(facts)]) is None:
+        return True
+    return any(some_text(*asked) for asked in _asked_of_names(goals, facts, witness))
+
+
+def _asked_of_names(
+    goals: Analysis, facts: Conjunction, witness: SomeMember | None
+) -> Iterator[tuple[list[str], list[str]]]:
+    """For each class of names that has values: the patterns that its names match, and those that they do not match.
+
+    Names may have to satisfy more than that (see :func:`_asks_patterns`).
+    """
+    wanted, refused = list[str](), list[str]()
+    for facet in goals.gather(facts.names).texts if facts.names else ():
+        if facet.keyword == "pattern":
+            (wanted if facet.wanted else refused).append(facet.argument)
+    if witness is not None:
+        refused += witness.patterns
+        wanted += [] if witness.within is None else [witness.within]
+    patterns = [pattern.text for pattern in _patterns(facts)]
+    for matched in _compatible_sets(patterns) or ():
+        value = [*_schemas(facts, matched), *([] if witness is None else [witness.value])]
+        if both(value) is not NONE and not goals.impossible(goals.gather(value)):
+            yield [*matched, *wanted], [*(pattern for pattern in patterns if pattern not in matched), *refused]
+
+
+def _asks_patterns(goals: Analysis, facts: Conjunction, witness: SomeMember | None) -> bool:
+    """Whether nothing is asked of names but patterns, and lengths that leave infinitely many."""
     if witness is not None and witness.name is not ANYTHING:
         return False
-    patterns = {pattern for facet in facts.objects for pattern in facet.patterns}
-    if facts.names:
-        asked = goals.gather(facts.names)
-        if not _is_open(asked):
-            return False
-        if any(facet.wanted for facet in asked.texts):  # only names that match this one pattern are allowed
-            return not patterns and witness is None and not any(facet.rest is NOTHING for facet in facts.objects)
-    if witness is not None:
-        patterns.update(witness.patterns)
-        patterns.update([] if witness.within is None else [witness.within])
-    if not patterns:
+    if not facts.names:
         return True
-    if len(patterns) > 1:
+    asked = goals.gather(facts.names)
+    if asked.enum is not None or asked.choices or asked.max_length is not None or not asked.types & STRING:
         return False
-    (pattern,) = patterns
-    outside = not any(facet.rest is NOTHING for facet in facts.objects)
-    inside = True
-    if witness is not None:
-        outside, inside = outside and witness.within is None, pattern not in witness.patterns
-    if is_endless(pattern):
-        return inside and not any(facet.patterns.get(pattern) is NOTHING for facet in facts.objects)
-    return outside
-
-
-def _is_open(facts: Conjunction) -> bool:
-    """Whether provably infinitely many strings satisfy a conjunction.
-
-    It is simple enough for that if it has no ``enum``, no choices, no ``maxLength`` and no ``format``, and at most one
-    pattern, of infinitely many texts; its negated patterns exclude few texts each.
-    """
-    if facts.enum is not None or facts.choices or facts.max_length is not None:
-        return False
-    patterns = [argument for keyword, argument, wanted, _ in facts.texts if wanted and keyword == "pattern"]
-    refused = [argument for keyword, argument, wanted, _ in facts.texts if not wanted and keyword == "pattern"]
-    if len(patterns) + len(refused) < len(facts.texts) or len(patterns) > 1 or not facts.types & STRING:
-        return False
-    return all(is_endless(pattern) for pattern in patterns) and all(few_texts(one) is not None for one in refused)
+    return all(facet.keyword == "pattern" for facet in asked.texts)

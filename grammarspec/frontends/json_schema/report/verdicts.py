@@ -201,7 +201,7 @@ def _emptiness(grammar: Grammar[Any]) -> Entry | None:
     try:
         compile(grammar, Vocabulary.bytes())
     except Unsatisfiable as error:
-        return Entry("#", "", "refused", f"no value satisfies the schema: {error.message}", error.hint)
+        return Entry(error.where or "#", "", "refused", error.message, error.hint)
     except GrammarError as error:
         return Entry("#", "", "refused", error.message, error.hint)
     return None

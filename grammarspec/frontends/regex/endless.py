@@ -1,0 +1,74 @@
+"""Whether any texts, or infinitely many, match some patterns and none of others.
+
+Patterns of ECMA-262 go in, and a proof is searched for in the automaton of their texts: all its states lead to a text,
+so there are infinitely many texts if a state can be reached from itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+from typing import Final
+
+from grammarspec._compiler import Constraint, Matcher
+from grammarspec.errors import GrammarError, Unsatisfiable
+from grammarspec.frontends.regex.alphabet import PlainText
+from grammarspec.frontends.regex.lower import lower_search
+from grammarspec.frontends.regex.matching import parsed
+from grammarspec.grammars.builder import GrammarBuilder
+from grammarspec.grammars.engine import Limits, byte_index, compile_ir
+
+__all__ = ["infinitely_many", "some_text"]
+
+_MAX_STATES = 300
+_LIMITS: Final = Limits(max_steps=500_000)
+
+
+def infinitely_many(wanted: Collection[str], refused: Collection[str]) -> bool:
+    """Whether it is proved that infinitely many texts match all wanted patterns somewhere, and no refused one."""
+    return _found(tuple(sorted(set(wanted))), tuple(sorted(set(refused))))[1]
+
+
+def some_text(wanted: Collection[str], refused: Collection[str]) -> bool:
+    """Whether a text may match all wanted patterns somewhere, and no refused one. A no is proved."""
+    return _found(tuple(sorted(set(wanted))), tuple(sorted(set(refused))))[0]
+
+
+@lru_cache(maxsize=1024)
+def _found(wanted: tuple[str, ...], refused: tuple[str, ...]) -> tuple[bool, bool]:
+    """Whether there may be such texts, and whether there are infinitely many."""
+    builder = GrammarBuilder()
+    alphabet = PlainText(builder)
+    try:
+        nodes = [lower_search(parsed(pattern), builder, alphabet) for pattern in wanted]
+        nodes += [builder.complement(lower_search(parsed(pattern), builder, alphabet)) for pattern in refused]
+        ir = builder.build(builder.terminal(builder.both(builder.any_text(), *nodes)))
+        return True, _has_cycle(compile_ir(ir, byte_index(), _LIMITS))
+    except Unsatisfiable:
+        return False, False
+    except (GrammarError, RecursionError):
+        return True, False
+
+
+def _has_cycle(constraint: Constraint) -> bool:
+    """Whether a state can be reached from itself, among so many states that are looked at, depth first."""
+
+    def following(matcher: Matcher) -> Iterator[Matcher]:
+        for byte in matcher.next_bytes()[0]:
+            longer = matcher.fork()
+            longer.accept_token(byte)
+            yield longer
+
+    start = constraint.matcher()
+    path, seen = {start.state: following(start)}, {start.state}
+    while path and len(seen) < _MAX_STATES:
+        state, ways = next(reversed(path.items()))
+        longer = next(ways, None)
+        if longer is None:
+            del path[state]
+        elif longer.state in path:
+            return True
+        elif longer.state not in seen:
+            seen.add(longer.state)
+            path[longer.state] = following(longer)
+    return False

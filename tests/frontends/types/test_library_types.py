@@ -1,0 +1,264 @@
+"""Every public type of Pydantic and of annotated_types: what is written validates, or the type is refused."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import ipaddress
+import json
+import math
+import re
+import sys
+import uuid
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from importlib.util import find_spec
+from typing import Annotated, Any, Literal
+
+import annotated_types as at
+import pydantic
+import pydantic.networks
+import pydantic.types
+import pytest
+from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter
+from pydantic_core import core_schema
+from pydantic_extra_types.country import CountryAlpha2
+from pydantic_extra_types.currency_code import Currency
+
+import grammarspec as gs
+from grammarspec.errors import UnsupportedType
+from grammarspec.frontends.types import texts_of_formats
+from tests.tiers import draws
+
+
+class Pairs(enum.Enum):
+    A = (1, 2)
+    B = (3, 4)
+
+
+class Stripped(str):
+    """A type of the kind that libraries have: it validates in a function of its own."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return core_schema.no_info_after_validator_function(cls.check, core_schema.str_schema())
+
+    @classmethod
+    def check(cls, value: str) -> str:
+        if value != "one of few":
+            raise ValueError("another text")
+        return value
+
+
+class Hexadecimal(BaseModel):
+    model_config = ConfigDict(val_json_bytes="hex")
+    data: bytes
+
+
+class Base64(BaseModel):
+    model_config = ConfigDict(val_json_bytes="base64")
+    data: bytes
+
+
+# What is no type by itself, or only with arguments: an example of its use.
+USES: dict[str, Any] = {
+    "Strict": Annotated[int, pydantic.Strict()],
+    "conbytes": pydantic.conbytes(min_length=2, max_length=4),
+    "conlist": pydantic.conlist(int, min_length=1, max_length=3),
+    "conset": pydantic.conset(int, min_length=1, max_length=3),
+    "confrozenset": pydantic.confrozenset(int, min_length=1, max_length=3),
+    "constr": pydantic.constr(strip_whitespace=True, to_upper=True, min_length=1, max_length=4),
+    "conint": pydantic.conint(gt=3, le=12, multiple_of=3),
+    "confloat": pydantic.confloat(gt=3, le=12),
+    "condecimal": pydantic.condecimal(gt=0, max_digits=4, decimal_places=2),
+    "condate": pydantic.condate(ge=datetime.date(2020, 1, 1)),
+    "Secret": pydantic.Secret[int],
+    "AllowInfNan": Annotated[float, pydantic.AllowInfNan()],
+    "EncodedBytes": Annotated[bytes, pydantic.EncodedBytes(encoder=pydantic.Base64Encoder)],
+    "EncodedStr": Annotated[str, pydantic.EncodedStr(encoder=pydantic.Base64Encoder)],
+    "Base64Encoder": pydantic.Base64Str,
+    "StringConstraints": Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True)],
+    "Json": pydantic.Json[list[int]],
+    "ImportString": pydantic.ImportString[Any],
+    "Tag": Annotated[Annotated[int, pydantic.Tag("i")] | Annotated[str, pydantic.Tag("s")],
+                     pydantic.Discriminator(lambda value: "i" if isinstance(value, int) else "s")],
+    "Discriminator": list[Annotated[int, pydantic.Field(description="none is needed")]],
+    "GetPydanticSchema": Annotated[int, pydantic.GetPydanticSchema(lambda source, handler: handler(source))],
+    "OnErrorOmit": list[pydantic.OnErrorOmit[int]],
+    "FailFast": Annotated[list[int], pydantic.FailFast()],
+    "UrlConstraints": Annotated[pydantic.HttpUrl, pydantic.UrlConstraints(max_length=30)],
+    "SupportsGt": Annotated[int, at.Gt(3)], "SupportsGe": Annotated[int, at.Ge(3)],
+    "SupportsLt": Annotated[int, at.Lt(3)], "SupportsLe": Annotated[int, at.Le(3)],
+    "SupportsMod": Annotated[int, at.MultipleOf(3)], "SupportsDiv": Annotated[int, at.MultipleOf(3)],
+    "Gt": Annotated[int, at.Gt(3)], "Ge": Annotated[int, at.Ge(3)], "Lt": Annotated[int, at.Lt(3)],
+    "Le": Annotated[int, at.Le(3)], "Interval": Annotated[int, at.Interval(gt=3, le=9)],
+    "MultipleOf": Annotated[int, at.MultipleOf(7)], "MinLen": Annotated[str, at.MinLen(3)],
+    "MaxLen": Annotated[list[int], at.MaxLen(3)], "Len": Annotated[dict[str, int], at.Len(1, 2)],
+    "Timezone": Annotated[datetime.datetime, at.Timezone(...)],
+    "Unit": Annotated[float, at.Unit("m")], "Predicate": Annotated[str, at.Predicate(str.isascii)],
+    "Not": Annotated[str, at.Not(str.isdigit)],
+    "LowerCase": at.LowerCase[str], "UpperCase": at.UpperCase[str], "IsDigit": at.IsDigit[str],
+    "IsDigits": at.IsDigit[str], "IsAscii": at.IsAscii[str], "IsFinite": at.IsFinite[float],
+    "IsNotFinite": at.IsNotFinite[float], "IsNan": at.IsNan[float], "IsNotNan": at.IsNotNan[float],
+    "IsInfinite": at.IsInfinite[float], "IsNotInfinite": at.IsNotInfinite[float],
+    "GroupedMetadata": Annotated[int, at.Interval(ge=3)], "BaseMetadata": Annotated[int, at.Ge(3)],
+    "DocInfo": Annotated[int, at.doc("a number")], "doc": Annotated[int, at.doc("a number")],
+}  # fmt: skip
+MORE: list[Any] = [
+    Currency, Hexadecimal, Base64, list[pydantic.HttpUrl], dict[str, pydantic.Base64Bytes], uuid.UUID, Fraction,
+    Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, pattern="^[a-z ]+$")],
+    Annotated[str, StringConstraints(to_upper=True)], Annotated[float, at.Predicate(math.isfinite)],
+    Annotated[Sequence[int], at.Len(1, 2)], Annotated[Counter[str], at.Len(1, 2)],
+]  # fmt: skip
+MORE_REFUSED: list[Any] = [
+    Pairs, Literal[Pairs.A], Stripped, CountryAlpha2, ipaddress.IPv6Interface, Hashable, type[int],
+    Annotated[str, StringConstraints(pattern=re.compile("^a", re.I))], Annotated[int | str, at.Ge(3)],
+    Annotated[ipaddress.IPv4Address, at.Ge(ipaddress.IPv4Address("1.1.1.1"))],
+]  # fmt: skip
+NO_TYPES = {"EncoderProtocol", "validate_email"}
+NEEDS = {"EmailStr": "email_validator", "NameEmail": "email_validator"}
+
+REFUSED = {
+    "SocketPath", "FilePath", "DirectoryPath", "NewPath", "ImportString", "Json", "PaymentCardNumber", "PastDate",
+    "FutureDate", "PastDatetime", "FutureDatetime", "NameEmail", "Not", "IsNotFinite", "IsNan", "IsNotNan",
+    "IsInfinite", "IsNotInfinite",
+}  # fmt: skip
+
+
+def public() -> dict[str, Any]:
+    names = {
+        name: getattr(module, name)
+        for module in (pydantic.types, pydantic.networks, at)
+        for name in module.__all__
+        if not name.startswith("__") and name not in NO_TYPES
+    }
+    return names | USES
+
+
+def validates(type_: Any) -> None:
+    """Texts of the grammar are values of the type, by Pydantic."""
+    gs.grammar(type_)
+    grammar, adapter = gs.grammar(tuple[type_]), TypeAdapter(tuple[type_])
+    for seed in range(draws(300)):
+        adapter.validate_json(grammar.sample(seed=seed))
+
+
+@pytest.mark.property
+@pytest.mark.parametrize("name", public())
+def test_public_types(name: str) -> None:
+    if name in NEEDS and find_spec(NEEDS[name]) is None:
+        with pytest.raises(UnsupportedType, match="is not installed"):
+            gs.grammar(public()[name])
+    elif name in REFUSED:
+        with pytest.raises(UnsupportedType):
+            gs.grammar(public()[name])
+    else:
+        validates(public()[name])
+
+
+@pytest.mark.property
+@pytest.mark.parametrize("type_", MORE, ids=repr)
+def test_more_types(type_: Any) -> None:
+    validates(type_)
+
+
+@pytest.mark.parametrize("type_", MORE_REFUSED, ids=repr)
+def test_more_types_are_refused(type_: Any) -> None:
+    with pytest.raises(UnsupportedType):
+        gs.grammar(type_)
+
+
+@pytest.mark.parametrize(
+    ("type_", "named"),
+    [
+        (CountryAlpha2, "CountryAlpha2 validates in a function"),
+        (Stripped, "Stripped validates in a function"),
+        (Pairs, "the enum Pairs"),
+        (pydantic.PaymentCardNumber, "PaymentCardNumber validates in a function"),
+        (pydantic.FilePath, "PathType.validate_file"),
+        (at.IsNan[float], "the predicate isnan"),
+        (Annotated[int | str, at.Ge(3)], "the constraint ge"),
+    ],
+)
+def test_refusals_name_what_cannot_be_enforced(type_: Any, named: str) -> None:
+    with pytest.raises(UnsupportedType, match=named):
+        gs.grammar(type_)
+
+
+NEVER: list[tuple[Any, list[str]]] = [
+    (pydantic.HttpUrl, ['"mailto:x"', '"ftp://a.b"', '"http://"', '"http://a.b:99999"', '"http://1.2.3.4.5"']),
+    (pydantic.AnyUrl, ['"http:"', '"a"', '"http://[::1"']),
+    (pydantic.IPvAnyAddress, ['"a"', '"1.2.3"', '"1.2.3.4/8"']),
+    (pydantic.Base64Bytes, ['"a"', '"====’"', '"a-__"']),
+    (pydantic.Base64Str, ['"/w=="', '"gICA"']),
+    (Annotated[str, StringConstraints(strip_whitespace=True)], ['" a"', '"a\\n"']),
+    (pydantic.UUID4, ['"00000000-0000-1000-8000-000000000000"']),
+]
+
+
+@pytest.mark.parametrize(("type_", "texts"), NEVER, ids=lambda value: repr(value)[:40])
+def test_never_written(type_: Any, texts: list[str]) -> None:
+    grammar = gs.grammar(list[type_])
+    assert [text for text in texts if grammar.matches(f"[{text}]")] == []
+
+
+WRITTEN: list[tuple[Any, list[str]]] = [
+    (pydantic.HttpUrl, ["https://www.example.org/a/b?c=d#e", "http://u:p@10.0.0.1:8080/", "http://localhost"]),
+    (pydantic.AnyUrl, ["https://example.org", "mailto:a@b.org", "urn:isbn:0451450523", "file:///etc/x"]),
+    (pydantic.PostgresDsn, ["postgresql://user:pass@localhost:5432/db", "postgres://a:1,b:2/db"]),
+    (pydantic.Base64Str, ["aGVsbG8=", "aGVsbG8gd29ybGQ=", "", "YQ=="]),
+    (pydantic.ByteSize, ["1GB", "1.5 MiB"]),
+    (pydantic.IPvAnyAddress, ["10.0.0.1", "::1"]),
+]
+
+
+@pytest.mark.parametrize(("type_", "texts"), WRITTEN, ids=lambda value: repr(value)[:40])
+def test_written(type_: Any, texts: list[str]) -> None:
+    grammar = gs.grammar(list[type_])
+    for text in texts:
+        assert grammar.matches(json.dumps([text])), text
+        TypeAdapter(type_).validate_json(json.dumps(text))
+
+
+def test_cases_are_those_of_python() -> None:
+    everything = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c <= 0xDFFF]
+    for pattern, holds in (
+        (texts_of_formats.LOWER_CASE, str.islower),
+        (texts_of_formats.UPPER_CASE, str.isupper),
+    ):
+        one = gs.regex(pattern, dialect="ecma262")
+        assert [c for c in everything if one.matches(c) and not holds(c)] == []
+
+
+def test_mail_addresses() -> None:
+    address = gs.regex(texts_of_formats.EMAIL[1:-1], dialect="ecma262")
+    assert all(map(address.matches, ["a@b.org", "first.last+tag@mail.example.co", "A_b-c@x-y.museum"]))
+    assert not any(map(address.matches, ["a", "a@b", "a@b.test", "a@-b.org", ".a@b.org", "a..b@c.org", "a@b.local"]))
+
+
+class Leaf(BaseModel):
+    start: Annotated[datetime.datetime, at.Ge(datetime.datetime(2020, 1, 1))]
+    path: pydantic.FilePath
+
+
+class Outer(BaseModel):
+    name: str
+    ats: list[Leaf]
+    by: dict[str, Leaf | None]
+
+
+def test_refusals_have_places() -> None:
+    with pytest.raises(UnsupportedType) as caught:
+        gs.grammar(Outer)
+    assert caught.value.where == "Outer.ats[].start"
+    report = gs.check(Outer)
+    assert not report.ok
+    assert [entry.pointer for entry in report.of("refused")] == ["Outer.ats[].start", "Outer.ats[].path"]
+    assert "#/properties/name/type" in {entry.pointer for entry in report.of("enforced")}
+
+
+def test_types_without_json_are_reported() -> None:
+    for type_ in (complex, type, CountryAlpha2):
+        (entry,) = gs.check(type_).of("refused")
+        assert entry.pointer.startswith("the type ")
