@@ -57,21 +57,15 @@ def lark(
             needs a package for it that is not installed; or it imports what it must not read.
         LimitExceeded: nesting, counts or templates go too far.
         MissingPackage: the package ``lark`` is not installed.
-        TypeError: ``import_paths`` is one path.
+        TypeError: ``text`` is no string, or ``import_paths`` is one path.
         ValueError: lark has no such parser or lexer.
-        TypeError: ``text`` is no string.
     """
-<<<<<<< HEAD
     if not isinstance(text, str):
         raise TypeError(f"lark() takes the text of a grammar, not {text!r:.60}\n  hint: gs.load(path) reads a file")
-    options = {"start": start, "parser": parser, "lexer": lexer}
-    return Grammar(_compiled(text, "<string>", start, parser, lexer), call=Call(lark, (text,), options))
-=======
     check_options(parser=parser, lexer=lexer)
     folders = _folders(import_paths)
     options = {"start": start, "parser": parser, "lexer": lexer, "import_paths": tuple(map(str, folders))}
     return Grammar(_compiled(read(text, None, folders), start), call=Call(lark, (text,), options))
->>>>>>> wrong
 
 
 def load(
@@ -80,50 +74,33 @@ def load(
     start: str = "start",
     parser: str | None = None,
     lexer: str | None = None,
-<<<<<<< HEAD
+    import_paths: Sequence[str | PathLike[str]] = (),
     **options: Any,
 ) -> Grammar[Any]:
     """The grammar in a UTF-8 file: a JSON Schema in ``.json``, else one in lark's syntax, as :func:`lark`.
 
     Args:
-        path: the file; the relative imports of a ``.lark`` file start from its directory.
-        start, parser, lexer: as for :func:`lark`.
+        path: the file. A ``.lark`` file can also import, by relative imports, what stands in its folder.
+        start, parser, lexer, import_paths: as for :func:`lark`.
         options: of :func:`grammarspec.json_schema`, for a JSON Schema.
-=======
-    import_paths: Sequence[str | PathLike[str]] = (),
-) -> Grammar[str]:
-    """As :func:`lark`, from a UTF-8 file, which can also import, by relative imports, what stands in its folder.
->>>>>>> wrong
 
     Raises:
         OSError: the file cannot be read.
         UnicodeDecodeError: it is not UTF-8.
-<<<<<<< HEAD
-        TypeError: there is no such option for a file of its kind.
+        TypeError: there is no such option for a file of its kind, or ``import_paths`` is one path.
         GrammarError, MissingPackage, ValueError: as :func:`lark` and :func:`grammarspec.json_schema`.
     """
-    lark_options = {"start": start, "parser": parser, "lexer": lexer}
+    folders = _folders(import_paths)
+    lark_options = {"start": start, "parser": parser, "lexer": lexer, "import_paths": tuple(map(str, folders))}
     if Path(path).suffix == ".json":
-        if lark_options != {"start": "start", "parser": None, "lexer": None}:
-            raise TypeError(f"{path} is a JSON Schema: start, parser and lexer are options of .lark files")
+        if lark_options != {"start": "start", "parser": None, "lexer": None, "import_paths": ()}:
+            raise TypeError(f"{path} is a JSON Schema: start, parser, lexer and import_paths are for .lark files")
         return json_schema(Path(path).read_text(encoding="utf-8"), **options)
     if options:
         raise TypeError(f"{path} is a .lark file, which has no options {', '.join(options)}")
-    ir = _compiled(Path(path).read_text(encoding="utf-8"), str(path), start, parser, lexer)
-    return Grammar(ir, call=Call(load, (str(path),), lark_options))
-
-
-def _compiled(text: str, source_name: str, start: str, parser: str | None, lexer: str | None) -> Ir:
-    """The language of a grammar; ``source_name`` is its path, or ``"<string>"``."""
-=======
-        GrammarError, MissingPackage, TypeError, ValueError: as :func:`lark`.
-    """
->>>>>>> wrong
     check_options(parser=parser, lexer=lexer)
-    folders = _folders(import_paths)
-    options = {"start": start, "parser": parser, "lexer": lexer, "import_paths": tuple(map(str, folders))}
     source = read(Path(path).read_text(encoding="utf-8"), Path(path), folders)
-    return Grammar(_compiled(source, start), call=Call(load, (str(path),), options))
+    return Grammar(_compiled(source, start), call=Call(load, (str(path),), lark_options))
 
 
 def _folders(import_paths: Sequence[str | PathLike[str]]) -> list[Path]:

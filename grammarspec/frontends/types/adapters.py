@@ -20,14 +20,8 @@ with needed_by("Python types"):
     from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
     from pydantic_core import PydanticOmit
 
-<<<<<<< HEAD
-    from grammarspec.frontends.types.exact_schemas import ExactSchema, UntitledSchema, made_exact
-=======
     from grammarspec.frontends.types.exact_schemas import ExactSchema, UntitledSchema, made_exact, without_json
     from grammarspec.frontends.types.places import Places
-except ImportError as missing:
-    raise MissingPackage(f"Python types: {missing}", hint="pip install 'grammarspec[types]'") from missing
->>>>>>> wrong
 
 __all__ = ["Adapter", "known_adapter", "new_adapter", "refusals_of", "type_name"]
 

@@ -11,12 +11,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
 from grammarspec.frontends.json_schema import json_schema
-<<<<<<< HEAD
 from grammarspec.frontends.json_schema.document.loading import json_of
-from grammarspec.frontends.json_schema.report.verdicts import Options, Report
-=======
 from grammarspec.frontends.json_schema.report.verdicts import Entry, Options, Report
->>>>>>> wrong
 from grammarspec.frontends.json_schema.report.verdicts import check as check_schema
 from grammarspec.frontends.types.decorator import stored_options
 from grammarspec.grammars.expressions import Grammar

@@ -75,7 +75,8 @@ class _Search:
             said = _sentence(self.core(self.at(path)))
         except _NoTime:
             pass
-        name = f"required property {path[-1]!r}: " if path[-2:-1] == ("properties",) else ""
+        *_, holder, last = ("", "", *path)
+        name = f"required property {last!r}: " if holder == "properties" else ""
         message = f"no value satisfies the schema: {name}{said or 'its keywords contradict each other'}"
         return Unsatisfiable(message, "#" + "".join(f"/{pointer_token(str(token))}" for token in path))
 
