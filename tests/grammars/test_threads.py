@@ -144,6 +144,7 @@ def test_arrays_that_change_between_calls() -> None:
         matcher.fill_bitmask(rows)
 
 
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
 def test_tensors_without_memory() -> None:
     torch = pytest.importorskip("torch")
     from torch._subclasses.fake_tensor import FakeTensorMode

@@ -94,7 +94,8 @@ def load(
     lark_options = {"start": start, "parser": parser, "lexer": lexer, "import_paths": tuple(map(str, folders))}
     if Path(path).suffix == ".json":
         if lark_options != {"start": "start", "parser": None, "lexer": None, "import_paths": ()}:
-            raise TypeError(f"{path} is a JSON Schema: start, parser, lexer and import_paths are for .lark files")
+            message = f"{path} is a JSON Schema: start, parser, lexer and import_paths are options of .lark files"
+            raise TypeError(message)
         return json_schema(Path(path).read_text(encoding="utf-8"), **options)
     if options:
         raise TypeError(f"{path} is a .lark file, which has no options {', '.join(options)}")
