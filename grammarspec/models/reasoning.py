@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from grammarspec.errors import UnsupportedFeature
+from grammarspec.errors import Unsatisfiable, UnsupportedFeature
 from grammarspec.grammars.expressions import Grammar, literal, special, text
 from grammarspec.models.chat import Prompt, chat_template, render
 from grammarspec.models.options import Reasoning
@@ -102,7 +102,10 @@ def gap(answer: Grammar[Any], *, freely: bool) -> int:
     Returns:
         0 if an answer may begin with a line end of its own, else 2.
     """
-    may_begin, _ = answer.node.byte_constraint.matcher().next_bytes()
+    try:
+        may_begin, _ = answer.node.byte_constraint.matcher().next_bytes()
+    except Unsatisfiable:  # compiling it says why
+        return _GAP
     return 0 if b"\n" in may_begin and not freely else _GAP
 
 

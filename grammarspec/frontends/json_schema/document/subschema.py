@@ -236,6 +236,11 @@ class Subschema:
         """Whether it plainly allows everything: ``true`` or ``{}``."""
         return self.source == {} and self.origin is self
 
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether no keyword of it asserts anything, so that every value satisfies it."""
+        return not (self.is_malformed or self.assertions)
+
     # ------------------------------------------------------------------ derived schemas
     def derived(self, *assertions: Assertion) -> Subschema:
         """A new schema of these assertions, in the place of this one."""
@@ -305,6 +310,10 @@ class Everywhere(Subschema):
 
     @property
     def is_empty(self) -> bool:
+        return self is ANYTHING
+
+    @property
+    def asks_nothing(self) -> bool:
         return self is ANYTHING
 
     @property

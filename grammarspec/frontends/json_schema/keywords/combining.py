@@ -168,7 +168,8 @@ class Conditional(InPlace):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Add a choice: the condition and ``then`` hold, or the condition fails and ``else`` holds."""
-        if self.condition.is_malformed or not (_asks_nothing(self.then) and _asks_nothing(self.otherwise)):
+        asks = any(part is not None and not part.asks_nothing for part in (self.then, self.otherwise))
+        if asks or self.condition.is_malformed:
             facts.add_choice(schema.derive(("if", self), lambda: self._alternatives(schema)))
 
     def _alternatives(self, schema: Subschema) -> list[Subschema]:
@@ -188,11 +189,6 @@ class Conditional(InPlace):
         """The condition, ``then`` and ``else``."""
         yield self.condition
         yield from (part for part in (self.then, self.otherwise) if part is not None)
-
-
-def _asks_nothing(schema: Subschema | None) -> bool:
-    """Whether a schema is not given, or has no keywords that ask anything."""
-    return schema is None or schema is ANYTHING or not (schema.is_malformed or schema.assertions)
 
 
 # ---------------------------------------------------------------------- parsing

@@ -46,12 +46,14 @@ def both(schemas: Iterable[Subschema]) -> Goal:
         if NOTHING in goal:
             return NONE
         goal = tuple(dict.fromkeys(schema for schema in goal if schema is not ANYTHING))
-    if len(goal) != 1 or goal[0].is_malformed:
+    if len(goal) != 1:
         return goal
     (schema,) = goal
-    asked = schema.assertions
-    if not asked:
-        return NONE if schema is NOTHING else ANY
+    if schema is NOTHING:
+        return NONE
+    if schema.asks_nothing:
+        return ANY
+    asked = () if schema.is_malformed else schema.assertions
     return _OF_ONE_TYPE.get(asked[0], goal) if len(asked) == 1 and isinstance(asked[0], Types) else goal
 
 
