@@ -98,15 +98,6 @@ for kind in (Constraint, Matcher):
     copyreg.pickle(kind, _refuse_pickling)
 
 
-def _described(constraint: Constraint) -> str:
-    """A constraint as ``repr`` shows it: it does not keep its grammar, so by what it has built."""
-    stats = constraint.stats()
-    return f"<Constraint: {stats['states']} states, {stats['masks']} masks, {stats['memory']} bytes>"
-
-
-Constraint.__repr__ = _described  # type: ignore[method-assign, assignment]
-
-
 def _check_special(name: str, vocabulary: Vocabulary) -> None:
     """Raise an error unless the vocabulary has the special token, as one that does not end texts."""
     token = vocabulary.special_tokens.get(name)

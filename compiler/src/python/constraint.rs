@@ -43,6 +43,13 @@ impl Constraint {
         self.0.vocab.same_as(&vocabulary.0.vocab)
     }
 
+    /// A constraint does not keep its grammar, so it is shown by what it has built.
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let stats = self.0.run(py, |engine| Ok(engine.stats()))?;
+        let of = |name| stats.iter().find(|(known, _)| *known == name).map_or(0, |(_, value)| *value);
+        Ok(format!("<Constraint: {} states, {} masks, {} bytes>", of("states"), of("masks"), of("memory")))
+    }
+
     #[getter]
     fn start(&self) -> StateId {
         self.0.start().id

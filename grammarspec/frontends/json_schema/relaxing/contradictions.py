@@ -13,22 +13,20 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from grammarspec.errors import GrammarError, Unsatisfiable
+from grammarspec.frontends.json_schema.keywords.tables import children
 from grammarspec.positions import pointer_token
 
 __all__ = ["contradiction"]
 
 _SECONDS = 0.5  # after which what is known so far is told
 _DEFINITIONS = ("$schema", "$id", "id", "$defs", "definitions")
-_NAMED = ("properties", "patternProperties", "dependentSchemas")
-_LISTED = ("allOf", "anyOf", "oneOf", "prefixItems")
-_SINGLE = ("items", "contains", "additionalProperties", "propertyNames", "if", "then", "else")
 _BOUNDS = (
     ("minimum", "maximum"), ("exclusiveMinimum", "maximum"), ("minimum", "exclusiveMaximum"),
     ("exclusiveMinimum", "exclusiveMaximum"), ("minLength", "maxLength"), ("minItems", "maxItems"),
     ("minProperties", "maxProperties"), ("minContains", "maxContains"), ("minContains", "maxItems"),
 )  # fmt: skip
 
-_Path = tuple[str | int, ...]
+_Path = tuple[str, ...]
 
 
 class _NoTime(Exception):
@@ -78,12 +76,12 @@ class _Search:
         *_, holder, last = ("", "", *path)
         name = f"required property {last!r}: " if holder == "properties" else ""
         message = f"no value satisfies the schema: {name}{said or 'its keywords contradict each other'}"
-        return Unsatisfiable(message, "#" + "".join(f"/{pointer_token(str(token))}" for token in path))
+        return Unsatisfiable(message, "#" + "".join(f"/{pointer_token(token)}" for token in path))
 
     def at(self, path: _Path) -> Any:
         found = self.root
         for token in path:
-            found = found[token]
+            found = found[_key(found, token)]
         return found
 
     def alone(self, schema: Any) -> Any:
@@ -111,7 +109,7 @@ class _Search:
 
     def target(self, reference: str) -> _Path | None:
         """The path to which a reference within the document points."""
-        found, path = self.root, list[str | int]()
+        found, path = self.root, list[str]()
         for token in reference[2:].split("/"):
             name = token.replace("~1", "/").replace("~0", "~")
             if not isinstance(found, dict) or name not in found:
@@ -142,14 +140,13 @@ class _Search:
 
 
 def _parts(schema: dict[str, Any]) -> Iterator[_Path]:
-    """The paths to the schemas directly within a schema."""
-    for name, value in list(schema.items()):
-        if name in _NAMED and isinstance(value, dict):
-            yield from ((name, key) for key in value)
-        elif name in _LISTED and isinstance(value, list):
-            yield from ((name, index) for index in range(len(value)))
-        elif name in _SINGLE and value is not False:  # that one is told with the keywords beside it
-            yield (name,)
+    """The paths to the schemas directly within a schema, but for what is only defined there, or negated.
+
+    A keyword whose own value is ``false`` is left out, too: it is told with the keywords beside it.
+    """
+    for keyword, path, part in children(schema):
+        if keyword not in _DEFINITIONS and keyword != "not" and (len(path) > 1 or part is not False):
+            yield path
 
 
 def _replaced(schema: Any, path: _Path) -> Any:
@@ -157,8 +154,14 @@ def _replaced(schema: Any, path: _Path) -> Any:
     if not path:
         return {}
     copy = list(schema) if isinstance(schema, list) else dict(schema)
-    copy[path[0]] = _replaced(copy[path[0]], path[1:])  # type: ignore[index]
+    key = _key(copy, path[0])
+    copy[key] = _replaced(copy[key], path[1:])
     return copy
+
+
+def _key(holder: Any, token: str) -> Any:
+    """The index or the name that a token of a path stands for."""
+    return int(token) if isinstance(holder, list) else token
 
 
 # ---------------------------------------------------------------------- sentences
