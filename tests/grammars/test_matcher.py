@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import itertools
 import pickle
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -271,24 +269,6 @@ def test_special_tokens_are_never_text() -> None:
     assert matcher.validate_tokens([3]) == 0
     for token in (5, 1_000_000):
         assert matcher.validate_tokens([token]) == 0 and not matcher.accept_token(token)
-
-
-def test_the_gil_is_free_during_long_work() -> None:
-    """Another thread goes on while a large grammar is compiled and walked."""
-    grammar = gs.choice([f"{i:06d}" * 3 for i in range(60_000)])
-    done, ticks = threading.Event(), 0
-
-    def work() -> None:
-        gs.compile(grammar, VOCABULARY).matcher().accept_tokens(list(b"000001" * 3))
-        done.set()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    while not done.is_set():
-        time.sleep(0.001)
-        ticks += 1
-    thread.join()
-    assert ticks >= 1
 
 
 def test_next_bytes() -> None:
