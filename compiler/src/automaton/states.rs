@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::distinct::History;
+use crate::distinct::{Held, History};
 use crate::error::{Error, Result};
 use crate::mask::Row;
 use crate::stack::{ByteState, Heads};
@@ -36,8 +36,8 @@ pub(super) struct States {
     list: FxHashMap<StateId, State>,
     ids: FxHashMap<(Heads, Option<Arc<History>>), StateId>,
     next: StateId,
-    /// Bytes of the histories.
-    history_bytes: usize,
+    /// The memory of the histories.
+    held: Held,
 }
 
 impl States {
@@ -53,7 +53,7 @@ impl States {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.list.len() * 160 + self.history_bytes
+        self.list.len() * 160 + self.held.bytes()
     }
 
     /// The anchor of the state with this kernel and history. Fails once all ids have been used.
@@ -68,7 +68,7 @@ impl States {
         let anchor = Arc::new(Anchor { id });
         self.ids.insert(key.clone(), id);
         let (kernel, history) = key;
-        self.history_bytes += history.as_ref().map_or(0, |history| history.size());
+        history.iter().for_each(|history| history.count(&mut self.held));
         self.list.insert(
             id,
             State { kernel, history, anchor: anchor.clone(), row: None, accepting: None, byte_state: None },
@@ -97,7 +97,8 @@ impl States {
         let before = self.list.len();
         self.list.retain(|&id, s| id == ENDED || Arc::strong_count(&s.anchor) > 1);
         self.list.values_mut().for_each(|s| s.row = None);
-        self.history_bytes = self.list.values().filter_map(|s| s.history.as_ref()).map(|history| history.size()).sum();
+        self.held = Held::default();
+        self.list.values().flat_map(|s| &s.history).for_each(|history| history.count(&mut self.held));
         before - self.list.len()
     }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::held::Held;
 use super::set::ValueSet;
+use super::text::Text;
 use super::value::{Finished, Value};
 use crate::ir::Kinds;
 
@@ -14,7 +16,7 @@ enum Current {
     /// None has begun.
     Nothing,
     /// The bytes so far of one that has not ended.
-    Scalar(SmallVec<[u8; 24]>),
+    Scalar(Text),
     /// One that has ended.
     Whole(Arc<Value>),
 }
@@ -95,11 +97,23 @@ impl History {
         self.frames.is_empty()
     }
 
-    /// Bytes held, roughly, without those shared with other histories.
-    pub fn size(&self) -> usize {
-        let reachable =
-            |frame: &Frame| frame.tracked.as_ref().and_then(|t| t.reachable.as_ref()).map_or(0, |values| values.len());
-        self.frames.iter().map(|frame| 256 + reachable(frame) * 8).sum()
+    /// Counts the memory that this history holds and no other one that was counted before.
+    pub fn count(&self, held: &mut Held) {
+        held.add_own(size_of::<History>());
+        match &self.current {
+            Current::Nothing => {}
+            Current::Scalar(text) => text.count(held),
+            Current::Whole(value) => value.count(held),
+        }
+        for frame in &self.frames {
+            held.add_own(size_of::<Frame>());
+            frame.finished.count(held, |(_, value), held| value.count(held));
+            let Some(tracked) = &frame.tracked else { continue };
+            tracked.used.count(held);
+            if let Some(values) = &tracked.reachable {
+                held.add(values, size_of_val(&**values));
+            }
+        }
     }
 
     fn enter(&mut self, bracket: u8) {
@@ -168,9 +182,9 @@ impl History {
     }
 
     /// The bytes of the open scalar, which begins here if none is open.
-    fn scalar(&mut self) -> &mut SmallVec<[u8; 24]> {
+    fn scalar(&mut self) -> &mut Text {
         if !matches!(self.current, Current::Scalar(_)) {
-            self.current = Current::Scalar(SmallVec::new());
+            self.current = Current::Scalar(Text::default());
         }
         let Current::Scalar(text) = &mut self.current else { unreachable!("it was just made one") };
         text
@@ -178,7 +192,10 @@ impl History {
 
     fn end_scalar(&mut self) {
         if let Current::Scalar(text) = &self.current {
-            let whole = if text[0] == b'"' { &text[..] } else { text.strip_suffix(b".0").unwrap_or(text) };
+            let mut whole = text.to_vec();
+            if whole[0] != b'"' && whole.ends_with(b".0") {
+                whole.truncate(whole.len() - 2);
+            }
             self.current = Current::Whole(Arc::new(Value::Scalar(whole.into())));
         }
     }
@@ -189,7 +206,7 @@ impl History {
         let Some(inner) = self.frames.last_mut() else { return };
         let name = inner.name.take();
         if let (Current::Whole(value), true) = (std::mem::replace(&mut self.current, Current::Nothing), inner.kept) {
-            inner.finished.push(name, value);
+            inner.finished.push((name, value));
         }
         if let (Some(tracked), true) = (&mut inner.tracked, inner.array) {
             tracked.reachable = None;
@@ -201,7 +218,7 @@ impl History {
         self.finish();
         let Some(frame) = self.frames.pop() else { return };
         // only values that are part of an item are ever compared
-        let value = if frame.kept { frame.finished.value(frame.array) } else { Value::Array([].into()) };
+        let value = if frame.kept { Value::whole(&frame.finished, frame.array) } else { Value::Array([].into()) };
         self.current = Current::Whole(Arc::new(value));
     }
 
@@ -266,7 +283,7 @@ impl History {
         match value {
             Value::Array(items) if frame.array => {
                 let n = frame.finished.len();
-                let same = |(i, (_, item)): (usize, (_, &Arc<Value>))| items[n - 1 - i] == *item;
+                let same = |(i, (_, item)): (usize, &(_, Arc<Value>))| items[n - 1 - i] == *item;
                 if items.len() < n || !frame.finished.iter().enumerate().all(same) {
                     return false;
                 }
@@ -277,8 +294,8 @@ impl History {
             }
             Value::Object(members) if !frame.array => {
                 let of = |name: &[u8]| members.iter().find(|member| *member.0 == *name);
-                let same = |(name, member): (Option<&Arc<[u8]>>, &Arc<Value>)| {
-                    name.and_then(|name| of(name)).is_some_and(|known| known.1 == *member)
+                let same = |(name, member): &(Option<Arc<[u8]>>, Arc<Value>)| {
+                    name.as_ref().and_then(|name| of(name)).is_some_and(|known| known.1 == *member)
                 };
                 if !frame.finished.iter().all(same) {
                     return false;
@@ -305,12 +322,13 @@ impl History {
             (Current::Nothing, _) => true,
             (Current::Whole(written), _) => **written == *value,
             (Current::Scalar(written), Value::Scalar(text)) => {
-                if text.starts_with(written) {
+                if written.begins(text) {
                     tell(text);
                     return true;
                 }
                 // "1." and "1.0" may yet end as 1
-                [&b"."[..], b".0"].iter().any(|end| written[0] != b'"' && written.strip_suffix(*end) == Some(text))
+                let written = if self.in_string() { return false } else { written.to_vec() };
+                [&b"."[..], b".0"].iter().any(|end| written.strip_suffix(*end) == Some(text))
             }
             (Current::Scalar(_), _) => false,
         }

@@ -9,8 +9,12 @@
 //! Values are compared as trees of spellings: without whitespace, members in any order, and `1.0` as `1`. Rules of
 //! marked arrays must spell each value in no other way.
 
+mod held;
 mod history;
+mod list;
 mod set;
+mod text;
 mod value;
 
+pub use held::Held;
 pub use history::History;

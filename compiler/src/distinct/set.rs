@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::value::{Value, long_hash};
+use super::held::Held;
+use super::list::long_hash;
+use super::value::Value;
 
 /// A set of values as sorted runs, the longest first. Adding a value merges it with the runs that are no longer than
 /// the merged one.
@@ -39,6 +41,15 @@ impl ValueSet {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Value>> {
         self.runs.iter().flat_map(|run| run.iter())
+    }
+
+    /// Counts the runs, and the values in those that were not counted before.
+    pub(super) fn count(&self, held: &mut Held) {
+        for run in &self.runs {
+            if held.add(run, size_of_val(&**run)) {
+                run.iter().for_each(|value| value.count(held));
+            }
+        }
     }
 
     /// Adds a value that is not in the set.
