@@ -169,6 +169,10 @@ impl Engine {
     /// The state after a token; `None` if the token is not allowed.
     pub fn step(&mut self, id: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
         self.begin()?;
+        self.follow(id, token)
+    }
+
+    fn follow(&mut self, id: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
         if self.vocab.is_eos(token) {
             return Ok(if self.accepting(id)? { Some(self.states.anchor(ENDED)?) } else { None });
         }
@@ -187,12 +191,13 @@ impl Engine {
     /// The mask rows before each token of a draft and after the last, and how many of the tokens, from the first on, are
     /// allowed. Rows behind a token that is not allowed repeat the one before it.
     pub fn draft_rows(&mut self, id: StateId, tokens: &[u32]) -> Result<(Vec<Arc<Row>>, usize)> {
+        self.begin()?;
         let mut rows = Vec::with_capacity(tokens.len() + 1);
-        rows.push(self.row(id)?);
+        rows.push(self.find_row(id)?);
         let mut path = vec![self.states.anchor(id)?];
         for &token in tokens {
-            let Some(next) = self.step(path.last().expect("never empty").id, token)? else { break };
-            rows.push(self.row(next.id)?);
+            let Some(next) = self.follow(path.last().expect("never empty").id, token)? else { break };
+            rows.push(self.find_row(next.id)?);
             path.push(next);
         }
         let accepted = path.len() - 1;
@@ -251,10 +256,17 @@ impl Engine {
 
     /// The mask row of a state.
     pub fn row(&mut self, id: StateId) -> Result<Arc<Row>> {
+        if let Some(row) = self.states.cached_row(id) {
+            return Ok(row);
+        }
+        self.begin()?;
+        self.find_row(id)
+    }
+
+    fn find_row(&mut self, id: StateId) -> Result<Arc<Row>> {
         if let Some(row) = &self.states.get(id)?.row {
             return Ok(row.clone());
         }
-        self.begin()?;
         let kernel = self.states.get(id)?.kernel.clone();
         let sources = Sources { machine: &mut self.machine, vocab: &self.vocab, budget: &mut self.budget };
         let mut row = self.masks.row(sources, &kernel)?;

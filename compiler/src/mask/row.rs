@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use crate::vocabulary::{clear_bit, set_bit};
 
 /// Tokens that a finished row keeps as lists, at most.
@@ -34,8 +36,14 @@ fn write(base: Option<&[u32]>, clear: &[u32], set: &[u32], out: &mut [u32]) {
 impl Draft {
     /// Adds the tokens of another draft.
     pub(super) fn add(&mut self, other: Draft, words: usize) {
-        if other.base.is_some() {
-            if self.base.is_some() {
+        if let Some(theirs) = &other.base {
+            if let Some(ours) = &self.base {
+                if Arc::ptr_eq(ours, theirs) {
+                    let cleared: FxHashSet<u32> = other.clear.into_iter().collect();
+                    self.clear.retain(|t| cleared.contains(t));
+                    self.set.extend(other.set);
+                    return;
+                }
                 let mut bits = vec![0u32; words];
                 self.write(&mut bits);
                 let mut more = vec![0u32; words];
@@ -92,7 +100,7 @@ impl Row {
     pub fn without(&self, tokens: &[u32], words: usize) -> Row {
         let mut draft = Draft { base: self.base.clone(), clear: self.clear.to_vec(), set: self.set.to_vec() };
         draft.clear.extend_from_slice(tokens);
-        let gone: rustc_hash::FxHashSet<u32> = tokens.iter().copied().collect();
+        let gone: FxHashSet<u32> = tokens.iter().copied().collect();
         draft.set.retain(|t| !gone.contains(t));
         draft.finish(words)
     }

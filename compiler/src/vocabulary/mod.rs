@@ -1,16 +1,19 @@
 //! The vocabulary index: a tokenizer's tokens, arranged for the questions that masks ask. Built once per tokenizer.
 //!
 //! In come the tokens' texts; out come a trie of them (`trie.rs`), the tokens that hold a byte, those that are
-//! well-formed UTF-8, those of more than so many characters, and those that begin with whitespace (`blanks.rs`).
+//! well-formed UTF-8, those of more than so many characters, those that begin with whitespace (`blanks.rs`), and what
+//! tokens have from a byte on (`suffixes.rs`).
 
 mod bits;
 mod blanks;
+mod suffixes;
 mod trie;
 
 use std::sync::OnceLock;
 
 pub use bits::{clear_bit, get_bit, or_into, set_bit};
 pub use blanks::{BlankRun, blank_bytes};
+pub use suffixes::Occurrence;
 pub use trie::{Name, NodeIndex, Trie};
 
 use crate::byteset::ByteSet;
@@ -46,6 +49,7 @@ pub struct Vocabulary {
     /// Tokens of more than one byte, longest first.
     by_bytes: Vec<u32>,
     blanks: blanks::Blanks,
+    suffixes: suffixes::Suffixes,
 }
 
 impl Vocabulary {
@@ -93,6 +97,7 @@ impl Vocabulary {
             by_characters: OnceLock::new(),
             by_bytes: Vec::new(),
             blanks: blanks::Blanks::new(std::iter::empty(), 0),
+            suffixes: suffixes::Suffixes::new(),
         };
         v.eos.sort_unstable();
         v.eos.dedup();
@@ -266,6 +271,7 @@ impl Vocabulary {
             + self.spans.len() * 4
             + self.trie.memory()
             + self.blanks.memory()
+            + self.suffixes.memory()
             + self.holders.iter().map(|l| l.len() * 4).sum::<usize>()
     }
 }

@@ -7,14 +7,15 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::byteset::ByteSet;
-use crate::vocabulary::{Trie, Vocabulary};
+use crate::vocabulary::{Occurrence, Trie, Vocabulary};
 
 /// The tokens of a vocabulary, sorted for a residual that loops on plain bytes.
 pub(in crate::mask) struct TokenClass {
     /// Well-formed (but for a cut last character) and of plain bytes alone.
     pub(in crate::mask) plain: Arc<[u32]>,
-    /// The other tokens that are plain up to a changing byte, ascending, and the index of that byte.
-    others: Vec<(u32, u32)>,
+    /// The other tokens that are plain up to a changing byte, and the index of that byte, in the order of what they have
+    /// from there on.
+    others: Vec<Occurrence>,
     /// The ends of these tokens from that byte on; made when they are first needed.
     ends: OnceLock<Trie>,
     /// Their whole texts; made when they are first needed.
@@ -27,16 +28,8 @@ impl TokenClass {
         for b in ByteSet::ALL.minus(plain).iter() {
             vocab.exclude(b, &mut bits);
         }
-        let mut holders: Vec<u32> = changing.iter().flat_map(|b| vocab.holders(b)).copied().collect();
-        holders.sort_unstable();
-        holders.dedup();
-        let run = |&t: &u32| {
-            let text = vocab.token(t);
-            let run = text.iter().take_while(|b| plain.contains(**b)).count();
-            let ok = changing.contains(text[run]) && std::str::from_utf8(&text[..run]).is_ok();
-            ok.then_some((t, run as u32))
-        };
-        let others = holders.iter().filter_map(run).collect();
+        let is_plain = |&&(t, run): &&Occurrence| vocab.token(t)[..run as usize].iter().all(|&b| plain.contains(b));
+        let others = changing.iter().flat_map(|b| vocab.suffixes(b)).filter(is_plain).copied().collect();
         TokenClass { plain: bits.into(), others, ends: OnceLock::new(), texts: OnceLock::new() }
     }
 
@@ -46,13 +39,17 @@ impl TokenClass {
 
     /// The tokens that are not plain, from their first byte that is not plain on.
     pub(in crate::mask) fn ends(&self, vocab: &Vocabulary) -> &Trie {
-        let end = |&(t, run): &(u32, u32)| (&vocab.token(t)[run as usize..], t);
+        let end = |&(t, run): &Occurrence| (&vocab.token(t)[run as usize..], t);
         self.ends.get_or_init(|| Trie::new(self.others.iter().map(end).collect()))
     }
 
     /// The same by their whole texts.
     pub(in crate::mask) fn texts(&self, vocab: &Vocabulary) -> &Trie {
-        self.texts.get_or_init(|| Trie::new(self.others().map(|t| (vocab.token(t), t)).collect()))
+        self.texts.get_or_init(|| {
+            let mut tokens: Vec<u32> = self.others().collect();
+            vocab.sort_by_text(&mut tokens);
+            Trie::new(tokens.into_iter().map(|t| (vocab.token(t), t)).collect())
+        })
     }
 
     /// Bytes held, with what may be made later.

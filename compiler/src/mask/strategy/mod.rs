@@ -5,6 +5,7 @@
 //! their order, until one does not decline; the walk over the whole trie, which fits every head, comes last.
 
 mod loops;
+mod parts;
 mod patch;
 mod regions;
 mod walk;
@@ -25,9 +26,10 @@ use crate::vocabulary::{blank_bytes, get_bit};
 type Strategy = for<'a, 'b> fn(&'a mut MaskMaker<'b>, Head) -> Result<Attempt>;
 
 /// The strategies, in the order in which they are tried: each one is cheaper than those behind it where it fits.
-const STRATEGIES: [Strategy; 4] = [
+const STRATEGIES: [Strategy; 5] = [
     |maker, head| maker.by_loop(head),
     |maker, head| maker.by_exclusion(head),
+    |maker, head| maker.by_parts(head),
     |maker, head| maker.by_region(head),
     |maker, head| maker.by_neighbour(head),
 ];

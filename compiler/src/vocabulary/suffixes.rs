@@ -1,0 +1,53 @@
+//! What tokens have from the first occurrence of a byte on.
+
+use std::sync::OnceLock;
+
+use super::Vocabulary;
+
+/// A token and where in its text a byte occurs first.
+pub type Occurrence = (u32, u32);
+
+/// For each byte the tokens that hold it, in the order of what they have from its first occurrence on. Each list is
+/// made when it is first asked for.
+pub(super) struct Suffixes {
+    by_byte: Box<[OnceLock<Box<[Occurrence]>>]>,
+    /// The place of each token in the order of the tokens' texts.
+    ranks: OnceLock<Box<[u32]>>,
+}
+
+impl Suffixes {
+    pub(super) fn new() -> Suffixes {
+        Suffixes { by_byte: (0..256).map(|_| OnceLock::new()).collect(), ranks: OnceLock::new() }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        let lists = self.by_byte.iter().filter_map(OnceLock::get).map(|list| size_of_val(&**list));
+        lists.sum::<usize>() + self.ranks.get().map_or(0, |ranks| size_of_val(&**ranks))
+    }
+}
+
+impl Vocabulary {
+    /// The tokens whose text is whole characters and then this byte, with their suffixes from there on in order.
+    pub fn suffixes(&self, byte: u8) -> &[Occurrence] {
+        self.suffixes.by_byte[byte as usize].get_or_init(|| {
+            let first = |&t: &u32| {
+                let text = self.token(t);
+                let at = text.iter().position(|&b| b == byte)?;
+                std::str::from_utf8(&text[..at]).ok().map(|_| (t, at as u32))
+            };
+            let mut found: Vec<Occurrence> = self.holders(byte).iter().filter_map(first).collect();
+            found.sort_unstable_by_key(|&(t, at)| (&self.token(t)[at as usize..], t));
+            found.into()
+        })
+    }
+
+    /// Sorts tokens by their texts.
+    pub fn sort_by_text(&self, tokens: &mut [u32]) {
+        let ranks = self.suffixes.ranks.get_or_init(|| {
+            let mut ranks = vec![0; self.size].into_boxed_slice();
+            self.trie.tokens().iter().zip(0..).for_each(|(&t, rank)| ranks[t as usize] = rank);
+            ranks
+        });
+        tokens.sort_unstable_by_key(|&t| ranks[t as usize]);
+    }
+}
