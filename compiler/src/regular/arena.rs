@@ -7,9 +7,23 @@ use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use crate::budget::Budget;
 use crate::byteset::ByteSet;
+use crate::error::{Error, Result};
 use crate::ir::UNBOUNDED;
 use crate::recursion::deep;
+
+/// Operands and nodes whose making counts as one step of a budget.
+const PER_STEP: u64 = 4;
+
+/// A node takes as long to make as so many operands to look at.
+const NODE: usize = 3;
+
+/// The fuel of work that is not metered.
+const ENDLESS: u64 = u64::MAX;
+
+/// Nodes that are made between two looks at the memory.
+const LOOK_EVERY: Id = 1024;
 
 /// An expression's id in its arena.
 pub type Id = u32;
@@ -113,8 +127,9 @@ pub struct Arena {
     /// Bytes that some class asked for although the vocabulary spells them inside longer tokens only.
     pub missed: ByteSet,
     inner: ByteSet,
-    /// What derivatives may still cost. At 0 they stop early, and the caller reports the limit.
-    pub(super) fuel: u64,
+    /// What may still be made in [`Arena::metered`], in operands and nodes. At 0 all work stops early, and its result
+    /// means nothing.
+    fuel: u64,
     /// Bytes that the arena may hold.
     pub most_memory: usize,
     /// No token can tell counts above this apart.
@@ -151,7 +166,7 @@ impl Arena {
             alphabet,
             missed: ByteSet::NONE,
             inner,
-            fuel: 0,
+            fuel: ENDLESS,
             most_memory: usize::MAX,
             cap,
             keys: (keys.0 | 1, keys.1 | 1),
@@ -184,7 +199,35 @@ impl Arena {
     /// Pays for work on so many operands.
     #[inline]
     pub(super) fn pay_for(&mut self, operands: usize) {
-        self.fuel = self.fuel.saturating_sub(operands as u64 / 4);
+        self.fuel = self.fuel.saturating_sub(operands as u64);
+    }
+
+    /// Whether the budget of [`Arena::metered`] is spent.
+    #[inline]
+    pub(super) fn is_spent(&self) -> bool {
+        self.fuel == 0
+    }
+
+    /// What `make` gives, which works on expressions, or the limit that it hit.
+    pub(super) fn metered<T>(&mut self, budget: &mut Budget, make: impl FnOnce(&mut Arena) -> T) -> Result<T> {
+        self.check_memory()?;
+        let before = budget.left().saturating_mul(PER_STEP).max(1);
+        self.fuel = before;
+        let made = make(self);
+        let left = std::mem::replace(&mut self.fuel, ENDLESS);
+        if left == 0 {
+            self.check_memory()?;
+            return Err(budget.exhausted());
+        }
+        budget.spend((before - left).div_ceil(PER_STEP))?;
+        Ok(made)
+    }
+
+    fn check_memory(&self) -> Result<()> {
+        if self.memory() > self.most_memory {
+            return Err(Error::Limit { which: "max_memory (bytes)", limit: self.most_memory as u64 });
+        }
+        Ok(())
     }
 
     /// Whether the empty text belongs to the expression (for one with tags: whether its terminal can end here).
@@ -255,6 +298,7 @@ impl Arena {
 
     /// Interns a node; `kids` are the operands of an `Alt` or `And`, whose own `Kids` are filled in here.
     pub(super) fn intern(&mut self, node: Node, kids: &[Id], flags: Flags) -> Id {
+        self.pay_for(NODE);
         let h = |id: Id| self.hashes[id as usize];
         // unions and intersections are sets: their operands' order is that of ids, which differs between arenas
         let sum = |ids: &[Id]| ids.iter().fold(0u128, |acc, &i| acc.wrapping_add(self.mix(h(i), 77)));
@@ -294,6 +338,9 @@ impl Arena {
         };
         self.kids.extend_from_slice(kids);
         let id = self.nodes.len() as Id;
+        if id.is_multiple_of(LOOK_EVERY) && self.fuel < ENDLESS / 2 && self.memory() > self.most_memory {
+            self.fuel = 0;
+        }
         self.nodes.push(node);
         self.flags.push(flags);
         self.hashes.push(hash);
@@ -382,6 +429,14 @@ impl Arena {
             flags |= Flags::INFINITE; // the other part is not empty
         }
         self.intern(Node::Concat(head, tail), &[], Flags(flags))
+    }
+
+    /// The concatenation, or the limit that making it hit.
+    pub fn concat_within(&mut self, head: Id, tail: Id, budget: &mut Budget) -> Result<Id> {
+        match self.nodes[head as usize] {
+            Node::Concat(..) => self.metered(budget, |arena| arena.concat(head, tail)),
+            _ => Ok(self.concat(head, tail)), // one node
+        }
     }
 
     /// `least` to `most` times.

@@ -79,11 +79,11 @@ impl Arena {
         if shared && let Some(known) = self.derived.get(&id) {
             return known.clone();
         }
-        if self.fuel == 0 {
+        if self.is_spent() {
             return Parts::new();
         }
         let parts = self.new_parts(id);
-        if shared && self.fuel > 0 {
+        if shared && !self.is_spent() {
             self.derived.insert(id, parts.clone());
         }
         parts
@@ -121,6 +121,7 @@ impl Arena {
                         }
                         _ => deep(|| self.parts(i)),
                     };
+                    self.pay_for(1 + parts.len() * all.entries.len() / 8); // most entries are only looked at
                     parts.into_iter().for_each(|(set, target)| all.add(set, target));
                 }
                 all.close(self)

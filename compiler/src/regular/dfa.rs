@@ -87,7 +87,7 @@ impl Arena {
 
     #[cold]
     fn find_state(&mut self, id: Id, budget: &mut Budget) -> Result<State> {
-        let parts = self.parts_within(id, budget)?;
+        let parts = self.metered(budget, |arena| arena.parts(id))?;
         budget.spend(8 + parts.len() as u64 * 4)?;
         let mut first = ByteSet::NONE;
         let mut alive = Parts::new();
@@ -100,18 +100,6 @@ impl Arena {
         let from = self.dfa.edges.len() as u32;
         self.dfa.edges.extend_from_slice(&alive);
         Ok(State { first, from, to: self.dfa.edges.len() as u32 })
-    }
-
-    /// The derivatives, or the limit that finding them hit.
-    fn parts_within(&mut self, id: Id, budget: &mut Budget) -> Result<Parts> {
-        if self.memory() > self.most_memory {
-            return Err(Error::Limit { which: "max_memory (bytes)", limit: self.most_memory as u64 });
-        }
-        let before = budget.left();
-        self.fuel = before.max(1);
-        let parts = self.parts(id);
-        budget.spend(before.max(1) - self.fuel)?;
-        if self.fuel == 0 { Err(budget.exhausted()) } else { Ok(parts) }
     }
 
     /// Whether the language is not empty.
@@ -158,7 +146,7 @@ impl Arena {
                     return Err(Error::Limit { which: "residuals in one emptiness search", limit });
                 }
                 budget.spend(16)?;
-                let targets: Vec<Id> = self.parts_within(id, budget)?.iter().map(|p| p.1).collect();
+                let targets: Vec<Id> = self.metered(budget, |arena| arena.parts(id))?.iter().map(|p| p.1).collect();
                 let found = self.nullable(id) || targets.iter().any(|&t| self.known_alive(t));
                 path.push((id, targets));
                 if found {

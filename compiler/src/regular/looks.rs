@@ -16,7 +16,7 @@ use crate::ir::UNBOUNDED;
 use crate::recursion::deep;
 
 /// Units of work of one step of a derivative with assertions.
-const STEP: u64 = 64;
+const STEP: usize = 256;
 
 /// What is found once for all derivatives of one scope.
 #[derive(Default)]
@@ -106,8 +106,8 @@ impl Arena {
 
     /// The derivative by `byte` of `x k`, where `x` consumes the byte; `k` is what follows, not yet shifted.
     fn derive_in_scope(&mut self, x: Id, k: Id, byte: u8, memo: &mut Scoped) -> Id {
-        self.fuel = self.fuel.saturating_sub(STEP);
-        if self.fuel == 0 {
+        self.pay_for(STEP);
+        if self.is_spent() {
             return EMPTY;
         }
         if self.is_plain(x) {

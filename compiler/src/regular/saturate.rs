@@ -71,7 +71,7 @@ impl Arena {
             Node::Concat(a, b) => {
                 let (x, of_a) = deep(|| self.saturate_at((a, counts, front), position, budget))?;
                 let (y, of_b) = deep(|| self.saturate_at((b, counts, false), position, budget))?;
-                (if (x, y) == (a, b) { id } else { self.concat(x, y) }, of_a.min(of_b))
+                (if (x, y) == (a, b) { id } else { self.concat_within(x, y, budget)? }, of_a.min(of_b))
             }
             Node::Alt(k) => {
                 let mut dropped = UNBOUNDED;
@@ -81,7 +81,7 @@ impl Arena {
                     *kid = x;
                     dropped = dropped.min(d);
                 }
-                (if kids[..] == *self.list(k) { id } else { self.alt(&kids) }, dropped)
+                (if kids[..] == *self.list(k) { id } else { self.alt_within(&kids, budget)? }, dropped)
             }
             Node::Repeat(..) if !front && self.written.contains(&id) => (id, UNBOUNDED),
             Node::And(_) if front => match self.without_upper_bounds(id, budget)? {

@@ -22,11 +22,7 @@ impl Arena {
         if let [only] = items {
             return Ok(*only);
         }
-        let before = budget.left().max(1);
-        self.fuel = before;
-        let union = self.alt(items);
-        budget.spend(before - self.fuel)?;
-        Ok(union)
+        self.metered(budget, |arena| arena.alt(items))
     }
 
     /// Union.
@@ -41,6 +37,9 @@ impl Arena {
             }
         }
         self.pay_for(flat.len());
+        if self.is_spent() {
+            return EMPTY;
+        }
         flat.sort_unstable();
         flat.dedup();
         self.merge_classes(&mut flat);

@@ -64,6 +64,11 @@ impl Continuations {
         self.frames.len() * 64 + self.size * 24 + (self.unions.len() + self.cut.len()) * 24
     }
 
+    /// Frames that have been interned, counted twice: a measure of work.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     /// The continuation with one frame.
     pub fn push(&mut self, frame: Frame) -> Stack {
         self.intern(vec![frame])

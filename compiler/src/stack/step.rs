@@ -166,7 +166,7 @@ impl Machine {
                 out.heads.push(Head { rest: ending.direct, stack: head.stack });
             }
             for &(rule, back) in &ending.calls {
-                self.call(rule, back, head.stack, &mut calls);
+                self.call(rule, back, head.stack, &mut calls, budget)?;
             }
             for &rule in &ending.completes {
                 if head.stack == ANY {
@@ -174,6 +174,7 @@ impl Machine {
                     continue;
                 }
                 let frames: SmallVec<[Frame; 4]> = self.stacks.frames(head.stack).into();
+                budget.spend(frames.len() as u64 / 8)?;
                 for f in frames {
                     if f.callee != NO_CALLEE && f.callee != rule {
                         continue;
@@ -193,18 +194,20 @@ impl Machine {
         // callers before callees, so that every callee is entered once, for all its callers
         while let Some(i) = (0..calls.len()).max_by_key(|&i| calls[i].0) {
             let (_, rule, frames, passed) = calls.swap_remove(i);
-            budget.spend(4)?;
+            budget.spend(4 + calls.len() as u64 / SCANNED + frames.len() as u64 / 8)?;
+            let size = self.stacks.size();
             let mut stack = if frames.is_empty() { None } else { Some(self.stacks.of_frames(frames)) };
             for k in passed {
                 stack = Some(stack.map_or(k, |s| self.stacks.union(s, k)));
             }
             let stack = stack.expect("a call has a caller");
+            budget.spend((self.stacks.size() - size) as u64 / 16)?;
             let entry = self.entry(rule, budget)?;
             if entry.direct != EMPTY {
                 out.heads.push(Head { rest: entry.direct, stack });
             }
             for &(callee, back) in &entry.calls {
-                self.call(callee, back, stack, &mut calls);
+                self.call(callee, back, stack, &mut calls, budget)?;
             }
         }
         self.normalise(&mut out.heads, budget)?;
@@ -212,13 +215,21 @@ impl Machine {
     }
 
     /// Notes a call of `rule` returning to `back` over `stack`.
-    fn call(&mut self, rule: Instance, back: PosId, stack: Stack, calls: &mut Pending) {
+    fn call(
+        &mut self,
+        rule: Instance,
+        back: PosId,
+        stack: Stack,
+        calls: &mut Pending,
+        budget: &mut Budget,
+    ) -> Result<()> {
         let recursive = self.analysis.left_recursive(rule);
         let component = self.analysis.component(self.instances.rule(rule));
         let i = calls.iter().position(|c| c.1 == rule).unwrap_or_else(|| {
             calls.push((component, rule, Vec::new(), SmallVec::new()));
             calls.len() - 1
         });
+        budget.spend((i + calls[i].3.len()) as u64 / SCANNED)?;
         // A call in last place hands its caller's stack on, so that right recursion does not grow the stack. That is
         // exact unless the completion of the caller matters, as it does for left-recursive rules, which go on after it.
         // A rule that is alone in its component and calls itself can hand its stack on nevertheless: it goes on after
@@ -236,6 +247,7 @@ impl Machine {
             let callee = if recursive { rule } else { NO_CALLEE };
             calls[i].2.push(Frame { callee, back, below: stack });
         }
+        Ok(())
     }
 
     /// The marks of the rules that the last byte before a state can belong to.
@@ -313,6 +325,9 @@ impl Machine {
         Ok((out, dropped))
     }
 }
+
+/// Entries of a list that are looked through in the time of one step of a budget.
+const SCANNED: u64 = 256;
 
 /// Calls that wait to be entered: the callee's component and rule, the frames to return to, and the continuations of
 /// callers that end with the call, which are handed on.

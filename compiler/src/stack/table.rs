@@ -341,6 +341,7 @@ impl Machine {
         let (mut same, mut after) = (ByteSet::ALL, Threads::new());
         for t in closure {
             same = same.and(self.follow(t, byte, &mut after, budget)?);
+            budget.spend(after.len() as u64 / 8)?; // each new thread is compared with all
         }
         self.settle(&mut after, budget)?;
         let next = self.table.intern(after);

@@ -42,8 +42,8 @@ impl Machine {
 
     /// The kernel that threads were split from.
     pub(super) fn join(&mut self, threads: &[Thread], budget: &mut Budget) -> Result<Heads> {
-        let whole = |t: &Thread| Head { rest: self.arena.concat(t.part, t.tail), stack: t.stack };
-        let mut heads: Heads = threads.iter().map(whole).collect();
+        let whole = |t: &Thread| Ok(Head { rest: self.arena.concat_within(t.part, t.tail, budget)?, stack: t.stack });
+        let mut heads: Heads = threads.iter().map(whole).collect::<Result<_>>()?;
         self.normalise(&mut heads, budget)?;
         Ok(heads)
     }
@@ -131,7 +131,7 @@ impl Machine {
             EMPTY => {}
             _ if self.arena.is_sequence(part) => {
                 // split anew, so that the same residual is always the same thread
-                let rest = self.arena.concat(part, t.tail);
+                let rest = self.arena.concat_within(part, t.tail, budget)?;
                 self.split(rest, t.stack, out, budget)?;
             }
             _ => add(out, Thread { part, ..t }),
