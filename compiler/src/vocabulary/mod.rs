@@ -152,6 +152,7 @@ impl Vocabulary {
         // once per vocabulary, rather than at the first string of the first grammar
         v.utf8_prefixes();
         v.by_characters();
+        v.index_suffixes();
         v
     }
 

@@ -2,27 +2,27 @@
 
 use std::sync::OnceLock;
 
-use super::Vocabulary;
+use super::{LONG_LIST, Vocabulary};
 
 /// A token and where in its text a byte occurs first.
 pub type Occurrence = (u32, u32);
 
-/// For each byte the tokens that hold it, in the order of what they have from its first occurrence on. Each list is
-/// made when it is first asked for.
+/// For each byte the tokens that hold it, in the order of what they have from its first occurrence on. Long lists are
+/// made when they are first asked for.
 pub(super) struct Suffixes {
     by_byte: Box<[OnceLock<Box<[Occurrence]>>]>,
     /// The place of each token in the order of the tokens' texts.
-    ranks: OnceLock<Box<[u32]>>,
+    ranks: Box<[u32]>,
 }
 
 impl Suffixes {
     pub(super) fn new() -> Suffixes {
-        Suffixes { by_byte: (0..256).map(|_| OnceLock::new()).collect(), ranks: OnceLock::new() }
+        Suffixes { by_byte: (0..256).map(|_| OnceLock::new()).collect(), ranks: [].into() }
     }
 
     pub(super) fn memory(&self) -> usize {
         let lists = self.by_byte.iter().filter_map(OnceLock::get).map(|list| size_of_val(&**list));
-        lists.sum::<usize>() + self.ranks.get().map_or(0, |ranks| size_of_val(&**ranks))
+        lists.sum::<usize>() + size_of_val(&*self.ranks)
     }
 }
 
@@ -41,13 +41,20 @@ impl Vocabulary {
         })
     }
 
+    /// Makes what is needed at the first strings of most grammars.
+    pub(super) fn index_suffixes(&mut self) {
+        let mut ranks = vec![0; self.size].into_boxed_slice();
+        self.trie.tokens().iter().zip(0..).for_each(|(&t, rank)| ranks[t as usize] = rank);
+        self.suffixes.ranks = ranks;
+        for byte in 0..=255 {
+            if self.holders(byte).len() <= LONG_LIST {
+                self.suffixes(byte);
+            }
+        }
+    }
+
     /// Sorts tokens by their texts.
     pub fn sort_by_text(&self, tokens: &mut [u32]) {
-        let ranks = self.suffixes.ranks.get_or_init(|| {
-            let mut ranks = vec![0; self.size].into_boxed_slice();
-            self.trie.tokens().iter().zip(0..).for_each(|(&t, rank)| ranks[t as usize] = rank);
-            ranks
-        });
-        tokens.sort_unstable_by_key(|&t| ranks[t as usize]);
+        tokens.sort_unstable_by_key(|&t| self.suffixes.ranks[t as usize]);
     }
 }
