@@ -4,7 +4,7 @@ Data flows one way: the text of a grammar (:mod:`.text`) goes through lark's own
 records of its rules (:mod:`.tree`) and regular expressions of its terminals; these become nodes of the grammar builder
 (:mod:`.rules`, :mod:`.terminals`). :mod:`.options` says under which of lark's options that is done, :mod:`.limits` what
 is too large to be loaded, :mod:`.imports` what it may import, and :mod:`.errors` how lark's errors are shown. Trees of
-generated texts are made by lark (:mod:`.parsing`).
+generated texts are made by lark (:mod:`.parsing`). :mod:`.contradictions` says why a grammar has no texts.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from collections.abc import Mapping, Sequence
 from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, Unpack, overload
 
 from grammarspec.frontends.json_schema import json_schema
+from grammarspec.frontends.json_schema.options import Options
+from grammarspec.frontends.lark.contradictions import contradiction
 from grammarspec.frontends.lark.errors import too_deep
 from grammarspec.frontends.lark.loader import read as load_source
 from grammarspec.frontends.lark.options import check_options
@@ -105,7 +107,7 @@ def load(
     import_paths: Sequence[str | PathLike[str]] = (),
     read: Literal["text", "tree"] = "text",
     captures: Sequence[str] = (),
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Grammar[Any]:
     """The grammar in a UTF-8 file: a JSON Schema in ``.json``, else one in lark's syntax, as :func:`lark`.
 
@@ -168,17 +170,19 @@ def _grammar(text: str, file: Path | None, options: Mapping[str, Any], call: Cal
     """
     folders = tuple(map(Path, options["import_paths"]))
     builder = GrammarBuilder()
+    source, start = load_source(text, file, folders), options["start"]
     try:
-        node = Rules(load_source(text, file, folders), builder).start(options["start"])
+        node = Rules(source, builder).start(start)
     except RecursionError:
         raise too_deep() from None
     names, trees = options["captures"], options["read"] == "tree"
-    parsed = Parsed(text, file, folders, options["start"])
+    parsed = Parsed(text, file, folders, start)
     if names or trees:
         parsed.check(names)
     return Grammar(
         builder.build(node),
         read=Tree(parsed) if trees else None,
         call=call,
+        why_empty=lambda: contradiction(source, start),
         captures=Captures(parsed, names) if names else None,
     )

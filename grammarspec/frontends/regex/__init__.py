@@ -20,9 +20,10 @@ from __future__ import annotations
 import re
 
 from grammarspec.frontends.regex.alphabet import Alphabet, PlainText
+from grammarspec.frontends.regex.contradictions import contradiction
 from grammarspec.frontends.regex.groups import named_groups
 from grammarspec.frontends.regex.lower import lower, lower_search
-from grammarspec.frontends.regex.patterns import Dialect, lower_pattern, parse
+from grammarspec.frontends.regex.patterns import Dialect, lower_pattern, parse, parser_of
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
@@ -71,4 +72,9 @@ def regex(
     node = builder.terminal(lower_pattern(pattern, builder, flags=flags, dialect=dialect))
     call = Call(regex, (pattern,), {"flags": flags, "dialect": dialect})
     groups = named_groups(pattern, int(flags)) if dialect == "python" else None
-    return Grammar(builder.build(node), call=call, captures=groups)
+    return Grammar(
+        builder.build(node),
+        call=call,
+        why_empty=lambda: contradiction(parser_of(pattern, flags, dialect)),
+        captures=groups,
+    )
