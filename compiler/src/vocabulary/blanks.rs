@@ -42,7 +42,8 @@ fn blank_run(text: &[u8]) -> &[u8] {
 
 impl Blanks {
     pub(super) fn new<'a>(items: impl Iterator<Item = (&'a [u8], u32)> + Clone, size: usize) -> Blanks {
-        let found: BTreeSet<&[u8]> = items.clone().map(|(text, _)| blank_run(text)).filter(|run| !run.is_empty()).collect();
+        let found: BTreeSet<&[u8]> =
+            items.clone().map(|(text, _)| blank_run(text)).filter(|run| !run.is_empty()).collect();
         let mut runs: Vec<BlankRun> =
             found.iter().map(|&run| BlankRun { text: run.into(), tokens: Vec::new() }).collect();
         let ids: FxHashMap<&[u8], u32> = found.into_iter().zip(0..).collect();
