@@ -93,8 +93,8 @@ def test_types(grammar: gs.Grammar[Any]) -> None:
 
 def test_the_year_0000_and_leap_seconds_are_never_added() -> None:
     date_time = gs.json_schema({"type": "string", "format": "date-time"})
-    assert [ended(date_time, '"' + begun)[1:5] for begun in ("", "0", "00", "000")] == ["2422", "0422", "0022", "0004"]
-    assert ended(date_time, '"2016-12-31T23:59:')[-5:] == '11Z"'.rjust(5, ":")
+    for begun in ("", "0", "00", "000", "2016-12-31T23:59:", "2016-12-31T23:59:59+"):
+        assert datetime.datetime.fromisoformat(json.loads(ended(date_time, f'"{begun}'))).year > 0
 
 
 def json_texts(count: int) -> list[str]:

@@ -336,6 +336,6 @@ def _whitespace(layout: object, *, written: bool) -> str:
         return "whitespace is exactly what json.dumps writes"
     if layout == "flexible":
         return (
-            "whitespace where JSON allows it: up to 8 blanks, then a line break and up to 120; none around the document"
+            "whitespace where JSON allows it: up to 8 blanks, or a line break and up to 120; none around the document"
         )
     return "whitespace where JSON allows it is what the pattern matches; none around the document"

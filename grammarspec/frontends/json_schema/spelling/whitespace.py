@@ -19,13 +19,16 @@ __all__ = ["BLANKS", "bounded_whitespace", "check_whitespace", "whitespace_match
 BLANKS: Final = " \t\n\r"
 """JSON's whitespace."""
 
-# Spaces or tabs on the line (before a line break, too: `json.dumps` writes `", "` there if its separators say so), and
-# on the next one, of which the latter bound is the widest that `json.dumps(indent=4)` writes 30 levels deep.
+# Spaces or tabs on the line; or one line break and the indentation of the next line, of which the latter bound is the
+# widest that `json.dumps(indent=4)` writes 30 levels deep.
 _SPACES, _INDENT = 8, 120
 
 
 def bounded_whitespace(builder: GrammarBuilder) -> int:
-    """At most eight spaces and tabs, and then perhaps a line break and at most 120 of them."""
+    """At most eight spaces and tabs, or a line break and at most 120 of them.
+
+    One may stand before the line break, as ``json.dumps`` has it with ``indent`` and separators that end in a space.
+    """
     b = builder
     blank = b.bytes_in(((0x20, 0x20), (0x09, 0x09)))
     line_break = b.seq(b.optional(b.literal(b"\r")), b.literal(b"\n"))
