@@ -82,13 +82,11 @@ def object_shape(
     )
 
 
-def _witnesses_have_names(
-    goals: Analysis, facts: Conjunction, declared: Sequence[str], room: int | None
-) -> bool:
+def _witnesses_have_names(goals: Analysis, facts: Conjunction, declared: Sequence[str], room: int | None) -> bool:
     """Whether there is always another name for a member that satisfies some of the conditions ``facts.witnesses``.
 
-    There is if there are infinitely many, or at least ``room``, the number of undeclared members that there can be. Where
-    the conditions are about names alone, a member that has such a name satisfies them, and no other one is needed.
+    There is if there are infinitely many, or at least ``room``, the number of undeclared members that there can be.
+    Where the conditions are about names alone, a member with such a name satisfies them, and no other one is needed.
     """
     witnesses = facts.witnesses
     if all(has_enough_names(goals, facts, declared, None, [witness]) for witness in witnesses):
@@ -102,7 +100,7 @@ def _witnesses_have_names(
 
 
 def _kinds(facts: Conjunction) -> Iterator[tuple[int, ...]]:
-    """The sets of the conditions ``facts.witnesses`` that one member may satisfy, as their indices, the largest first."""
+    """The sets of the conditions ``facts.witnesses`` that one member may satisfy, as indices, the largest first."""
     kinds = range(len(facts.witnesses))
     sizes = range(len(kinds), 0, -1) if len(kinds) <= _MAX_KINDS else (len(kinds), 1)
     return chain.from_iterable(combinations(kinds, size) for size in sizes)

@@ -207,7 +207,7 @@ def has_enough_names(
 
 
 def has_names(goals: Analysis, facts: Conjunction, witnesses: Sequence[SomeMember]) -> bool:
-    """Whether there may be names, declared ones included, for an undeclared member that satisfies all these conditions."""
+    """Whether there may be names, declared ones included, for an undeclared member that satisfies these conditions."""
     if _compatible_sets([pattern.text for pattern in _patterns(facts)]) is None:
         return True
     return any(some_text(*asked) for asked in _asked_of_names(goals, facts, witnesses, exactly=False))
