@@ -151,6 +151,7 @@ class Captures(Protocol):
 
     def __call__(self, text: str) -> Mapping[str, Any]:
         """The values of the parts that a text of the language has, by their names."""
+        ...
 
 
 class Leaf(Node):
