@@ -92,8 +92,8 @@ class Report:
         return {"ok": self.ok, "entries": [asdict(entry) for entry in self.entries], "notes": list(self.notes)}
 
     def __str__(self) -> str:
-        usual = [entry for entry in self.of("narrowed") if _is_usual(entry)]
-        rows = [entry for entry in sorted(self.entries, key=_rank) if entry not in usual]
+        usual = [entry for entry in self.entries if _is_usual(entry)]
+        rows = sorted((entry for entry in self.entries if not _is_usual(entry)), key=_rank)
         wide = max((len(entry.pointer) for entry in rows), default=0)
         lines = [
             f"{entry.verdict:12}  {entry.pointer:{min(wide, 60)}}  {' '.join(_said(entry))}".rstrip() for entry in rows
@@ -113,8 +113,8 @@ def _rank(entry: Entry) -> int:
 
 
 def _is_usual(entry: Entry) -> bool:
-    """Whether a narrowing is only about spelling and order."""
-    return all(part.startswith(USUAL) for part in entry.detail.split("; "))
+    """Whether it is a narrowing, and only one of spelling and order."""
+    return entry.verdict == "narrowed" and all(part.startswith(USUAL) for part in entry.detail.split("; "))
 
 
 def _said(entry: Entry) -> Iterator[str]:
