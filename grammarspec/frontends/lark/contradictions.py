@@ -6,7 +6,8 @@ search follows what has none until it comes to a terminal, or back to a rule.
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from typing import Any, Final
 
 from grammarspec.errors import GrammarError, Unsatisfiable
 from grammarspec.frontends.lark.loader import Source
@@ -18,6 +19,9 @@ from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.engine import over_bytes
 
 __all__ = ["contradiction"]
+
+_SECONDS: Final = 0.5
+"""After which the search for the cause is given up."""
 
 
 def contradiction(source: Source, start: str) -> Unsatisfiable:
@@ -31,19 +35,19 @@ class _Search:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.empty_terminals: dict[str, bool] = {}
+        self.rules = {name: rule.body for name, rule in source.rules.items() if rule.body and not rule.parameters}
+        """The bodies of the rules. Templates are not looked into."""
         self.productive: set[str] = set()
         """The rules that are known to have texts."""
-        while more := {name for name, rule in self.rules.items() if name not in self.productive and self.can(rule)}:
+        self.until = time.monotonic() + _SECONDS
+        while more := self.more_productive():
             self.productive |= more
 
-    @property
-    def rules(self) -> dict[str, Body]:
-        """The bodies of the rules. Templates are not looked into."""
-        return {name: rule.body for name, rule in self.source.rules.items() if rule.body and not rule.parameters}
-
-    def can(self, body: Body) -> bool:
-        """Whether a body has texts, as far as is known of the rules."""
-        return self.needed(body) is None
+    def more_productive(self) -> set[str]:
+        """Further rules that have texts, if there are any; none if the time is used up."""
+        if time.monotonic() > self.until:
+            return set()
+        return {name for name, rule in self.rules.items() if name not in self.productive and not self.needed(rule)}
 
     def needed(self, body: Body) -> Symbol | Literal | None:
         """What a body needs that has no texts, as far as is known; ``None`` if the body has texts."""
@@ -88,6 +92,8 @@ class _Search:
         """The error for a grammar in which the rule ``start`` has no texts."""
         path = [start]
         place = self.source.text.definition
+        if time.monotonic() > self.until:  # which rules have texts is not known
+            self.rules.clear()
         while (found := self.needed(self.rules[path[-1]]) if path[-1] in self.rules else None) is not None:
             if isinstance(found, Literal):
                 return self._of_terminal(found.pattern.raw, self.source.text.literal(found.pattern.raw), found.pattern)

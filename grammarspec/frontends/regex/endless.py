@@ -18,11 +18,12 @@ from grammarspec.frontends.regex.matching import parsed
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.engine import Limits, byte_index, compile_ir
 
-__all__ = ["infinitely_many", "so_many", "some_text"]
+__all__ = ["infinitely_many", "never_both", "so_many", "some_text"]
 
 _MAX_STATES = 300
 _MAX_COUNTED = 64
 _LIMITS: Final = Limits(max_steps=500_000)
+_LIMITS_OF_PAIRS: Final = Limits(max_steps=10_000)  # of patterns, of which there may be hundreds
 
 
 def infinitely_many(wanted: Collection[str], refused: Collection[str]) -> bool:
@@ -38,6 +39,18 @@ def so_many(wanted: Collection[str], refused: Collection[str], count: int) -> bo
 def some_text(wanted: Collection[str], refused: Collection[str]) -> bool:
     """Whether a text may match all wanted patterns somewhere, and no refused one. A no is proved."""
     return _found(tuple(sorted(set(wanted))), tuple(sorted(set(refused))))[0]
+
+
+@lru_cache(maxsize=1024)
+def never_both(one: str, other: str) -> bool:
+    """Whether it is proved that no text matches both patterns."""
+    try:
+        _texts((one, other), (), _LIMITS_OF_PAIRS)
+    except Unsatisfiable:
+        return True
+    except (GrammarError, RecursionError):
+        pass
+    return False
 
 
 @lru_cache(maxsize=1024)
@@ -68,7 +81,7 @@ def _counted(wanted: tuple[str, ...], refused: tuple[str, ...]) -> int:
     return texts
 
 
-def _texts(wanted: tuple[str, ...], refused: tuple[str, ...]) -> Constraint:
+def _texts(wanted: tuple[str, ...], refused: tuple[str, ...], limits: Limits = _LIMITS) -> Constraint:
     """The automaton of such texts.
 
     Raises:
@@ -80,7 +93,7 @@ def _texts(wanted: tuple[str, ...], refused: tuple[str, ...]) -> Constraint:
     alphabet = PlainText(builder)
     nodes = [lower_search(parsed(pattern), builder, alphabet) for pattern in wanted]
     nodes += [builder.complement(lower_search(parsed(pattern), builder, alphabet)) for pattern in refused]
-    return compile_ir(builder.build(builder.terminal(builder.both(builder.any_text(), *nodes))), byte_index(), _LIMITS)
+    return compile_ir(builder.build(builder.terminal(builder.both(builder.any_text(), *nodes))), byte_index(), limits)
 
 
 def _has_cycle(constraint: Constraint) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import grammarspec as gs
+from tests.endings import ends
 
 pytest.importorskip("lark")
 
@@ -38,3 +39,9 @@ def test_what_contradicts_is_named(grammar: str, why: str, where: str) -> None:
     assert caught.value.where.split("\n")[0] == where
     if "terminal" in why:
         assert "in its expression, line 1, column 2\n" in caught.value.where
+
+
+def test_many_rules_are_told_in_time() -> None:
+    rules = "\n".join(f'r{n}: "x" r{n + 1} | "y" r{n + 1} r{n + 2}' for n in range(500))
+    with ends(), pytest.raises(gs.Unsatisfiable, match="no text belongs to the grammar"):
+        gs.compile(gs.lark(f'start: r0 s\n{rules}\nr500: "z"\nr501: "z"\ns: s "a"'), gs.Vocabulary.bytes())

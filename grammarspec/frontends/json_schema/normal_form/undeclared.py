@@ -28,7 +28,7 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
     UndeclaredMembers,
     both,
 )
-from grammarspec.frontends.regex.endless import infinitely_many, so_many, some_text
+from grammarspec.frontends.regex.endless import infinitely_many, never_both, so_many, some_text
 from grammarspec.frontends.regex.matching import exact_prefix, parsed
 
 __all__ = ["check_patterns", "has_enough_names", "has_names", "undeclared_members"]
@@ -146,7 +146,7 @@ def _compatible_sets(patterns: list[str]) -> list[frozenset[str]] | None:
     """
     sets = _sets(patterns, _apart)
     if sets is None and len(patterns) <= _MAX_COMPARED:
-        sets = _sets(patterns, lambda one, other: _apart(one, other) or not some_text((one, other), ()))
+        sets = _sets(patterns, lambda one, other: _apart(one, other) or never_both(one, other))
     return sets
 
 
