@@ -111,9 +111,9 @@ def excerpt(text: str, position: Position) -> str:
     return f"    {head}{shown}{tail}\n    {' ' * len(head)}{indentation}{carets}"
 
 
-def where(text: str, offset: int) -> str:
-    """``line L, column C`` of one character of a text, and its :func:`excerpt`: the place in errors."""
-    position = Position.of(text, offset, offset + 1)
+def where(text: str, offset: int, end: int | None = None) -> str:
+    """``line L, column C`` of a part of a text (one character if no ``end`` is given), and its :func:`excerpt`."""
+    position = Position.of(text, offset, offset + 1 if end is None else end)
     return f"line {position.line}, column {position.column}\n{excerpt(text, position)}"
 
 

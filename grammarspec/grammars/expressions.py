@@ -18,6 +18,7 @@ from grammarspec.grammars import marks, reading
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.operators import (
     Call,
+    Captures,
     Complement,
     Concatenation,
     Fields,
@@ -67,6 +68,7 @@ class Grammar(Generic[T_co]):
         read: Callable[[str], T_co] | None = None,
         call: Call | str | None = None,
         why_empty: Callable[[], Unsatisfiable] | None = None,
+        captures: Captures | None = None,
     ) -> None:
         """A grammar that is not made of others.
 
@@ -75,8 +77,9 @@ class Grammar(Generic[T_co]):
             read: makes a value of a text of the language; by default a text means itself.
             call: the call of a function of :mod:`grammarspec` that made it, or the text of such a call, for ``repr``.
             why_empty: makes the error that says why the language has no texts; it is only called if it has none.
+            captures: finds the named parts of a text; by default there are none.
         """
-        object.__setattr__(self, "node", Leaf(ir, read, call, why_empty))
+        object.__setattr__(self, "node", Leaf(ir, read, call, why_empty, captures))
 
     @staticmethod
     def of(node: Node) -> Grammar[Any]:

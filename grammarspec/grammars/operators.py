@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
 from itertools import pairwise
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol
 
 from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import Unsatisfiable, UnsupportedFeature
@@ -27,6 +27,7 @@ from grammarspec.grammars.reading import Readable, Reader
 
 __all__ = [
     "Call",
+    "Captures",
     "Complement",
     "Concatenation",
     "Fields",
@@ -138,6 +139,21 @@ class Node(Readable):
         return tuple(dict.fromkeys(name for operand in self.operands for name in operand.names))
 
 
+class Captures(Protocol):
+    """Finds the named parts of the texts of a language. It is a value: compared, hashed and pickled with its grammar.
+
+    Attributes:
+        names: the names of all parts that a text may have.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    def __call__(self, text: str) -> Mapping[str, Any]:
+        """The values of the parts that a text of the language has, by their names."""
+        ...
+
+
 class Leaf(Node):
     """A language that a front-end has compiled.
 
@@ -146,6 +162,7 @@ class Leaf(Node):
         read: makes a value of a text of the language; ``None``: the text itself is the value.
         call: the call that made it, or the text of one; ``None`` if there is no such call.
         why_empty: makes the error that says why it has no texts, if it has none; ``None``: nothing is known about that.
+        captures: finds the named parts of a text; ``None``: there are none.
     """
 
     def __init__(
@@ -154,15 +171,21 @@ class Leaf(Node):
         read: Callable[[str], Any] | None = None,
         call: Call | str | None = None,
         why_empty: Callable[[], Unsatisfiable] | None = None,
+        captures: Captures | None = None,
     ) -> None:
         self.compiled: Final = compiled
         self.read: Final = read
         self.call: Final = call
         self.why_empty: Final = why_empty
+        self.captures: Final = captures
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        return self.compiled, self.read
+        return self.compiled, self.read, self.captures
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return () if self.captures is None else self.captures.names
 
     def build(self) -> Ir:
         return self.compiled
@@ -179,6 +202,8 @@ class Leaf(Node):
 
     def value(self, reader: Reader, start: int, end: int, captures: dict[str, Any]) -> Any:
         text = reader.text(start, end)
+        if self.captures is not None:
+            captures.update(self.captures(text))
         return text if self.read is None else self.read(text)
 
 

@@ -33,8 +33,9 @@ class Match(Generic[T_co]):
     Attributes:
         text: the text.
         value: what it means.
-        captures: the values of the parts that :meth:`Grammar.named` names, by name. A part within a repetition has a
-            list of values; a part in an alternative that was not taken is missing.
+        captures: the values of the parts that :meth:`Grammar.named` names, and of named groups of regular expressions,
+            by name. A part within a repetition has a list of values; a part in an alternative that was not taken is
+            missing.
     """
 
     text: str

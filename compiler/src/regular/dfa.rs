@@ -182,10 +182,15 @@ impl Arena {
         id != EMPTY && (!self.needs_search(id) || self.dfa.alive.get(&id) == Some(&true))
     }
 
-    /// The residuals after one byte, each with the lowest byte that leads there, in the order of those.
+    /// The residuals after one byte, each with a byte that leads there, in the order of those: the lowest one, but of
+    /// several digits not 0, so that what needs a number (a date, say) gets one that usual parsers take.
     pub fn successors(&mut self, id: Id, budget: &mut Budget) -> Result<Vec<(u8, Id)>> {
-        let lowest = |&(mut set, target): &(ByteSet, Id)| (set.take_first().expect("an edge has a byte"), target);
-        let mut all: Vec<(u8, Id)> = self.edges(id, budget)?.iter().map(lowest).collect();
+        let chosen = |&(mut set, target): &(ByteSet, Id)| {
+            let lowest = set.take_first().expect("an edge has a byte");
+            let next = if lowest == b'0' { set.take_first().filter(u8::is_ascii_digit) } else { None };
+            (next.unwrap_or(lowest), target)
+        };
+        let mut all: Vec<(u8, Id)> = self.edges(id, budget)?.iter().map(chosen).collect();
         all.sort_unstable();
         Ok(all)
     }

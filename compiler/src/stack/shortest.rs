@@ -6,8 +6,7 @@
 //! everywhere. Where an expression depends on a parameter, the alternative is the one that its proof of productivity
 //! used, and the ending is short rather than shortest.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
@@ -84,12 +83,12 @@ impl Machine {
 
     /// The best way to the end of a head's terminal: total length from here, the terminal's rest, where it ends.
     fn end_of_terminal(&mut self, head: Head, budget: &mut Budget) -> Result<(u64, Vec<u8>, PosId)> {
-        // Dijkstra over residuals; leaving at a position costs what follows it
+        // breadth first over residuals; leaving at a position costs what follows it
         let mut from: FxHashMap<Id, (Id, u8)> = FxHashMap::default();
-        let mut queue = BinaryHeap::from([(Reverse(0u64), head.rest)]);
+        let mut queue = VecDeque::from([(0u64, head.rest)]);
         let mut best = (NEVER, EMPTY, 0);
         from.insert(head.rest, (head.rest, 0));
-        while let Some((Reverse(length), rest)) = queue.pop() {
+        while let Some((length, rest)) = queue.pop_front() {
             if length >= best.0 {
                 break;
             }
@@ -105,7 +104,7 @@ impl Machine {
             }
             for (byte, next) in self.arena.successors(rest, budget)? {
                 from.entry(next).or_insert_with(|| {
-                    queue.push((Reverse(length + 1), next));
+                    queue.push_back((length + 1, next));
                     (rest, byte)
                 });
             }

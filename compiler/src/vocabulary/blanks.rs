@@ -1,5 +1,7 @@
 //! The tokens that begin with whitespace: by which whitespace, and what they go on with.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashMap;
 
 use super::{Name, Trie};
@@ -25,6 +27,7 @@ pub struct BlankRun {
 
 /// Runs, and what tokens have after them.
 pub(super) struct Blanks {
+    /// In the order of their bytes.
     pub(super) runs: Vec<BlankRun>,
     /// The run that each token begins with, where it does.
     pub(super) run_of: Vec<u32>,
@@ -32,21 +35,23 @@ pub(super) struct Blanks {
     pub(super) ends: Trie,
 }
 
+/// The whitespace that a text begins with.
+fn blank_run(text: &[u8]) -> &[u8] {
+    &text[..text.iter().take_while(|b| BLANK.contains(b)).count()]
+}
+
 impl Blanks {
-    pub(super) fn new<'a>(items: impl Iterator<Item = (&'a [u8], u32)>, size: usize) -> Blanks {
-        let mut ids: FxHashMap<&[u8], u32> = FxHashMap::default();
-        let mut runs: Vec<BlankRun> = Vec::new();
+    pub(super) fn new<'a>(items: impl Iterator<Item = (&'a [u8], u32)> + Clone, size: usize) -> Blanks {
+        let found: BTreeSet<&[u8]> =
+            items.clone().map(|(text, _)| blank_run(text)).filter(|run| !run.is_empty()).collect();
+        let mut runs: Vec<BlankRun> =
+            found.iter().map(|&run| BlankRun { text: run.into(), tokens: Vec::new() }).collect();
+        let ids: FxHashMap<&[u8], u32> = found.into_iter().zip(0..).collect();
         let mut run_of = vec![0u32; size];
         let mut ends: Vec<(&[u8], u32)> = Vec::new();
         for (text, token) in items {
-            let (run, end) = text.split_at(text.iter().take_while(|b| BLANK.contains(b)).count());
-            if run.is_empty() {
-                continue;
-            }
-            let id = *ids.entry(run).or_insert_with(|| {
-                runs.push(BlankRun { text: run.into(), tokens: Vec::new() });
-                runs.len() as u32 - 1
-            });
+            let Some(&id) = ids.get(blank_run(text)) else { continue };
+            let end = &text[runs[id as usize].text.len()..];
             run_of[token as usize] = id;
             if end.is_empty() { runs[id as usize].tokens.push(token) } else { ends.push((end, token)) }
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced, Unsatisfiable
@@ -13,7 +13,7 @@ from grammarspec.frontends.json_schema.keywords.tables import read
 from grammarspec.frontends.json_schema.lowering.goal_lowering import GoalLowering
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.normal_form.normal_forms import NormalForms
-from grammarspec.frontends.json_schema.options import check_options
+from grammarspec.frontends.json_schema.options import Options, check_options
 from grammarspec.frontends.json_schema.relaxing.contradictions import contradiction
 from grammarspec.frontends.json_schema.relaxing.leaving_out import relaxed
 from grammarspec.frontends.json_schema.spelling.options import Escapes, Numbers, Spelling, Whitespace
@@ -173,6 +173,6 @@ def language(
         raise GrammarSyntaxError(message) from None
 
 
-def json_value(**options: Any) -> Grammar[Any]:
+def json_value(**options: Unpack[Options]) -> Grammar[Any]:
     """Any JSON text; the options are those of :func:`json_schema`."""
     return json_schema(True, **options)

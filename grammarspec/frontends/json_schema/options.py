@@ -1,8 +1,11 @@
-"""The options of :func:`grammarspec.json_schema`: what they may be. A record of how values are spelled goes out."""
+"""The options of :func:`grammarspec.json_schema`: what they may be. A record of how values are spelled goes out.
+
+They stand here and in the signature of :func:`grammarspec.json_schema`, where editors show them with their defaults.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from grammarspec.frontends.json_schema.document.dialects import DIALECTS
 from grammarspec.frontends.json_schema.spelling.options import Escapes, Numbers, Spelling, Whitespace, spelling
@@ -12,7 +15,24 @@ if TYPE_CHECKING:
 
     import referencing
 
-__all__ = ["check_options"]
+__all__ = ["Options", "check_options"]
+
+
+class Options(TypedDict, total=False):
+    """The options of :func:`grammarspec.json_schema`."""
+
+    dialect: str | None
+    registry: referencing.Registry[Any] | None
+    format: Literal["assert", "annotation"]
+    property_order: Literal["declared", "any"]
+    additional_properties: bool
+    whitespace: Whitespace | re.Pattern[str]
+    indent: int | str | None
+    separators: tuple[str, str] | None
+    ensure_ascii: bool
+    escapes: Escapes
+    numbers: Numbers
+    unsupported: Literal["error", "warn"]
 
 
 def check_options(

@@ -3,21 +3,25 @@
 Data flows one way: the text of a grammar (:mod:`.text`) goes through lark's own loader (:mod:`.loader`), which makes
 records of its rules (:mod:`.tree`) and regular expressions of its terminals; these become nodes of the grammar builder
 (:mod:`.rules`, :mod:`.terminals`). :mod:`.options` says under which of lark's options that is done, :mod:`.limits` what
-is too large to be loaded, :mod:`.imports` what it may import, and :mod:`.errors` how lark's errors are shown.
+is too large to be loaded, :mod:`.imports` what it may import, and :mod:`.errors` how lark's errors are shown. Trees of
+generated texts are made by lark (:mod:`.parsing`). :mod:`.contradictions` says why a grammar has no texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
-from grammarspec._compiler import Grammar as Ir
 from grammarspec.frontends.json_schema import json_schema
+from grammarspec.frontends.json_schema.options import Options
+from grammarspec.frontends.lark.contradictions import contradiction
 from grammarspec.frontends.lark.errors import too_deep
-from grammarspec.frontends.lark.loader import Source, read
+from grammarspec.frontends.lark.loader import read as load_source
 from grammarspec.frontends.lark.options import check_options
+from grammarspec.frontends.lark.parsing import Captures, Parsed, Tree
 from grammarspec.frontends.lark.rules import Rules
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.expressions import Grammar
@@ -26,6 +30,7 @@ from grammarspec.grammars.operators import Call
 __all__ = ["lark", "load"]
 
 
+@overload
 def lark(
     text: str,
     *,
@@ -33,13 +38,36 @@ def lark(
     parser: str | None = None,
     lexer: str | None = None,
     import_paths: Sequence[str | PathLike[str]] = (),
-) -> Grammar[str]:
+    read: Literal["text"] = "text",
+    captures: Sequence[str] = (),
+) -> Grammar[str]: ...
+@overload
+def lark(
+    text: str,
+    *,
+    start: str = "start",
+    parser: str | None = None,
+    lexer: str | None = None,
+    import_paths: Sequence[str | PathLike[str]] = (),
+    read: Literal["tree"],
+    captures: Sequence[str] = (),
+) -> Grammar[Any]: ...
+def lark(
+    text: str,
+    *,
+    start: str = "start",
+    parser: str | None = None,
+    lexer: str | None = None,
+    import_paths: Sequence[str | PathLike[str]] = (),
+    read: Literal["text", "tree"] = "text",
+    captures: Sequence[str] = (),
+) -> Grammar[Any]:
     """The texts that a ``.lark`` grammar accepts.
 
     The grammar means what it means to ``lark.Lark(text, parser="earley", lexer="dynamic_complete")``: without a lexer
     pass, each terminal is tried wherever it is expected and may take any text that its regular expression, run by
     ``re.match``, would take whole. Ignored terminals may stand before each terminal and at the end. Priorities choose
-    between parses, not between texts, and so make no difference.
+    between parses, not between texts, and so make no difference to which texts there are.
 
     Args:
         text: the grammar.
@@ -48,6 +76,9 @@ def lark(
         lexer: ``"dynamic_complete"`` or ``None``.
         import_paths: folders with grammars that it may import. It can import lark's own (``common``, ...) in any case,
             and reads no other files.
+        read: what a text means: itself, or the ``lark.Tree`` that lark makes of it, with positions.
+        captures: names of rules, aliases and terminals, as they are in lark's trees. :meth:`Grammar.match` has the list
+            of the texts of each.
 
     Raises:
         GrammarSyntaxError: lark rejects the grammar, an imported grammar is not there or cannot be read, or a
@@ -57,15 +88,14 @@ def lark(
             needs a package for it that is not installed; or it imports what it must not read.
         LimitExceeded: nesting, counts or templates go too far.
         MissingPackage: the package ``lark`` is not installed.
-        TypeError: ``text`` is no string, or ``import_paths`` is one path.
-        ValueError: lark has no such parser or lexer.
+        TypeError: ``text`` is no string, ``import_paths`` is one path, or ``captures`` one name.
+        ValueError: lark has no such parser or lexer, its trees have no parts of a name in ``captures``, or ``read`` is
+            neither of the two.
     """
     if not isinstance(text, str):
         raise TypeError(f"lark() takes the text of a grammar, not {text!r:.60}\n  hint: gs.load(path) reads a file")
-    check_options(parser=parser, lexer=lexer)
-    folders = _folders(import_paths)
-    options = {"start": start, "parser": parser, "lexer": lexer, "import_paths": tuple(map(str, folders))}
-    return Grammar(_compiled(read(text, None, folders), start), call=Call(lark, (text,), options))
+    options = _checked(start, parser, lexer, import_paths, read, captures)
+    return _grammar(text, None, options, Call(lark, (text,), options))
 
 
 def load(
@@ -75,51 +105,84 @@ def load(
     parser: str | None = None,
     lexer: str | None = None,
     import_paths: Sequence[str | PathLike[str]] = (),
-    **options: Any,
+    read: Literal["text", "tree"] = "text",
+    captures: Sequence[str] = (),
+    **options: Unpack[Options],
 ) -> Grammar[Any]:
     """The grammar in a UTF-8 file: a JSON Schema in ``.json``, else one in lark's syntax, as :func:`lark`.
 
     Args:
         path: the file. A ``.lark`` file can also import, by relative imports, what stands in its folder.
-        start, parser, lexer, import_paths: as for :func:`lark`.
+        start, parser, lexer, import_paths, read, captures: as for :func:`lark`.
         options: of :func:`grammarspec.json_schema`, for a JSON Schema.
 
     Raises:
         OSError: the file cannot be read.
         UnicodeDecodeError: it is not UTF-8.
-        TypeError: there is no such option for a file of its kind, or ``import_paths`` is one path.
+        TypeError: there is no such option for a file of its kind; or as :func:`lark`.
         GrammarError, MissingPackage, ValueError: as :func:`lark` and :func:`grammarspec.json_schema`.
     """
-    folders = _folders(import_paths)
-    lark_options = {"start": start, "parser": parser, "lexer": lexer, "import_paths": tuple(map(str, folders))}
+    lark_options = _checked(start, parser, lexer, import_paths, read, captures)
     if Path(path).suffix == ".json":
-        if lark_options != {"start": "start", "parser": None, "lexer": None, "import_paths": ()}:
-            message = f"{path} is a JSON Schema: start, parser, lexer and import_paths are options of .lark files"
-            raise TypeError(message)
+        defaults = signature(load).parameters
+        given = [name for name, value in lark_options.items() if value != defaults[name].default]
+        if given:
+            raise TypeError(f"{path} is a JSON Schema: {', '.join(given)} can be given for .lark files only")
         return json_schema(Path(path).read_text(encoding="utf-8"), **options)
     if options:
         raise TypeError(f"{path} is a .lark file, which has no options {', '.join(options)}")
-    check_options(parser=parser, lexer=lexer)
-    source = read(Path(path).read_text(encoding="utf-8"), Path(path), folders)
-    return Grammar(_compiled(source, start), call=Call(load, (str(path),), lark_options))
+    text = Path(path).read_text(encoding="utf-8")
+    return _grammar(text, Path(path), lark_options, Call(load, (str(path),), lark_options))
 
 
-def _folders(import_paths: Sequence[str | PathLike[str]]) -> list[Path]:
-    """Folders as paths.
+def _checked(
+    start: str,
+    parser: str | None,
+    lexer: str | None,
+    import_paths: Sequence[str | PathLike[str]],
+    read: str,
+    captures: Sequence[str],
+) -> dict[str, Any]:
+    """The options of :func:`lark`, as its arguments.
 
     Raises:
-        TypeError: one path is given in place of several.
+        TypeError, ValueError, UnsupportedFeature: as :func:`lark`.
     """
+    check_options(parser=parser, lexer=lexer)
     if isinstance(import_paths, str | PathLike):
         raise TypeError("import_paths takes a sequence of paths, not one path")
-    return [Path(path) for path in import_paths]
+    if isinstance(captures, str):
+        raise TypeError(f"captures takes a sequence of names, not one name: write captures=[{captures!r:.60}]")
+    if read not in ("text", "tree"):
+        raise ValueError(f'read must be "text" or "tree", not {read!r:.60}')
+    paths, names = tuple(map(str, import_paths)), tuple(dict.fromkeys(captures))
+    return {
+        "start": start, "parser": parser, "lexer": lexer, "import_paths": paths, "read": read, "captures": names,
+    }  # fmt: skip
 
 
-def _compiled(source: Source, start: str) -> Ir:
-    """The language of a grammar that has been loaded."""
+def _grammar(text: str, file: Path | None, options: Mapping[str, Any], call: Call) -> Grammar[Any]:
+    """The language of the text of a grammar, and how its texts are read.
+
+    Args:
+        file: where the text stands; ``None``: it stands nowhere.
+        options: those of :func:`lark`, checked.
+    """
+    folders = tuple(map(Path, options["import_paths"]))
     builder = GrammarBuilder()
+    source, start = load_source(text, file, folders), options["start"]
     try:
         node = Rules(source, builder).start(start)
     except RecursionError:
         raise too_deep() from None
-    return builder.build(node)
+    names, trees = options["captures"], options["read"] == "tree"
+    parsed = Parsed(text, file, folders, start)
+    if names or trees:
+        parsed.check(names)
+    return Grammar(
+        builder.build(node),
+        read=Tree(parsed) if trees else None,
+        call=call,
+        why_empty=lambda: contradiction(source, start),
+        captures=Captures(parsed, names) if names else None,
+    )

@@ -7,6 +7,8 @@ A pattern's text goes in, and a regular node of the grammar builder comes out (:
 * :mod:`.simplify`: decide the anchors and lookarounds that their neighbours decide (:mod:`.facts`);
 * :mod:`.lower`: from the tree to the builder's nodes, over an alphabet (:mod:`.alphabet`).
 
+What the named groups of a text are is asked of Python's ``re`` (:mod:`.groups`).
+
 JSON Schema asks of texts that a schema contains whether a pattern matches them: :mod:`.matching` tells, in Python.
 
 The front-end of ``.lark`` grammars uses two steps more: :mod:`.preference` keeps of a terminal's texts those that a
@@ -18,8 +20,10 @@ from __future__ import annotations
 import re
 
 from grammarspec.frontends.regex.alphabet import Alphabet, PlainText
+from grammarspec.frontends.regex.contradictions import contradiction
+from grammarspec.frontends.regex.groups import named_groups
 from grammarspec.frontends.regex.lower import lower, lower_search
-from grammarspec.frontends.regex.patterns import Dialect, lower_pattern, parse
+from grammarspec.frontends.regex.patterns import Dialect, lower_pattern, parse, parser_of
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
@@ -36,6 +40,9 @@ def regex(
     properties if the package ``regex`` is installed) and lookbehinds of any width. ``dialect="ecma262"`` is that of
     JSON Schema's ``pattern``, ECMA-262 with the ``u`` flag.
 
+    The groups ``(?P<name>...)`` of Python's dialect are captures (:meth:`Grammar.match`), as ``re.fullmatch`` finds
+    them: of a group in a repetition the last text, of one that takes no part none.
+
     Laziness makes no difference to which texts match. Refused is what an automaton cannot decide (backreferences,
     conditional groups), and what makes the language depend on the order in which a matcher tries alternatives (atomic
     groups, possessive quantifiers).
@@ -48,7 +55,8 @@ def regex(
     Raises:
         TypeError: the pattern is no text.
         GrammarSyntaxError: the pattern is malformed; the error shows where.
-        UnsupportedFeature: the pattern uses one of the refused constructs.
+        UnsupportedFeature: the pattern uses one of the refused constructs; or it has named groups and something that
+            :mod:`re` does not know (``\\p{...}``, a lookbehind of varying width).
         LimitExceeded: a repetition count is above 2**32 - 2, or groups are nested too deeply.
         ValueError: the dialect or a flag is unknown, or the dialect takes no flags; or a compiled pattern is given with
             flags or as one of another dialect.
@@ -62,5 +70,11 @@ def regex(
         raise TypeError(f"regex() takes a pattern of text, not {pattern!r:.60}")
     builder = GrammarBuilder()
     node = builder.terminal(lower_pattern(pattern, builder, flags=flags, dialect=dialect))
-    options = {"flags": flags, "dialect": dialect}
-    return Grammar(builder.build(node), call=Call(regex, (pattern,), options))
+    call = Call(regex, (pattern,), {"flags": flags, "dialect": dialect})
+    groups = named_groups(pattern, int(flags)) if dialect == "python" else None
+    return Grammar(
+        builder.build(node),
+        call=call,
+        why_empty=lambda: contradiction(parser_of(pattern, flags, dialect)),
+        captures=groups,
+    )

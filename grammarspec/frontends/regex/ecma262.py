@@ -57,7 +57,7 @@ class EcmaParser(Parser):
         return _NOT_NEWLINE
 
     def anchor(self, char: str) -> Node:
-        return tree.START if char == "^" else tree.END
+        return tree.Start() if char == "^" else tree.End()
 
     def escape(self) -> None:
         offset = self.at

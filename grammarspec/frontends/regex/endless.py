@@ -1,4 +1,4 @@
-"""Whether any texts, or infinitely many, match some patterns and none of others.
+"""Whether any texts, so many, or infinitely many, match some patterns and none of others.
 
 Patterns of ECMA-262 go in, and a proof is searched for in the automaton of their texts: all its states lead to a text,
 so there are infinitely many texts if a state can be reached from itself.
@@ -18,15 +18,22 @@ from grammarspec.frontends.regex.matching import parsed
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.engine import Limits, byte_index, compile_ir
 
-__all__ = ["infinitely_many", "some_text"]
+__all__ = ["infinitely_many", "never_both", "so_many", "some_text"]
 
 _MAX_STATES = 300
+_MAX_COUNTED = 64
 _LIMITS: Final = Limits(max_steps=500_000)
+_LIMITS_OF_PAIRS: Final = Limits(max_steps=10_000)  # of patterns, of which there may be hundreds
 
 
 def infinitely_many(wanted: Collection[str], refused: Collection[str]) -> bool:
     """Whether it is proved that infinitely many texts match all wanted patterns somewhere, and no refused one."""
     return _found(tuple(sorted(set(wanted))), tuple(sorted(set(refused))))[1]
+
+
+def so_many(wanted: Collection[str], refused: Collection[str], count: int) -> bool:
+    """Whether it is proved that at least so many texts match all wanted patterns somewhere, and no refused one."""
+    return count <= _MAX_COUNTED and _counted(tuple(sorted(set(wanted))), tuple(sorted(set(refused)))) >= count
 
 
 def some_text(wanted: Collection[str], refused: Collection[str]) -> bool:
@@ -35,32 +42,64 @@ def some_text(wanted: Collection[str], refused: Collection[str]) -> bool:
 
 
 @lru_cache(maxsize=1024)
+def never_both(one: str, other: str) -> bool:
+    """Whether it is proved that no text matches both patterns."""
+    try:
+        _texts((one, other), (), _LIMITS_OF_PAIRS)
+    except Unsatisfiable:
+        return True
+    except (GrammarError, RecursionError):
+        pass
+    return False
+
+
+@lru_cache(maxsize=1024)
 def _found(wanted: tuple[str, ...], refused: tuple[str, ...]) -> tuple[bool, bool]:
     """Whether there may be such texts, and whether there are infinitely many."""
-    builder = GrammarBuilder()
-    alphabet = PlainText(builder)
     try:
-        nodes = [lower_search(parsed(pattern), builder, alphabet) for pattern in wanted]
-        nodes += [builder.complement(lower_search(parsed(pattern), builder, alphabet)) for pattern in refused]
-        ir = builder.build(builder.terminal(builder.both(builder.any_text(), *nodes)))
-        return True, _has_cycle(compile_ir(ir, byte_index(), _LIMITS))
+        return True, _has_cycle(_texts(wanted, refused))
     except Unsatisfiable:
         return False, False
     except (GrammarError, RecursionError):
         return True, False
 
 
+@lru_cache(maxsize=1024)
+def _counted(wanted: tuple[str, ...], refused: tuple[str, ...]) -> int:
+    """A number of such texts that there are at least, up to a bound."""
+    texts = 0
+    try:
+        pending = [_texts(wanted, refused).matcher()]
+        for _ in range(_MAX_STATES):
+            if texts == _MAX_COUNTED or not pending:
+                break
+            matcher = pending.pop()
+            texts += matcher.is_accepting
+            pending += _following(matcher)
+    except (GrammarError, RecursionError):
+        pass
+    return texts
+
+
+def _texts(wanted: tuple[str, ...], refused: tuple[str, ...], limits: Limits = _LIMITS) -> Constraint:
+    """The automaton of such texts.
+
+    Raises:
+        Unsatisfiable: there are none.
+        GrammarError: a pattern is malformed or not supported, or a limit is exceeded.
+        RecursionError: a pattern is nested too deeply.
+    """
+    builder = GrammarBuilder()
+    alphabet = PlainText(builder)
+    nodes = [lower_search(parsed(pattern), builder, alphabet) for pattern in wanted]
+    nodes += [builder.complement(lower_search(parsed(pattern), builder, alphabet)) for pattern in refused]
+    return compile_ir(builder.build(builder.terminal(builder.both(builder.any_text(), *nodes))), byte_index(), limits)
+
+
 def _has_cycle(constraint: Constraint) -> bool:
     """Whether a state can be reached from itself, among so many states that are looked at, depth first."""
-
-    def following(matcher: Matcher) -> Iterator[Matcher]:
-        for byte in matcher.next_bytes()[0]:
-            longer = matcher.fork()
-            longer.accept_token(byte)
-            yield longer
-
     start = constraint.matcher()
-    path, seen = {start.state: following(start)}, {start.state}
+    path, seen = {start.state: _following(start)}, {start.state}
     while path and len(seen) < _MAX_STATES:
         state, ways = next(reversed(path.items()))
         longer = next(ways, None)
@@ -70,5 +109,13 @@ def _has_cycle(constraint: Constraint) -> bool:
             return True
         elif longer.state not in seen:
             seen.add(longer.state)
-            path[longer.state] = following(longer)
+            path[longer.state] = _following(longer)
     return False
+
+
+def _following(matcher: Matcher) -> Iterator[Matcher]:
+    """The matchers one byte further."""
+    for byte in matcher.next_bytes()[0]:
+        longer = matcher.fork()
+        longer.accept_token(byte)
+        yield longer

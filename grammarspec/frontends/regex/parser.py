@@ -29,6 +29,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN = re.compile(r"[^\\\[(){|.^$*+?]+")
 
 
+_Spans = dict[int, tuple[int, int]]
+
+
 class Last(Enum):
     """What stands directly before the current position: it decides whether a quantifier may stand here."""
 
@@ -47,36 +50,43 @@ class _Group:
         look: if it is a lookaround, whether it looks ahead, and whether it is negative.
         branches: the alternatives that are finished.
         parts: the nodes of the alternative that is being read.
-        literal: pieces of text after these parts that are not a node yet; a quantifier takes the last character.
+        literal: pieces of text after these parts that are not a node yet, each with the offset where it begins; a
+            quantifier takes the last character.
         last: what was read last.
+        spans: see :class:`Parser`.
     """
 
-    __slots__ = ("branches", "last", "literal", "look", "offset", "outer_flags", "parts")
+    __slots__ = ("branches", "last", "literal", "look", "offset", "outer_flags", "parts", "spans")
 
-    def __init__(self, offset: int, outer_flags: int, look: tuple[bool, bool] | None) -> None:
-        self.offset, self.outer_flags, self.look = offset, outer_flags, look
+    def __init__(self, offset: int, outer_flags: int, look: tuple[bool, bool] | None, spans: _Spans) -> None:
+        self.offset, self.outer_flags, self.look, self.spans = offset, outer_flags, look, spans
         self.branches: list[Node] = []
         self.parts: list[Node] = []
-        self.literal: list[str] = []
+        self.literal: list[tuple[str, int]] = []
         self.last = Last.NOTHING
 
-    def flush(self) -> None:
-        """Make one node of the pieces of text."""
+    def flush(self, end: int) -> None:
+        """Make one node of the pieces of text, which end at the offset ``end``."""
         if self.literal:
-            self.parts.append(tree.Text("".join(self.literal)))
+            node = tree.Text("".join([piece for piece, _ in self.literal]))
+            self.spans[id(node)] = (self.literal[0][1], end)
+            self.parts.append(node)
             self.literal.clear()
 
-    def end_branch(self) -> None:
-        """Finish the alternative that is being read."""
-        self.flush()
+    def end_branch(self, end: int) -> None:
+        """Finish the alternative that is being read, which ends at the offset ``end``."""
+        self.flush(end)
         parts = [part for part in self.parts if part is not tree.EMPTY]
-        self.branches.append(parts[0] if len(parts) == 1 else tree.Sequence(tuple(parts)) if parts else tree.EMPTY)
+        branch = parts[0] if len(parts) == 1 else tree.Sequence(tuple(parts)) if parts else tree.EMPTY
+        if len(parts) > 1:
+            self.spans[id(branch)] = (self.spans[id(parts[0])][0], end)
+        self.branches.append(branch)
         self.parts.clear()
         self.last = Last.NOTHING
 
-    def body(self) -> Node:
-        """Finish the group; what it matches."""
-        self.end_branch()
+    def body(self, end: int) -> Node:
+        """Finish the group, whose last alternative ends at the offset ``end``; what it matches."""
+        self.end_branch(end)
         return self.branches[0] if len(self.branches) == 1 else tree.Alternation(tuple(self.branches))
 
 
@@ -89,8 +99,11 @@ class Parser(ABC):
         text: the pattern.
         at: the current position in it.
         flags: those of :mod:`re` that hold at the current position.
+        begin: where what is being read begins.
         group: the innermost open group.
         outer: the open groups around it, from the outermost.
+        spans: of nodes of the tree, by ``id``, where their text begins and ends in the pattern. Nodes that an escape or
+            an anchor is made of have none.
 
     Raises:
         GrammarSyntaxError: (by all methods that read, too) the pattern is malformed.
@@ -101,8 +114,9 @@ class Parser(ABC):
     quantifier: ClassVar[re.Pattern[str]]
 
     def __init__(self, pattern: str, flags: int) -> None:
-        self.text, self.flags, self.at = pattern, flags, 0
-        self.group = _Group(0, flags, None)
+        self.text, self.flags, self.at, self.begin = pattern, flags, 0, 0
+        self.spans: _Spans = {}
+        self.group = _Group(0, flags, None, self.spans)
         self.outer: list[_Group] = []
         self.known_cases: dict[tuple[str, int], str | tree.Chars] = {}
         surrogate = _SURROGATE.search(pattern)
@@ -156,6 +170,7 @@ class Parser(ABC):
         """
         text, end = self.text, len(self.text)
         while self.at < end:
+            self.begin = self.at
             run = self.plain.match(text, self.at)
             if run:
                 self.at = run.end()
@@ -164,7 +179,7 @@ class Parser(ABC):
             char = text[self.at]
             if char == "|":
                 self.at += 1
-                self.group.end_branch()
+                self.group.end_branch(self.begin)
             elif char == "(":
                 self.open_group()
             elif char == ")":
@@ -185,11 +200,12 @@ class Parser(ABC):
                 self.other(char)
         if self.outer:
             self.fail("missing ), unterminated group", self.group.offset)
-        return self.group.body()
+        return self.group.body(end)
 
     def add(self, node: Node, last: Last = Last.ITEM) -> None:
-        """Append a node to the alternative that is being read."""
-        self.group.flush()
+        """Append a node to the alternative that is being read; its text is that from :attr:`begin` on."""
+        self.group.flush(self.begin)
+        self.spans[id(node)] = (self.begin, self.at)
         self.group.parts.append(node)
         self.group.last = last
 
@@ -197,12 +213,12 @@ class Parser(ABC):
         """Append characters that stand for themselves; under ``IGNORECASE``, for their other cases, too."""
         self.group.last = Last.ITEM
         if not self.flags & re.IGNORECASE:
-            self.group.literal.append(text)
+            self.group.literal.append((text, self.begin))
             return
         for char in text:
             cases = self.cases(char)
             if isinstance(cases, str):
-                self.group.literal.append(cases)
+                self.group.literal.append((cases, self.begin))
             else:
                 self.add(cases)
 
@@ -225,7 +241,7 @@ class Parser(ABC):
     def add_set(self, ranges: Ranges) -> None:
         """Append one character of a set, as text if the set has but one."""
         if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-            self.group.literal.append(chr(ranges[0][0]))
+            self.group.literal.append((chr(ranges[0][0]), self.begin))
             self.group.last = Last.ITEM
         else:
             self.add(tree.Chars(ranges))
@@ -238,7 +254,7 @@ class Parser(ABC):
             look: if it is a lookaround, whether it looks ahead, and whether it is negative.
         """
         self.outer.append(self.group)
-        self.group = _Group(offset, self.flags, look)
+        self.group = _Group(offset, self.flags, look, self.spans)
 
     def close_group(self) -> None:
         """Read ``)`` and append the group."""
@@ -246,7 +262,8 @@ class Parser(ABC):
             self.fail("unbalanced parenthesis", self.at)
         self.at += 1
         closed = self.group
-        body = closed.body()
+        body = closed.body(self.begin)
+        self.begin = closed.offset
         if closed.look is not None:
             body = self.lookaround(body, *closed.look)
         self.flags = closed.outer_flags
@@ -281,13 +298,15 @@ class Parser(ABC):
         if most is not None and least > most:
             self.fail("the least count is above the most", offset)
         if group.literal:
-            piece = group.literal.pop()
+            piece, self.begin = group.literal.pop()
             if len(piece) > 1:
-                group.literal.append(piece[:-1])
-            group.flush()
+                group.literal.append((piece[:-1], self.begin))
+                self.begin = offset - 1
+            group.flush(self.begin)
             body: Node = tree.Text(piece[-1])
         else:
             body = group.parts.pop()
+            self.begin = self.spans[id(body)][0]
         if most == 0 or body is tree.EMPTY:
             body = tree.EMPTY
         elif (least, most) != (1, 1):

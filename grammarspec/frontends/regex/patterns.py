@@ -9,11 +9,12 @@ from grammarspec.errors import LimitExceeded
 from grammarspec.frontends.regex.alphabet import PlainText
 from grammarspec.frontends.regex.ecma262 import EcmaParser
 from grammarspec.frontends.regex.lower import lower
+from grammarspec.frontends.regex.parser import Parser
 from grammarspec.frontends.regex.python import PythonParser
 from grammarspec.frontends.regex.tree import Node
 from grammarspec.grammars.builder import GrammarBuilder
 
-__all__ = ["Dialect", "lower_pattern", "parse"]
+__all__ = ["Dialect", "lower_pattern", "parse", "parser_of"]
 
 Dialect = Literal["python", "ecma262"]
 
@@ -27,13 +28,22 @@ def parse(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "py
         LimitExceeded: a repetition count is too large.
         ValueError: the dialect or a flag is unknown, or the dialect takes no flags.
     """
+    return parser_of(pattern, flags, dialect).parse()
+
+
+def parser_of(pattern: str, flags: int | re.RegexFlag, dialect: Dialect) -> Parser:
+    """What reads a pattern. The arguments are those of :func:`parse`, and so are the errors.
+
+    Raises:
+        GrammarSyntaxError, ValueError: as :func:`parse`.
+    """
     if dialect == "python":
-        return PythonParser(pattern, flags).parse()
+        return PythonParser(pattern, flags)
     if dialect != "ecma262":
         raise ValueError(f'dialect must be "python" or "ecma262", not {dialect!r}')
     if flags:
         raise ValueError("the dialect ecma262 takes no flags")
-    return EcmaParser(pattern).parse()
+    return EcmaParser(pattern)
 
 
 def lower_pattern(

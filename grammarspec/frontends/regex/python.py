@@ -94,16 +94,16 @@ class PythonParser(Parser):
     def anchor(self, char: str) -> Node:
         multiline = self.flags & re.MULTILINE
         if char == "^":
-            return Alternation((tree.START, Look(_NEWLINE, False, False))) if multiline else tree.START
+            return Alternation((tree.START, Look(_NEWLINE, False, False))) if multiline else tree.Start()
         newline = _NEWLINE if multiline else Sequence((_NEWLINE, tree.END))
         return Alternation((tree.END, Look(newline, True, False)))
 
     def boundary(self, letter: str) -> Node:
         """The meaning of an escape of :data:`_BOUNDARIES`."""
         if letter == "A":
-            return tree.START
+            return tree.Start()
         if letter in "Zz":
-            return tree.END
+            return tree.End()
         boundary = self.word_boundary(Chars(self.letter_class("w")), letter == "B")
         if letter == "B" and sys.version_info < (3, 14):  # there, \B holds nowhere in the empty text
             anything = Chars(ALL)

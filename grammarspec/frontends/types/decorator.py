@@ -8,7 +8,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, TypeVar, dataclass_transform, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, dataclass_transform, overload
+
+if TYPE_CHECKING:
+    from grammarspec.frontends.json_schema.options import Options
 
 __all__ = ["schema", "stored_options"]
 
@@ -24,8 +27,8 @@ _FIELDS = ("__pydantic_fields__", "__struct_fields__", "__attrs_attrs__", "__tot
 def schema(cls: C, /) -> C: ...
 @overload
 @dataclass_transform(field_specifiers=(dataclasses.field, dataclasses.Field))
-def schema(**options: Any) -> Callable[[C], C]: ...
-def schema(cls: Any = None, /, **options: Any) -> Any:
+def schema(**options: Unpack[Options]) -> Callable[[C], C]: ...
+def schema(cls: Any = None, /, **options: Unpack[Options]) -> Any:
     """A decorator that makes a plain class a dataclass, and keeps options for :func:`grammarspec.grammar`.
 
     Dataclasses, enums, models of Pydantic, structs of msgspec, attrs classes, ``TypedDict`` and ``NamedTuple`` stay as
@@ -57,7 +60,7 @@ def schema(cls: Any = None, /, **options: Any) -> Any:
     return decorate if cls is None else decorate(cls)
 
 
-def stored_options(type: Any) -> dict[str, Any]:
+def stored_options(type: Any) -> Options:
     """The options that :func:`schema` has stored on a type; empty for any other type."""
-    found: dict[str, Any] = getattr(type, "__dict__", {}).get(_OPTIONS, {})
+    found: Options = getattr(type, "__dict__", {}).get(_OPTIONS, {})
     return found

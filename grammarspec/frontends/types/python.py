@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Union, Unpack, get_args, get_origin, overload
 
 from grammarspec.frontends.json_schema import json_schema
+from grammarspec.frontends.json_schema.options import Options
 from grammarspec.frontends.regex import regex
 from grammarspec.frontends.types.adapters import known_adapter, type_name
 from grammarspec.frontends.types.decorator import stored_options
@@ -31,10 +32,10 @@ T = TypeVar("T")
 
 
 @overload
-def grammar(type: re.Pattern[str], **options: Any) -> Grammar[str]: ...
+def grammar(type: re.Pattern[str], **options: Unpack[Options]) -> Grammar[str]: ...
 @overload
-def grammar(type: TypeForm[T], **options: Any) -> Grammar[T]: ...
-def grammar(type: Any, **options: Any) -> Grammar[Any]:
+def grammar(type: TypeForm[T], **options: Unpack[Options]) -> Grammar[T]: ...
+def grammar(type: Any, **options: Unpack[Options]) -> Grammar[Any]:
     """The JSON texts of a type's values; ``parse`` makes values of texts.
 
     At the top level, the values of ``str``, and of a ``Literal`` or ``Enum`` of texts only, are written without quotes.

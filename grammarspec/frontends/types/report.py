@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from grammarspec.frontends.json_schema import json_schema
 from grammarspec.frontends.json_schema.document.loading import json_of
-from grammarspec.frontends.json_schema.report.verdicts import Entry, Options, Report
+from grammarspec.frontends.json_schema.options import Options
+from grammarspec.frontends.json_schema.report.verdicts import Entry, Report
 from grammarspec.frontends.json_schema.report.verdicts import check as check_schema
 from grammarspec.frontends.types.decorator import stored_options
 from grammarspec.grammars.expressions import Grammar

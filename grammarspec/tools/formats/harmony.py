@@ -51,11 +51,11 @@ class Harmony(ToolFormat):
     def reply(
         self, calls: Grammar[Any] | None, answer: Grammar[T] | None, *, required: bool, markers: MarkerGrammar
     ) -> Grammar[Reply[T]]:
-        thought = self.part("<|channel|>analysis<|message|>", markers) + _TEXT.named("thoughts")
-        remark = self.part("<|channel|>commentary<|message|>", markers) + _TEXT.named("remarks")
+        thought = self.part("<|channel|>analysis<|message|>", markers) + _TEXT.named("reply.thoughts")
+        remark = self.part("<|channel|>commentary<|message|>", markers) + _TEXT.named("reply.remarks")
         before = (thought | remark) + self.part(_NEXT, markers)
         final = self.part("<|channel|>final", markers)
-        content: Grammar[Any] = self.part("<|message|>", markers) + _TEXT.named("text")
+        content: Grammar[Any] = self.part("<|message|>", markers) + _TEXT.named("reply.text")
         if answer is not None:
             kind = self.part(" <|constrain|>json", markers).optional()
             content = kind + self.part("<|message|>", markers) + answer.named("reply.answer")
@@ -81,8 +81,9 @@ class Harmony(ToolFormat):
 
 
 def _reply(found: dict[str, Any]) -> Reply[Any]:
-    texts: Sequence[str] = [*found.get("remarks", ()), *([found["text"]] if "text" in found else [])]
-    thoughts = "\n".join(found.get("thoughts", ()))
+    final = [found["reply.text"]] if "reply.text" in found else []
+    texts: Sequence[str] = [*found.get("reply.remarks", ()), *final]
+    thoughts = "\n".join(found.get("reply.thoughts", ()))
     return Reply("\n".join(texts), found.get("reply.answer"), found.get("reply.calls", []), thoughts)
 
 

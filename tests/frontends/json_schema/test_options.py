@@ -6,6 +6,7 @@ import json
 import random
 import re
 from decimal import Decimal
+from inspect import signature
 from typing import Any
 
 import jsonschema
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import grammarspec as gs
+from grammarspec.frontends.json_schema.options import Options, check_options
 from tests.counting import discard, examples
 from tests.frontends.json_schema.schemas import NAMES, PLAIN
 from tests.frontends.json_schema.texts import BYTES, acceptor, walk
@@ -312,3 +314,14 @@ def test_closing_is_additional_properties_false(properties: Any, values: list[An
 def test_wrong_values(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         gs.json_schema({}, **options)
+
+
+def test_the_options_are_the_same_wherever_they_are_listed() -> None:
+    parameters = dict(list(signature(gs.json_schema).parameters.items())[1:])
+    checked = signature(check_options).parameters
+    assert {name: (one.annotation, one.default) for name, one in parameters.items()} == {
+        name: (one.annotation, one.default) for name, one in checked.items()
+    }
+    listed = {name: kind.__forward_arg__ for name, kind in Options.__annotations__.items()}
+    assert listed == {name: one.annotation for name, one in parameters.items()}
+    assert Options.__optional_keys__ == parameters.keys()

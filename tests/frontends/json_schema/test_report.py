@@ -288,3 +288,31 @@ def test_reports_agree_with_the_front_end(schema: Any) -> None:
     pointers = [entry.pointer for entry in report.entries]
     assert len(pointers) == len(set(pointers))
     assert gs.check(schema, unsupported="warn").ok or not taken
+
+
+def test_the_table_begins_with_what_is_found() -> None:
+    schema = {
+        "type": "object",
+        "title": "x",
+        "properties": {
+            "a": {"type": "integer", "minimum": 0, "maxmum": 1},
+            "b": {"type": "array", "uniqueItems": True, "items": {"enum": ["x", 1, {"a": 1, "b": 2}]}},
+            "c": {"pattern": BACK},
+        },
+        "required": ["a"],
+    }
+    report = gs.check(schema)
+    lines = str(report).splitlines()
+    assert [line.split()[:2] for line in lines[:3]] == [
+        ["refused", "#/properties/c/pattern"],
+        ["annotation", "#/properties/a/maxmum"],
+        ["narrowed", "#/properties/b/uniqueItems"],
+    ]
+    (folded,) = (line for line in lines if "in spelling and order only" in line)
+    assert folded.startswith(
+        "narrowed      6 keywords, in spelling and order only: keys have one spelling per character"
+    )
+    assert len(report.of("narrowed")) == 7
+    for part in ("integers are", "members come in the order of properties", "numbers are spelled as written"):
+        assert folded.count(part) == 1
+    assert folded not in str(gs.check({"minimum": True}))

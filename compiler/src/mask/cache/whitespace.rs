@@ -16,14 +16,17 @@ pub(in crate::mask) struct Whitespace {
 impl Whitespace {
     pub(super) fn new(vocab: &Vocabulary, arena: &mut Arena, w: Id, budget: &mut Budget) -> Result<Whitespace> {
         let mut out = Whitespace { only: Vec::new(), stops: Vec::new() };
+        let mut after = vec![w]; // the states after each byte of the run before, with which the next one often begins
+        let mut before: &[u8] = &[];
         for run in vocab.blank_runs() {
-            let mut q = w;
-            for &b in &run.text {
-                q = arena.next(q, b, budget)?;
-                if q == EMPTY {
-                    break;
-                }
+            let shared = run.text.iter().zip(before).take_while(|(a, b)| a == b).count();
+            after.truncate(shared + 1);
+            for &b in &run.text[shared..] {
+                let q = after[after.len() - 1];
+                after.push(if q == EMPTY { EMPTY } else { arena.next(q, b, budget)? });
             }
+            before = &run.text;
+            let q = after[run.text.len()];
             out.stops.push(arena.nullable(q));
             if q != EMPTY {
                 out.only.extend_from_slice(&run.tokens);

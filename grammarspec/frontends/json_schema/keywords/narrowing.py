@@ -11,11 +11,13 @@ from typing import Any, Final
 from grammarspec.frontends.json_schema.keywords.keyword import Choices
 from grammarspec.grammars.builder import UNBOUNDED
 
-__all__ = ["DISTINCT", "KEYS", "STRINGS", "cut", "keys", "numbers"]
+__all__ = ["DISTINCT", "KEYS", "STRINGS", "USUAL", "cut", "keys", "numbers"]
 
 STRINGS: Final = "strings have one spelling per character"
 KEYS: Final = "keys have one spelling per character"
 DISTINCT: Final = "where it is to fail, undeclared members do not repeat names"
+USUAL: Final = ("characters beyond", "integers are", "keys have", "members come", "numbers", "strings have")
+"""How descriptions begin of narrowings of spelling and order, which leave out no value; most schemas have these."""
 
 
 def cut(value: Any, schema: Mapping[str, Any], choices: Choices, negated: bool) -> Iterator[str]:

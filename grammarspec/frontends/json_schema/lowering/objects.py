@@ -45,21 +45,21 @@ def object_node(lowering: Lowering, shape: ObjectShape) -> int:
         elif member.required:
             return b.nothing
     undeclared = None if shape.undeclared is None else undeclared_member(lowering, shape.undeclared)
-    endless = shape.endless and undeclared is not None
-    distinct = undeclared is not None and (text.distinct or (least > 1 and endless))
+    enough = shape.enough_names and undeclared is not None
+    distinct = undeclared is not None and (text.distinct or (least > 1 and enough))
     witnesses: Sequence[tuple[int, tuple[int, ...]]] = ()
     if shape.witnesses:
-        all_endless = endless and shape.witnesses_endless
-        if distinct and not all_endless:
+        all_enough = enough and shape.enough_witnesses
+        if distinct and not all_enough:
             message = "negated patternProperties or the like, of few names, with unique items"
             raise UnsupportedFeature(message, where=shape.where())
-        distinct = distinct or all_endless
+        distinct = distinct or all_enough
         witnesses = _witnesses(lowering, shape, distinct=distinct)
         if not witnesses:
             return b.nothing
     if most is not None and undeclared is None and not witnesses and most >= len(members):
         most = None
-    if least > len(members) + (undeclared is not None or bool(witnesses)) and not endless:
+    if least > len(members) + (undeclared is not None or bool(witnesses)) and not enough:
         if undeclared is None:
             return b.nothing
         where = shape.where("minProperties", "maxProperties")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Final
 
 from grammarspec.errors import UnsupportedFeature
-from grammarspec.frontends.json_schema.document.subschema import Subschema
+from grammarspec.frontends.json_schema.document.subschema import ANYTHING, Subschema
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.keywords.constants import Constants
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
@@ -24,7 +24,7 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
 )
 from grammarspec.frontends.json_schema.normal_form.undeclared import (
     check_patterns,
-    has_endless_names,
+    has_enough_names,
     has_names,
     undeclared_members,
 )
@@ -62,9 +62,10 @@ def object_shape(
     least = facts.min_properties if facts.min_properties > len(facts.required) else 0
     # several undeclared members may have to count, so their names must differ
     many = least > 1 or bool(facts.witnesses)
-    endless = many and undeclared is not None and has_endless_names(goals, facts)
-    enough = endless and all(has_endless_names(goals, facts, witness) for witness in facts.witnesses)
-    if not enough and not all(has_names(goals, facts, witness) for witness in facts.witnesses):
+    room = None if most is None else most - len(facts.required)
+    enough = many and undeclared is not None and has_enough_names(goals, facts, names, room)
+    witnesses_enough = enough and _witnesses_have_names(goals, facts, names, room)
+    if not witnesses_enough and not all(has_names(goals, facts, [witness]) for witness in facts.witnesses):
         return NO_OBJECT
     return ObjectShape(
         members,
@@ -75,10 +76,34 @@ def object_shape(
         most,
         presence,
         bool(facts.names or facts.witnesses or any(facet.patterns for facet in facts.objects)),
-        endless,
         enough,
+        witnesses_enough,
         facts.where,
     )
+
+
+def _witnesses_have_names(goals: Analysis, facts: Conjunction, declared: Sequence[str], room: int | None) -> bool:
+    """Whether there is always another name for a member that satisfies some of the conditions ``facts.witnesses``.
+
+    There is if there are infinitely many, or at least ``room``, the number of undeclared members that there can be.
+    Where the conditions are about names alone, a member with such a name satisfies them, and no other one is needed.
+    """
+    witnesses = facts.witnesses
+    if all(has_enough_names(goals, facts, declared, None, [witness]) for witness in witnesses):
+        return True
+    return room is not None and all(
+        all(witness.value is ANYTHING for witness in some)
+        or has_enough_names(goals, facts, declared, room, some)
+        or not has_names(goals, facts, some)
+        for some in ([witnesses[i] for i in which] for which in _kinds(facts))
+    )
+
+
+def _kinds(facts: Conjunction) -> Iterator[tuple[int, ...]]:
+    """The sets of the conditions ``facts.witnesses`` that one member may satisfy, as indices, the largest first."""
+    kinds = range(len(facts.witnesses))
+    sizes = range(len(kinds), 0, -1) if len(kinds) <= _MAX_KINDS else (len(kinds), 1)
+    return chain.from_iterable(combinations(kinds, size) for size in sizes)
 
 
 def _witnessed(
@@ -88,13 +113,10 @@ def _witnessed(
 
     Sets of conditions that one member may satisfy come in the order of their size, the largest first.
     """
-    kinds = range(len(facts.witnesses))
-    sizes = range(len(kinds), 0, -1) if len(kinds) <= _MAX_KINDS else (len(kinds), 1)
-    for size in sizes:
-        for which in combinations(kinds, size):
-            members = undeclared_members(goals, facts, names, [facts.witnesses[i] for i in which])
-            if members is not None:
-                yield which, members
+    for which in _kinds(facts):
+        members = undeclared_members(goals, facts, names, [facts.witnesses[i] for i in which])
+        if members is not None:
+            yield which, members
 
 
 # ---------------------------------------------------------------------- declared members

@@ -254,8 +254,9 @@ class ObjectShape(NamedTuple):
         least, most: bounds of the number of members; a ``most`` of ``None`` is no bound.
         presence: conditions on which members are present; only given if all declared members may come anywhere.
         few: whether there may be only finitely many names for undeclared members.
-        endless: whether there are provably infinitely many; only known if several undeclared members may have to count.
-        witnesses_endless: the same for undeclared members that satisfy any one of the conditions.
+        enough_names: whether there are provably infinitely many, or as many as there can be members; only known if
+            several undeclared members may have to count.
+        enough_witnesses: the same for undeclared members that satisfy any of the conditions.
         where: finds the place of keywords.
     """
 
@@ -267,8 +268,8 @@ class ObjectShape(NamedTuple):
     most: int | None = None
     presence: Sequence[Presence] = ()
     few: bool = False
-    endless: bool = False
-    witnesses_endless: bool = False
+    enough_names: bool = False
+    enough_witnesses: bool = False
     where: Where = _nowhere
 
     @property

@@ -9,7 +9,8 @@ negation of ``additionalProperties`` and the like.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from grammarspec.errors import GrammarError, UnsupportedFeature
@@ -27,12 +28,13 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
     UndeclaredMembers,
     both,
 )
-from grammarspec.frontends.regex.endless import infinitely_many, some_text
+from grammarspec.frontends.regex.endless import infinitely_many, never_both, so_many, some_text
 from grammarspec.frontends.regex.matching import exact_prefix, parsed
 
-__all__ = ["check_patterns", "has_endless_names", "has_names", "undeclared_members"]
+__all__ = ["check_patterns", "has_enough_names", "has_names", "undeclared_members"]
 
 _MAX_CLASSES = 64  # classes of names, that is sets of patterns that one name may match
+_MAX_COMPARED = 32  # patterns that are compared with each other by their automata
 
 
 def undeclared_members(
@@ -138,10 +140,21 @@ def _apart(one: str, other: str) -> bool:
 
 
 def _compatible_sets(patterns: list[str]) -> list[frozenset[str]] | None:
-    """All sets of patterns that one name may match, as far as :func:`_apart` shows; ``None`` if there are too many."""
+    """All sets of patterns that one name may match; ``None`` if there are too many.
+
+    What :func:`_apart` shows is seldom not enough; then the texts that two patterns have in common are searched for.
+    """
+    sets = _sets(patterns, _apart)
+    if sets is None and len(patterns) <= _MAX_COMPARED:
+        sets = _sets(patterns, lambda one, other: _apart(one, other) or never_both(one, other))
+    return sets
+
+
+def _sets(patterns: list[str], apart: Callable[[str, str], bool]) -> list[frozenset[str]] | None:
+    """All sets of patterns of which no two are apart; ``None`` if there are too many."""
     sets = [frozenset[str]()]
     for pattern in patterns:
-        sets += [chosen | {pattern} for chosen in sets if not any(_apart(pattern, other) for other in chosen)]
+        sets += [chosen | {pattern} for chosen in sets if not any(apart(pattern, other) for other in chosen)]
         if len(sets) > _MAX_CLASSES:
             return None
     return sets
@@ -173,52 +186,61 @@ def _names(goals: Analysis, goal: Sequence[Subschema]) -> list[StringShape]:
     return [string_shape(facts)]
 
 
-def has_endless_names(goals: Analysis, facts: Conjunction, witness: SomeMember | None = None) -> bool:
-    """Whether there are provably infinitely many names for undeclared members.
+def has_enough_names(
+    goals: Analysis,
+    facts: Conjunction,
+    declared: Sequence[str],
+    count: int | None,
+    witnesses: Sequence[SomeMember] = (),
+) -> bool:
+    """Whether there are provably so many names for undeclared members (``None``: infinitely many).
 
     Args:
-        witness: count only names of members that can satisfy this condition.
+        declared: names that they do not have.
+        witnesses: count only names of members that can satisfy all these conditions.
     """
-    if not _asks_patterns(goals, facts, witness):
-        return False
-    return any(infinitely_many(*asked) for asked in _asked_of_names(goals, facts, witness))
+    taken = [f"^{re.escape(name)}$" for name in set(declared).union(*(witness.names for witness in witnesses))]
+    return any(
+        infinitely_many(wanted, refused) or (count is not None and so_many(wanted, [*refused, *taken], count))
+        for wanted, refused in _asked_of_names(goals, facts, witnesses, exactly=True)
+    )
 
 
-def has_names(goals: Analysis, facts: Conjunction, witness: SomeMember) -> bool:
-    """Whether there may be names, declared ones included, for an undeclared member that satisfies a condition."""
+def has_names(goals: Analysis, facts: Conjunction, witnesses: Sequence[SomeMember]) -> bool:
+    """Whether there may be names, declared ones included, for an undeclared member that satisfies these conditions."""
     if _compatible_sets([pattern.text for pattern in _patterns(facts)]) is None:
         return True
-    return any(some_text(*asked) for asked in _asked_of_names(goals, facts, witness))
+    return any(some_text(*asked) for asked in _asked_of_names(goals, facts, witnesses, exactly=False))
 
 
 def _asked_of_names(
-    goals: Analysis, facts: Conjunction, witness: SomeMember | None
+    goals: Analysis, facts: Conjunction, witnesses: Sequence[SomeMember], *, exactly: bool
 ) -> Iterator[tuple[list[str], list[str]]]:
     """For each class of names that has values: the patterns that its names match, and those that they do not match.
 
-    Names may have to satisfy more than that (see :func:`_asks_patterns`).
+    Args:
+        exactly: yield nothing if more is asked of names than patterns, and lengths that leave infinitely many.
     """
     wanted, refused = list[str](), list[str]()
-    for facet in goals.gather(facts.names).texts if facts.names else ():
-        if facet.keyword == "pattern":
-            (wanted if facet.wanted else refused).append(facet.argument)
-    if witness is not None:
+    for goal in (facts.names, *([witness.name] for witness in witnesses)):
+        if goal and exactly and not _asks_patterns(goals, goal):
+            return
+        for facet in goals.gather(goal).texts if goal else ():
+            if facet.keyword == "pattern":
+                (wanted if facet.wanted else refused).append(facet.argument)
+    for witness in witnesses:
         refused += witness.patterns
         wanted += [] if witness.within is None else [witness.within]
     patterns = [pattern.text for pattern in _patterns(facts)]
     for matched in _compatible_sets(patterns) or ():
-        value = [*_schemas(facts, matched), *([] if witness is None else [witness.value])]
+        value = [*_schemas(facts, matched), *(witness.value for witness in witnesses)]
         if both(value) is not NONE and not goals.impossible(goals.gather(value)):
             yield [*matched, *wanted], [*(pattern for pattern in patterns if pattern not in matched), *refused]
 
 
-def _asks_patterns(goals: Analysis, facts: Conjunction, witness: SomeMember | None) -> bool:
+def _asks_patterns(goals: Analysis, names: Sequence[Subschema]) -> bool:
     """Whether nothing is asked of names but patterns, and lengths that leave infinitely many."""
-    if witness is not None and witness.name is not ANYTHING:
-        return False
-    if not facts.names:
-        return True
-    asked = goals.gather(facts.names)
+    asked = goals.gather(names)
     if asked.enum is not None or asked.choices or asked.max_length is not None or not asked.types & STRING:
         return False
     return all(facet.keyword == "pattern" for facet in asked.texts)

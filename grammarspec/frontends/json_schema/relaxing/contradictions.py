@@ -14,6 +14,8 @@ from typing import Any
 
 from grammarspec.errors import GrammarError, Unsatisfiable
 from grammarspec.frontends.json_schema.keywords.tables import children
+from grammarspec.frontends.regex.contradictions import contradiction as contradiction_of_regex
+from grammarspec.frontends.regex.patterns import parser_of
 from grammarspec.positions import pointer_token
 
 __all__ = ["contradiction"]
@@ -171,7 +173,7 @@ def _sentence(core: Any) -> str:
         return "false allows no value"
     if not isinstance(core, dict):
         return ""
-    said = _of_bounds(core) or _of_constants(core) or _of_members(core)
+    said = _of_bounds(core) or _of_constants(core) or _of_members(core) or _of_pattern(core)
     if said:
         return said
     asked = [name for name, value in core.items() if name != "allOf"]
@@ -231,3 +233,11 @@ def _of_members(core: dict[str, Any]) -> str:
         if undeclared and "patternProperties" not in core:
             return f"required property {undeclared[0]!r}: additionalProperties forbids it"
     return ""
+
+
+def _of_pattern(core: dict[str, Any]) -> str:
+    """Why no string matches a pattern, where the pattern alone is at fault."""
+    if core.keys() != {"type", "pattern"} or core["type"] != "string":
+        return ""
+    parser = parser_of(core["pattern"], 0, "ecma262")
+    return contradiction_of_regex(parser, "no string matches the pattern", anywhere=True).message

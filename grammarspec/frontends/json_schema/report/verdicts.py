@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Unpack
 
 from grammarspec.constraint import compile
 from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, Unsatisfiable
@@ -21,47 +21,25 @@ from grammarspec.frontends.json_schema.formats.table import FORMATS, INTEGER_FOR
 from grammarspec.frontends.json_schema.json_values import ALL_TYPES, TYPE_BITS
 from grammarspec.frontends.json_schema.keywords.combining import OneOf
 from grammarspec.frontends.json_schema.keywords.keyword import Choices, Role
+from grammarspec.frontends.json_schema.keywords.narrowing import USUAL
 from grammarspec.frontends.json_schema.keywords.tables import keyword, keywords, read
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.meaning.evaluation import optional_tag, overlapping
 from grammarspec.frontends.json_schema.meaning.exclusive import MAX_PAIRS
-from grammarspec.frontends.json_schema.options import check_options
+from grammarspec.frontends.json_schema.options import Options, check_options
 from grammarspec.frontends.json_schema.relaxing.graph import Graph, parsed
 from grammarspec.frontends.json_schema.relaxing.leaving_out import LeftOut, Relaxed, relaxed
-from grammarspec.frontends.json_schema.spelling.options import Escapes, Numbers, Whitespace
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.positions import pointer_token
 from grammarspec.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    import re
-
-    import referencing
-
-__all__ = ["Entry", "Options", "Report", "Verdict", "check"]
+__all__ = ["Entry", "Report", "Verdict", "check"]
 
 Verdict = Literal["refused", "not enforced", "narrowed", "enforced", "annotation"]
 _VERDICTS: tuple[Verdict, ...] = ("refused", "not enforced", "narrowed", "enforced", "annotation")
 
 _MAX_POINTERS = 50_000_000
 """The most characters of all JSON pointers of a report, which grow with the square of the schema's depth."""
-
-
-class Options(TypedDict, total=False):
-    """The options of :func:`grammarspec.json_schema`."""
-
-    dialect: str | None
-    registry: referencing.Registry[Any] | None
-    format: Literal["assert", "annotation"]
-    property_order: Literal["declared", "any"]
-    additional_properties: bool
-    whitespace: Whitespace | re.Pattern[str]
-    indent: int | str | None
-    separators: tuple[str, str] | None
-    ensure_ascii: bool
-    escapes: Escapes
-    numbers: Numbers
-    unsupported: Literal["error", "warn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +65,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The verdicts on a schema. ``str`` makes a table of them.
+    """The verdicts on a schema.
+
+    ``str`` makes a table of them: first what is not enforced as it is written; narrowings that are only about spelling
+    and order stand in one line.
 
     Attributes:
         entries: the verdicts, in the order of the schema.
@@ -111,14 +92,29 @@ class Report:
         return {"ok": self.ok, "entries": [asdict(entry) for entry in self.entries], "notes": list(self.notes)}
 
     def __str__(self) -> str:
-        rows = [entry for verdict in _VERDICTS for entry in self.of(verdict)]
+        usual = [entry for entry in self.entries if _is_usual(entry)]
+        rows = sorted((entry for entry in self.entries if not _is_usual(entry)), key=_rank)
         wide = max((len(entry.pointer) for entry in rows), default=0)
         lines = [
             f"{entry.verdict:12}  {entry.pointer:{min(wide, 60)}}  {' '.join(_said(entry))}".rstrip() for entry in rows
         ]
+        if usual:
+            said = "; ".join(dict.fromkeys(part for entry in usual for part in entry.detail.split("; ")))
+            lines.append(f"{'narrowed':12}  {len(usual)} keywords, in spelling and order only: {said}")
         counts = Counter(entry.verdict for entry in self.entries)
         summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _VERDICTS if counts[verdict])
         return "\n".join([*lines, *(f"{'note':12}  {note}" for note in self.notes), summary or "no keywords"])
+
+
+def _rank(entry: Entry) -> int:
+    """A number that is smaller for what a reader looks for: what is not enforced as it is written, and why."""
+    found = entry.verdict == "annotation" and entry.detail
+    return _VERDICTS.index("narrowed") if found else _VERDICTS.index(entry.verdict)
+
+
+def _is_usual(entry: Entry) -> bool:
+    """Whether it is a narrowing, and only one of spelling and order."""
+    return entry.verdict == "narrowed" and all(part.startswith(USUAL) for part in entry.detail.split("; "))
 
 
 def _said(entry: Entry) -> Iterator[str]:

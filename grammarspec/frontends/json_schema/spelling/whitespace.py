@@ -25,11 +25,14 @@ _SPACES, _INDENT = 8, 120
 
 
 def bounded_whitespace(builder: GrammarBuilder) -> int:
-    """At most eight spaces and tabs, or a line break and at most 120 of them."""
+    """At most eight spaces and tabs, or a line break and at most 120 of them.
+
+    One may stand before the line break, as ``json.dumps`` has it with ``indent`` and separators that end in a space.
+    """
     b = builder
     blank = b.bytes_in(((0x20, 0x20), (0x09, 0x09)))
     line_break = b.seq(b.optional(b.literal(b"\r")), b.literal(b"\n"))
-    return b.alt(b.repeat(blank, 0, _SPACES), b.seq(line_break, b.repeat(blank, 0, _INDENT)))
+    return b.alt(b.repeat(blank, 0, _SPACES), b.seq(b.optional(blank), line_break, b.repeat(blank, 0, _INDENT)))
 
 
 def whitespace_matching(builder: GrammarBuilder, pattern: re.Pattern[str]) -> int:
