@@ -8,7 +8,8 @@ every machine. Memory is bounded by the same steps, since whatever is kept has b
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from grammarspec._compiler import CancelToken
@@ -29,22 +30,27 @@ class Budget:
 
     __slots__ = ("_cancel", "_deadline", "_left", "_limits", "_parts", "_reserve")
 
-    def __init__(
-        self, limits: Limits | None = None, cancel: CancelToken | None = None, parts: Callable[[], int] | None = None
-    ) -> None:
+    def __init__(self, limits: Limits | None = None, cancel: CancelToken | None = None) -> None:
         """A budget, whose time begins now.
 
         Args:
             limits: of which ``max_steps`` and ``timeout`` are used; :class:`.Limits` with its defaults if not given.
             cancel: stops the work when it is cancelled.
-            parts: counts the parts of the declaration, for which there are further steps; called if those of the limits
-                are used up, so that large declarations may take the time that they need.
         """
         self._limits = limits or _DEFAULT
-        self._cancel, self._parts = cancel, parts
+        self._cancel = cancel
+        self._parts: Callable[[], int] | None = None
         timeout = self._limits.timeout
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._left, self._reserve = 0, self._limits.max_steps
+
+    def allow(self, parts: Callable[[], int]) -> None:
+        """Add steps for each part of a declaration that is read now, so that large ones may take what they need.
+
+        Args:
+            parts: counts them; it is called if the other steps are used up.
+        """
+        self._parts = parts
 
     def spend(self, steps: int, where: str = "") -> None:
         """Take steps.
@@ -59,6 +65,22 @@ class Budget:
         self._left -= steps
         if self._left < 0:
             self._go_on(where)
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether steps were asked for that were not there."""
+        return self._left < 0
+
+    @contextmanager
+    def half(self) -> Iterator[None]:
+        """Keep half of the steps for what comes after the block."""
+        there = max(0, self._left + self._reserve)
+        kept = there // 2
+        self._left, self._reserve = 0, there - kept
+        try:
+            yield
+        finally:
+            self._left, self._reserve = max(0, self._left), self._reserve + kept
 
     def _go_on(self, where: str) -> None:
         """Look at the clock and the flag, and move on to the next steps."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from grammarspec.frontends.json_schema.document.dialects import DIALECTS
 from grammarspec.frontends.json_schema.spelling.options import Escapes, Numbers, Spelling, Whitespace, spelling
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     import referencing
 
-__all__ = ["check_options"]
+__all__ = ["DEFAULTS", "check_options"]
 
 
 def check_options(
@@ -50,3 +51,7 @@ def check_options(
     if unsupported not in ("error", "warn"):
         raise ValueError(f'unsupported must be "error" or "warn", not {unsupported!r}')
     return spelling(whitespace, indent, separators, ensure_ascii, escapes, numbers)
+
+
+DEFAULTS: Final = {name: parameter.default for name, parameter in signature(check_options).parameters.items()}
+"""The options with their values where they are not given."""

@@ -247,7 +247,8 @@ class _Members:
             every = b.rule("wanted")
             b.define(every, b.seq(*nodes))
             ways.insert(0, b.call(every))
-        possible = [self._holds(condition, later=True) for condition in conditions]
+        hopes = (self._holds(condition, later=True) for condition in conditions)
+        possible = [hope for hope in hopes if hope != b.empty]
         b.define(more, b.seq(*possible, b.alt(*ways)))
         return more
 
@@ -267,8 +268,9 @@ class _Members:
             return b.when_clear(bits) if bits else b.empty
         parts = [self._holds(part, later=later) for part in condition.parts]
         if isinstance(condition, Both):
+            parts = [part for part in parts if part != b.empty]
             return b.seq(*parts) if parts else b.empty
-        return b.alt(*parts) if parts else b.nothing
+        return b.empty if b.empty in parts else b.alt(*parts) if parts else b.nothing
 
     def _room(self) -> list[int]:
         """The guard that one more member does not exceed the maximum: one node, or none if there is no maximum."""

@@ -94,7 +94,7 @@ class NormalForms:
                 try:
                     shape = self[goal]
                 except GrammarError:
-                    return self._combinations <= MAX_COMBINATIONS and not self.goals.is_exhausted
+                    return self._combinations <= MAX_COMBINATIONS and not self.goals.budget.is_used_up
                 pending += reversed(shape.goals)
         return True
 

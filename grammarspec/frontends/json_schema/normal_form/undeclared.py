@@ -181,14 +181,14 @@ def has_endless_names(goals: Analysis, facts: Conjunction, witness: SomeMember |
     """
     if not _asks_patterns(goals, facts, witness):
         return False
-    return any(infinitely_many(*asked) for asked in _asked_of_names(goals, facts, witness))
+    return any(infinitely_many(*asked, goals.budget) for asked in _asked_of_names(goals, facts, witness))
 
 
 def has_names(goals: Analysis, facts: Conjunction, witness: SomeMember) -> bool:
     """Whether there may be names, declared ones included, for an undeclared member that satisfies a condition."""
     if _compatible_sets([pattern.text for pattern in _patterns(facts)]) is None:
         return True
-    return any(some_text(*asked) for asked in _asked_of_names(goals, facts, witness))
+    return any(some_text(*asked, goals.budget) for asked in _asked_of_names(goals, facts, witness))
 
 
 def _asked_of_names(

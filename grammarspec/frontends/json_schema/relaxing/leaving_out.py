@@ -23,6 +23,7 @@ from grammarspec.frontends.json_schema.document.subschema import Subschema
 from grammarspec.frontends.json_schema.keywords.keyword import Role
 from grammarspec.frontends.json_schema.keywords.tables import IN_PLACE, KEYWORDS, asserting, children, keyword
 from grammarspec.frontends.json_schema.relaxing.graph import Graph, Path, at, parsed, pointer
+from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.expressions import Grammar
 
 __all__ = ["LeftOut", "Relaxed", "relaxed"]
@@ -83,6 +84,7 @@ def relaxed(
     root: Any,
     attempt: Callable[[Any], Grammar[Any]],
     document: Callable[[Any], Document],
+    budget: Budget,
     *,
     closed: bool,
     malformed: bool = False,
@@ -93,6 +95,7 @@ def relaxed(
         root: the schema; it is not changed.
         attempt: makes a grammar of a schema: the front-end.
         document: makes the document of a schema.
+        budget: what ``attempt`` takes its steps from; when it is used up, nothing more is left out.
         closed: objects that have properties are closed unless the schema says more (see ``additional_properties``).
         malformed: whether to leave out malformed keywords, too. The grammar is then useless, but more errors are found.
     """
@@ -106,7 +109,7 @@ def relaxed(
             target, steps = work.leave_out(error, malformed=malformed)
             refused.append(target)
             left_out += steps
-            if not steps or len(refused) > MAX_LEFT_OUT:
+            if not steps or len(refused) > MAX_LEFT_OUT or budget.is_used_up:
                 return Relaxed(None, tuple(refused), tuple(left_out))
 
 
@@ -130,7 +133,7 @@ class _Work:
         if not (malformed if syntax else isinstance(error, UnsupportedFeature | LimitExceeded)):
             return nothing, []
         path = parsed(error.where)
-        if path is None or error.message.startswith("schema size"):
+        if path is None:
             return nothing, []
         try:
             graph = Graph(self._document(self.root))
