@@ -72,10 +72,10 @@ class Budget:
         return self._left < 0
 
     @contextmanager
-    def half(self) -> Iterator[None]:
-        """Keep half of the steps for what comes after the block."""
+    def most(self) -> Iterator[None]:
+        """Keep a quarter of the steps for what comes after the block."""
         there = max(0, self._left + self._reserve)
-        kept = there // 2
+        kept = there // 4
         self._left, self._reserve = 0, there - kept
         try:
             yield

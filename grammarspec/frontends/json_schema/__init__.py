@@ -190,7 +190,7 @@ def language(
     try:
         exact = forms(narrow=False)
         # whether an exact grammar takes too many combinations is not known before most of them have been tried
-        with budget.half():
+        with budget.most():
             within = exact.are_within_limits()
         chosen = exact if within else forms(narrow=True)
         builder, text = prelude(spelled)

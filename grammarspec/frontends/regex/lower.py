@@ -10,7 +10,7 @@ is far cheaper to run. The compiler runs both by derivatives (J. A. Brzozowski, 
 from __future__ import annotations
 
 from itertools import accumulate
-from operator import and_
+from operator import and_, or_
 
 from grammarspec.frontends.regex.alphabet import Alphabet
 from grammarspec.frontends.regex.charsets import Ranges, single, union
@@ -134,10 +134,10 @@ class _Lowering:
         cut = next((k for k, part in enumerate(parts) if final and isinstance(part, Rest) and part.ahead), len(parts))
 
         head: list[int] = []
-        for k, (part, at_start, at_end) in enumerate(placed[:cut]):
+        further = accumulate(map(looks_ahead, parts[:cut]), or_, initial=False)
+        for (part, at_start, at_end), looking in zip(placed[:cut], further, strict=False):
             # the intersection holds the text up to here only: no assertion within it may look further
-            closed = not any(map(looks_ahead, parts[:k]))
-            if first and closed and isinstance(part, Rest) and not part.ahead:
+            if first and not looking and isinstance(part, Rest) and not part.ahead:
                 head = [builder.both(self.restriction(part, at_start, at_end), builder.seq(*head))]
             else:
                 head.append(self.node(part, at_start, at_end))
