@@ -194,6 +194,7 @@ def language(
             within = exact.are_within_limits()
         chosen = exact if within else forms(narrow=True)
         builder, text = prelude(spelled)
+        builder.budget = budget
         return builder.build(GoalLowering(chosen, builder, text).start())
     except RecursionError:
         raise LimitExceeded("the nesting depth of the schema") from None

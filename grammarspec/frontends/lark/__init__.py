@@ -9,17 +9,21 @@ is too large to be loaded, :mod:`.imports` what it may import, and :mod:`.errors
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from grammarspec._compiler import CancelToken
 from grammarspec._compiler import Grammar as Ir
 from grammarspec.frontends.json_schema import json_schema
 from grammarspec.frontends.lark.errors import too_deep
 from grammarspec.frontends.lark.loader import Source, read
 from grammarspec.frontends.lark.options import check_options
 from grammarspec.frontends.lark.rules import Rules
+from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.builder import GrammarBuilder
+from grammarspec.grammars.engine import Limits
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
 
@@ -33,6 +37,8 @@ def lark(
     parser: str | None = None,
     lexer: str | None = None,
     import_paths: Sequence[str | PathLike[str]] = (),
+    limits: Limits | None = None,
+    cancel: CancelToken | None = None,
 ) -> Grammar[str]:
     """The texts that a ``.lark`` grammar accepts.
 
@@ -48,6 +54,8 @@ def lark(
         lexer: ``"dynamic_complete"`` or ``None``.
         import_paths: folders with grammars that it may import. It can import lark's own (``common``, ...) in any case,
             and reads no other files.
+        limits: what the call may use, once lark has read the text: ``max_steps`` and ``timeout`` of them.
+        cancel: stops the work when it is cancelled.
 
     Raises:
         GrammarSyntaxError: lark rejects the grammar, an imported grammar is not there or cannot be read, or a
@@ -55,7 +63,8 @@ def lark(
         UnsupportedFeature: another parser or lexer is asked for; or a terminal is only declared, can be empty, looks
             ahead or behind past its own text, or holds what a regular expression must not (see :func:`regex`); lark
             needs a package for it that is not installed; or it imports what it must not read.
-        LimitExceeded: nesting, counts or templates go too far.
+        LimitExceeded: nesting, counts or templates go too far, or the limits are reached.
+        Cancelled: ``cancel`` was cancelled.
         MissingPackage: the package ``lark`` is not installed.
         TypeError: ``text`` is no string, or ``import_paths`` is one path.
         ValueError: lark has no such parser or lexer.
@@ -65,7 +74,8 @@ def lark(
     check_options(parser=parser, lexer=lexer)
     folders = _folders(import_paths)
     options = {"start": start, "parser": parser, "lexer": lexer, "import_paths": tuple(map(str, folders))}
-    return Grammar(_compiled(read(text, None, folders), start), call=Call(lark, (text,), options))
+    budget = Budget(limits, cancel)
+    return Grammar(_compiled(read(text, None, folders), start, budget), call=Call(lark, (text,), options))
 
 
 def load(
@@ -75,13 +85,15 @@ def load(
     parser: str | None = None,
     lexer: str | None = None,
     import_paths: Sequence[str | PathLike[str]] = (),
+    limits: Limits | None = None,
+    cancel: CancelToken | None = None,
     **options: Any,
 ) -> Grammar[Any]:
     """The grammar in a UTF-8 file: a JSON Schema in ``.json``, else one in lark's syntax, as :func:`lark`.
 
     Args:
         path: the file. A ``.lark`` file can also import, by relative imports, what stands in its folder.
-        start, parser, lexer, import_paths: as for :func:`lark`.
+        start, parser, lexer, import_paths, limits, cancel: as for :func:`lark`.
         options: of :func:`grammarspec.json_schema`, for a JSON Schema.
 
     Raises:
@@ -96,12 +108,12 @@ def load(
         if lark_options != {"start": "start", "parser": None, "lexer": None, "import_paths": ()}:
             message = f"{path} is a JSON Schema: start, parser, lexer and import_paths are options of .lark files"
             raise TypeError(message)
-        return json_schema(Path(path).read_text(encoding="utf-8"), **options)
+        return json_schema(Path(path).read_text(encoding="utf-8"), limits=limits, cancel=cancel, **options)
     if options:
         raise TypeError(f"{path} is a .lark file, which has no options {', '.join(options)}")
     check_options(parser=parser, lexer=lexer)
     source = read(Path(path).read_text(encoding="utf-8"), Path(path), folders)
-    return Grammar(_compiled(source, start), call=Call(load, (str(path),), lark_options))
+    return Grammar(_compiled(source, start, Budget(limits, cancel)), call=Call(load, (str(path),), lark_options))
 
 
 def _folders(import_paths: Sequence[str | PathLike[str]]) -> list[Path]:
@@ -115,9 +127,10 @@ def _folders(import_paths: Sequence[str | PathLike[str]]) -> list[Path]:
     return [Path(path) for path in import_paths]
 
 
-def _compiled(source: Source, start: str) -> Ir:
+def _compiled(source: Source, start: str, budget: Budget) -> Ir:
     """The language of a grammar that has been loaded."""
-    builder = GrammarBuilder()
+    budget.allow(partial(len, source.text.text))
+    builder = GrammarBuilder(budget)
     try:
         node = Rules(source, builder).start(start)
     except RecursionError:

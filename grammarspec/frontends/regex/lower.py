@@ -36,6 +36,8 @@ from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["lower", "lower_search"]
 
+_LOWERING = 50  # steps of a node, with what was done to simplify it
+
 
 def lower(node: Node, builder: GrammarBuilder, alphabet: Alphabet) -> int:
     """The texts that a pattern matches as a whole (``re.fullmatch``), as a regular node.
@@ -44,6 +46,7 @@ def lower(node: Node, builder: GrammarBuilder, alphabet: Alphabet) -> int:
     one that holds nothing but it) a ``terminal``.
 
     Raises:
+        LimitExceeded, Cancelled: by the builder's budget.
         RecursionError: the tree is nested too deeply.
     """
     table = FactTable()
@@ -87,6 +90,7 @@ class _Lowering:
     def new_node(self, node: Node, first: bool, final: bool) -> int:
         """A new node of the builder; see :meth:`node`."""
         builder = self.builder
+        builder.budget.spend(_LOWERING)
         match node:
             case Text(text):
                 return self.alphabet.text(text)

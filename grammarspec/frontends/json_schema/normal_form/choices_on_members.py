@@ -59,7 +59,7 @@ def _restricted(facts: Conjunction) -> set[str]:
 def _asserted(origin: Subschema, gathered: Sequence[Conjunction], name: str | None = None) -> Iterator[Assertion]:
     """What is asked by a choice of conjunctions that restrict the member of this name alone, or nothing."""
     facets = [facet for each in gathered for facet in each.objects]
-    members = dict.fromkeys((name for facet in facets for name in facet.properties), ANYTHING)
+    members: dict[str, Subschema] = dict.fromkeys((name for facet in facets for name in facet.properties), ANYTHING)
     if name is not None:
         if all(name in each.required for each in gathered):
             yield Required((name,))
