@@ -93,6 +93,7 @@ class Budget:
             self._reserve += _PER_PART * self._parts()
             self._parts = None
         if needed > self._reserve:
+            self._reserve = 0
             hint = "make the declaration smaller, or give limits=gs.Limits(max_steps=...)"
             raise LimitExceeded(f"limit exceeded: max_steps (limit {self._limits.max_steps})", where, hint)
         watched = self._cancel is not None or self._deadline is not None
