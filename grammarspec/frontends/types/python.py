@@ -44,7 +44,8 @@ def grammar(type: Any, **options: Any) -> Grammar[Any]:
         type: whatever Pydantic knows: its models, dataclasses, ``TypedDict``, ``NamedTuple``, enums, ``Literal``,
             unions, containers, ``Annotated`` with constraints, dates and times, and so on; or a struct of msgspec, or
             an attrs class; or what ``re.compile`` returns, as :func:`grammarspec.regex` takes it.
-        options: those of :func:`grammarspec.json_schema`; they take precedence over those of ``@gs.schema``.
+        options: those of :func:`grammarspec.json_schema`, ``limits`` and ``cancel`` among them; they take precedence
+            over those of ``@gs.schema``.
 
     Raises:
         TypeError: ``type`` is a text, a schema, a path or another value, and no type.
@@ -63,7 +64,8 @@ def grammar(type: Any, **options: Any) -> Grammar[Any]:
         return regex(type)
     _refuse_values(type)
     options = {**stored_options(type), **options}
-    call = f"gs.grammar({', '.join([type_name(type), *(f'{name}={value!r}' for name, value in options.items())])})"
+    said = [f"{name}={value!r}" for name, value in options.items() if name not in ("limits", "cancel")]
+    call = f"gs.grammar({', '.join([type_name(type), *said])})"
     schema = known_adapter(type).schema
     values = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if schema.keys() <= {"type"} and schema.get("type") == "string":
