@@ -127,7 +127,7 @@ PRESENCE: dict[str, dict[str, Any]] = {
     "one of": {
         "allOf": [
             {"oneOf": [{"required": [name]}, {"required": [other]}]}
-            for name, other in zip(NAMES[::2], NAMES[1::2], strict=True)
+            for name, other in zip(NAMES[:40:2], NAMES[1:40:2], strict=True)
         ]
     },
     "not both": {"allOf": [{"not": {"required": [name, other]}} for name, other in NEXT.items()]},
