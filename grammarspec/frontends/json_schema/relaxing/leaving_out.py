@@ -30,6 +30,8 @@ __all__ = ["LeftOut", "Relaxed", "relaxed"]
 
 MAX_LEFT_OUT = 200
 """The most errors after which one schema is tried again."""
+_LOOKING = 60
+"""Steps of each subschema after an error, beside those for its place, which is long where schemas nest deeply."""
 
 _KEPT = frozenset(record.name for record in KEYWORDS if record.role is Role.IDENTIFIER)
 """Keywords that name a schema or hold other schemas, and constrain nothing."""
@@ -99,7 +101,7 @@ def relaxed(
         closed: objects that have properties are closed unless the schema says more (see ``additional_properties``).
         malformed: whether to leave out malformed keywords, too. The grammar is then useless, but more errors are found.
     """
-    work = _Work(root, document, closed)
+    work = _Work(root, document, budget, closed)
     refused: list[LeftOut] = []
     left_out: list[LeftOut] = []
     while True:
@@ -116,8 +118,8 @@ def relaxed(
 class _Work:
     """A schema from which keywords are left out step by step."""
 
-    def __init__(self, root: Any, document: Callable[[Any], Document], closed: bool) -> None:
-        self.root, self._document, self._closed = root, document, closed
+    def __init__(self, root: Any, document: Callable[[Any], Document], budget: Budget, closed: bool) -> None:
+        self.root, self._document, self._budget, self._closed = root, document, budget, closed
         self._renamed: set[Path] = set()
         """The paths, in the original schema, of ``oneOf`` keywords that have been replaced by ``anyOf``."""
 
@@ -137,6 +139,7 @@ class _Work:
             return nothing, []
         try:
             graph = Graph(self._document(self.root))
+            self._budget.spend((_LOOKING + len(error.where)) * len(graph.edges))
         except GrammarError:
             return nothing, []
         inside = path[-2:-1] == ("patternProperties",) and not error.where.startswith("#")  # the pattern of a name
