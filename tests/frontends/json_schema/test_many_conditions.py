@@ -196,6 +196,16 @@ def test_one_member_under_many_choices() -> None:
         assert accepts(json.dumps(value)) == validator.is_valid(value), value
 
 
+@pytest.mark.parametrize("order", ["declared", "any"])
+def test_many_choices_that_ask_something_of_other_values(order: str) -> None:
+    others = {"type": ["null", "boolean", "number", "string", "array"], "minimum": 5}
+    for inner in ({"required": ["a"]}, {"properties": {"a": {"type": "string"}}}):
+        schema = {"allOf": [{"anyOf": [{"type": "object", **inner}, {**others, "title": str(i)}]} for i in range(8)]}
+        accepts, validator = acceptor(schema, property_order=order), jsonschema.Draft202012Validator(schema)
+        for value in (3, 7, "text", None, [], {}, {"a": 1}, {"a": "x"}):
+            assert accepts(json.dumps(value)) == validator.is_valid(value), value
+
+
 VALUES = [{"properties": {name: {"const": 1}}} for name in NAMES]
 PATTERNS = [{"anyOf": [{"pattern": name}, {"minLength": i + 1}]} for i, name in enumerate(NAMES)]
 HARD: dict[str, dict[str, Any]] = {

@@ -390,8 +390,10 @@ def _candidate_pairs(tags: list[_Tags], max_pairs: int) -> list[tuple[int, int]]
         for i, own in enumerate(tags):
             for value in own[name]:
                 holders[value].append(i)
-        pairs = {(i, j) for group in holders.values() if len(group) < 500 for i in group for j in group if i < j}
-        if all(len(group) < 500 for group in holders.values()) and (best is None or len(pairs) < len(best)):
+        if sum(len(group) ** 2 for group in holders.values()) > 20 * max_pairs:
+            continue  # too many even to list them
+        pairs = {(i, j) for group in holders.values() for i in group for j in group if i < j}
+        if best is None or len(pairs) < len(best):
             best = sorted(pairs)
     if best is None:
         if len(tags) * (len(tags) - 1) // 2 > max_pairs:

@@ -38,7 +38,9 @@ def allows_types(goals: Goals, alternatives: Sequence[Subschema], types: int) ->
         return True
     gathered = (goals.gather([alternative]) for alternative in alternatives)
     return any(
-        facts.types & types == types and all(allows_types(goals, choice, types) for choice in facts.choices)
+        facts.types & types == types
+        and not facts.asked & ~_KNOWN
+        and all(allows_types(goals, choice, types) for choice in facts.choices)
         for facts in gathered
     )
 

@@ -37,7 +37,10 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
 __all__ = ["NormalForms"]
 
 MAX_COMBINATIONS = 2_000
-"""The most combinations of an alternative (of ``anyOf`` and the like) with other keywords in one document."""
+"""The most combinations of an alternative (of ``anyOf`` and the like) with other keywords in one document.
+
+Each becomes an alternative of the grammar, which costs whoever uses it, whatever work may be done to make it.
+"""
 
 
 class NormalForms:
