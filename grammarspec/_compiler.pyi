@@ -148,6 +148,10 @@ class CancelToken:
     def cancel(self) -> None:
         """Stop the work under way and refuse all later work: both raise :class:`~grammarspec.Cancelled`."""
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether :meth:`cancel` was called."""
+
 @final
 class Constraint:
     """A grammar on a vocabulary: a lazily built automaton over tokens. Thread-safe, made to be shared.

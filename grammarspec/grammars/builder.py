@@ -48,19 +48,40 @@ from grammarspec._compiler import (
     WHEN_WITHIN,
 )
 from grammarspec._compiler import Grammar as Ir
+from grammarspec.grammars.budget import Budget
 
 __all__ = ["FEW", "ITEMS", "NAMES", "OPENS", "PART", "UNBOUNDED", "GrammarBuilder"]
 
 
 class GrammarBuilder:
-    """Collects the nodes and rules of one grammar."""
+    """Collects the nodes and rules of one grammar.
+
+    Attributes:
+        budget: the work that whoever describes the grammar may do. The builder itself takes nothing of it.
+    """
 
     __slots__ = (
-        "_blob", "_codepoints", "_kinds", "_literals", "_names", "_ops", "_rules", "_size", "anything", "empty",
+        "_blob",
+        "_codepoints",
+        "_kinds",
+        "_literals",
+        "_names",
+        "_ops",
+        "_rules",
+        "_size",
+        "anything",
+        "budget",
+        "empty",
         "nothing",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget | None = None) -> None:
+        """Nothing is described yet.
+
+        Args:
+            budget: the work that whoever describes the grammar may do; one with the limits' defaults if not given.
+        """
+        self.budget = budget or Budget()
         self._ops = array("I")
         self._blob = bytearray()
         self._size = 0
@@ -82,6 +103,7 @@ class GrammarBuilder:
         A subclass with further attributes extends this to copy them.
         """
         new = self.__new__(type(self))
+        new.budget = self.budget
         new._ops, new._rules = self._ops[:], self._rules[:]
         new._blob, new._size = self._blob[:], self._size
         new._names, new._kinds = self._names[:], self._kinds[:]

@@ -12,7 +12,7 @@ from grammarspec._compiler import CancelToken, Constraint, VocabularyIndex
 from grammarspec._compiler import Grammar as Ir
 from grammarspec._compiler import compile as _compile
 
-__all__ = ["Limits", "compile_ir", "over_bytes"]
+__all__ = ["Limits", "byte_index", "compile_ir", "over_bytes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

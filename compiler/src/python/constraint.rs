@@ -32,6 +32,11 @@ impl CancelToken {
     fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
+
+    #[getter]
+    fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 #[pyclass(frozen, module = "grammarspec._compiler")]

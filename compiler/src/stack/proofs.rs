@@ -273,14 +273,19 @@ impl Machine {
     ) -> Result<()> {
         if resumed {
             while !self.proofs.settled(id)
-                && let Some(question) = self.proofs.goals[id as usize].rest.pop()
+                && let Some(&question) = self.proofs.goals[id as usize].rest.last()
             {
+                // the alternative is taken only when it is paid for: a search that ends here goes on there later
                 budget.spend(1)?;
-                if self.is_barred(question.1, question.2) {
+                let barred = self.is_barred(question.1, question.2);
+                if !barred {
+                    budget.spend(8)?;
+                }
+                self.proofs.goals[id as usize].rest.pop();
+                if barred {
                     self.proofs.refute_part(id);
                     continue;
                 }
-                budget.spend(8)?;
                 let part = self.proofs.goal(self.canonical(question));
                 self.proofs.add_part(id, part);
                 if !self.proofs.settled(part) {

@@ -6,19 +6,21 @@ import json
 import warnings
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from grammarspec._compiler import CancelToken
 from grammarspec._compiler import Grammar as Ir
-from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced, Unsatisfiable
+from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced
 from grammarspec.frontends.json_schema.document.loading import json_of, load
 from grammarspec.frontends.json_schema.keywords.tables import read
 from grammarspec.frontends.json_schema.lowering.goal_lowering import GoalLowering
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.normal_form.normal_forms import NormalForms
-from grammarspec.frontends.json_schema.options import Options, check_options
+from grammarspec.frontends.json_schema.options import OptionsOfCall, check_options
 from grammarspec.frontends.json_schema.relaxing.contradictions import contradiction
 from grammarspec.frontends.json_schema.relaxing.leaving_out import relaxed
 from grammarspec.frontends.json_schema.spelling.options import Escapes, Numbers, Spelling, Whitespace
 from grammarspec.frontends.json_schema.spelling.prelude import prelude
-from grammarspec.grammars.engine import over_bytes
+from grammarspec.grammars.budget import Budget
+from grammarspec.grammars.engine import Limits
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     from grammarspec.frontends.json_schema.document.resources import Document
 
-__all__ = ["json_schema", "json_value", "language"]
+__all__ = ["grammar_of", "json_schema", "json_value", "language"]
 
 
 def json_schema(
@@ -50,6 +52,8 @@ def json_schema(
     escapes: Escapes = "any",
     numbers: Numbers = "any",
     unsupported: Literal["error", "warn"] = "error",
+    limits: Limits | None = None,
+    cancel: CancelToken | None = None,
 ) -> Grammar[Any]:
     """The JSON texts that satisfy a schema.
 
@@ -82,11 +86,15 @@ def json_schema(
         unsupported: ``"error"`` refuses what is not enforced; ``"warn"`` leaves it out with a warning
             (:class:`~grammarspec.errors.NotEnforced`) for each such keyword. Then the grammar has texts that the schema
             refuses, and still all others. :func:`grammarspec.check` lists both beforehand.
+        limits: what the call may use: ``max_steps`` and ``timeout`` of them. The default is about a second of work
+            beyond what grows with the schema alone.
+        cancel: stops the work when it is cancelled.
 
     Raises:
         GrammarSyntaxError: the text is not JSON, a keyword's value is malformed, or a reference points to nothing.
         UnsupportedFeature: a keyword that is not enforced, or not in this combination; ``where`` is its JSON pointer.
-        LimitExceeded: the schema is too large or nested too deeply.
+        LimitExceeded: the schema nests too deeply, or asks for more work than the limits allow.
+        Cancelled: ``cancel`` was cancelled.
         ValueError: an option cannot have such a value, or two options contradict each other.
         TypeError: ``schema`` is a class of another kind.
         OSError: the file cannot be read.
@@ -99,28 +107,10 @@ def json_schema(
         "unsupported": unsupported,
     }  # fmt: skip
     spelled = check_options(**options)
-
-    def ir(root: Any) -> Ir:
-        return language(
-            root,
-            spelled,
-            dialect=dialect,
-            registry=registry,
-            assert_formats=format == "assert",
-            any_order=property_order == "any",
-            closed=not additional_properties,
-        )
-
-    def is_empty(root: Any) -> bool:
-        try:
-            over_bytes(ir(root))
-        except Unsatisfiable:
-            return True
-        return False
+    budget = Budget(limits, cancel)
 
     def attempt(root: Any) -> Grammar[Any]:
-        call = Call(json_schema, (schema,), options)
-        return Grammar(ir(root), read=json.loads, call=call, why_empty=lambda: contradiction(root, is_empty))
+        return grammar_of(root, spelled, options, budget, schema)
 
     root = load(schema)
     if unsupported == "error":
@@ -129,12 +119,44 @@ def json_schema(
     def document(root: Any) -> Document:
         return read(root, dialect, registry, dynamic=False)
 
-    found = relaxed(root, attempt, document, closed=not additional_properties)
+    found = relaxed(root, attempt, document, budget, closed=not additional_properties)
     if found.grammar is None:
         raise found.refused[-1].error
     for left_out in found.left_out:
         warnings.warn(f"{left_out.pointer}: {left_out.summary}", NotEnforced, stacklevel=2)
     return found.grammar
+
+
+def grammar_of(
+    root: Any, spelled: Spelling, options: Mapping[str, Any], budget: Budget, declared: Any = None
+) -> Grammar[Any]:
+    """The grammar of a schema that has been read.
+
+    Args:
+        root: the schema as Python values.
+        spelled: how values are spelled, as ``options`` say.
+        options: those of :func:`json_schema`.
+        budget: the work that may be done.
+        declared: the schema as it was given, for ``repr``; ``None``: ``root``.
+
+    Raises:
+        GrammarError, Cancelled: as :func:`json_schema`.
+    """
+
+    def ir(root: Any, budget: Budget) -> Ir:
+        return language(
+            root,
+            spelled,
+            dialect=options["dialect"],
+            registry=options["registry"],
+            assert_formats=options["format"] == "assert",
+            any_order=options["property_order"] == "any",
+            closed=not options["additional_properties"],
+            budget=budget,
+        )
+
+    call = Call(json_schema, (root if declared is None else declared,), dict(options))
+    return Grammar(ir(root, budget), read=json.loads, call=call, why_empty=lambda: contradiction(root, ir))
 
 
 def language(
@@ -146,25 +168,33 @@ def language(
     assert_formats: bool = True,
     any_order: bool = False,
     closed: bool = False,
+    budget: Budget | None = None,
 ) -> Ir:
     """The texts of the values that satisfy a schema, spelled in this way; see :func:`json_schema`.
 
     Args:
         closed: objects that have ``properties`` have no others, if the schema says nothing.
+        budget: the work that may be done; one with the limits' defaults if not given.
 
     Raises:
-        GrammarError: as :func:`json_schema`.
+        GrammarError, Cancelled: as :func:`json_schema`.
     """
+    budget = budget or Budget()
 
     def forms(*, narrow: bool) -> NormalForms:
-        goals = Analysis(read(root, dialect, registry), assert_formats=assert_formats, narrow=narrow)
+        document = read(root, dialect, registry)
+        budget.allow(document.size)
+        goals = Analysis(document, budget, assert_formats=assert_formats, narrow=narrow)
         return NormalForms(goals, any_order=any_order, closed=closed)
 
     try:
         exact = forms(narrow=False)
         # whether an exact grammar takes too many combinations is not known before most of them have been tried
-        chosen = exact if exact.are_within_limits() else forms(narrow=True)
+        with budget.most():
+            within = exact.are_within_limits()
+        chosen = exact if within else forms(narrow=True)
         builder, text = prelude(spelled)
+        builder.budget = budget
         return builder.build(GoalLowering(chosen, builder, text).start())
     except RecursionError:
         raise LimitExceeded("the nesting depth of the schema") from None
@@ -173,6 +203,6 @@ def language(
         raise GrammarSyntaxError(message) from None
 
 
-def json_value(**options: Unpack[Options]) -> Grammar[Any]:
+def json_value(**options: Unpack[OptionsOfCall]) -> Grammar[Any]:
     """Any JSON text; the options are those of :func:`json_schema`."""
     return json_schema(True, **options)

@@ -5,7 +5,8 @@ They stand here and in the signature of :func:`grammarspec.json_schema`, where e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 from grammarspec.frontends.json_schema.document.dialects import DIALECTS
 from grammarspec.frontends.json_schema.spelling.options import Escapes, Numbers, Spelling, Whitespace, spelling
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
     import referencing
 
-__all__ = ["Options", "check_options"]
+    from grammarspec._compiler import CancelToken
+    from grammarspec.grammars.engine import Limits
+
+__all__ = ["DEFAULTS", "Options", "OptionsOfCall", "check_options"]
 
 
 class Options(TypedDict, total=False):
@@ -33,6 +37,13 @@ class Options(TypedDict, total=False):
     escapes: Escapes
     numbers: Numbers
     unsupported: Literal["error", "warn"]
+
+
+class OptionsOfCall(Options, total=False):
+    """The options of :func:`grammarspec.json_schema` that a call may have, with those that are about this call only."""
+
+    limits: Limits | None
+    cancel: CancelToken | None
 
 
 def check_options(
@@ -70,3 +81,7 @@ def check_options(
     if unsupported not in ("error", "warn"):
         raise ValueError(f'unsupported must be "error" or "warn", not {unsupported!r}')
     return spelling(whitespace, indent, separators, ensure_ascii, escapes, numbers)
+
+
+DEFAULTS: Final = {name: parameter.default for name, parameter in signature(check_options).parameters.items()}
+"""The options with their values where they are not given."""

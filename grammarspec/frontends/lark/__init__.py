@@ -10,20 +10,24 @@ generated texts are made by lark (:mod:`.parsing`). :mod:`.contradictions` says 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
+from grammarspec._compiler import CancelToken
 from grammarspec.frontends.json_schema import json_schema
-from grammarspec.frontends.json_schema.options import Options
+from grammarspec.frontends.json_schema.options import OptionsOfCall
 from grammarspec.frontends.lark.contradictions import contradiction
 from grammarspec.frontends.lark.errors import too_deep
 from grammarspec.frontends.lark.loader import read as load_source
 from grammarspec.frontends.lark.options import check_options
 from grammarspec.frontends.lark.parsing import Captures, Parsed, Tree
 from grammarspec.frontends.lark.rules import Rules
+from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.builder import GrammarBuilder
+from grammarspec.grammars.engine import Limits
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
 
@@ -40,6 +44,8 @@ def lark(
     import_paths: Sequence[str | PathLike[str]] = (),
     read: Literal["text"] = "text",
     captures: Sequence[str] = (),
+    limits: Limits | None = None,
+    cancel: CancelToken | None = None,
 ) -> Grammar[str]: ...
 @overload
 def lark(
@@ -51,6 +57,8 @@ def lark(
     import_paths: Sequence[str | PathLike[str]] = (),
     read: Literal["tree"],
     captures: Sequence[str] = (),
+    limits: Limits | None = None,
+    cancel: CancelToken | None = None,
 ) -> Grammar[Any]: ...
 def lark(
     text: str,
@@ -61,6 +69,8 @@ def lark(
     import_paths: Sequence[str | PathLike[str]] = (),
     read: Literal["text", "tree"] = "text",
     captures: Sequence[str] = (),
+    limits: Limits | None = None,
+    cancel: CancelToken | None = None,
 ) -> Grammar[Any]:
     """The texts that a ``.lark`` grammar accepts.
 
@@ -79,6 +89,8 @@ def lark(
         read: what a text means: itself, or the ``lark.Tree`` that lark makes of it, with positions.
         captures: names of rules, aliases and terminals, as they are in lark's trees. :meth:`Grammar.match` has the list
             of the texts of each.
+        limits: what the call may use, once lark has read the text: ``max_steps`` and ``timeout`` of them.
+        cancel: stops the work when it is cancelled.
 
     Raises:
         GrammarSyntaxError: lark rejects the grammar, an imported grammar is not there or cannot be read, or a
@@ -86,7 +98,8 @@ def lark(
         UnsupportedFeature: another parser or lexer is asked for; or a terminal is only declared, can be empty, looks
             ahead or behind past its own text, or holds what a regular expression must not (see :func:`regex`); lark
             needs a package for it that is not installed; or it imports what it must not read.
-        LimitExceeded: nesting, counts or templates go too far.
+        LimitExceeded: nesting, counts or templates go too far, or the limits are reached.
+        Cancelled: ``cancel`` was cancelled.
         MissingPackage: the package ``lark`` is not installed.
         TypeError: ``text`` is no string, ``import_paths`` is one path, or ``captures`` one name.
         ValueError: lark has no such parser or lexer, its trees have no parts of a name in ``captures``, or ``read`` is
@@ -95,7 +108,7 @@ def lark(
     if not isinstance(text, str):
         raise TypeError(f"lark() takes the text of a grammar, not {text!r:.60}\n  hint: gs.load(path) reads a file")
     options = _checked(start, parser, lexer, import_paths, read, captures)
-    return _grammar(text, None, options, Call(lark, (text,), options))
+    return _grammar(text, None, options, Call(lark, (text,), options), Budget(limits, cancel))
 
 
 def load(
@@ -107,14 +120,14 @@ def load(
     import_paths: Sequence[str | PathLike[str]] = (),
     read: Literal["text", "tree"] = "text",
     captures: Sequence[str] = (),
-    **options: Unpack[Options],
+    **options: Unpack[OptionsOfCall],
 ) -> Grammar[Any]:
     """The grammar in a UTF-8 file: a JSON Schema in ``.json``, else one in lark's syntax, as :func:`lark`.
 
     Args:
         path: the file. A ``.lark`` file can also import, by relative imports, what stands in its folder.
         start, parser, lexer, import_paths, read, captures: as for :func:`lark`.
-        options: of :func:`grammarspec.json_schema`, for a JSON Schema.
+        options: of :func:`grammarspec.json_schema`, for a JSON Schema; ``limits`` and ``cancel`` of them for both.
 
     Raises:
         OSError: the file cannot be read.
@@ -129,10 +142,11 @@ def load(
         if given:
             raise TypeError(f"{path} is a JSON Schema: {', '.join(given)} can be given for .lark files only")
         return json_schema(Path(path).read_text(encoding="utf-8"), **options)
+    limits, cancel = options.pop("limits", None), options.pop("cancel", None)
     if options:
         raise TypeError(f"{path} is a .lark file, which has no options {', '.join(options)}")
     text = Path(path).read_text(encoding="utf-8")
-    return _grammar(text, Path(path), lark_options, Call(load, (str(path),), lark_options))
+    return _grammar(text, Path(path), lark_options, Call(load, (str(path),), lark_options), Budget(limits, cancel))
 
 
 def _checked(
@@ -161,7 +175,7 @@ def _checked(
     }  # fmt: skip
 
 
-def _grammar(text: str, file: Path | None, options: Mapping[str, Any], call: Call) -> Grammar[Any]:
+def _grammar(text: str, file: Path | None, options: Mapping[str, Any], call: Call, budget: Budget) -> Grammar[Any]:
     """The language of the text of a grammar, and how its texts are read.
 
     Args:
@@ -169,8 +183,9 @@ def _grammar(text: str, file: Path | None, options: Mapping[str, Any], call: Cal
         options: those of :func:`lark`, checked.
     """
     folders = tuple(map(Path, options["import_paths"]))
-    builder = GrammarBuilder()
     source, start = load_source(text, file, folders), options["start"]
+    budget.allow(partial(len, source.text.text))
+    builder = GrammarBuilder(budget)
     try:
         node = Rules(source, builder).start(start)
     except RecursionError:

@@ -30,6 +30,8 @@ __all__ = ["Rules"]
 
 _MAX_INSTANCES: Final = 10_000
 """Templates used with different arguments. A template that uses itself with ever larger ones has no end."""
+_LOWERING: Final = 20
+"""Steps of a part of a rule."""
 _MAX_DIGITS: Final = 12
 """Digits of a repetition count that are read as a number; all longer ones are too large."""
 
@@ -111,6 +113,7 @@ class Rules:
             GrammarError: as :meth:`start`.
         """
         builder = self.builder
+        builder.budget.spend(_LOWERING)
         match body:
             case Alternatives(branches):
                 return self.alternatives(branches, scope)

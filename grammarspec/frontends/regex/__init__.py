@@ -18,13 +18,17 @@ backtracking matcher would take, and :mod:`.reach` proves that a terminal does n
 from __future__ import annotations
 
 import re
+from functools import partial
 
+from grammarspec._compiler import CancelToken
 from grammarspec.frontends.regex.alphabet import Alphabet, PlainText
 from grammarspec.frontends.regex.contradictions import contradiction
 from grammarspec.frontends.regex.groups import named_groups
 from grammarspec.frontends.regex.lower import lower, lower_search
 from grammarspec.frontends.regex.patterns import Dialect, lower_pattern, parse, parser_of
+from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.builder import GrammarBuilder
+from grammarspec.grammars.engine import Limits
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
 
@@ -32,7 +36,12 @@ __all__ = ["Alphabet", "Dialect", "PlainText", "lower", "lower_search", "parse",
 
 
 def regex(
-    pattern: str | re.Pattern[str], *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python"
+    pattern: str | re.Pattern[str],
+    *,
+    flags: int | re.RegexFlag = 0,
+    dialect: Dialect = "python",
+    limits: Limits | None = None,
+    cancel: CancelToken | None = None,
 ) -> Grammar[str]:
     """The texts that match a regular expression as a whole (``re.fullmatch``).
 
@@ -51,13 +60,16 @@ def regex(
         pattern: the expression; or what ``re.compile`` made of one, whose flags are taken with it.
         flags: those of :mod:`re`.
         dialect: the syntax.
+        limits: what the call may use: ``max_steps`` and ``timeout`` of them.
+        cancel: stops the work when it is cancelled.
 
     Raises:
         TypeError: the pattern is no text.
         GrammarSyntaxError: the pattern is malformed; the error shows where.
         UnsupportedFeature: the pattern uses one of the refused constructs; or it has named groups and something that
             :mod:`re` does not know (``\\p{...}``, a lookbehind of varying width).
-        LimitExceeded: a repetition count is above 2**32 - 2, or groups are nested too deeply.
+        LimitExceeded: a repetition count is above 2**32 - 2, groups are nested too deeply, or the limits are reached.
+        Cancelled: ``cancel`` was cancelled.
         ValueError: the dialect or a flag is unknown, or the dialect takes no flags; or a compiled pattern is given with
             flags or as one of another dialect.
     """
@@ -68,7 +80,9 @@ def regex(
         pattern = pattern.pattern
     if not isinstance(pattern, str):
         raise TypeError(f"regex() takes a pattern of text, not {pattern!r:.60}")
-    builder = GrammarBuilder()
+    budget = Budget(limits, cancel)
+    budget.allow(partial(len, pattern))
+    builder = GrammarBuilder(budget)
     node = builder.terminal(lower_pattern(pattern, builder, flags=flags, dialect=dialect))
     call = Call(regex, (pattern,), {"flags": flags, "dialect": dialect})
     groups = named_groups(pattern, int(flags)) if dialect == "python" else None

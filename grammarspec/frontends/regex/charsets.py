@@ -6,6 +6,7 @@ A set is a tuple of inclusive ranges that are sorted, disjoint and do not touch,
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import chain
 
 __all__ = ["ALL", "LAST", "Ranges", "complement", "intersect", "is_subset", "normalise", "single", "subtract", "union"]
@@ -17,6 +18,9 @@ LAST = 0x10FFFF
 """The greatest code point."""
 ALL: Ranges = ((0, LAST),)
 """Every code point. Surrogates are among them; no UTF-8 text has one, so they make no difference."""
+
+_KEPT = 256
+"""Results that are remembered of each operation: a pattern has few different sets, and large ones take long."""
 
 
 def single(codepoint: int) -> Ranges:
@@ -36,6 +40,7 @@ def normalise(ranges: Iterable[tuple[int, int]]) -> Ranges:
     return tuple(merged)
 
 
+@lru_cache(maxsize=_KEPT)
 def union(*sets: Ranges) -> Ranges:
     """The code points that any of the sets has."""
     present = [ranges for ranges in sets if ranges]
@@ -44,6 +49,7 @@ def union(*sets: Ranges) -> Ranges:
     return normalise(chain.from_iterable(present))
 
 
+@lru_cache(maxsize=_KEPT)
 def complement(ranges: Ranges) -> Ranges:
     """The code points that the set does not have."""
     gaps, next_free = [], 0
@@ -56,6 +62,7 @@ def complement(ranges: Ranges) -> Ranges:
     return tuple(gaps)
 
 
+@lru_cache(maxsize=_KEPT)
 def intersect(a: Ranges, b: Ranges) -> Ranges:
     """The code points that both sets have."""
     common, i, j = [], 0, 0

@@ -10,7 +10,7 @@ is far cheaper to run. The compiler runs both by derivatives (J. A. Brzozowski, 
 from __future__ import annotations
 
 from itertools import accumulate
-from operator import and_
+from operator import and_, or_
 
 from grammarspec.frontends.regex.alphabet import Alphabet
 from grammarspec.frontends.regex.charsets import Ranges, single, union
@@ -36,6 +36,8 @@ from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["lower", "lower_search"]
 
+_LOWERING = 50  # steps of a node, with what was done to simplify it
+
 
 def lower(node: Node, builder: GrammarBuilder, alphabet: Alphabet) -> int:
     """The texts that a pattern matches as a whole (``re.fullmatch``), as a regular node.
@@ -44,6 +46,7 @@ def lower(node: Node, builder: GrammarBuilder, alphabet: Alphabet) -> int:
     one that holds nothing but it) a ``terminal``.
 
     Raises:
+        LimitExceeded, Cancelled: by the builder's budget.
         RecursionError: the tree is nested too deeply.
     """
     table = FactTable()
@@ -87,6 +90,7 @@ class _Lowering:
     def new_node(self, node: Node, first: bool, final: bool) -> int:
         """A new node of the builder; see :meth:`node`."""
         builder = self.builder
+        builder.budget.spend(_LOWERING)
         match node:
             case Text(text):
                 return self.alphabet.text(text)
@@ -134,10 +138,10 @@ class _Lowering:
         cut = next((k for k, part in enumerate(parts) if final and isinstance(part, Rest) and part.ahead), len(parts))
 
         head: list[int] = []
-        for k, (part, at_start, at_end) in enumerate(placed[:cut]):
+        further = accumulate(map(looks_ahead, parts[:cut]), or_, initial=False)
+        for (part, at_start, at_end), looking in zip(placed[:cut], further, strict=False):
             # the intersection holds the text up to here only: no assertion within it may look further
-            closed = not any(map(looks_ahead, parts[:k]))
-            if first and closed and isinstance(part, Rest) and not part.ahead:
+            if first and not looking and isinstance(part, Rest) and not part.ahead:
                 head = [builder.both(self.restriction(part, at_start, at_end), builder.seq(*head))]
             else:
                 head.append(self.node(part, at_start, at_end))

@@ -13,10 +13,12 @@ from functools import lru_cache
 from grammarspec.errors import GrammarError
 from grammarspec.frontends.regex import tree
 from grammarspec.frontends.regex.charsets import ALL
+from grammarspec.grammars.budget import Budget
 
 __all__ = ["exact_prefix", "few_candidates", "few_texts", "parsed", "pattern_found"]
 
-_MAX_WORK = 200_000  # steps, after which the answer is "unknown"
+_MAX_WORK = 200_000  # positions that are looked at, after which the answer is "unknown"
+_STEPS = 5  # of a budget, for each
 
 
 @lru_cache(maxsize=1024)
@@ -31,14 +33,21 @@ def parsed(pattern: str) -> tree.Node:
     return parse(pattern, dialect="ecma262")
 
 
-def pattern_found(pattern: str, text: str) -> bool | None:
-    """Whether a pattern matches somewhere in a text; ``None`` if unknown: it is malformed or takes too much work."""
+def pattern_found(pattern: str, text: str, budget: Budget) -> bool | None:
+    """Whether a pattern matches somewhere in a text; ``None`` if unknown: it is malformed or takes too much work.
+
+    Raises:
+        LimitExceeded: the budget is used up.
+    """
     if not text.startswith(exact_prefix(pattern)):
         return False
+    search = _Search(text)
     try:
-        return _Search(text).found(parsed(pattern))
+        return search.found(parsed(pattern))
     except (GrammarError, RecursionError, _TooMuchWork):
         return None
+    finally:
+        budget.spend(_STEPS * search.work)
 
 
 @lru_cache(maxsize=1024)

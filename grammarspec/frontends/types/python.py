@@ -17,7 +17,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, Union, Unpack, get_args, get_origin, overload
 
 from grammarspec.frontends.json_schema import json_schema
-from grammarspec.frontends.json_schema.options import Options
+from grammarspec.frontends.json_schema.options import OptionsOfCall
 from grammarspec.frontends.regex import regex
 from grammarspec.frontends.types.adapters import known_adapter, type_name
 from grammarspec.frontends.types.decorator import stored_options
@@ -32,10 +32,10 @@ T = TypeVar("T")
 
 
 @overload
-def grammar(type: re.Pattern[str], **options: Unpack[Options]) -> Grammar[str]: ...
+def grammar(type: re.Pattern[str], **options: Unpack[OptionsOfCall]) -> Grammar[str]: ...
 @overload
-def grammar(type: TypeForm[T], **options: Unpack[Options]) -> Grammar[T]: ...
-def grammar(type: Any, **options: Unpack[Options]) -> Grammar[Any]:
+def grammar(type: TypeForm[T], **options: Unpack[OptionsOfCall]) -> Grammar[T]: ...
+def grammar(type: Any, **options: Unpack[OptionsOfCall]) -> Grammar[Any]:
     """The JSON texts of a type's values; ``parse`` makes values of texts.
 
     At the top level, the values of ``str``, and of a ``Literal`` or ``Enum`` of texts only, are written without quotes.
@@ -45,7 +45,8 @@ def grammar(type: Any, **options: Unpack[Options]) -> Grammar[Any]:
         type: whatever Pydantic knows: its models, dataclasses, ``TypedDict``, ``NamedTuple``, enums, ``Literal``,
             unions, containers, ``Annotated`` with constraints, dates and times, and so on; or a struct of msgspec, or
             an attrs class; or what ``re.compile`` returns, as :func:`grammarspec.regex` takes it.
-        options: those of :func:`grammarspec.json_schema`; they take precedence over those of ``@gs.schema``.
+        options: those of :func:`grammarspec.json_schema`, ``limits`` and ``cancel`` among them; they take precedence
+            over those of ``@gs.schema``.
 
     Raises:
         TypeError: ``type`` is a text, a schema, a path or another value, and no type.
@@ -64,7 +65,8 @@ def grammar(type: Any, **options: Unpack[Options]) -> Grammar[Any]:
         return regex(type)
     _refuse_values(type)
     options = {**stored_options(type), **options}
-    call = f"gs.grammar({', '.join([type_name(type), *(f'{name}={value!r}' for name, value in options.items())])})"
+    said = [f"{name}={value!r}" for name, value in options.items() if name not in ("limits", "cancel")]
+    call = f"gs.grammar({', '.join([type_name(type), *said])})"
     schema = known_adapter(type).schema
     values = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if schema.keys() <= {"type"} and schema.get("type") == "string":

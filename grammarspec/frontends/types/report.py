@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from grammarspec.frontends.json_schema import json_schema
 from grammarspec.frontends.json_schema.document.loading import json_of
-from grammarspec.frontends.json_schema.options import Options
+from grammarspec.frontends.json_schema.options import OptionsOfCall
 from grammarspec.frontends.json_schema.report.verdicts import Entry, Report
 from grammarspec.frontends.json_schema.report.verdicts import check as check_schema
 from grammarspec.frontends.types.decorator import stored_options
@@ -26,7 +26,7 @@ __all__ = ["check", "check_target"]
 
 
 def check(
-    what: Mapping[str, Any] | bool | str | bytes | PathLike[str] | TypeForm[Any], **options: Unpack[Options]
+    what: Mapping[str, Any] | bool | str | bytes | PathLike[str] | TypeForm[Any], **options: Unpack[OptionsOfCall]
 ) -> Report:
     """The report on a JSON Schema, or on the schema of a Python type: how each keyword is enforced.
 

@@ -14,6 +14,7 @@ from grammarspec.frontends.json_schema.keywords.keyword import Holds, Keyword, R
 from grammarspec.frontends.json_schema.keywords.tables import KEYWORDS, children, keyword, keywords, read
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.meaning.evaluation import holds
+from grammarspec.grammars.budget import Budget
 
 # A value of each keyword, with values that satisfy it and values that do not. Beside them stands what it is read with.
 EXAMPLES: dict[str, tuple[Any, list[Any], list[Any]]] = {
@@ -76,7 +77,7 @@ def _schema(name: str) -> dict[str, Any]:
 
 def _read(schema: dict[str, Any], dialect: str) -> tuple[Subschema, Analysis]:
     document = read(schema, dialect, None)
-    return document.start, Analysis(document, assert_formats=True)
+    return document.start, Analysis(document, Budget(), assert_formats=True)
 
 
 @pytest.mark.parametrize(("record", "dialect"), CASES)

@@ -19,6 +19,7 @@ from grammarspec.frontends.regex import Dialect, PlainText, lower, lower_search,
 from grammarspec.frontends.regex.charsets import Ranges, complement, intersect, normalise, subtract, union
 from grammarspec.frontends.regex.endless import infinitely_many, some_text
 from grammarspec.frontends.regex.tree import Chars
+from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.builder import GrammarBuilder
 from tests.counting import discard, examples, tally
 from tests.endings import ends
@@ -409,19 +410,19 @@ def test_set_algebra(some: list[tuple[int, int]], others: list[tuple[int, int]])
     ],
 )  # fmt: skip
 def test_patterns_that_match_infinitely_many_texts(pattern: str, endless: bool) -> None:
-    assert infinitely_many([pattern], []) == endless
-    assert some_text([pattern], []) == (pattern != "^(?=a)(?!a)")
-    assert not some_text([pattern], [pattern])
+    assert infinitely_many([pattern], [], Budget()) == endless
+    assert some_text([pattern], [], Budget()) == (pattern != "^(?=a)(?!a)")
+    assert not some_text([pattern], [pattern], Budget())
 
 
 def test_texts_of_several_patterns() -> None:
-    assert infinitely_many(["^a", "b$"], ["c"])
-    assert infinitely_many([], ["^.{1,3}$"])
-    assert not infinitely_many(["^[ab]*$"], ["..."])
-    assert some_text(["^[ab]*$"], ["..."])
-    assert not some_text(["^a"], ["a"])
+    assert infinitely_many(["^a", "b$"], ["c"], Budget())
+    assert infinitely_many([], ["^.{1,3}$"], Budget())
+    assert not infinitely_many(["^[ab]*$"], ["..."], Budget())
+    assert some_text(["^[ab]*$"], ["..."], Budget())
+    assert not some_text(["^a"], ["a"], Budget())
     with ends():
-        infinitely_many(["^(a|b|ab)*(.{0,500}c){40}$"], ["(x+x+)+y", "^(?!a{1000})"])
+        infinitely_many(["^(a|b|ab)*(.{0,500}c){40}$"], ["(x+x+)+y", "^(?!a{1000})"], Budget())
 
 
 # Hostile patterns: a result or a clear error, at once.

@@ -110,6 +110,19 @@ class Document:
                 target = scope.bindings.get(name, target)
         return scope.at(target)
 
+    def size(self) -> int:
+        """How many values the documents have that were read so far."""
+        found = 0
+        pending = [resource.root for resource in self._resources.values() if not resource.tokens]
+        while pending:
+            value = pending.pop()
+            found += 1
+            if isinstance(value, dict):
+                pending += value.values()
+            elif isinstance(value, list):
+                pending += value
+        return found
+
     def find(self, source: Any) -> Subschema | None:
         """The subschema that was read from this object, if one was, in a document that is read without scopes."""
         return self._scopes.root.find(source)

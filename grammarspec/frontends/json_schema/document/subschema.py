@@ -132,6 +132,11 @@ class Resource:
 class Scope(Protocol):
     """Where subschemas are made, each once (see ``scopes.py``)."""
 
+    @property
+    def bindings(self) -> Mapping[str, Target]:
+        """What dynamic references are bound to, by the names of their anchors."""
+        ...
+
     def child(self, holder: Subschema, source: dict[str, Any], tokens: tuple[str, ...]) -> Subschema:
         """The record of a schema that stands in another one at this path."""
         ...

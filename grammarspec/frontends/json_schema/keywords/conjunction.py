@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, Subschema
 from grammarspec.frontends.json_schema.json_values import ALL_TYPES, Bound, Number, canonical
+from grammarspec.grammars.budget import Budget
 
 __all__ = ["ArrayFacet", "Concern", "Conjunction", "ItemCount", "ObjectFacet", "SomeMember", "TextFacet"]
 
@@ -147,7 +148,8 @@ class Conjunction:
     choices: Sequence[Sequence[Subschema]] = ()  # of each, one alternative must hold
     places: Sequence[int] = ()  # for each choice, how many of ``objects`` come before it, for the order of members
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
         self.members: dict[Subschema, None] = {}
         """The subschemas that it was gathered from, with those that references and ``allOf`` apply."""
 
@@ -176,7 +178,7 @@ class Conjunction:
 
     def copy(self) -> Conjunction:
         """A copy with the same constraints, whose attributes can be set without changing this one."""
-        made = Conjunction()
+        made = Conjunction(self.budget)
         made.__dict__.update(self.__dict__)
         made.__dict__.pop("allowed_constants", None)
         made.__dict__.pop("excluded_constants", None)

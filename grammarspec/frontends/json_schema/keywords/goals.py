@@ -13,6 +13,7 @@ from typing import Protocol
 from grammarspec.frontends.json_schema.document.subschema import Subschema
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.keywords.outcomes import Outcome
+from grammarspec.grammars.budget import Budget
 
 __all__ = ["Goals"]
 
@@ -21,9 +22,11 @@ class Goals(Protocol):
     """Gathers goals into conjunctions, and derives schemas. Implemented by :class:`.Analysis`.
 
     Attributes:
+        budget: the work that the call may still do.
         comparisons: how many goals have been tested for emptiness, which is limited.
     """
 
+    budget: Budget
     comparisons: int
 
     def collect(self, schema: Subschema, facts: Conjunction) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from grammarspec.errors import GrammarError, LimitExceeded
+from grammarspec.errors import GrammarError
 from grammarspec.frontends.json_schema.json_values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE
 from grammarspec.frontends.json_schema.lowering.arrays import array_node
 from grammarspec.frontends.json_schema.lowering.constants import constants_node
@@ -34,8 +34,7 @@ __all__ = ["GoalLowering"]
 
 _Key = Hashable
 
-MAX_SIZE = 4_000_000
-"""The most operands that the builder's nodes may have."""
+_OPERAND = 2  # steps for each operand of a node
 _MAX_HEIGHT = 200  # nodes nested without a rule between them; deeper goals become rules, below the compiler's limit
 _INLINE_DEPTH = 24  # goals lowered inside each other by recursion; deeper ones are deferred, to bound Python's stack
 
@@ -59,6 +58,7 @@ class GoalLowering(Lowering):
         self._calls: dict[int, int] = {}
         self._deferred: list[tuple[int, Goal, JsonText]] = []
         self._depth = 0
+        self._size = builder.size
 
     # ------------------------------------------------------------------ entry
     def start(self) -> int:
@@ -130,8 +130,9 @@ class GoalLowering(Lowering):
 
     # ------------------------------------------------------------------ one goal
     def _lowered(self, goal: Goal, shape: Shape) -> int:
-        if self.builder.size > MAX_SIZE:
-            raise LimitExceeded(f"schema size: more than {MAX_SIZE} operands of grammar nodes")
+        size = self.builder.size
+        self.forms.goals.budget.spend(_OPERAND * (size - self._size))
+        self._size = size
         try:
             if isinstance(shape, Values):
                 return self._values(shape)

@@ -24,7 +24,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from grammarspec.frontends.json_schema.lowering.context import Lowering
-from grammarspec.frontends.json_schema.normal_form.presence import Absent, Both, Presence, Present, allows_none, wanted
+from grammarspec.frontends.json_schema.normal_form.presence import (
+    Absent,
+    Both,
+    Presence,
+    Present,
+    allows_none,
+    apart,
+    holds_of_all,
+    wanted,
+)
 from grammarspec.frontends.json_schema.spelling.builder import CHAIN
 from grammarspec.grammars.builder import FEW, NAMES, OPENS, UNBOUNDED
 
@@ -205,39 +214,63 @@ class _Members:
     def _completion(self) -> int:
         """A rule that can be completed if and only if ``T(n)`` can (the argument ``like`` of ``call_with``).
 
-        It consists of the required free members, and then of members that conditions on presence need, one by one,
-        until the conditions hold. Nothing else can be necessary for an ending.
+        It consists of the required free members, and then of members that conditions on presence need. Nothing else can
+        be necessary for an ending. Conditions that have no member in common are looked at apart from each other, unless
+        the number of members has a maximum.
         """
         b = self.builder
         whole = b.rule("required")
         needed = [self.free[i].node for i in self.required]
-        if self.presence:
-            more = b.rule("wanted")
-            names = {name for condition in self.presence for name in wanted(condition)}
-            ways = [b.seq(*(self._holds(condition) for condition in self.presence))]
-            for i, one in enumerate(self.free):
-                if one.name in names and not one.required:
-                    then = b.call_with(more, setting=(i,), counting=self._total)
-                    ways.append(b.seq(*self._room(), b.when_clear((i,)), one.node, then))
-            b.define(more, b.alt(*ways))
-            needed.append(b.call_with(more, setting=self.required))
+        groups = apart(self.presence) if self.most is None else [self.presence] if self.presence else []
+        needed += [b.call_with(self._wanted(group), setting=self.required) for group in groups]
         b.define(whole, b.seq(*needed) if needed else b.empty)
         return whole
 
-    def _holds(self, condition: Presence) -> int:
-        """The empty text if the condition holds of the members that have been written; otherwise nothing."""
+    def _wanted(self, conditions: Sequence[Presence]) -> int:
+        """A rule for the members that these conditions need: one by one until they hold, while they still can.
+
+        Where they hold of any object that has all members that they want, these are tried first, all at once: that is
+        proved once, and not for each set of members that has been written.
+        """
+        b = self.builder
+        more = b.rule("wanted")
+        names = {name for condition in conditions for name in wanted(condition)}
+        ways = [b.seq(*(self._holds(condition) for condition in conditions))]
+        nodes = []
+        for i, one in enumerate(self.free):
+            if one.name in names and not one.required:
+                nodes.append(one.node)
+                then = b.call_with(more, setting=(i,), counting=self._total)
+                ways.append(b.seq(*self._room(), b.when_clear((i,)), one.node, then))
+        written = names.intersection(self._at)
+        if self.most is None and nodes and all(holds_of_all(condition, written) for condition in conditions):
+            every = b.rule("wanted")
+            b.define(every, b.seq(*nodes))
+            ways.insert(0, b.call(every))
+        hopes = (self._holds(condition, later=True) for condition in conditions)
+        possible = [hope for hope in hopes if hope != b.empty]
+        b.define(more, b.seq(*possible, b.alt(*ways)))
+        return more
+
+    def _holds(self, condition: Presence, *, later: bool = False) -> int:
+        """The empty text if the condition holds of the members that have been written; otherwise nothing.
+
+        Args:
+            later: whether it may also hold when others have been written.
+        """
         b = self.builder
         if isinstance(condition, Present):
             if not all(name in self._at for name in condition.names):
                 return b.nothing
-            return b.when_set([self._at[name] for name in condition.names])
+            return b.empty if later else b.when_set([self._at[name] for name in condition.names])
         if isinstance(condition, Absent):
             bits = [self._at[name] for name in condition.names if name in self._at]
             return b.when_clear(bits) if bits else b.empty
-        parts = [self._holds(part) for part in condition.parts]
+        parts = [self._holds(part, later=later) for part in condition.parts]
         if isinstance(condition, Both):
+            parts = [part for part in parts if part != b.empty]
             return b.seq(*parts) if parts else b.empty
-        return b.alt(*parts) if parts else b.nothing
+        return b.empty if b.empty in parts else b.alt(*parts) if parts else b.nothing
 
     def _room(self) -> list[int]:
         """The guard that one more member does not exceed the maximum: one node, or none if there is no maximum."""

@@ -25,11 +25,12 @@ from grammarspec.frontends.json_schema.keywords.constants import Constants
 from grammarspec.frontends.json_schema.keywords.outcomes import Outcome
 from grammarspec.frontends.json_schema.meaning import evaluation, negation, unevaluated
 from grammarspec.frontends.json_schema.meaning.exclusive import exclusive
+from grammarspec.grammars.budget import Budget
 
 __all__ = ["Analysis"]
 
-MAX_CONJUNCTIONS = 30_000
-"""The most conjunctions that may be gathered for one document: those of single subschemas and of combinations."""
+_GATHERING = 60  # steps of a conjunction, and of each subschema in it
+_COLLECTING = 15
 _MAX_IN_PLACE = 100  # nesting depth of allOf, $ref and the like that apply to one value
 
 
@@ -38,14 +39,15 @@ class Analysis:
 
     Attributes:
         document: the document with its references.
+        budget: the work that the call may still do.
         narrow: whether overlapping branches of ``oneOf`` are narrowed (see :func:`.exclusive`).
         assert_formats: whether ``format`` is enforced.
         strict_integers: whether integers are spelled with digits only (draft 4).
         comparisons: how many goals have been tested for emptiness, which is limited.
     """
 
-    def __init__(self, document: Document, *, assert_formats: bool, narrow: bool = False) -> None:
-        self.document, self.narrow = document, narrow
+    def __init__(self, document: Document, budget: Budget, *, assert_formats: bool, narrow: bool = False) -> None:
+        self.document, self.budget, self.narrow = document, budget, narrow
         self.assert_formats = assert_formats
         self.strict_integers = document.main.dialect.year == 4
         self.comparisons = 0
@@ -53,27 +55,19 @@ class Analysis:
         self._acyclic: set[Subschema] = set()
         self._comparing: set[Subschema] = set()
         self._depth = 0
-        self._gathered = 0
-
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether the limit of conjunctions that may be gathered has been met."""
-        return self._gathered > MAX_CONJUNCTIONS
 
     # ------------------------------------------------------------------ goals
     def gather(self, goal: Sequence[Subschema]) -> Conjunction:
         """The conjunction of a goal: the constraints of all its subschemas in one record.
 
         Raises:
-            LimitExceeded: too many conjunctions have been gathered.
+            LimitExceeded: the budget is used up.
             GrammarError: a keyword is malformed or cannot be enforced.
         """
-        self._gathered += 1
-        if self._gathered > MAX_CONJUNCTIONS:
-            raise LimitExceeded(f"schema size: more than {MAX_CONJUNCTIONS} conjunctions of subschemas")
-        facts = Conjunction()
+        facts = Conjunction(self.budget)
         for schema in goal:
             self.collect(schema, facts)
+        self.budget.spend(_GATHERING + _COLLECTING * len(facts.members))
         return facts
 
     def collect(self, schema: Subschema, facts: Conjunction) -> None:
@@ -207,6 +201,7 @@ class Analysis:
             GrammarSyntaxError: the reference leads back to itself without descending to a part of the value.
             GrammarError: it points to nothing.
         """
+        self.budget.spend(4 * len(schema.scope.bindings))
         target = self.document.resolve(schema, reference, keyword)
         if target not in self._acyclic:
             self._check_cycle(target, schema, keyword)

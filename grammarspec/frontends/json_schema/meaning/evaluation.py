@@ -57,7 +57,7 @@ def property_schemas(facts: Conjunction, name: str) -> list[Subschema] | None:
         if member is not None:
             found.append(member)
         for pattern, schema in facet.patterns.items():
-            matched = pattern_found(pattern, name)
+            matched = pattern_found(pattern, name, facts.budget)
             if matched is None:
                 return None
             if matched:
@@ -159,7 +159,7 @@ def text_holds(facts: Conjunction, value: str) -> bool | None:
         return False
     answers: list[bool | None] = []
     for facet in facts.texts:
-        found = pattern_found(facet.argument, value) if facet.keyword == "pattern" else None
+        found = pattern_found(facet.argument, value, facts.budget) if facet.keyword == "pattern" else None
         answers.append(found if facet.wanted else _not(found))
     return _all(answers)
 
@@ -202,9 +202,9 @@ def may_be(goals: Goals, some: SomeMember, name: str) -> bool | None:
     """Whether the condition on the name in "there is a member such that" holds of this name; ``None`` if unknown."""
     if name in some.names:
         return False
-    answers = [_not(pattern_found(pattern, name)) for pattern in some.patterns]
+    answers = [_not(pattern_found(pattern, name, goals.budget)) for pattern in some.patterns]
     if some.within is not None:
-        answers.append(pattern_found(some.within, name))
+        answers.append(pattern_found(some.within, name, goals.budget))
     if some.name is not ANYTHING:
         answers.append(holds(goals, [some.name], name))
     return _all(answers)
@@ -390,8 +390,10 @@ def _candidate_pairs(tags: list[_Tags], max_pairs: int) -> list[tuple[int, int]]
         for i, own in enumerate(tags):
             for value in own[name]:
                 holders[value].append(i)
-        pairs = {(i, j) for group in holders.values() if len(group) < 500 for i in group for j in group if i < j}
-        if all(len(group) < 500 for group in holders.values()) and (best is None or len(pairs) < len(best)):
+        if sum(len(group) ** 2 for group in holders.values()) > 20 * max_pairs:
+            continue  # too many even to list them
+        pairs = {(i, j) for group in holders.values() for i in group for j in group if i < j}
+        if best is None or len(pairs) < len(best):
             best = sorted(pairs)
     if best is None:
         if len(tags) * (len(tags) - 1) // 2 > max_pairs:

@@ -74,7 +74,7 @@ def conditions(goals: Goals, schema: Subschema) -> list[Subschema] | None:
     everything = [evaluator.when for evaluator in sometimes if evaluator.members]
     alike: dict[tuple[int, ...], list[str]] = defaultdict(list)
     for name in dict.fromkeys(name for evaluator in sometimes for name in evaluator.names):
-        matched = [pattern_found(pattern, name) for pattern in patterns]
+        matched = [pattern_found(pattern, name, goals.budget) for pattern in patterns]
         if None in matched:
             return None
         if name not in names and True not in matched:

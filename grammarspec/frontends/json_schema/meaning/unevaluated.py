@@ -32,7 +32,8 @@ from grammarspec.frontends.json_schema.meaning.evaluators import conditions
 __all__ = ["alternatives", "outcomes_beside"]
 
 MAX_OUTCOMES = 1_024
-"""The most outcomes of one schema with ``unevaluatedProperties`` or ``unevaluatedItems``."""
+"""The most outcomes of one schema with ``unevaluatedProperties`` or ``unevaluatedItems``; others are rewritten."""
+_JOINING = 25  # steps of an outcome that is joined of two
 
 
 def alternatives(goals: Goals, schema: Subschema) -> list[Sequence[Subschema]]:
@@ -120,6 +121,7 @@ class _Expansion:
         if len(some) * len(others) > MAX_OUTCOMES:
             message = f"more than {MAX_OUTCOMES} combinations of subschemas beside unevaluatedProperties or the like"
             raise LimitExceeded(message, where=schema.pointer)
+        self.goals.budget.spend(_JOINING * len(some) * len(others))
         return [one.beside(other) for one in some for other in others]
 
     # ------------------------------------------------------------------ subschemas for the same value

@@ -11,18 +11,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from grammarspec.frontends.json_schema.document.subschema import Subschema
 from grammarspec.frontends.json_schema.json_values import OBJECT
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.keywords.objects import Members
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
+from grammarspec.frontends.json_schema.normal_form.choices_on_members import one_member
 from grammarspec.frontends.json_schema.normal_form.choices_on_presence import condition
 from grammarspec.frontends.json_schema.normal_form.some_member import some_alternatives
 from grammarspec.frontends.json_schema.normal_form.tags import Slots, Tags
 
-__all__ = ["Alternative", "Disjunctions"]
+__all__ = ["Alternative", "Disjunctions", "are_many"]
+
+_MANY: Final = 6
+
+
+def are_many(choices: Slots) -> bool:
+    """Whether choices are so many that they are distributed only if there is no other way.
+
+    Those about the presence of members are then tested at the end of the object, whose members come in any order.
+    """
+    return len(choices) > _MANY
 
 
 class Alternative(NamedTuple):
@@ -71,11 +82,16 @@ class Disjunctions:
 
     def _split(self, base: Sequence[Subschema], facts: Conjunction) -> Iterator[Alternative]:
         """Split one of several choices; if one alternative is left of each, there is one goal."""
-        slots = self._settle(base, facts.choices)
+        choices = facts.choices
+        many = are_many(choices)
+        if many and facts.types & OBJECT:
+            members = [one_member(self.goals, facts, alternatives) for alternatives in choices]
+            choices = [[one] if one else choice for one, choice in zip(members, choices, strict=True)]
+        slots = self._settle(base, choices)
         if slots is None:
             return iter(())
         open_slots = [slot for slot in slots if len(slot) > 1]
-        if self.any_order and facts.types == OBJECT:  # choices about the presence of members need not be split
+        if (self.any_order or many) and facts.types & OBJECT:  # choices about presence need not be split
             others = [slot for slot in open_slots if condition(self.goals, slot) is None]
             open_slots = others or open_slots
         smallest = min(open_slots, key=len, default=None)

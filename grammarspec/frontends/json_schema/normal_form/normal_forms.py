@@ -11,7 +11,7 @@ from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.normal_form.arrays import array_shape
 from grammarspec.frontends.json_schema.normal_form.choices_on_presence import conditions
 from grammarspec.frontends.json_schema.normal_form.constants import constants
-from grammarspec.frontends.json_schema.normal_form.disjunctions import Disjunctions
+from grammarspec.frontends.json_schema.normal_form.disjunctions import Disjunctions, are_many
 from grammarspec.frontends.json_schema.normal_form.objects import object_shape
 from grammarspec.frontends.json_schema.normal_form.presence import Presence
 from grammarspec.frontends.json_schema.normal_form.scalars import number_shape, string_shape
@@ -27,6 +27,7 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
     Alternatives,
     Goal,
     NumberShape,
+    ObjectShape,
     Shape,
     Values,
     both,
@@ -36,7 +37,10 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
 __all__ = ["NormalForms"]
 
 MAX_COMBINATIONS = 2_000
-"""The most combinations of an alternative (of ``anyOf`` and the like) with other keywords in one document."""
+"""The most combinations of an alternative (of ``anyOf`` and the like) with other keywords in one document.
+
+Each becomes an alternative of the grammar, which costs whoever uses it, whatever work may be done to make it.
+"""
 
 
 class NormalForms:
@@ -93,7 +97,7 @@ class NormalForms:
                 try:
                     shape = self[goal]
                 except GrammarError:
-                    return self._combinations <= MAX_COMBINATIONS and not self.goals.is_exhausted
+                    return self._combinations <= MAX_COMBINATIONS and not self.goals.budget.is_used_up
                 pending += reversed(shape.goals)
         return True
 
@@ -106,7 +110,7 @@ class NormalForms:
             found = constants(self.goals, facts)
             return self._alternatives(facts) if found is None else found
         presence: Sequence[Presence] = ()
-        if facts.choices and self.any_order and facts.types == OBJECT and not facts.some:
+        if facts.choices and (self.any_order or are_many(facts.choices)) and facts.types & OBJECT and not facts.some:
             presence = conditions(self.goals, facts)
         if (facts.choices and not presence) or facts.some:
             return self._alternatives(facts)
@@ -128,10 +132,12 @@ class NormalForms:
             string_shape(facts) if types & STRING else ANY_STRING,
             number_shape(facts, digits_only=self.goals.strict_integers) if types & NUMBER else ANY_NUMBER,
             array_shape(self.goals, facts, closed=self.closed) if types & ARRAY else ANY_ARRAY,
-            object_shape(self.goals, facts, presence, any_order=self.any_order, closed=self.closed)
-            if types & OBJECT
-            else ANY_OBJECT,
+            self._object(facts, presence) if types & OBJECT else ANY_OBJECT,
         )
+
+    def _object(self, facts: Conjunction, presence: Sequence[Presence]) -> ObjectShape:
+        any_order = self.any_order or bool(presence)
+        return object_shape(self.goals, facts, presence, any_order=any_order, closed=self.closed)
 
     def _alternatives(self, facts: Conjunction) -> Alternatives:
         """A conjunction with disjunctions as the union of its alternatives.

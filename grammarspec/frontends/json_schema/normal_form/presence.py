@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Absent", "Both", "Either", "Presence", "Present", "allows_none", "names_in", "wanted"]
+__all__ = [
+    "Absent",
+    "Both",
+    "Either",
+    "Presence",
+    "Present",
+    "allows_none",
+    "apart",
+    "holds_of_all",
+    "names_in",
+    "wanted",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,18 @@ def allows_none(asked: Presence) -> bool:
     return any(map(allows_none, asked.parts))
 
 
+def holds_of_all(asked: Presence, names: Container[str]) -> bool:
+    """Whether a condition holds of any object that has all these members and may have others that it mentions."""
+    match asked:
+        case Present():
+            return all(name in names for name in asked.names)
+        case Absent():
+            return False
+        case Both():
+            return all(holds_of_all(part, names) for part in asked.parts)
+    return any(holds_of_all(part, names) for part in asked.parts)
+
+
 def wanted(asked: Presence) -> set[str]:
     """The names of the members whose presence can help to satisfy a condition."""
     if isinstance(asked, Present):
@@ -64,3 +88,19 @@ def wanted(asked: Presence) -> set[str]:
     if isinstance(asked, Absent):
         return set()
     return {name for part in asked.parts for name in wanted(part)}
+
+
+def apart(conditions: Sequence[Presence]) -> list[list[Presence]]:
+    """The conditions in groups, such that those of different groups mention no member in common."""
+    groups: list[tuple[set[str], list[Presence]]] = []
+    for condition in conditions:
+        names, together = names_in(condition), [condition]
+        others = []
+        for group in groups:
+            if group[0].isdisjoint(names):
+                others.append(group)
+            else:
+                names |= group[0]
+                together = group[1] + together
+        groups = [*others, (names, together)]
+    return [together for _, together in groups]

@@ -28,6 +28,7 @@ __all__ = ["Slots", "Tags"]
 
 _FEW = 3  # the fewest choices that compare a property for it to count as a tag
 _MOST = 256  # the most constants of a tag
+_TELLING = 25  # steps to tell whether a schema holds for a constant
 
 _ASKS = Concern.TYPES | Concern.REQUIRED | Concern.MEMBERS | Concern.CHOICES
 
@@ -171,6 +172,7 @@ class Tags:
         """Whether objects whose property has this value satisfy a schema; ``None`` if that depends on more."""
         key = (schema, name, _key(constant))
         if key not in self._told:
+            self.goals.budget.spend(_TELLING)
             try:
                 self._told[key] = self._find(schema, name, constant)
             except GrammarError:

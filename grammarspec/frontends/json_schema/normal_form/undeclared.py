@@ -30,6 +30,7 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
 )
 from grammarspec.frontends.regex.endless import infinitely_many, never_both, so_many, some_text
 from grammarspec.frontends.regex.matching import exact_prefix, parsed
+from grammarspec.grammars.budget import Budget
 
 __all__ = ["check_patterns", "has_enough_names", "has_names", "undeclared_members"]
 
@@ -52,7 +53,7 @@ def undeclared_members(
     Raises:
         UnsupportedFeature: there are too many patterns that may overlap, or the names cannot be described.
     """
-    classes = _classes(facts, [witness.value for witness in witnesses])
+    classes = _classes(goals, facts, [witness.value for witness in witnesses])
     if not classes:
         return None
     taken = list(declared)
@@ -92,7 +93,7 @@ def _patterns(facts: Conjunction) -> list[Pattern]:
 
 
 # ---------------------------------------------------------------------- classes of names
-def _classes(facts: Conjunction, further: Sequence[Subschema]) -> list[NameClass]:
+def _classes(goals: Analysis, facts: Conjunction, further: Sequence[Subschema]) -> list[NameClass]:
     """The classes of names whose values are not plainly impossible.
 
     Args:
@@ -105,7 +106,7 @@ def _classes(facts: Conjunction, further: Sequence[Subschema]) -> list[NameClass
     if not patterns:
         value = both([*(facet.rest for facet in facts.objects), *further])
         return [] if value is NONE else [NameClass((), value)]
-    sets = _compatible_sets([pattern.text for pattern in patterns])
+    sets = _compatible_sets([pattern.text for pattern in patterns], goals.budget)
     if sets is None:
         where = facts.where("patternProperties")
         hint = "begin the patterns with ^ and different literal texts"
@@ -139,14 +140,14 @@ def _apart(one: str, other: str) -> bool:
     return not (a.startswith(b) or b.startswith(a))
 
 
-def _compatible_sets(patterns: list[str]) -> list[frozenset[str]] | None:
+def _compatible_sets(patterns: list[str], budget: Budget) -> list[frozenset[str]] | None:
     """All sets of patterns that one name may match; ``None`` if there are too many.
 
     What :func:`_apart` shows is seldom not enough; then the texts that two patterns have in common are searched for.
     """
     sets = _sets(patterns, _apart)
     if sets is None and len(patterns) <= _MAX_COMPARED:
-        sets = _sets(patterns, lambda one, other: _apart(one, other) or never_both(one, other))
+        sets = _sets(patterns, lambda one, other: _apart(one, other) or never_both(one, other, budget))
     return sets
 
 
@@ -201,16 +202,17 @@ def has_enough_names(
     """
     taken = [f"^{re.escape(name)}$" for name in set(declared).union(*(witness.names for witness in witnesses))]
     return any(
-        infinitely_many(wanted, refused) or (count is not None and so_many(wanted, [*refused, *taken], count))
+        infinitely_many(wanted, refused, goals.budget)
+        or (count is not None and so_many(wanted, [*refused, *taken], count, goals.budget))
         for wanted, refused in _asked_of_names(goals, facts, witnesses, exactly=True)
     )
 
 
 def has_names(goals: Analysis, facts: Conjunction, witnesses: Sequence[SomeMember]) -> bool:
     """Whether there may be names, declared ones included, for an undeclared member that satisfies these conditions."""
-    if _compatible_sets([pattern.text for pattern in _patterns(facts)]) is None:
+    if _compatible_sets([pattern.text for pattern in _patterns(facts)], goals.budget) is None:
         return True
-    return any(some_text(*asked) for asked in _asked_of_names(goals, facts, witnesses, exactly=False))
+    return any(some_text(*asked, goals.budget) for asked in _asked_of_names(goals, facts, witnesses, exactly=False))
 
 
 def _asked_of_names(
@@ -232,7 +234,7 @@ def _asked_of_names(
         refused += witness.patterns
         wanted += [] if witness.within is None else [witness.within]
     patterns = [pattern.text for pattern in _patterns(facts)]
-    for matched in _compatible_sets(patterns) or ():
+    for matched in _compatible_sets(patterns, goals.budget) or ():
         value = [*_schemas(facts, matched), *(witness.value for witness in witnesses)]
         if both(value) is not NONE and not goals.impossible(goals.gather(value)):
             yield [*matched, *wanted], [*(pattern for pattern in patterns if pattern not in matched), *refused]

@@ -8,19 +8,22 @@ without which there are still no values are left out, and those that remain cont
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
+from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import GrammarError, Unsatisfiable
 from grammarspec.frontends.json_schema.keywords.tables import children
 from grammarspec.frontends.regex.contradictions import contradiction as contradiction_of_regex
 from grammarspec.frontends.regex.patterns import parser_of
+from grammarspec.grammars.budget import Budget
+from grammarspec.grammars.engine import Limits, byte_index, compile_ir
 from grammarspec.positions import pointer_token
 
 __all__ = ["contradiction"]
 
-_SECONDS = 0.5  # after which what is known so far is told
+_STEPS: Final = 2_500_000  # after which what is known so far is told: about half a second
+_TRIAL: Final = Limits(max_steps=250_000)  # of the engine, for each document that is tried
 _DEFINITIONS = ("$schema", "$id", "id", "$defs", "definitions")
 _BOUNDS = (
     ("minimum", "maximum"), ("exclusiveMinimum", "maximum"), ("minimum", "exclusiveMaximum"),
@@ -31,39 +34,42 @@ _BOUNDS = (
 _Path = tuple[str, ...]
 
 
-class _NoTime(Exception):
-    """The time for the search is used up."""
+class _UsedUp(Exception):
+    """The steps for the search are used up."""
 
 
-def contradiction(root: Any, is_empty: Callable[[Any], bool]) -> Unsatisfiable:
+def contradiction(root: Any, ir: Callable[[Any, Budget], Ir]) -> Unsatisfiable:
     """The error that says why no value satisfies a document.
 
     Args:
         root: the document, as it was read.
-        is_empty: whether no value satisfies a document; it raises a ``GrammarError`` where that cannot be told.
+        ir: makes the grammar of a document, within a budget; it raises a ``GrammarError`` where it cannot.
     """
-    return _Search(root, is_empty).error()
+    return _Search(root, ir).error()
 
 
 class _Search:
     """The search in one document."""
 
-    def __init__(self, root: Any, is_empty: Callable[[Any], bool]) -> None:
-        self.root, self.test = root, is_empty
-        self.until = time.monotonic() + _SECONDS
+    def __init__(self, root: Any, ir: Callable[[Any, Budget], Ir]) -> None:
+        self.root, self.ir = root, ir
+        self.budget = Budget(Limits(max_steps=_STEPS))
 
     def is_empty(self, document: Any) -> bool:
         """Whether no value satisfies a document; not, if it cannot be told.
 
         Raises:
-            _NoTime: the time is used up.
+            _UsedUp: the steps are used up.
         """
-        if time.monotonic() > self.until:
-            raise _NoTime
         try:
-            return self.test(document)
+            self.budget.spend(_TRIAL.max_steps // 10)
+            compile_ir(self.ir(document, self.budget), byte_index(), _TRIAL)
+        except Unsatisfiable:
+            return True
         except (GrammarError, RecursionError):
-            return False
+            if self.budget.is_used_up:
+                raise _UsedUp from None
+        return False
 
     def error(self) -> Unsatisfiable:
         """The error about the smallest part that is found."""
@@ -73,7 +79,7 @@ class _Search:
             while (inner := self.cause(path)) is not None:
                 path = inner
             said = _sentence(self.core(self.at(path)))
-        except _NoTime:
+        except _UsedUp:
             pass
         *_, holder, last = ("", "", *path)
         name = f"required property {last!r}: " if holder == "properties" else ""

@@ -23,12 +23,15 @@ from grammarspec.frontends.json_schema.document.subschema import Subschema
 from grammarspec.frontends.json_schema.keywords.keyword import Role
 from grammarspec.frontends.json_schema.keywords.tables import IN_PLACE, KEYWORDS, asserting, children, keyword
 from grammarspec.frontends.json_schema.relaxing.graph import Graph, Path, at, parsed, pointer
+from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.expressions import Grammar
 
 __all__ = ["LeftOut", "Relaxed", "relaxed"]
 
 MAX_LEFT_OUT = 200
 """The most errors after which one schema is tried again."""
+_LOOKING = 60
+"""Steps of each subschema after an error, beside those for its place, which is long where schemas nest deeply."""
 
 _KEPT = frozenset(record.name for record in KEYWORDS if record.role is Role.IDENTIFIER)
 """Keywords that name a schema or hold other schemas, and constrain nothing."""
@@ -83,6 +86,7 @@ def relaxed(
     root: Any,
     attempt: Callable[[Any], Grammar[Any]],
     document: Callable[[Any], Document],
+    budget: Budget,
     *,
     closed: bool,
     malformed: bool = False,
@@ -93,10 +97,11 @@ def relaxed(
         root: the schema; it is not changed.
         attempt: makes a grammar of a schema: the front-end.
         document: makes the document of a schema.
+        budget: what ``attempt`` takes its steps from; when it is used up, nothing more is left out.
         closed: objects that have properties are closed unless the schema says more (see ``additional_properties``).
         malformed: whether to leave out malformed keywords, too. The grammar is then useless, but more errors are found.
     """
-    work = _Work(root, document, closed)
+    work = _Work(root, document, budget, closed)
     refused: list[LeftOut] = []
     left_out: list[LeftOut] = []
     while True:
@@ -106,15 +111,15 @@ def relaxed(
             target, steps = work.leave_out(error, malformed=malformed)
             refused.append(target)
             left_out += steps
-            if not steps or len(refused) > MAX_LEFT_OUT:
+            if not steps or len(refused) > MAX_LEFT_OUT or budget.is_used_up:
                 return Relaxed(None, tuple(refused), tuple(left_out))
 
 
 class _Work:
     """A schema from which keywords are left out step by step."""
 
-    def __init__(self, root: Any, document: Callable[[Any], Document], closed: bool) -> None:
-        self.root, self._document, self._closed = root, document, closed
+    def __init__(self, root: Any, document: Callable[[Any], Document], budget: Budget, closed: bool) -> None:
+        self.root, self._document, self._budget, self._closed = root, document, budget, closed
         self._renamed: set[Path] = set()
         """The paths, in the original schema, of ``oneOf`` keywords that have been replaced by ``anyOf``."""
 
@@ -130,10 +135,11 @@ class _Work:
         if not (malformed if syntax else isinstance(error, UnsupportedFeature | LimitExceeded)):
             return nothing, []
         path = parsed(error.where)
-        if path is None or error.message.startswith("schema size"):
+        if path is None:
             return nothing, []
         try:
             graph = Graph(self._document(self.root))
+            self._budget.spend((_LOOKING + len(error.where)) * len(graph.edges))
         except GrammarError:
             return nothing, []
         inside = path[-2:-1] == ("patternProperties",) and not error.where.startswith("#")  # the pattern of a name

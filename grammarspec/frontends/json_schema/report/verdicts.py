@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Unpack
 
-from grammarspec.constraint import compile
+from grammarspec.constraint import CancelToken, Limits, compile
 from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, Unsatisfiable
-from grammarspec.frontends.json_schema import json_schema
+from grammarspec.frontends.json_schema import grammar_of
 from grammarspec.frontends.json_schema.document.dialects import Dialect
 from grammarspec.frontends.json_schema.document.loading import load
 from grammarspec.frontends.json_schema.document.resources import Document
@@ -26,9 +26,10 @@ from grammarspec.frontends.json_schema.keywords.tables import keyword, keywords,
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.meaning.evaluation import optional_tag, overlapping
 from grammarspec.frontends.json_schema.meaning.exclusive import MAX_PAIRS
-from grammarspec.frontends.json_schema.options import Options, check_options
+from grammarspec.frontends.json_schema.options import DEFAULTS, OptionsOfCall, check_options
 from grammarspec.frontends.json_schema.relaxing.graph import Graph, parsed
 from grammarspec.frontends.json_schema.relaxing.leaving_out import LeftOut, Relaxed, relaxed
+from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.positions import pointer_token
 from grammarspec.vocabulary import Vocabulary
@@ -123,7 +124,7 @@ def _said(entry: Entry) -> Iterator[str]:
         yield f"(hint: {' '.join(entry.hint.split())})"
 
 
-def check(schema: Mapping[str, Any] | bool | str | bytes, **options: Unpack[Options]) -> Report:
+def check(schema: Mapping[str, Any] | bool | str | bytes, **options: Unpack[OptionsOfCall]) -> Report:
     """The report on a schema: how each keyword is enforced. No vocabulary is needed.
 
     If several keywords are refused, all that can be found are listed: each one is left out, and the rest is tried
@@ -137,31 +138,35 @@ def check(schema: Mapping[str, Any] | bool | str | bytes, **options: Unpack[Opti
     Raises:
         GrammarSyntaxError: the text is not JSON.
         LimitExceeded: the schema is too large for a report.
+        Cancelled: the option ``cancel`` was cancelled.
         ValueError: as :func:`grammarspec.json_schema` does.
     """
     root = load(schema)
-    warn = options.get("unsupported") == "warn"
-    check_options(**options)
-    inner = options.copy()
-    inner["unsupported"] = "error"
-    dialect, registry = options.get("dialect"), options.get("registry")
+    chosen: dict[str, Any] = {**DEFAULTS, **options}
+    limits, cancel = chosen.pop("limits", None), chosen.pop("cancel", None)
+    budget = Budget(limits, cancel)
+    spelled = check_options(**chosen)
+    warn = chosen["unsupported"] == "warn"
+    dialect, registry = chosen["dialect"], chosen["registry"]
 
     def document(root: Any) -> Document:
         return read(root, dialect, registry, dynamic=False)
 
-    closed = not options.get("additional_properties", True)
-    found = relaxed(root, lambda root: json_schema(root, **inner), document, closed=closed, malformed=True)
+    closed = not chosen["additional_properties"]
+    found = relaxed(
+        root, lambda root: grammar_of(root, spelled, chosen, budget), document, budget, closed=closed, malformed=True
+    )
     try:
         graph: Graph | None = Graph(document(root))
     except GrammarError:  # it is among the refusals already
         graph = None
     refusals = _refusals(found, warn)
     if not found.refused or (warn and not any(entry.verdict == "refused" for entry in refusals.values())):
-        empty = None if found.grammar is None else _emptiness(found.grammar)
+        empty = None if found.grammar is None else _emptiness(found.grammar, limits, cancel)
         if empty is not None:
             refusals[""] = empty
     gone = {item.pointer for item in found.left_out if item.how == "left out"} if warn else set()
-    entries = [] if graph is None else list(_Listing(graph, options, refusals, gone).entries())
+    entries = [] if graph is None else list(_Listing(graph, options, refusals, gone, budget).entries())
     entries += refusals.values()  # those outside of all subschemas
     written = options.get("indent") is not None or options.get("separators") is not None
     layout = options.get("whitespace", "flexible")
@@ -192,10 +197,10 @@ def _refusals(found: Relaxed, warn: bool) -> dict[str, Entry]:
     return refusals
 
 
-def _emptiness(grammar: Grammar[Any]) -> Entry | None:
+def _emptiness(grammar: Grammar[Any], limits: Limits | None, cancel: CancelToken | None) -> Entry | None:
     """The entry for a grammar that has no text; ``None`` if it has some."""
     try:
-        compile(grammar, Vocabulary.bytes())
+        compile(grammar, Vocabulary.bytes(), limits=limits, cancel=cancel)
     except Unsatisfiable as error:
         return Entry(error.where or "#", "", "refused", error.message, error.hint)
     except GrammarError as error:
@@ -206,7 +211,9 @@ def _emptiness(grammar: Grammar[Any]) -> Entry | None:
 class _Listing:
     """Lists the keywords of a document."""
 
-    def __init__(self, graph: Graph, options: Options, refusals: dict[str, Entry], left_out: Collection[str]) -> None:
+    def __init__(
+        self, graph: Graph, options: Options, refusals: dict[str, Entry], left_out: Collection[str], budget: Budget
+    ) -> None:
         self.reached = graph.reached_without(left_out) if left_out else graph.reached
         self.graph, self.refusals = graph, refusals
         self._owners = {refused: _owner(graph, refused) for refused in refusals}
@@ -221,7 +228,8 @@ class _Listing:
             draft_4=graph.document.main.dialect.year == 4,
         )
         self.negated = graph.negated()
-        self.goals = Analysis(graph.document, assert_formats=self.asserting)
+        budget.allow(graph.document.size)
+        self.goals = Analysis(graph.document, budget, assert_formats=self.asserting)
 
     def entries(self) -> Iterator[Entry]:
         """One entry for each keyword, and one for each refusal in it; these are removed from ``refusals``."""
