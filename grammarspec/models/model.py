@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer
+from grammarspec.decoding.targets import can_draft
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.models.calls import Call
 from grammarspec.models.chat import Prompt, chat_template
@@ -63,13 +64,15 @@ class Model:
             tokenizer: its tokenizer.
             draft: a smaller model with the same tokens, which drafts where neither forced text nor a repetition of
                 earlier text can be drafted; or the proposers to use instead of all these (an empty list: no drafts).
-                Drafts do not change the probability of any text.
+                Drafts do not change the probability of any text. A model that cannot take tokens back (one with
+                recurrent layers, say) is run without drafts; to ask for some is an error when it generates.
             gamma: the greatest number of draft tokens in a round.
 
         Raises:
             ValueError: ``gamma`` is below 0, or no end-of-text token is known.
             TypeError: ``draft`` is a name: :meth:`from_pretrained` loads models by name.
             UnsupportedTokenizer: as :meth:`grammarspec.Vocabulary.from_tokenizer`.
+            UnsupportedModel: ``model`` is an encoder-decoder model, or has an adapter that adds tokens to prompts.
         """
         if gamma < 0:
             raise ValueError(f"gamma must be at least 0, not {gamma}")
@@ -81,7 +84,7 @@ class Model:
         self.vocabulary = vocabulary_of(model, tokenizer)
         usual: list[Proposer] = [Forced(), Lookup()]
         if draft is None:
-            self.proposers: Sequence[Proposer] = usual
+            self.proposers: Sequence[Proposer] = usual if can_draft(model) else []
         else:
             self.proposers = list(draft) if isinstance(draft, Sequence) else [*usual, DraftModel(draft)]
         self._generator = Generator(model, self.vocabulary, self.proposers, gamma)
