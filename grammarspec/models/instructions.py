@@ -22,7 +22,7 @@ Instructions = Literal["auto", "schema", "compact"] | None
 INSTRUCTIONS: Final = ("auto", "schema", "compact", None)
 """All values of :data:`Instructions`."""
 
-AUTO: Final[Instructions] = "compact"
+AUTO: Final[Instructions] = None
 """What ``"auto"`` means: what was best in ``benchmarks/extraction.py``; docs/models.md has the figures."""
 
 
@@ -34,11 +34,10 @@ def instructions_for(target: Any, kind: Instructions) -> str:
         kind: ``"schema"``: the JSON Schema; ``"compact"``: a shorter form of it, as types are written in many
             languages; ``"auto"``: the better of these.
     """
+    kind = AUTO if kind == "auto" else kind
     schema = None if kind is None else _schema_of(target)
-    if not schema or (schema.keys() <= {"type"} and schema.get("type") == "string"):
+    if not schema or schema == {"type": "string"}:
         return ""
-    if kind == "auto":
-        kind = AUTO
     if not isinstance(target, Grammar) and (texts := _texts(schema)):
         return f"Answer with one of: {', '.join(texts)}"
     if kind == "schema":

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
+from grammarspec.models.instructions import INSTRUCTIONS, Instructions
+
 if TYPE_CHECKING:
     from grammarspec.decoding import Sampling
     from grammarspec.tools.formats import ToolFormat
-
-from grammarspec.models.instructions import INSTRUCTIONS, Instructions
 
 __all__ = [
     "CallOptions",
