@@ -41,14 +41,14 @@ def unwrapped(model: Any) -> PreTrainedModel | None:
     from transformers import PreTrainedModel
 
     while not isinstance(model, PreTrainedModel):
-        if hasattr(model, "_orig_mod"):
-            model = model._orig_mod
-        elif hasattr(model, "get_base_model"):
+        if hasattr(model, "get_base_model"):
             if model.active_peft_config.is_prompt_learning:
                 name = type(model.active_peft_config).__name__
                 hint = "adapters that change weights (LoRA and its like) are supported"
                 raise UnsupportedModel(f"the adapter {name} puts tokens of its own before the prompt", hint=hint)
             model = model.get_base_model()
+        elif hasattr(model, "_orig_mod"):
+            model = model._orig_mod
         else:
             return None
     if model.config.is_encoder_decoder:
@@ -80,7 +80,7 @@ def no_rollback(model: PreTrainedModel) -> UnsupportedModel | None:
         model: as :func:`unwrapped` returns it.
     """
     name, config = type(model).__name__, decoder_of(model).config.get_text_config()
-    hint = "it can only be run without drafts: proposers=[] (draft=[] for gs.Model)"
+    hint = "it can only be a target, and without drafts: proposers=[] (draft=[] for gs.Model)"
     unknown = [kind for kind, _ in _layers(config) if kind != _FULL and kind not in _LIMITED]
     if unknown or model._is_stateful:
         kind = unknown[0] if unknown else "recurrent"

@@ -37,7 +37,7 @@ class EarlyExit(DraftModel):
         ValueError: ``layers`` or ``confidence`` is out of range, or the model's layers are not found; or (when a batch
             begins) the batch is of another model.
         TypeError: it is no model of transformers.
-        UnsupportedModel: the model has no layers that could be run alone.
+        UnsupportedModel: it is an encoder-decoder model, or has an adapter that adds tokens to prompts.
     """
 
     name = "early-exit"
@@ -46,7 +46,8 @@ class EarlyExit(DraftModel):
         inner = unwrapped(model)
         if inner is None:
             raise TypeError(f"EarlyExit takes a model of transformers, not {type(model).__name__}")
-        super().__init__(_first_layers(inner, layers), masked=masked, confidence=confidence)
+        self._first = _first_layers(inner, layers)
+        super().__init__(self._first, masked=masked, confidence=confidence)
         self._target = model
 
     def new_runner(self, batch: BatchView) -> ModelRunner:
@@ -58,7 +59,7 @@ class EarlyExit(DraftModel):
         target = batch.target
         if not isinstance(target, ModelRunner) or target.model is not self._target:
             raise ValueError("EarlyExit drafts for the model that it was made of only")
-        return ModelRunner(self.model, len(batch.sequences), cache=target.cache)
+        return ModelRunner(self._first, len(batch.sequences), cache=target.cache)
 
     def select(self, rows: Sequence[int]) -> None:
         # The target's runner selects the rows of the shared cache.
@@ -84,7 +85,8 @@ def _first_layers(model: PreTrainedModel, count: int) -> PreTrainedModel:
         raise ValueError(f"the layers of {type(model).__name__} are not found")
     # Only the modules on the path to the list of layers are copied; all others are shared. The configuration stays that
     # of all layers, since embeddings may have a part for each of them (Gemma 3n).
-    short = module = _shallow(model)
+    short = _shallow(model)
+    module: nn.Module = short
     *path, last = stacks[0].split(".")
     for name in path:
         module._modules[name] = child = _shallow(module.get_submodule(name))
