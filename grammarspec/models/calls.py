@@ -194,12 +194,11 @@ class Call:
     def _rendered(self, prompt: Prompt) -> tuple[list[int], Section | None]:
         """The tokens of a prompt, and the reasoning that comes before its answer."""
         options, has_template = self.options, bool(self.tokenizer.chat_template)
+        told = instructions_for(self.type, options.instructions)
         if has_template:
-            told = instructions_for(self.type, options.instructions)
             prompt = with_instructions(self.turn.messages(prompt, options.system), told)
-        elif isinstance(prompt, str) and options.instructions != "auto":
-            told = instructions_for(self.type, options.instructions)
-            prompt = f"{prompt}\n\n{told}" if told else prompt
+        elif told and isinstance(prompt, str):
+            prompt = f"{prompt}\n\n{told}"
         text, section = prepare(
             self.tokenizer,
             self.vocabulary,

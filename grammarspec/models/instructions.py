@@ -22,9 +22,6 @@ Instructions = Literal["auto", "schema", "compact"] | None
 INSTRUCTIONS: Final = ("auto", "schema", "compact", None)
 """All values of :data:`Instructions`."""
 
-AUTO: Final[Instructions] = None
-"""What ``"auto"`` means: what was best in ``benchmarks/extraction.py``; docs/models.md has the figures."""
-
 
 def instructions_for(target: Any, kind: Instructions) -> str:
     """What a model is told about an answer; empty if there is nothing to tell.
@@ -32,10 +29,9 @@ def instructions_for(target: Any, kind: Instructions) -> str:
     Args:
         target: the type or grammar of the answer. Free text, and grammars that do not come from a schema, are not told.
         kind: ``"schema"``: the JSON Schema; ``"compact"``: a shorter form of it, as types are written in many
-            languages; ``"auto"``: the better of these.
+            languages; ``None`` and ``"auto"``: nothing, which was measured to be best (docs/models.md).
     """
-    kind = AUTO if kind == "auto" else kind
-    schema = None if kind is None else _schema_of(target)
+    schema = None if kind in (None, "auto") else _schema_of(target)
     if not schema or schema == {"type": "string"}:
         return ""
     if not isinstance(target, Grammar) and (texts := _texts(schema)):

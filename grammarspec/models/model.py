@@ -371,7 +371,7 @@ class Model:
     def _call(self, type: Any, options: Options, tools: Sequence[ToolLike] = ()) -> Call:
         """A call with its options resolved."""
         known = as_tools(tools)
-        resolved = resolve({"instructions": self.instructions, **options}, known)
+        resolved = resolve(cast(Options, {"instructions": self.instructions, **options}), known)
         turn = self._turns(
             _grammar(type),
             tuple(known.values()),

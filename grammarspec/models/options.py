@@ -59,7 +59,7 @@ class ModelOptions(SamplingOptions, total=False):
         template: variables for the chat template, such as ``{"reasoning_effort": "low"}``.
         instructions: how the model is told of the type of its answer, at the end of the user's last message:
             ``"schema"``, its JSON Schema; ``"compact"``, a shorter form of it; ``None``, not at all. ``"auto"``, the
-            default of models, is what was measured to be best; without a chat template, nothing.
+            default of models, is what was measured to be best, which is nothing.
         reasoning: whether the model thinks before it answers, in a section of free text of its own. With ``True`` it
             must, with ``False`` it cannot; ``"auto"``, the default, leaves it to the chat template, and where that says
             nothing, to the model.
