@@ -8,7 +8,7 @@ RUST := compiler/Cargo.toml $(wildcard compiler/Cargo.lock) $(shell find compile
 PYTEST := $(BIN)/pytest --numprocesses=$(WORKERS) --dist=worksteal --durations=25 \
 	-o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 
-.PHONY: demo test test-all test-long test-rust written bench speculation tools instructions lint
+.PHONY: demo test test-all test-long test-rust written bench speculation extraction tools instructions lint
 
 demo: .venv/ready
 	$(BIN)/grammarspec generate --schema examples/person.json --stats "Alice is 31 and lives in Paris."
@@ -41,6 +41,9 @@ bench: .venv/ready
 
 speculation: .venv/ready
 	$(BIN)/python -m benchmarks.speculation
+
+extraction: .venv/ready
+	$(BIN)/python -m benchmarks.extraction
 
 tools: .venv/ready
 	$(BIN)/python -m benchmarks.tools

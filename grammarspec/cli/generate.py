@@ -60,10 +60,9 @@ def add_parser(commands: Commands) -> None:
     speculation.add_argument(
         "--draft",
         metavar="SOURCES",
-        default="forced,lookup",
         help="where drafts come from, in order of preference: forced (what the grammar forces), "
         "lookup (what followed the same tokens before), a smaller model (directory, .gguf file or hub name), or none "
-        "(%(default)s)",
+        "(forced,lookup; none for a model that cannot take tokens back)",
     )
     speculation.add_argument("--gamma", type=int, default=8, help="tokens of a draft at most (%(default)s)")
     sampling = generate.add_argument_group("sampling")
@@ -101,6 +100,7 @@ def _generate(options: argparse.Namespace) -> int:
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws progress bars even where nobody sees them
     from grammarspec.decoding import Sampling, generate
+    from grammarspec.decoding.targets import can_draft
     from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
 
     sampling = Sampling(
@@ -115,6 +115,7 @@ def _generate(options: argparse.Namespace) -> int:
     model, tokenizer = load_model(options.model)
     vocabulary = vocabulary_of(model, tokenizer)
     constraint = grammarspec.compile(grammar, vocabulary)
+    drafts = ("forced,lookup" if can_draft(model) else "none") if options.draft is None else options.draft
     plain = options.output == "text"
     # On a terminal the text appears while it is generated: as the output itself, or else as progress.
     live = sys.stdout if plain and sys.stdout.isatty() else sys.stderr if sys.stderr.isatty() else None
@@ -124,7 +125,7 @@ def _generate(options: argparse.Namespace) -> int:
         constraint.matcher(),
         vocabulary,
         sampling=sampling,
-        proposers=_proposers(options.draft, vocabulary),
+        proposers=_proposers(drafts, vocabulary),
         gamma=options.gamma,
         forced=options.forced,
         on_text=None if live is None else _writer(live.write, live.flush),

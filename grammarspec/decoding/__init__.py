@@ -7,5 +7,6 @@ with needed_by("generating texts"):
     from grammarspec.decoding.metrics import Statistics
     from grammarspec.decoding.requests import Generation, Logprob, Request
     from grammarspec.decoding.sampling import Sampling
+    from grammarspec.decoding.targets import Target
 
-__all__ = ["Generation", "Logprob", "Request", "Sampling", "Statistics", "generate", "generate_batch"]
+__all__ = ["Generation", "Logprob", "Request", "Sampling", "Statistics", "Target", "generate", "generate_batch"]

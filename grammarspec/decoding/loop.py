@@ -17,12 +17,12 @@ import torch
 
 from grammarspec._compiler import Matcher
 from grammarspec.decoding.draft import Draft, MaskRows
-from grammarspec.decoding.model_runner import ModelRunner, context_length
 from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers.protocol import Proposer, propose
 from grammarspec.decoding.requests import Generation, Request
 from grammarspec.decoding.sampling import Sampling
 from grammarspec.decoding.sequence_state import SequenceState
+from grammarspec.decoding.targets import Target, context_length, runner_for, width_of
 from grammarspec.errors import FAILURES, InvalidLogits, PromptError
 from grammarspec.vocabulary import Vocabulary
 
@@ -35,7 +35,7 @@ _TRIES = 32  # after a token behind which no ending fits: how many others are tr
 
 
 def generate(
-    model: PreTrainedModel,
+    model: PreTrainedModel | Target,
     prompt: Sequence[int],
     matcher: Matcher | None,
     vocabulary: Vocabulary,
@@ -71,7 +71,7 @@ def generate(
 
 
 def generate_batch(
-    model: PreTrainedModel,
+    model: PreTrainedModel | Target,
     requests: Sequence[Request],
     vocabulary: Vocabulary,
     *,
@@ -80,13 +80,13 @@ def generate_batch(
     forced: Literal["sample", "feed"] = "sample",
     on_text: Callable[[int, int, bytes], None] | None = None,
 ) -> list[list[Generation]]:
-    """Generate the texts of several requests together, with a causal language model of transformers.
+    """Generate the texts of several requests together.
 
     The distribution of the texts is that of the masked model alone, whatever is drafted. Greedily, or with a seed, the
     texts themselves are the same, but for rounding in batches of other shapes.
 
     Args:
-        model: the target.
+        model: the target: a causal language model of transformers, or a :class:`Target`.
         requests: what to generate.
         vocabulary: the target's tokens, for which the matchers' constraints were compiled.
         proposers: where draft tokens come from, in order of priority: at each position, the first that has tokens for
@@ -105,9 +105,11 @@ def generate_batch(
         ValueError: a prompt is empty, fills the model's context or has a token that the model does not, a constraint
             is for another vocabulary, the vocabulary is larger than the model's, a matcher is at the end of a text or
             is given to two requests, no whole text fits a budget (``on_limit="close"``), or an argument is out of
-            range.
+            range; or the model returns other numbers of logits than it says.
         DraftMismatch: a proposer drafts what is no token of the target, or draws from another number of tokens.
-        UnsupportedFeature: the model keeps a state that cannot be rolled back, or cannot read a ragged batch.
+        TypeError: the model is no target.
+        UnsupportedModel: there are proposers, but the model keeps a state that cannot be rolled back, or cannot read a
+            ragged batch; or the model cannot be run.
     """
     if gamma < 0:
         raise ValueError(f"gamma must be at least 0, not {gamma}")
@@ -141,7 +143,7 @@ class Batch:
 
     Attributes:
         sequences: the texts that have not ended: the rows of all tensors.
-        target: the target model, with the keys and values of what it has read.
+        target: the target, with what it has read.
         processing: the sampling options of the rows.
         vocabulary: the target's tokens.
         end_token: the end-of-text token that the target is most likely to use.
@@ -153,7 +155,7 @@ class Batch:
 
     def __init__(
         self,
-        model: PreTrainedModel,
+        model: PreTrainedModel | Target,
         requests: Sequence[Request],
         vocabulary: Vocabulary,
         *,
@@ -162,8 +164,7 @@ class Batch:
         feed: bool = False,
         on_text: Callable[[int, int, bytes], None] | None = None,
     ) -> None:
-        self._device = model.device
-        width: int = model.config.get_text_config().vocab_size
+        width = width_of(model)
         if vocabulary.size > width:
             raise ValueError(
                 f"the vocabulary has {vocabulary.size} tokens, the model {width}: "
@@ -193,7 +194,8 @@ class Batch:
         ]
         self._all = list(self.sequences)
         layers = {layer for proposer in proposers for layer in proposer.hidden_layers}
-        self.target = ModelRunner(model, len(requests), hidden_layers=layers)
+        self.target = runner_for(model, len(requests), drafts=bool(proposers), hidden_layers=layers)
+        self._device = self.target.device
         self.processing = Processing(
             [sequence.sampling for sequence in self.sequences],
             [sequence.sample for sequence in self.sequences],
@@ -239,7 +241,9 @@ class Batch:
             sequence.tokens[read:] + proposed
             for sequence, read, proposed in zip(self.sequences, self.target.lengths, draft.tokens, strict=True)
         ]
-        logits = _aligned_left(self.target.read(unread, draft.gamma + 1), draft)
+        logits = self.target.read(unread, draft.gamma + 1)
+        _check_width(logits, self.target.width)
+        logits = _aligned_left(logits, draft)
         _synchronise(self._device)
         passed = perf_counter()
         scores = self.processing.scores(logits, masks, tokens)
@@ -407,7 +411,7 @@ class Batch:
         self._masks = MaskRows(len(kept), self._gamma, self.vocabulary.size)
 
 
-def _end_token(model: PreTrainedModel, vocabulary: Vocabulary) -> int:
+def _end_token(model: PreTrainedModel | Target, vocabulary: Vocabulary) -> int:
     """The first end-of-text token of the generation configuration that the vocabulary knows, else the vocabulary's."""
     configured = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     ends = [] if configured is None else [configured] if isinstance(configured, int) else configured
@@ -424,6 +428,19 @@ def _invalid_logits(highest: float, length: int) -> InvalidLogits:
     what = "-inf for every allowed token" if highest == -inf else f"{highest} for an allowed token"
     hint = "numbers may overflow in the model's dtype: load it in another, such as dtype=torch.float32"
     return InvalidLogits(f"the model's logits are {what}", f"token {length} of the text", hint)
+
+
+def _check_width(logits: torch.Tensor, width: int) -> None:
+    """Refuse a model that returns other numbers of logits than it says.
+
+    Raises:
+        ValueError: it does.
+    """
+    if logits.shape[-1] != width:
+        raise ValueError(
+            f"the model returns {logits.shape[-1]} logits, its configuration says {width}: "
+            "set vocab_size of its configuration to what its output layer returns"
+        )
 
 
 def _aligned_left(logits: torch.Tensor, draft: Draft) -> torch.Tensor:

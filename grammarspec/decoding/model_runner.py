@@ -7,44 +7,25 @@ values are in a :class:`~grammarspec.decoding.cache.RaggedCache` and what a toke
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from grammarspec.decoding.cache import RaggedCache
-from grammarspec.errors import UnsupportedModel
+from grammarspec.decoding.windows import attention_windows, unwrapped
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["ModelRunner", "context_length"]
-
-# Kinds of layers whose keys and values do not depend on later tokens, so that these can be rolled back.
-_ATTENTION: Final = frozenset({"full_attention", "sliding_attention", "chunked_attention"})
-
-
-def context_length(model: PreTrainedModel) -> int | None:
-    """The number of tokens that the model can read, or ``None`` if its configuration does not say.
-
-    Where a model rescales its rotary positions for long inputs, that is the length up to which it does not: the scale
-    depends on the longest row, and the logits of a row must not depend on the other rows of the batch.
-    """
-    config = model.config.get_text_config()
-    rotary = getattr(config, "rope_parameters", None) or {}
-    lengths = [getattr(config, "max_position_embeddings", None)]
-    for kind in (rotary, *(each for each in rotary.values() if isinstance(each, dict))):
-        if kind.get("rope_type") in ("dynamic", "longrope"):
-            lengths.append(kind.get("original_max_position_embeddings"))
-    return min((length for length in lengths if length is not None), default=None)
+__all__ = ["ModelRunner"]
 
 
 class ModelRunner:
     """A model and what it has read: one sequence of tokens per row, of different lengths.
 
     Args:
-        model: a decoder-only model of transformers.
+        model: a decoder-only model of transformers, which may be within wrappers of PEFT or ``torch.compile``.
         rows: the number of rows.
         cache: the keys and values, if another runner of the same layers shares them; a new cache otherwise.
         hidden_layers: the layers whose hidden states each pass keeps in ``hidden``.
@@ -60,18 +41,23 @@ class ModelRunner:
     Raises:
         UnsupportedModel: the model keeps a state that cannot be rolled back, or encodes positions or attends in a way
             for which a batch of different lengths is not known to be right.
+        TypeError: it is no model of transformers.
     """
 
     def __init__(
         self, model: PreTrainedModel, rows: int, *, cache: RaggedCache | None = None, hidden_layers: Iterable[int] = ()
     ) -> None:
         self.model: Final = model
-        self._windows = _windows(model)
-        self._eager = model.config.get_text_config()._attn_implementation == "eager"
+        inner = unwrapped(model)
+        if inner is None:
+            raise TypeError(f"expected a model of transformers, not {type(model).__name__}")
+        self._inner: Final = inner
+        self._windows = attention_windows(inner)
+        self._eager = inner.config.get_text_config()._attn_implementation == "eager"
         self._hidden_layers = tuple(hidden_layers)
         self._options: dict[str, Any] = {"output_hidden_states": True} if self._hidden_layers else {}
         # Models that know this option compute no logits for the other positions of a long prompt.
-        self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._keeps = "logits_to_keep" in inspect.signature(inner.forward).parameters
         self.cache: Final = RaggedCache() if cache is None else cache
         self.lengths = [0] * rows
         self.passes = 0
@@ -80,12 +66,12 @@ class ModelRunner:
     @property
     def device(self) -> torch.device:
         """The model's device."""
-        return self.model.device
+        return self._inner.device
 
     @property
     def width(self) -> int:
         """The number of the model's logits."""
-        return int(self.model.config.get_text_config().vocab_size)
+        return int(self._inner.config.get_text_config().vocab_size)
 
     def read(self, tokens: Sequence[Sequence[int]], keep: int) -> torch.Tensor:
         """Read new tokens of each row, in one pass.
@@ -158,47 +144,7 @@ class ModelRunner:
                 seen &= keys // size == queries // size
             masks[kind] = seen
             if self._eager:
-                dtype = self.model.dtype
+                dtype = self._inner.dtype
                 masks[kind] = torch.zeros_like(seen, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
         # Models with several kinds of layers take a mask for each.
         return masks if len(masks) > 1 else next(iter(masks.values()))
-
-
-def _windows(model: PreTrainedModel) -> dict[str, int]:
-    """The kinds of attention layers of a model, and the number of tokens that each sees (0: all of them).
-
-    Raises:
-        UnsupportedModel: see :class:`ModelRunner`.
-    """
-    config = model.config.get_text_config()
-    name = type(model).__name__
-    if model.config.is_encoder_decoder:
-        raise UnsupportedModel(f"{name} is an encoder-decoder model", hint="only decoder-only models are supported")
-    kinds = dict.fromkeys(getattr(config, "layer_types", None) or ())
-    unknown = [kind for kind in kinds if kind not in _ATTENTION]
-    if unknown or model._is_stateful:
-        kind = unknown[0] if unknown else "recurrent"
-        hint = "speculation takes tokens back; only attention layers can forget them"
-        raise UnsupportedModel(f"{name} has layers of the kind {kind!r}, whose state cannot be set back", hint=hint)
-    if "position_ids" not in inspect.signature(model.forward).parameters or getattr(config, "alibi", False):
-        hint = "models with rotary or absolute positions, given as position_ids, are supported"
-        raise UnsupportedModel(f"{name} cannot be told at which positions it reads", hint=hint)
-    if not model._can_compile_fullgraph:
-        hint = "transformers does not run it with a static cache (its class has _can_compile_fullgraph = False)"
-        raise UnsupportedModel(f"{name} does not read a batch of different lengths", hint=hint)
-    if config._attn_implementation not in ("eager", "sdpa"):
-        hint = "load it with attn_implementation='sdpa' (or 'eager')"
-        raise UnsupportedModel(f"{name} with the attention implementation {config._attn_implementation!r}", hint=hint)
-    window = getattr(config, "sliding_window", None)
-    if not kinds:
-        # Some configurations name a window that the code of their model never uses.
-        code = sys.modules[type(model).__module__]
-        windowed = hasattr(code, "create_sliding_window_causal_mask") and getattr(config, "use_sliding_window", True)
-        sliding = window is not None and windowed
-        kinds = {"sliding_attention" if sliding else "full_attention": None}
-    sizes = {
-        "full_attention": 0,
-        "sliding_attention": window,
-        "chunked_attention": getattr(config, "attention_chunk_size", None),
-    }
-    return {kind: sizes[kind] or 0 for kind in kinds}

@@ -17,6 +17,7 @@ from grammarspec.errors import GrammarspecError, Truncated
 from grammarspec.grammars import marks
 from grammarspec.models.chat import Prompt, encode, messages_of
 from grammarspec.models.generator import Generator
+from grammarspec.models.instructions import instructions_for, with_instructions
 from grammarspec.models.options import CallOptions
 from grammarspec.models.reasoning import Section, Splitter, prepare, split
 from grammarspec.models.results import Result, Usage, ValidationFailed
@@ -193,10 +194,15 @@ class Call:
     def _rendered(self, prompt: Prompt) -> tuple[list[int], Section | None]:
         """The tokens of a prompt, and the reasoning that comes before its answer."""
         options, has_template = self.options, bool(self.tokenizer.chat_template)
+        told = instructions_for(self.type, options.instructions)
+        if has_template:
+            prompt = with_instructions(self.turn.messages(prompt, options.system), told)
+        elif told and isinstance(prompt, str):
+            prompt = f"{prompt}\n\n{told}"
         text, section = prepare(
             self.tokenizer,
             self.vocabulary,
-            self.turn.messages(prompt, options.system) if has_template else prompt,
+            prompt,
             system=None if has_template else options.system,
             variables=self.turn.template_variables(options.template),
             reasoning=options.reasoning,

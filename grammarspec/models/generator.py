@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from grammarspec._compiler import Grammar as CompiledGrammar
 from grammarspec.constraint import Constraint, compile
 from grammarspec.decoding import Generation, Request, generate_batch
-from grammarspec.decoding.model_runner import context_length
 from grammarspec.decoding.proposers import Proposer
+from grammarspec.decoding.targets import context_length
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.models.reasoning import Section
 from grammarspec.models.streaming import Stopped

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer
+from grammarspec.decoding.targets import can_draft
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.models.calls import Call
 from grammarspec.models.chat import Prompt, chat_template
 from grammarspec.models.generator import KEPT, Generator
+from grammarspec.models.instructions import INSTRUCTIONS, Instructions
 from grammarspec.models.loading import load_draft, load_model, vocabulary_of
 from grammarspec.models.options import Options, resolve
 from grammarspec.models.results import Result
@@ -46,6 +48,7 @@ class Model:
         model, tokenizer: those of transformers.
         vocabulary: the model's tokens.
         proposers, gamma: where drafts come from, and the greatest number of their tokens.
+        instructions: how prompts tell of the types of answers, where a call does not say.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class Model:
         *,
         draft: PreTrainedModel | Sequence[Proposer] | None = None,
         gamma: int = 8,
+        instructions: Instructions = "auto",
     ) -> None:
         """Wrap a model that is loaded already.
 
@@ -63,13 +67,17 @@ class Model:
             tokenizer: its tokenizer.
             draft: a smaller model with the same tokens, which drafts where neither forced text nor a repetition of
                 earlier text can be drafted; or the proposers to use instead of all these (an empty list: no drafts).
-                Drafts do not change the probability of any text.
+                Drafts do not change the probability of any text. A model that cannot take tokens back (one with
+                recurrent layers, say) is run without drafts; to ask for some is an error when it generates.
             gamma: the greatest number of draft tokens in a round.
+            instructions: how prompts tell of the types of answers, where a call does not say; see
+                :class:`~grammarspec.models.options.ModelOptions`.
 
         Raises:
-            ValueError: ``gamma`` is below 0, or no end-of-text token is known.
+            ValueError: ``gamma`` is below 0, ``instructions`` has no such value, or no end-of-text token is known.
             TypeError: ``draft`` is a name: :meth:`from_pretrained` loads models by name.
             UnsupportedTokenizer: as :meth:`grammarspec.Vocabulary.from_tokenizer`.
+            UnsupportedModel: ``model`` is an encoder-decoder model, or has an adapter that adds tokens to prompts.
         """
         if gamma < 0:
             raise ValueError(f"gamma must be at least 0, not {gamma}")
@@ -77,11 +85,13 @@ class Model:
             raise TypeError(
                 f"draft takes a model that is loaded, not {draft!r}: Model.from_pretrained loads one by name"
             )
-        self.model, self.tokenizer, self.gamma = model, tokenizer, gamma
+        if instructions not in INSTRUCTIONS:
+            raise ValueError(f"instructions must be 'auto', 'schema', 'compact' or None, not {instructions!r}")
+        self.model, self.tokenizer, self.gamma, self.instructions = model, tokenizer, gamma, instructions
         self.vocabulary = vocabulary_of(model, tokenizer)
         usual: list[Proposer] = [Forced(), Lookup()]
         if draft is None:
-            self.proposers: Sequence[Proposer] = usual
+            self.proposers: Sequence[Proposer] = usual if can_draft(model) else []
         else:
             self.proposers = list(draft) if isinstance(draft, Sequence) else [*usual, DraftModel(draft)]
         self._generator = Generator(model, self.vocabulary, self.proposers, gamma)
@@ -89,14 +99,20 @@ class Model:
 
     @classmethod
     def from_pretrained(
-        cls, path_or_name: str | Path, *, draft: str | Path | None = None, gamma: int = 8, **options: Any
+        cls,
+        path_or_name: str | Path,
+        *,
+        draft: str | Path | None = None,
+        gamma: int = 8,
+        instructions: Instructions = "auto",
+        **options: Any,
     ) -> Model:
         """Load a model through transformers: a directory, a ``.gguf`` file, or a name on the Hugging Face hub.
 
         Args:
             path_or_name: as for :func:`grammarspec.models.loading.load_model`.
             draft: the same for a smaller model with the same tokens, which drafts.
-            gamma: the greatest number of draft tokens in a round.
+            gamma, instructions: as for a model that is loaded already.
             options: passed on to ``from_pretrained`` of model and tokenizer.
 
         Raises:
@@ -107,7 +123,7 @@ class Model:
         """
         model, tokenizer = load_model(path_or_name, **options)
         small = None if draft is None else load_draft(draft, vocabulary_of(model, tokenizer), **options)
-        return cls(model, tokenizer, draft=small, gamma=gamma)
+        return cls(model, tokenizer, draft=small, gamma=gamma, instructions=instructions)
 
     # ------------------------------------------------------------------ values
     @overload
@@ -355,7 +371,7 @@ class Model:
     def _call(self, type: Any, options: Options, tools: Sequence[ToolLike] = ()) -> Call:
         """A call with its options resolved."""
         known = as_tools(tools)
-        resolved = resolve(options, known)
+        resolved = resolve(cast(Options, {"instructions": self.instructions, **options}), known)
         turn = self._turns(
             _grammar(type),
             tuple(known.values()),

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
+from grammarspec.models.instructions import INSTRUCTIONS, Instructions
+
 if TYPE_CHECKING:
     from grammarspec.decoding import Sampling
     from grammarspec.tools.formats import ToolFormat
@@ -55,6 +57,9 @@ class ModelOptions(SamplingOptions, total=False):
             tokens.
         system: a system message before the prompt.
         template: variables for the chat template, such as ``{"reasoning_effort": "low"}``.
+        instructions: how the model is told of the type of its answer, at the end of the user's last message:
+            ``"schema"``, its JSON Schema; ``"compact"``, a shorter form of it; ``None``, not at all. ``"auto"``, the
+            default of models, is what was measured to be best, which is nothing.
         reasoning: whether the model thinks before it answers, in a section of free text of its own. With ``True`` it
             must, with ``False`` it cannot; ``"auto"``, the default, leaves it to the chat template, and where that says
             nothing, to the model.
@@ -73,6 +78,7 @@ class ModelOptions(SamplingOptions, total=False):
     sampling: Sampling | None
     system: str | None
     template: Mapping[str, Any] | None
+    instructions: Instructions
     reasoning: Reasoning
     max_reasoning_chars: int | None
     retries: int
@@ -103,12 +109,13 @@ class CallOptions:
 
     Raises:
         TypeError: ``sampling`` is no :class:`grammarspec.Sampling`.
-        ValueError: ``reasoning``, ``max_reasoning_chars`` or ``retries`` is out of range.
+        ValueError: ``instructions``, ``reasoning``, ``max_reasoning_chars`` or ``retries`` is out of range.
     """
 
     sampling: Sampling
     system: str | None = None
     template: Mapping[str, Any] = field(default_factory=dict)
+    instructions: Instructions = "auto"
     reasoning: Reasoning = "auto"
     max_reasoning_chars: int | None = None
     retries: int = 0
@@ -121,6 +128,8 @@ class CallOptions:
 
         if not isinstance(self.sampling, Sampling):
             raise TypeError(f"sampling must be a gs.Sampling, not {self.sampling!r}")
+        if self.instructions not in INSTRUCTIONS:
+            raise ValueError(f"instructions must be 'auto', 'schema', 'compact' or None, not {self.instructions!r}")
         if self.reasoning not in ("auto", True, False):
             raise ValueError(f"reasoning must be 'auto', True or False, not {self.reasoning!r}")
         if self.max_reasoning_chars is not None and self.max_reasoning_chars < 0:

@@ -372,6 +372,26 @@ def test_early_exit_equals_a_model_of_the_first_layers(name: str, layers: int) -
     assert {source for [text] in drafted for source in text.statistics.proposed} == {"early-exit"}
 
 
+@pytest.mark.parametrize("name", ["gemma3n_text", "gemma4_text"])
+def test_early_exit_where_layers_have_inputs_of_their_own_and_share_keys(name: str) -> None:
+    """Their embeddings have a part for each layer, so that no model of the first layers can be built alone."""
+    kinds = ["sliding_attention", "full_attention", "sliding_attention", "sliding_attention", "full_attention"]
+    special: dict[str, Any] = {"gemma3n_text": {"altup_num_inputs": 2, "laurel_rank": 8}}
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(
+        name, vocab_size=WIDTH, vocab_size_per_layer_input=WIDTH, hidden_size=32, intermediate_size=48,
+        num_hidden_layers=5, layer_types=kinds, num_kv_shared_layers=2, hidden_size_per_layer_input=8,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=8, sliding_window=6, max_position_embeddings=128,
+        initializer_range=0.15, bos_token_id=None, eos_token_id=END, **special.get(name, {}),
+    )  # fmt: skip
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    alone = generate_batch(model, requests(max_tokens=25), BYTES)
+    for layers in (1, 4):
+        drafted = generate_batch(model, requests(max_tokens=25), BYTES, proposers=[EarlyExit(model, layers)], gamma=3)
+        assert [text.tokens for [text] in alone] == [text.tokens for [text] in drafted]
+        assert {source for [text] in drafted for source in text.statistics.proposed} == {"early-exit"}
+
+
 def test_early_exit_without_masks_and_with_confidence(target: Any) -> None:
     short = truncated(target, 2)
     check_rounds(batch_with(target, EarlyExit(target, 2, masked=False), 4), next_logits(short), 5, 4, masked=False)
@@ -400,8 +420,8 @@ def test_early_exit_refuses_layers(target: Any, layers: int) -> None:
 
 
 def test_early_exit_refuses_what_it_does_not_find(target: Any) -> None:
-    model = copy.copy(target)
-    model._modules = {**target._modules, "more": torch.nn.ModuleList(torch.nn.Identity() for _ in range(3))}
+    model = copy.deepcopy(target)
+    model.model.more = torch.nn.ModuleList(torch.nn.Identity() for _ in range(3))
     with pytest.raises(ValueError, match="the layers of LlamaForCausalLM are not found"):
         EarlyExit(model, 1)
 

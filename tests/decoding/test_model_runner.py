@@ -14,27 +14,11 @@ transformers = pytest.importorskip("transformers")
 
 from grammarspec import UnsupportedFeature  # noqa: E402
 from grammarspec.decoding.cache import RaggedCache  # noqa: E402
-from grammarspec.decoding.model_runner import ModelRunner, context_length  # noqa: E402
+from grammarspec.decoding.model_runner import ModelRunner  # noqa: E402
+from grammarspec.decoding.targets import context_length  # noqa: E402
+from tests.oracles.families import CONTEXT, EXPERTS, WIDTH, build  # noqa: E402
 
-WIDTH = 64
-CONTEXT = 128
-
-COMMON: dict[str, Any] = {
-    "vocab_size": WIDTH,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 8,
-    "max_position_embeddings": CONTEXT,
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-    "initializer_range": 0.5,  # wide enough that the logits of the random model differ
-}
 GPT2 = {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": CONTEXT}
-EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
 
 # Families that differ in kind, with what their configurations need besides (None: not that entry), and the kinds of
 # attention that their layers are to be read with.
@@ -84,16 +68,6 @@ FAMILIES: dict[str, tuple[dict[str, Any], set[str]]] = {
     ),
     "stablelm": ({}, {"full"}),
 }  # fmt: skip
-
-
-def build(family: str, *, attention: str | None = None, **options: Any) -> Any:
-    settings = {**COMMON, **options}
-    config = transformers.AutoConfig.for_model(
-        family.split(" ", maxsplit=1)[0], **{name: value for name, value in settings.items() if value is not None}
-    )
-    torch.manual_seed(0)
-    implementation = {} if attention is None else {"attn_implementation": attention}
-    return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32, **implementation).eval()
 
 
 @pytest.fixture(autouse=True)
@@ -190,13 +164,6 @@ def test_windows_matter() -> None:
         )
         assert short < 1e-5
         assert long > 0.1
-
-
-def test_a_window_that_the_model_does_not_know() -> None:
-    """Some configurations, of converted models say, name a window that their model's code does not read."""
-    texts = Texts(build("llama", sliding_window=6), 2)
-    texts.read([range(3, 20), range(3, 9)], 1)
-    assert set(texts.runner._windows) == {"full_attention"}
 
 
 def test_long_texts() -> None:

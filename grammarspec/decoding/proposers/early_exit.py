@@ -12,6 +12,7 @@ from grammarspec.decoding.draft import Draft
 from grammarspec.decoding.model_runner import ModelRunner
 from grammarspec.decoding.proposers.model import DraftModel
 from grammarspec.decoding.proposers.protocol import BatchView
+from grammarspec.decoding.windows import decoder_of, unwrapped
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -35,12 +36,18 @@ class EarlyExit(DraftModel):
     Raises:
         ValueError: ``layers`` or ``confidence`` is out of range, or the model's layers are not found; or (when a batch
             begins) the batch is of another model.
+        TypeError: it is no model of transformers.
+        UnsupportedModel: it is an encoder-decoder model, or has an adapter that adds tokens to prompts.
     """
 
     name = "early-exit"
 
     def __init__(self, model: PreTrainedModel, layers: int, *, masked: bool = True, confidence: float = 0.0) -> None:
-        super().__init__(_first_layers(model, layers), masked=masked, confidence=confidence)
+        inner = unwrapped(model)
+        if inner is None:
+            raise TypeError(f"EarlyExit takes a model of transformers, not {type(model).__name__}")
+        self._first = _first_layers(inner, layers)
+        super().__init__(self._first, masked=masked, confidence=confidence)
         self._target = model
 
     def new_runner(self, batch: BatchView) -> ModelRunner:
@@ -49,9 +56,10 @@ class EarlyExit(DraftModel):
         Raises:
             ValueError: the batch is of another model.
         """
-        if batch.target.model is not self._target:
+        target = batch.target
+        if not isinstance(target, ModelRunner) or target.model is not self._target:
             raise ValueError("EarlyExit drafts for the model that it was made of only")
-        return ModelRunner(self.model, len(batch.sequences), cache=batch.target.cache)
+        return ModelRunner(self._first, len(batch.sequences), cache=target.cache)
 
     def select(self, rows: Sequence[int]) -> None:
         # The target's runner selects the rows of the shared cache.
@@ -63,29 +71,25 @@ class EarlyExit(DraftModel):
 
 def _first_layers(model: PreTrainedModel, count: int) -> PreTrainedModel:
     """A model that shares the modules of another, but runs only its first layers."""
-    config = copy.deepcopy(model.config)
-    inner = config.get_text_config()
-    total = inner.num_hidden_layers
+    decoder = decoder_of(model)
+    total = decoder.config.get_text_config().num_hidden_layers
     if not 1 <= count < total:
         raise ValueError(f"layers must be from 1 to {total - 1}, not {count}")
+    parts = set(decoder.modules())
     stacks = [
-        name for name, module in model.named_modules() if isinstance(module, nn.ModuleList) and len(module) == total
+        name
+        for name, module in model.named_modules()
+        if module in parts and isinstance(module, nn.ModuleList) and len(module) == total
     ]
     if len(stacks) != 1:
         raise ValueError(f"the layers of {type(model).__name__} are not found")
-    inner.num_hidden_layers = count
-    if getattr(inner, "layer_types", None):
-        inner.layer_types = inner.layer_types[:count]
-    # Only the modules on the path to the list of layers are copied; all others are shared.
+    # Only the modules on the path to the list of layers are copied; all others are shared. The configuration stays that
+    # of all layers, since embeddings may have a part for each of them (Gemma 3n).
     short = _shallow(model)
-    short.config = config
     module: nn.Module = short
     *path, last = stacks[0].split(".")
     for name in path:
-        child = _shallow(module.get_submodule(name))
-        if hasattr(child, "config"):
-            child.config = inner  # type: ignore[assignment]  # torch takes any attribute to be a tensor or a module
-        module._modules[name] = child
+        module._modules[name] = child = _shallow(module.get_submodule(name))
         module = child
     layers = module.get_submodule(last)
     assert isinstance(layers, nn.ModuleList)

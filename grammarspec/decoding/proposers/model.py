@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from grammarspec.decoding.draft import Draft
-from grammarspec.decoding.model_runner import ModelRunner, context_length
 from grammarspec.decoding.proposers.draft_sampler import DraftSampler
 from grammarspec.decoding.proposers.protocol import BatchView
+from grammarspec.decoding.targets import Runner, Target, context_length, runner_for, width_of
 from grammarspec.errors import DraftMismatch
 from grammarspec.grammars import marks
 
@@ -26,7 +26,7 @@ class DraftModel:
     whose text has a token beyond the model's vocabulary (padding of a wider target) gets no draft.
 
     Args:
-        model: a decoder-only model of transformers.
+        model: a decoder-only model of transformers, or a :class:`~grammarspec.decoding.Target`.
         masked: apply the grammar mask to its logits. Without it, tokens may be drafted that the constraint refuses; the
             generated text has the same distribution, at a lower acceptance rate.
         confidence: end a draft behind a token whose probability under the draft's scores, at temperature 1, is lower
@@ -38,6 +38,7 @@ class DraftModel:
         ValueError: ``confidence`` is out of range.
         DraftMismatch: (when a batch begins) the target's vocabulary has tokens that the model cannot read.
         UnsupportedModel: (when a batch begins) as :class:`~grammarspec.decoding.model_runner.ModelRunner`.
+        TypeError: ``model`` is neither.
     """
 
     name = "model"
@@ -45,17 +46,17 @@ class DraftModel:
 
     def __init__(
         self,
-        model: PreTrainedModel,
+        model: PreTrainedModel | Target,
         *,
         masked: bool = True,
         confidence: float = 0.0,
         draft_to_target: torch.Tensor | None = None,
     ) -> None:
         self.model = model
-        self._known: int = model.config.get_text_config().vocab_size
+        self._known = width_of(model)
         self._sampler = DraftSampler(self.name, masked, confidence, draft_to_target)
         self._batch: BatchView
-        self._runner: ModelRunner
+        self._runner: Runner
 
     @property
     def passes(self) -> int:
@@ -80,13 +81,13 @@ class DraftModel:
         self._batch = batch
         self._runner = self.new_runner(batch)
 
-    def new_runner(self, batch: BatchView) -> ModelRunner:
+    def new_runner(self, batch: BatchView) -> Runner:
         """The runner that reads the texts of a new batch.
 
         Raises:
             UnsupportedModel: as :class:`~grammarspec.decoding.model_runner.ModelRunner`.
         """
-        return ModelRunner(self.model, len(batch.sequences))
+        return runner_for(self.model, len(batch.sequences))
 
     def select(self, rows: Sequence[int]) -> None:
         self._runner.select(rows)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from grammarspec.decoding.draft import Draft
-from grammarspec.decoding.model_runner import ModelRunner
 from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.sequence_state import SequenceState
+from grammarspec.decoding.targets import Runner
 from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["BatchView", "Proposer", "propose"]
@@ -25,8 +25,8 @@ class BatchView(Protocol):
         sequences: the texts that have not ended, one for each row of all tensors.
         vocabulary: the target's tokens.
         end_token: the end-of-text token that the target is most likely to use.
-        target: the target model with its keys and values, the lengths that it has read, and the hidden states that
-            :attr:`Proposer.hidden_layers` asks for.
+        target: the target, the lengths that it has read, and the hidden states that :attr:`Proposer.hidden_layers`
+            asks for.
         processing: turns logits into tokens, by the sampling options of each row.
         rounds: the number of rounds so far; random numbers for draft tokens depend on it.
     """
@@ -38,7 +38,7 @@ class BatchView(Protocol):
     @property
     def end_token(self) -> int: ...
     @property
-    def target(self) -> ModelRunner: ...
+    def target(self) -> Runner: ...
     @property
     def processing(self) -> Processing: ...
     @property

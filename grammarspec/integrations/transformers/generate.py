@@ -18,6 +18,7 @@ from grammarspec.decoding.loop import Batch, generate_batch
 from grammarspec.decoding.proposers import DraftModel, EarlyExit, Forced, Lookup, Proposer
 from grammarspec.decoding.requests import Generation, Request
 from grammarspec.decoding.sampling import Sampling
+from grammarspec.decoding.targets import can_draft
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def speculative_generate(
 
     Drafts come from forced text, if there is a constraint; from prompt lookup (``prompt_lookup_num_tokens``); from the
     first layers of the model (``assistant_early_exit``); and from a draft model (``draft_model``). If none of the last
-    three is given, but there is a constraint, prompt lookup is used as well.
+    three is given, but there is a constraint, prompt lookup is used as well. A model that cannot take tokens back (one
+    with recurrent layers, say) is run without drafts, unless they are asked for.
 
     ``generate`` does not hand on its own ``assistant_model`` and ``streamer``: give ``draft_model`` and
     ``token_streamer`` instead.
@@ -280,8 +282,9 @@ def _proposers(
         if given:
             raise ValueError(f"proposers takes the place of {', '.join(given)}: give either")
         return proposers
-    chosen: list[Proposer] = [Forced()] if constrained else []
-    if lookup is not None or (constrained and not given):
+    usual = constrained and can_draft(model)
+    chosen: list[Proposer] = [Forced()] if usual else []
+    if lookup is not None or (usual and not given):
         chosen.append(Lookup() if longest is None else Lookup(longest))
     if layers is not None:
         chosen.append(EarlyExit(model, layers))
