@@ -43,11 +43,14 @@ def _schema(name: str) -> Case:
 
 def _regex(name: str) -> Case:
     pattern = regexes.REGEXES[name]
-    return Case(
-        lambda: gs.regex(pattern),
-        regexes.BEGINNINGS.get(name, ""),
-        lambda text: re.fullmatch(pattern, text) is not None,
-    )
+
+    def judge(text: str) -> bool | None:
+        try:
+            return re.fullmatch(pattern, text) is not None
+        except re.error:  # re has no lookbehinds of several widths
+            return None
+
+    return Case(lambda: gs.regex(pattern), regexes.BEGINNINGS.get(name, ""), judge)
 
 
 def _lark(name: str) -> Case:
