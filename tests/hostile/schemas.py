@@ -11,7 +11,7 @@ from typing import Any
 from tests.hostile import object_schemas
 from tests.hostile.object_schemas import names, object_of
 
-__all__ = ["BEGINNINGS", "OPTIONS", "SCHEMAS"]
+__all__ = ["BEGINNINGS", "OPTIONS", "SCHEMAS", "UNJUDGED"]
 
 
 def _pattern(pattern: str) -> dict[str, str]:
@@ -255,3 +255,6 @@ BEGINNINGS: dict[str, str] = {
     "uniqueItems of anything": "[" * 400,
     "counted lengths, nested": '"' + "abc-" * 40 + "12345," + "ab-9,",
 }
+
+UNJUDGED = {name for name in SCHEMAS if "format" in name}
+"""Schemas of formats, of which python-jsonschema knows few."""

@@ -216,7 +216,8 @@ def main() -> int:
     while any(thread.is_alive() for thread in threads):
         time.sleep(min(2.0, options.minutes))
         now = time.monotonic()
-        sizes.append(((now - started) / 60, memory("VmRSS") / 1e6))
+        counted = sum(shared.constraint.stats()["memory"] for shared in soak.pool.copy())
+        sizes.append(((now - started) / 60, (memory("VmRSS") - counted) / 1e6))
         silence = max([silence, *(now - last for last in soak.alive.copy().values())])
         if silence > _SILENCE:
             faulthandler.dump_traceback()
@@ -227,7 +228,7 @@ def main() -> int:
     figures = ", ".join(f"{count:,} {name}" for name, count in soak.counts.most_common())
     print(
         f"{(time.monotonic() - started) / 60:.1f} minutes, {options.threads} threads: {figures}; "
-        f"memory {settled[0, 1]:.0f} to {settled[-1, 1]:.0f} MB, {slope:+.2f} MB per minute; "
+        f"memory beside constraints {settled[0, 1]:.0f} to {settled[-1, 1]:.0f} MB, {slope:+.2f} MB per minute; "
         f"longest call {silence:.1f} s; wrong: {len(soak.wrong)}"
     )
     print(*soak.wrong[:20], sep="\n", file=sys.stderr)
