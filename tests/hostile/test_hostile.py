@@ -21,6 +21,9 @@ from tests.tiers import some
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is measured by Linux's /proc")
 
 
+_TRIES = 3  # a busy machine makes calls slow now and then, what they do makes them so each time
+
+
 @pytest.fixture(scope="module")
 def outcome(smollm2_tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Any]]:
     """Runs a case of the corpus in a process of its own, on the vocabulary of SmolLM2."""
@@ -49,15 +52,13 @@ def test_there_are_enough() -> None:
 
 @pytest.mark.parametrize("name", some([*CASES, *ARGUMENTS]))
 def test_no_call_hurts(name: str, outcome: Callable[[str], Any]) -> None:
-    found = outcome(name)
-    assert not found["wrong"]
-    assert found["costs"]
-    over = {
-        call: (seconds, size >> 20)
-        for call, (seconds, size) in found["costs"].items()
-        if seconds > SECONDS * found["factor"] or size > BYTES
-    }
-    assert not over, f"seconds, on a machine {found['factor']:.2f} times as slow as meant, and megabytes"
-    if found["error"]:
-        said = found["error"]
-        assert said["where"] or "limit" in said["message"], f"it does not say where: {said}"
+    over: list[Any] = []
+    for _ in range(_TRIES):
+        found = outcome(name)
+        assert found["costs"] and not found["wrong"]
+        if said := found["error"]:
+            assert said["where"] or "limit" in said["message"], f"it does not say where: {said}"
+        costs = [(call, seconds / found["factor"], size) for call, (seconds, size) in found["costs"].items()]
+        if not (over := [cost for cost in costs if cost[1] > SECONDS or cost[2] > BYTES]):
+            return
+    pytest.fail(f"over the bounds of {SECONDS} seconds and {BYTES} bytes: {over}")
