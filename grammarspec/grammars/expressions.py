@@ -126,6 +126,7 @@ class Grammar(Generic[T_co]):
 
         Raises:
             UnsupportedFeature: ``&`` or ``~`` has an operand that is not regular.
+            LimitExceeded: operators are nested too deeply.
             OverflowError: :meth:`repeat` was given a number of 2**32 - 1 or more.
         """
         return self.node.ir

@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, Final, Protocol
 
 from grammarspec._compiler import Grammar as Ir
-from grammarspec.errors import Unsatisfiable, UnsupportedFeature
+from grammarspec.errors import LimitExceeded, Unsatisfiable, UnsupportedFeature
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.reading import Readable, Reader
 
@@ -109,6 +109,7 @@ class Node(Readable):
 
         Raises:
             UnsupportedFeature: an operand of ``&`` or ``~`` is not regular.
+            LimitExceeded: operators are nested too deeply.
             OverflowError: a number of repetitions is 2**32 - 1 or more.
         """
         builder = GrammarBuilder()
@@ -120,6 +121,10 @@ class Node(Readable):
             if self.regular_operator:
                 self._refuse_irregular(self.regular_operator)
             raise
+        except RecursionError:
+            hint = "join many grammars in halves, not one after the other; gs.choice takes any number of texts"
+            message = "the nesting depth of operators on grammars is above the limit of Python's recursion"
+            raise LimitExceeded(message, hint=hint) from None
 
     def _refuse_irregular(self, operator: str) -> None:
         """Raise an error that names the first operand that is not regular, if there is one."""

@@ -14,7 +14,7 @@ from inspect import isclass
 from types import SimpleNamespace
 from typing import Any, get_type_hints
 
-from grammarspec.errors import UnsupportedType, needed_by
+from grammarspec.errors import LimitExceeded, UnsupportedType, needed_by
 
 with needed_by("Python types"):
     from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
@@ -46,7 +46,7 @@ def known_adapter(type: Any) -> Adapter:
     """The adapter of a type, which is kept for as long as the process lives.
 
     Raises:
-        UnsupportedType, MissingPackage: as :func:`new_adapter`.
+        UnsupportedType, LimitExceeded, MissingPackage: as :func:`new_adapter`.
     """
     try:
         hash(type)
@@ -60,6 +60,7 @@ def new_adapter(type: Any) -> Adapter:
 
     Raises:
         UnsupportedType: the type has no JSON, or a constraint that cannot be enforced while generating.
+        LimitExceeded: the type is nested too deeply.
         MissingPackage: msgspec is not installed.
     """
     if hasattr(type, "__struct_fields__") or hasattr(type, "__attrs_attrs__"):
@@ -97,6 +98,9 @@ def _of_pydantic(type: Any) -> tuple[Adapter | None, list[UnsupportedType]]:
         return None, [UnsupportedType(without_json(error).message, _place(type))]
     except UnsupportedType as error:
         return None, [UnsupportedType(error.message, _place(type), error.hint)]
+    except RecursionError:
+        where = f"{_place(type):.80}"  # as deep as the type is, its name is long
+        raise LimitExceeded("the nesting depth of the type is beyond what Pydantic can read", where) from None
     return read, refusals
 
 

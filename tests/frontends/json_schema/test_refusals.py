@@ -223,6 +223,6 @@ def test_nul_is_a_character_like_others() -> None:
 
 
 def test_constants_that_are_no_json() -> None:
-    for value in ({1, 2}, b"x", float("inf"), {"a": object()}):
+    for value in ({1, 2}, b"x", float("inf"), [float("nan")], {"a": object()}):
         with pytest.raises(gs.GrammarSyntaxError):
             gs.json_schema({"enum": [value]})

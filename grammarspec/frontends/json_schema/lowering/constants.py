@@ -68,7 +68,8 @@ def _constant(lowering: Lowering, constant: Any, *, strict: bool = False) -> int
         case str():
             return text.strings([constant])
         case int() | float() | Decimal():
-            words = constant_spellings(lowering, constant, strict=strict and type_of(constant) == INTEGER)
+            whole = type_of(constant) == INTEGER  # which refuses infinity and NaN
+            words = constant_spellings(lowering, constant, strict=strict and whole)
             return b.literal(words[0]) if len(words) == 1 else b.words(words) if words else b.nothing
         case []:
             return text.empty_array

@@ -1,0 +1,116 @@
+"""``.lark`` files that keep a parser, or the making of one, busy: each with what it is aimed at as its name."""
+
+from __future__ import annotations
+
+from string import ascii_lowercase
+
+__all__ = ["BEGINNINGS", "LARK_FILES"]
+
+
+def _rules(count: int, body: str) -> str:
+    """Rules ``r0``, ``r1``, ...; in the body ``@`` is the rule's number, ``#`` the next one's, from 0 again at last."""
+    return "\n".join(f"r{i}: " + body.replace("@", str(i)).replace("#", str((i + 1) % count)) for i in range(count))
+
+
+LARK_FILES: dict[str, str] = {
+    # ---------------------------------------------------------------- counts
+    "counts of rules in counts": 'start: a~1..1000\na: b~1..1000\nb: c~0..1000\nc: "x" | ","',
+    "counts of rules in counts, all nullable": 'start: a~0..900\na: b~0..900\nb: c~0..900\nc: "x"?',
+    "counts of rules, three levels apart": 'start: (a b~2..50 "," )~1..80\na: (b "-"?)~0..60\nb: "x"~1..40 | "y"',
+    "a count of thousands": 'start: a~1..5000\na: "x" b?\nb: "," a',
+    "a count of millions": 'start: a~1000000\na: "x" | "yy"',
+    "counts of lists": 'start: (list ";")~3..300\nlist: "[" (list ("," list)~0..200)? "]"',
+    # ---------------------------------------------------------------- wide and long
+    "20,000 rules in one alternative": "start: "
+    + " | ".join(f"r{i}" for i in range(20_000))
+    + "\n"
+    + _rules(20_000, '"x@"'),
+    "20,000 rules in a chain": "start: r0\n" + _rules(20_000, '"x" r#'),
+    "5,000 terminals": "start: ("
+    + " | ".join(f"T{i}" for i in range(5_000))
+    + ")+\n"
+    + "\n".join(f'T{i}: "t{i};"' for i in range(5_000)),
+    "a rule of 10,000 alternatives": "start: a+\na: " + " | ".join(f'"k{i}" a' for i in range(10_000)) + ' | "."',
+    "a rule of 20,000 symbols": "start: " + "a " * 20_000 + '\na: "x" | "y"',
+    "every rule optional": "start: " + " ".join(f"r{i}?" for i in range(400)) + "\n" + _rules(400, '"a" | "b@"'),
+    "a nest of parentheses": "start: " + "(" * 90 + '"a"' + ")*" * 90,
+    "a nest of parentheses too deep": "start: " + "(" * 5_000 + '"a"' + ")" * 5_000,
+    "terminals twice the size each": "start: T0\n"
+    + "\n".join(f"T{i}: T{i + 1} T{i + 1}" for i in range(40))
+    + '\nT40: "a"',
+    "terminals within terminals": "start: T0\n"
+    + "\n".join(f'T{i}: "a" T{i + 1}? "b"' for i in range(300))
+    + '\nT300: "c"',
+    "a terminal of 20,000 words": "start: W+\nW: " + " | ".join(f'"w{i} "' for i in range(20_000)),
+    "templates within templates": "start: " + "t{" * 60 + "a" + "}" * 60 + '\nt{x}: x | "(" x ")"\na: "a"',
+    "templates that grow": "start: t{a, b}\nt{x, y}: u{x, y} u{y, x}\n"
+    'u{x, y}: (x y)~1..50 | y\na: "a"\nb: "b" t{b, a}?',
+    "blank lines": 'start: "a"\n' + "\n" * 200_000 + 'x: "b"',
+    "a comment without end": 'start: "a" // ' + "x" * 500_000,
+    "backslashes": 'start: "' + "\\\\" * 2_000 + '"',
+    "a quote that never ends": 'start: "' + "a" * 200_000,
+    # ---------------------------------------------------------------- ambiguity
+    "all splits": 'start: s\ns: s s | "a" |',
+    "all splits of three": 'start: s\ns: s s s | s s | "a" | "b"',
+    "all splits, right": 'start: s\ns: "a" s s | "a" s | "a"',
+    "all splits of terminals": "start: (A | B | C)+\nA: /a+/\nB: /[ab]+/\nC: /[a-c]*c/",
+    "expressions without precedence": "start: e\ne: "
+    + " | ".join(f'e "{o}" e' for o in "+-*/%^&|<>=")
+    + ' | "(" e ")" | /[0-9]+/',
+    "cycles of rules": "start: r0\n" + _rules(200, 'r# | "x@"'),
+    "cycles of nullable rules": "start: r0\n" + _rules(200, 'r# r# | "x"?'),
+    "each rule begins with all": "start: r0\n"
+    + "\n".join(
+        f"r{i}: " + " | ".join(f'r{j} "{ascii_lowercase[(i + j) % 26]}"' for j in range(25)) + f' | "{i}"'
+        for i in range(25)
+    ),
+    "palindromes": "start: p\np: " + " | ".join(f'"{a}" p "{a}"' for a in ascii_lowercase) + " | /[a-z]?/",
+    "copies of a count": 'start: x | y\nx: a c\na: "a" a "b" | \nc: "c" c |\ny: d b\nd: "a" d |\nb: "b" b "c" |',
+    "dangling else": 'start: s\ns: "if " s | "if " s "else " s | "x "',
+    "returns of all depths": 'start: "(" start ")" | "(" start "]" | "(" start | "x" | ',
+    # ---------------------------------------------------------------- recursion
+    "left recursion": 'start: e\ne: e "+" t | t\nt: t "*" f | f\nf: "(" e ")" | /[a-z]+/',
+    "left recursion, hidden": 'start: a\na: b? c? a "x" | "y"\nb: "b"?\nc: "c" a |',
+    "left recursion through 300 rules": "start: r0\n" + _rules(300, 'r# "x@" | "y"'),
+    "right recursion through 300 rules": "start: r0\n" + _rules(300, '"x" r# | "y"'),
+    "recursion in the middle": 'start: s\ns: "a" s "b" s "c" | "d"',
+    "recursion on both sides, nullable": 'start: s\ns: s "(" s ")" s | ',
+    "no way to end": 'start: a\na: "x" a | "y" b\nb: "z" a',
+    "no way to end but one in thousands": "start: r0\n" + _rules(3_000, '"x" r#') + '\nend: "e"\n',
+    "deep calls before any text": "start: r0\n"
+    + "\n".join(f"r{i}: r{i + 1}" for i in range(5_000))
+    + '\nr5000: "x" r0?',
+    # ---------------------------------------------------------------- terminals
+    "ignored terminals that overlap": 'start: ("a" | B)+\nB: /b+/\n%ignore /[ \\t]+/\n%ignore /( |\\n)+/\n'
+    "%ignore / *#[^\\n]*/\n%ignore /\\/\\*(.|\\n)*?\\*\\//",
+    "keywords and names": "start: (KEYWORD | NAME)+\nKEYWORD: "
+    + " | ".join(f'"key{i}"' for i in range(1_500))
+    + "\nNAME: /[a-z0-9]+/\n%ignore / +/",
+    "lookaheads in terminals": "start: (T | U)+\nT: /(?!"
+    + "|".join(f"w{i}" for i in range(500))
+    + ")[a-z0-9]+;/\nU: /x.{9}y(?!z)[^z];/",
+    "distances in terminals": "start: ("
+    + " | ".join(f"T{i}" for i in range(20))
+    + ")+\n"
+    + "\n".join(f"T{i}: /[^;]*{a}[^;]{{{i + 9}}};/" for i, a in enumerate(ascii_lowercase[:20])),
+    "lazy terminals": "start: (T U V)+\nT: /.*?a/\nU: /.*?b.{3}/\nV: /(.|\\n)+?c/",
+}
+
+BEGINNINGS: dict[str, str] = {
+    "counts of rules in counts": "," * 44,
+    "counts of rules in counts, all nullable": "x" * 60,
+    "counts of lists": "[" * 200,
+    "all splits": "a" * 300,
+    "all splits of three": "ab" * 150,
+    "all splits, right": "a" * 300,
+    "all splits of terminals": "ab" * 300,
+    "expressions without precedence": "1+2*3-" * 60 + "(" * 60,
+    "palindromes": "abc" * 60,
+    "returns of all depths": "(" * 500,
+    "left recursion": "a+b*" * 200 + "(" * 100,
+    "left recursion, hidden": "bcbc",
+    "recursion in the middle": "a" * 300,
+    "recursion on both sides, nullable": "(" * 300 + ")" * 200,
+    "dangling else": "if " * 200,
+    "20,000 rules in a chain": "x" * 2_000,
+}
