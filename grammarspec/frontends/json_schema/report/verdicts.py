@@ -212,7 +212,12 @@ class _Listing:
     """Lists the keywords of a document."""
 
     def __init__(
-        self, graph: Graph, options: OptionsOfCall, refusals: dict[str, Entry], left_out: Collection[str], budget: Budget
+        self,
+        graph: Graph,
+        options: OptionsOfCall,
+        refusals: dict[str, Entry],
+        left_out: Collection[str],
+        budget: Budget,
     ) -> None:
         self.reached = graph.reached_without(left_out) if left_out else graph.reached
         self.graph, self.refusals = graph, refusals
