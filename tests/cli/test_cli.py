@@ -152,7 +152,7 @@ def test_references_to_other_files(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["check", str(tmp_path / "main.json")]) == 1
     assert "--refs" in capsys.readouterr().out
     assert main(["check", str(tmp_path / "main.json"), "--refs", str(tmp_path)]) == 0
-    assert "parts/item.json#/$defs/n/minimum" in capsys.readouterr().out
+    assert "parts/item.json#/$defs" in capsys.readouterr().out
     (tmp_path / "main.json").write_text(json.dumps({"$id": "https://example.com/a/main", **schema}))
     assert main(["check", str(tmp_path / "main.json"), "--refs", str(tmp_path)]) == 0
     (tmp_path / "broken.json").write_text("{")
@@ -399,7 +399,7 @@ def test_standard_input(
     assert run(b'start: "x"', "generate", "--lark", "-", *model, "a prompt")[:2] == (0, "x\n")
     assert run("Ä?".encode(), "generate", "--regex", "y", *model, "-")[:2] == (0, "y\n")
     code, out, _ = run(b'{"type": "integer"}', "check", "-")
-    assert code == 0 and "#/type" in out
+    assert code == 0 and "1 narrowed" in out
     code, _, error = run(b"", "generate", "--schema", "-", *model, "-")
     assert code == 2 and "standard input can stand for one thing only" in error
     code, _, error = run(b"\xff", "check", "-")

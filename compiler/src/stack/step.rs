@@ -174,7 +174,7 @@ impl Machine {
                     continue;
                 }
                 let frames: SmallVec<[Frame; 4]> = self.stacks.frames(head.stack).into();
-                budget.spend(frames.len() as u64 / 8)?;
+                budget.spend(frames.len() as u64 / 4)?;
                 for f in frames {
                     if f.callee != NO_CALLEE && f.callee != rule {
                         continue;
@@ -194,14 +194,14 @@ impl Machine {
         // callers before callees, so that every callee is entered once, for all its callers
         while let Some(i) = (0..calls.len()).max_by_key(|&i| calls[i].0) {
             let (_, rule, frames, passed) = calls.swap_remove(i);
-            budget.spend(4 + calls.len() as u64 / SCANNED + frames.len() as u64 / 8)?;
+            budget.spend(4 + calls.len() as u64 / SCANNED + frames.len() as u64 / 4)?;
             let size = self.stacks.size();
             let mut stack = if frames.is_empty() { None } else { Some(self.stacks.of_frames(frames)) };
             for k in passed {
                 stack = Some(stack.map_or(k, |s| self.stacks.union(s, k)));
             }
             let stack = stack.expect("a call has a caller");
-            budget.spend((self.stacks.size() - size) as u64 / 16)?;
+            budget.spend((self.stacks.size() - size) as u64 / 8)?;
             let entry = self.entry(rule, budget)?;
             if entry.direct != EMPTY {
                 out.heads.push(Head { rest: entry.direct, stack });
@@ -327,7 +327,7 @@ impl Machine {
 }
 
 /// Entries of a list that are looked through in the time of one step of a budget.
-const SCANNED: u64 = 256;
+const SCANNED: u64 = 128;
 
 /// Calls that wait to be entered: the callee's component and rule, the frames to return to, and the continuations of
 /// callers that end with the call, which are handed on.

@@ -14,7 +14,7 @@ from functools import partial
 from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Final, Literal, Unpack, overload
 
 from grammarspec._compiler import CancelToken
 from grammarspec.frontends.json_schema import json_schema
@@ -32,6 +32,9 @@ from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
 
 __all__ = ["lark", "load"]
+
+_LOADING: Final = 100
+"""Steps that lark's loader takes for each character of a grammar, about twenty microseconds; nothing can stop it."""
 
 
 @overload
@@ -183,6 +186,7 @@ def _grammar(text: str, file: Path | None, options: Mapping[str, Any], call: Cal
         options: those of :func:`lark`, checked.
     """
     folders = tuple(map(Path, options["import_paths"]))
+    budget.spend(_LOADING * len(text), f"the text of the grammar, {len(text)} characters")
     source, start = load_source(text, file, folders), options["start"]
     budget.allow(partial(len, source.text.text))
     builder = GrammarBuilder(budget)

@@ -75,7 +75,11 @@ def new_adapter(type: Any) -> Adapter:
 
 
 def refusals_of(type: Any) -> tuple[dict[str, Any], list[UnsupportedType]]:
-    """What cannot be enforced of a type, and its schema, in which these parts allow anything."""
+    """What cannot be enforced of a type, and its schema, in which these parts allow anything.
+
+    Raises:
+        LimitExceeded: the type is nested too deeply for Pydantic.
+    """
     try:
         return new_adapter(type).schema, []
     except UnsupportedType as error:

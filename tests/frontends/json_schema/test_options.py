@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import grammarspec as gs
-from grammarspec.frontends.json_schema.options import Options, check_options
+from grammarspec.frontends.json_schema.options import Options, OptionsOfCall, check_options
 from tests.counting import discard, examples
 from tests.frontends.json_schema.schemas import NAMES, PLAIN
 from tests.frontends.json_schema.texts import BYTES, acceptor, walk
@@ -319,9 +319,11 @@ def test_wrong_values(options: dict[str, Any], message: str) -> None:
 def test_the_options_are_the_same_wherever_they_are_listed() -> None:
     parameters = dict(list(signature(gs.json_schema).parameters.items())[1:])
     checked = signature(check_options).parameters
-    assert {name: (one.annotation, one.default) for name, one in parameters.items()} == {
+    of_the_call = {"limits", "cancel"}
+    assert {name: (one.annotation, one.default) for name, one in parameters.items() if name not in of_the_call} == {
         name: (one.annotation, one.default) for name, one in checked.items()
     }
-    listed = {name: kind.__forward_arg__ for name, kind in Options.__annotations__.items()}
+    listed = {name: kind.__forward_arg__ for name, kind in OptionsOfCall.__annotations__.items()}
     assert listed == {name: one.annotation for name, one in parameters.items()}
-    assert Options.__optional_keys__ == parameters.keys()
+    assert OptionsOfCall.__optional_keys__ == parameters.keys()
+    assert Options.__optional_keys__ == checked.keys()
