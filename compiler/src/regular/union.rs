@@ -36,7 +36,7 @@ impl Arena {
                 _ => flat.push(i),
             }
         }
-        self.pay_for(flat.len());
+        self.pay_for(2 * flat.len());
         if self.is_spent() {
             return EMPTY;
         }
@@ -69,6 +69,7 @@ impl Arena {
             let whole = flat[at];
             let (head, tail) = if let Node::Concat(h, t) = self.nodes[whole as usize] { (h, t) } else { (whole, EPS) };
             if let Some((c, single)) = self.wide_loop(head) {
+                self.pay_for(4 * flat.len()); // each of which is looked into
                 let end = |x: Id| x == whole || tail == EPS && x == EPS;
                 flat.retain(|x| *x == whole || !self.fades(*x, c, single, &end));
                 at = flat.iter().position(|&x| x == whole).expect("it is kept");
@@ -81,6 +82,7 @@ impl Arena {
     fn absorb_after(&mut self, head: Id, tails: &mut List) {
         let Some((c, single)) = self.wide_loop(head) else { return };
         let mut flat: List = SmallVec::new();
+        self.pay_for(4 * tails.len());
         for &t in tails.iter() {
             match self.nodes[t as usize] {
                 Node::Alt(k) => flat.extend_from_slice(self.list(k)),

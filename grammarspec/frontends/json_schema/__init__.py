@@ -197,7 +197,7 @@ def language(
         builder.budget = budget
         return builder.build(GoalLowering(chosen, builder, text).start())
     except RecursionError:
-        raise LimitExceeded("the nesting depth of the schema") from None
+        raise LimitExceeded("the nesting depth of the schema", "#") from None
     except UnicodeEncodeError as error:
         message = f"a lone surrogate (U+{ord(error.object[error.start]):04X}) cannot be spelled in UTF-8"
         raise GrammarSyntaxError(message) from None

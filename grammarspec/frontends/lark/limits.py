@@ -17,7 +17,7 @@ __all__ = ["check_terminal", "check_text", "without_long_gaps"]
 
 _MAX_TERMINAL: Final = 1_000_000
 """Characters of one terminal's regular expression."""
-_MAX_SYMBOLS: Final = 50_000
+_MAX_SYMBOLS: Final = 40_000
 """References of terminals to others, all written out in full: lark writes them out, which takes half a second then."""
 _MAX_BACKSLASHES: Final = 8
 """Escaped backslashes in what is read as a literal that never ends; lark's time doubles with each."""

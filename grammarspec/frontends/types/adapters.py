@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from inspect import isclass
 from types import SimpleNamespace
-from typing import Any, get_type_hints
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from grammarspec.errors import LimitExceeded, UnsupportedType, needed_by
 
@@ -24,6 +24,8 @@ with needed_by("Python types"):
     from grammarspec.frontends.types.places import Places
 
 __all__ = ["Adapter", "known_adapter", "new_adapter", "refusals_of", "type_name"]
+
+_MAX_PARTS: Final = 3_000
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,30 @@ def refusals_of(type: Any) -> tuple[dict[str, Any], list[UnsupportedType]]:
         return (adapter.schema, refusals) if adapter is not None else ({}, [error])
 
 
+def _check_size(type: Any) -> None:
+    """Refuse a type that Pydantic would take long for: it writes a part out wherever the part is used.
+
+    Raises:
+        LimitExceeded: the parts, written out, are many times those that there are.
+    """
+    sizes: dict[int, tuple[int, Any]] = {}  # by identity, with the part, so that this stays its own
+
+    def size(part: Any) -> int:
+        if id(part) not in sizes:
+            inner = () if get_origin(part) is Literal else get_args(part)
+            sizes[id(part)] = 1 + sum(map(size, inner)), part
+        return sizes[id(part)][0]
+
+    if size(type) > max(_MAX_PARTS, 4 * len(sizes)):
+        message = f"the type's parts, written out wherever they are used, are more than {_MAX_PARTS}"
+        raise LimitExceeded(message, f"{_place(type):.80}", "make the part that is used often a dataclass or a model")
+
+
 def _of_pydantic(type: Any) -> tuple[Adapter | None, list[UnsupportedType]]:
     """What Pydantic makes of a type, and the refusals of its parts; ``None`` if Pydantic does not know the type."""
     refusals: list[UnsupportedType] = []
     try:
+        _check_size(type)
         adapter = TypeAdapter(type)
         places = Places(_short_name(type), adapter.core_schema)
         exact = partial(ExactSchema, places=places, refusals=refusals)
