@@ -220,7 +220,9 @@ def test_messages_of_harmony() -> None:
     assert not required.matches(thought + "<|channel|>final<|message|>No.")
     answer = tool_format("harmony").grammar([], answer=gs.json_schema({"type": "integer"}))
     assert answer.parse("<|channel|>final <|constrain|>json<|message|>7").answer == 7
-    named = tool_format("harmony").grammar([], answer=gs.regex("(?P<text>a)(?P<thoughts>b)"))  # names of the user's own
+    named = tool_format("harmony").grammar(
+        [], answer=gs.regex("(?P<text>a)(?P<thoughts>b)", captures=True)
+    )  # names of the user's own
     found = named.parse("<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>ab")
     assert (found.answer, found.text, found.reasoning) == ("ab", "", "Hm.")
 

@@ -40,6 +40,7 @@ def regex(
     *,
     flags: int | re.RegexFlag = 0,
     dialect: Dialect = "python",
+    captures: bool = False,
     limits: Limits | None = None,
     cancel: CancelToken | None = None,
 ) -> Grammar[str]:
@@ -49,9 +50,6 @@ def regex(
     properties if the package ``regex`` is installed) and lookbehinds of any width. ``dialect="ecma262"`` is that of
     JSON Schema's ``pattern``, ECMA-262 with the ``u`` flag.
 
-    The groups ``(?P<name>...)`` of Python's dialect are captures (:meth:`Grammar.match`), as ``re.fullmatch`` finds
-    them: of a group in a repetition the last text, of one that takes no part none.
-
     Laziness makes no difference to which texts match. Refused is what an automaton cannot decide (backreferences,
     conditional groups), and what makes the language depend on the order in which a matcher tries alternatives (atomic
     groups, possessive quantifiers).
@@ -60,18 +58,21 @@ def regex(
         pattern: the expression; or what ``re.compile`` made of one, whose flags are taken with it.
         flags: those of :mod:`re`.
         dialect: the syntax.
+        captures: whether the groups ``(?P<name>...)`` of Python's dialect are captures (:meth:`Grammar.match`), as
+            ``re.fullmatch`` finds them: of a group in a repetition the last text, of one that takes no part none. It
+            takes exponential time for some patterns, so do not ask for captures where patterns come from strangers.
         limits: what the call may use: ``max_steps`` and ``timeout`` of them.
         cancel: stops the work when it is cancelled.
 
     Raises:
         TypeError: the pattern is no text.
         GrammarSyntaxError: the pattern is malformed; the error shows where.
-        UnsupportedFeature: the pattern uses one of the refused constructs; or it has named groups and something that
-            :mod:`re` does not know (``\\p{...}``, a lookbehind of varying width).
+        UnsupportedFeature: the pattern uses one of the refused constructs; or its groups are captures, and it has
+            something that :mod:`re` does not know (``\\p{...}``, a lookbehind of varying width).
         LimitExceeded: a repetition count is above 2**32 - 2, groups are nested too deeply, or the limits are reached.
         Cancelled: ``cancel`` was cancelled.
-        ValueError: the dialect or a flag is unknown, or the dialect takes no flags; or a compiled pattern is given with
-            flags or as one of another dialect.
+        ValueError: the dialect or a flag is unknown, or the dialect takes no flags or captures; or a compiled pattern
+            is given with flags or as one of another dialect.
     """
     if isinstance(pattern, re.Pattern):
         if flags or dialect != "python":
@@ -80,12 +81,14 @@ def regex(
         pattern = pattern.pattern
     if not isinstance(pattern, str):
         raise TypeError(f"regex() takes a pattern of text, not {pattern!r:.60}")
+    if captures and dialect != "python":
+        raise ValueError("captures are the named groups of Python's dialect")
     budget = Budget(limits, cancel)
     budget.allow(partial(len, pattern))
     builder = GrammarBuilder(budget)
     node = builder.terminal(lower_pattern(pattern, builder, flags=flags, dialect=dialect))
-    call = Call(regex, (pattern,), {"flags": flags, "dialect": dialect})
-    groups = named_groups(pattern, int(flags)) if dialect == "python" else None
+    call = Call(regex, (pattern,), {"flags": flags, "dialect": dialect, "captures": captures})
+    groups = named_groups(pattern, int(flags)) if captures else None
     return Grammar(
         builder.build(node),
         call=call,
