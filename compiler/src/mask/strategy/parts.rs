@@ -15,11 +15,14 @@ impl MaskMaker<'_> {
     /// a head of its own.
     pub(super) fn by_parts(&mut self, head: Head) -> Result<Attempt> {
         let branches = self.machine.arena.branches(head.rest);
+        if branches.len() == 1 {
+            return Ok(Attempt::Declined);
+        }
         let words = self.vocab.words();
         let (mut all, mut others) = (Draft::default(), SmallVec::<[Id; 8]>::new());
         for &rest in &branches {
             let part = Head { rest, ..head };
-            match if branches.len() > 1 { self.by_itself(part)? } else { Attempt::Declined } {
+            match self.by_itself(part)? {
                 Attempt::Made(draft) => all.add(draft, words),
                 Attempt::Deeper => return Ok(Attempt::Deeper),
                 Attempt::Declined => others.push(rest),
