@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -17,6 +16,8 @@ from grammarspec.decoding.cache import RaggedCache  # noqa: E402
 from grammarspec.decoding.model_runner import ModelRunner  # noqa: E402
 from grammarspec.decoding.targets import context_length  # noqa: E402
 from tests.oracles.families import CONTEXT, EXPERTS, WIDTH, build  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("inference")
 
 GPT2 = {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": CONTEXT}
 
@@ -68,15 +69,6 @@ FAMILIES: dict[str, tuple[dict[str, Any], set[str]]] = {
     ),
     "stablelm": ({}, {"full"}),
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Configurations of this size make transformers warn."""
-    logging.disable(logging.WARNING)
-    with torch.inference_mode():
-        yield
-    logging.disable(logging.NOTSET)
 
 
 class Texts:

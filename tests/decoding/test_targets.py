@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -27,14 +26,7 @@ from tests.oracles.families import (  # noqa: E402
     texts,
 )
 
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Configurations of this size make transformers warn."""
-    logging.disable(logging.WARNING)
-    with torch.inference_mode():
-        yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("inference")
 
 
 # Models that cannot take tokens back, with what their configurations need besides.

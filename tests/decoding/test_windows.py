@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,16 +17,9 @@ from grammarspec.decoding.proposers import DraftModel, EarlyExit, Lookup  # noqa
 from grammarspec.decoding.windows import attention_windows  # noqa: E402
 from tests.oracles.families import PROMPTS, WIDTH, build, by_generate, random_model, texts  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("inference")
+
 WINDOW = 6
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Configurations of this size make transformers warn."""
-    logging.disable(logging.WARNING)
-    with torch.inference_mode():
-        yield
-    logging.disable(logging.NOTSET)
 
 
 class Subclass(transformers.MistralForCausalLM):

@@ -93,8 +93,9 @@ def lark(
         read: what a text means: itself, or the ``lark.Tree`` that lark makes of it, with positions.
         captures: names of rules, aliases and terminals, as they are in lark's trees. :meth:`Grammar.match` has the list
             of the texts of each.
-        limits: what the call may use, once lark has read the text: ``max_steps`` and ``timeout`` of them.
-        cancel: stops the work when it is cancelled.
+        limits: what the call may use: ``max_steps`` and ``timeout`` of them. By default the text may have 50,000
+            characters without blanks, since lark, once it reads, cannot be stopped.
+        cancel: stops the work when it is cancelled, before or after lark has read the text.
 
     Raises:
         GrammarSyntaxError: lark rejects the grammar, an imported grammar is not there or cannot be read, or a
