@@ -23,7 +23,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_states: 1_000_000, max_memory: 256 << 20, max_steps: 5_000_000, max_depth: 50_000, timeout: None }
+        Limits { max_states: 1_000_000, max_memory: 256 << 20, max_steps: 4_000_000, max_depth: 50_000, timeout: None }
     }
 }
 

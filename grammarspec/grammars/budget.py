@@ -21,8 +21,8 @@ __all__ = ["Budget"]
 _DEFAULT: Final = Limits()
 _WATCHED: Final = 20_000
 """Steps between two looks at the clock and the flag: a few milliseconds."""
-_PER_PART: Final = 200
-"""Steps that each part of a declaration is worth: about twice what the largest honest ones take."""
+_PER_PART: Final = 3_000
+"""Steps that each part of a declaration is worth: more than honest ones take, but for a handful."""
 
 
 class Budget:
@@ -46,6 +46,8 @@ class Budget:
 
     def allow(self, parts: Callable[[], int]) -> None:
         """Add steps for each part of a declaration that is read now, so that large ones may take what they need.
+
+        They are at most half as many as the limit, so that large ones take no longer than a call may.
 
         Args:
             parts: counts them; it is called if the other steps are used up.
@@ -90,7 +92,7 @@ class Budget:
             raise LimitExceeded(f"limit exceeded: timeout (limit {self._limits.timeout} s)", where)
         needed = -self._left
         if needed > self._reserve and self._parts is not None:
-            self._reserve += _PER_PART * self._parts()
+            self._reserve += min(_PER_PART * self._parts(), self._limits.max_steps // 2)
             self._parts = None
         if needed > self._reserve:
             self._reserve = 0

@@ -23,7 +23,7 @@ class Limits:
         max_states: states alive at once; those that no matcher or pin holds are collected first.
         max_memory: bytes of interned structure and cached mask rows, after the same collection.
         max_steps: elementary steps of work (derivatives, operands of unions, nodes of the token trie, heads) in one
-            call: a compile, a mask, a step. The default is about a second.
+            call: a compile, a mask, a step. The default is half a second to a second.
         max_depth: nesting of the grammar's expressions.
         timeout: seconds that one call may take, or ``None`` for no limit. Unlike the others it depends on the machine.
 
@@ -33,7 +33,7 @@ class Limits:
 
     max_states: int = 1_000_000
     max_memory: int = 256 * 1024 * 1024
-    max_steps: int = 5_000_000
+    max_steps: int = 4_000_000
     max_depth: int = 2_000
     timeout: float | None = None
 

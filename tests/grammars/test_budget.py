@@ -50,9 +50,17 @@ def test_steps_end_and_the_place_is_named() -> None:
 
 
 def test_a_large_declaration_has_further_steps() -> None:
-    budget = Budget(gs.Limits(max_steps=100))
+    budget = Budget(gs.Limits(max_steps=100_000))
     budget.allow(lambda: 3)
-    budget.spend(100 + 3 * 200)
+    budget.spend(100_000 + 3 * 3_000)
+    with pytest.raises(gs.LimitExceeded):
+        budget.spend(1)
+
+
+def test_further_steps_are_half_of_the_limit_at_most() -> None:
+    budget = Budget(gs.Limits(max_steps=100_000))
+    budget.allow(lambda: 1_000_000)
+    budget.spend(150_000)
     with pytest.raises(gs.LimitExceeded):
         budget.spend(1)
 

@@ -19,7 +19,7 @@ SECONDS = 1.0
 BYTES = 256 << 20
 """What a call may add to the memory of its process, at its peak."""
 
-_REFERENCE = 0.05  # seconds that the reference workload takes on the machine that the bounds are for
+_REFERENCE = 0.03  # seconds that the reference workload takes on the machine that the bounds are for
 
 
 @dataclass(frozen=True, slots=True)

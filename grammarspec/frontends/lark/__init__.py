@@ -34,8 +34,8 @@ from grammarspec.grammars.operators import Call
 __all__ = ["lark", "load"]
 
 _LOADING: Final = 100
-"""Steps that lark's loader takes for each character of a grammar that is no blank: about twenty microseconds. Once it
-runs, nothing can stop it."""
+"""Steps that lark's loader takes for each character of a grammar: about twenty microseconds. Once it runs, nothing can
+stop it."""
 
 
 @overload
@@ -93,8 +93,8 @@ def lark(
         read: what a text means: itself, or the ``lark.Tree`` that lark makes of it, with positions.
         captures: names of rules, aliases and terminals, as they are in lark's trees. :meth:`Grammar.match` has the list
             of the texts of each.
-        limits: what the call may use: ``max_steps`` and ``timeout`` of them. By default the text may have 50,000
-            characters without blanks, since lark, once it reads, cannot be stopped.
+        limits: what the call may use: ``max_steps`` and ``timeout`` of them. By default the text may have 40,000
+            characters, blanks in a row counted as one, since lark, once it reads, cannot be stopped.
         cancel: stops the work when it is cancelled, before or after lark has read the text.
 
     Raises:
@@ -188,8 +188,8 @@ def _grammar(text: str, file: Path | None, options: Mapping[str, Any], call: Cal
         options: those of :func:`lark`, checked.
     """
     folders = tuple(map(Path, options["import_paths"]))
-    size = sum(map(len, text.split()))
-    budget.spend(_LOADING * size, f"the text of the grammar, {size} characters without blanks")
+    size = len(" ".join(text.split()))
+    budget.spend(_LOADING * size, f"the text of the grammar, {size} characters")
     source, start = load_source(text, file, folders), options["start"]
     budget.allow(partial(len, source.text.text))
     builder = GrammarBuilder(budget)

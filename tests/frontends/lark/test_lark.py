@@ -340,7 +340,7 @@ def test_arguments_are_checked() -> None:
 
 
 HOSTILE = {
-    "parentheses": ("start: " + "(" * 20_000 + '"a"' + ")" * 20_000, "nesting depth"),
+    "parentheses": ("start: " + "(" * 15_000 + '"a"' + ")" * 15_000, "nesting depth"),
     "doubling terminals": (
         "start: A_0\n" + "".join(f"A_{i}: A_{i + 1} A_{i + 1}\n" for i in range(60)) + 'A_60: "x"', "written out",
     ),

@@ -29,8 +29,8 @@ from grammarspec.grammars.budget import Budget
 
 __all__ = ["Analysis"]
 
-_GATHERING = 60  # steps of a conjunction, and of each subschema in it
-_COLLECTING = 15
+_GATHERING = 80  # steps of a conjunction, and of each subschema in it
+_COLLECTING = 20
 _MAX_IN_PLACE = 100  # nesting depth of allOf, $ref and the like that apply to one value
 
 
@@ -201,7 +201,7 @@ class Analysis:
             GrammarSyntaxError: the reference leads back to itself without descending to a part of the value.
             GrammarError: it points to nothing.
         """
-        self.budget.spend(4 * len(schema.scope.bindings))
+        self.budget.spend(5 * len(schema.scope.bindings))
         target = self.document.resolve(schema, reference, keyword)
         if target not in self._acyclic:
             self._check_cycle(target, schema, keyword)

@@ -51,7 +51,7 @@ def _any(answers: list[bool | None]) -> bool | None:
 def property_schemas(facts: Conjunction, name: str) -> list[Subschema] | None:
     """The subschemas for the value of the member ``name``; ``None`` if it is unknown whether a pattern matches it."""
     found: list[Subschema] = []
-    facts.budget.spend(2 * len(facts.objects))
+    facts.budget.spend(3 * len(facts.objects))
     for facet in facts.objects:
         member = facet.properties.get(name)
         evaluated = member is not None

@@ -33,7 +33,7 @@ __all__ = ["alternatives", "outcomes_beside"]
 
 MAX_OUTCOMES = 1_024
 """The most outcomes of one schema with ``unevaluatedProperties`` or ``unevaluatedItems``; others are rewritten."""
-_JOINING = 25  # steps of an outcome that is joined of two
+_JOINING = 35  # steps of an outcome that is joined of two
 
 
 def alternatives(goals: Goals, schema: Subschema) -> list[Sequence[Subschema]]:

@@ -28,7 +28,7 @@ __all__ = ["Slots", "Tags"]
 
 _FEW = 3  # the fewest choices that compare a property for it to count as a tag
 _MOST = 256  # the most constants of a tag
-_TELLING = 25  # steps to tell whether a schema holds for a constant
+_TELLING = 35  # steps to tell whether a schema holds for a constant
 
 _ASKS = Concern.TYPES | Concern.REQUIRED | Concern.MEMBERS | Concern.CHOICES
 
