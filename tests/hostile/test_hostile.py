@@ -22,9 +22,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is measu
 
 
 _KNOWN = {
-    "schema: 2,000 optional in any order": "each state has all names that are left, so that some steps take a second",
-    "schema: 1,000 required, undeclared": "a text of 1,000 members takes 20 s: each state has all names that are left",
-    "regex: counts of classes next to each other": "a draft of 60 tokens takes about a second, on most machines more",
     "forced text of megabytes": "a text of 2 MB takes 340 MB: each of its characters is an expression",
 }
 """Cases that are over the bounds, and why."""

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::detached::detached;
 use super::errors::OrRaise;
 use crate::ir::{Base, Ir, Node, Parts};
 
@@ -33,7 +34,7 @@ impl Grammar {
         start: u32,
     ) -> PyResult<Self> {
         let decode = || Ir::decode(&Parts { ops: &words(ops), rules: &words(rules), blob, names, kinds, start });
-        Ok(Grammar(Arc::new(decode().or_raise(py)?)))
+        Ok(Grammar(Arc::new(detached(py, decode).or_raise(py)?)))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {

@@ -1,16 +1,22 @@
 //! Continuations: interned sets of stacks, each a node of a graph-structured stack (Tomita 1985; Scott and Johnstone
 //! 2010).
 //!
-//! A continuation is a set of frames, each a position to return to and the continuation below it. All callers of a rule
-//! at one point of the text share one continuation, and frames that return to the same position are merged into one,
+//! A continuation is what lies below a place in the text: the parameter of the rule that the place is in, and a set of
+//! frames, each a position to return to and the continuation below it. All callers of a rule at one point of the text
+//! share one continuation, and frames that return to the same position, in rules of one parameter, are merged into one,
 //! over the union of their continuations. So a set of exponentially many stacks stays a small graph. Left recursion is
 //! no cycle in it: see `predict.rs`.
+//!
+//! The parameter stands here and not in positions, so that all that a rule can read is shared by all values of its
+//! parameter: after each member of an object, what may come next is a part of the same expressions.
+
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::instances::Instance;
-use super::position::PosId;
-use crate::ir::UNBOUNDED;
+use super::instances::{ParamId, UNSET};
+use super::position::{BOTTOM, PosId};
+use crate::ir::{RuleId, UNBOUNDED};
 use crate::recursion::deep;
 use crate::regular::{Counts, Saturated};
 
@@ -18,15 +24,16 @@ use crate::regular::{Counts, Saturated};
 pub type Stack = u32;
 
 /// Stands in frames whose callee does not matter, because it is not left-recursive.
-pub const NO_CALLEE: Instance = Instance::MAX;
+pub const NO_CALLEE: RuleId = RuleId::MAX;
 
-/// A stack that is cut off: nothing is known below. It occurs only in footprints, the keys of masks.
+/// A stack that is cut off, below a rule without a parameter: nothing is known of it. Stacks that are cut off have no
+/// frames, and occur only in footprints, the keys of masks.
 pub const ANY: Stack = 0;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Frame {
     /// The rule that was called, if it is left-recursive; else `NO_CALLEE`.
-    pub callee: Instance,
+    pub callee: RuleId,
     /// Where the caller goes on.
     pub back: PosId,
     /// The caller's continuation.
@@ -34,8 +41,9 @@ pub struct Frame {
 }
 
 pub struct Continuations {
-    frames: Vec<Box<[Frame]>>,
-    ids: FxHashMap<Box<[Frame]>, Stack>,
+    params: Vec<ParamId>,
+    frames: Vec<Arc<[Frame]>>,
+    ids: FxHashMap<(ParamId, Arc<[Frame]>), Stack>,
     unions: FxHashMap<(Stack, Stack), Stack>,
     /// Truncated and saturated forms, by depth.
     cut: FxHashMap<(Stack, u32, Counts), (Stack, u32)>,
@@ -44,13 +52,16 @@ pub struct Continuations {
 
 impl Default for Continuations {
     fn default() -> Self {
-        Continuations {
-            frames: vec![Box::new([])], // ANY
+        let mut made = Continuations {
+            params: Vec::new(),
+            frames: Vec::new(),
             ids: FxHashMap::default(),
             unions: FxHashMap::default(),
             cut: FxHashMap::default(),
             size: 0,
-        }
+        };
+        made.cut_off(UNSET); // ANY
+        made
     }
 }
 
@@ -59,9 +70,29 @@ impl Continuations {
         &self.frames[k as usize]
     }
 
+    /// The parameter of the rule that a head with this continuation stands in.
+    pub(super) fn param(&self, k: Stack) -> ParamId {
+        self.params[k as usize]
+    }
+
+    /// Whether nothing is known of the stack.
+    pub fn is_cut_off(&self, k: Stack) -> bool {
+        self.frames(k).is_empty()
+    }
+
+    /// A stack of which nothing is known but the parameter of the rule above it.
+    fn cut_off(&mut self, param: ParamId) -> Stack {
+        self.intern(param, Vec::new().into())
+    }
+
+    /// The same frames below a rule with another parameter.
+    pub(super) fn below(&mut self, param: ParamId, k: Stack) -> Stack {
+        if self.param(k) == param { k } else { self.intern(param, self.frames[k as usize].clone()) }
+    }
+
     /// Bytes held, roughly.
     pub fn memory(&self) -> usize {
-        self.frames.len() * 64 + self.size * 24 + (self.unions.len() + self.cut.len()) * 24
+        self.frames.len() * 84 + self.size * 12 + (self.unions.len() + self.cut.len()) * 24
     }
 
     /// Frames that have been interned, counted twice: a measure of work.
@@ -69,46 +100,46 @@ impl Continuations {
         self.size
     }
 
-    /// The continuation with one frame.
-    pub fn push(&mut self, frame: Frame) -> Stack {
-        self.intern(vec![frame])
-    }
-
-    /// The continuation with these frames; those that return to the same position are merged.
-    pub fn of_frames(&mut self, mut frames: Vec<Frame>) -> Stack {
-        frames.sort_unstable();
-        frames.dedup();
-        let mut out: Vec<Frame> = Vec::with_capacity(frames.len());
-        for f in frames {
-            match out.last_mut() {
-                Some(last) if (last.callee, last.back) == (f.callee, f.back) => {
-                    last.below = deep(|| self.union(last.below, f.below));
+    /// The continuation with these frames, below a rule with this parameter. Frames that return to the same position in
+    /// a rule of the same parameter are merged.
+    pub(super) fn of_frames(&mut self, param: ParamId, mut frames: Vec<Frame>) -> Stack {
+        if frames.len() > 1 {
+            frames.sort_unstable_by_key(|f| (f.callee, f.back, self.param(f.below), f.below));
+            let mut out: Vec<Frame> = Vec::with_capacity(frames.len());
+            for f in frames {
+                match out.last_mut() {
+                    Some(last) if self.merges(*last, f) => last.below = deep(|| self.union(last.below, f.below)),
+                    _ => out.push(f),
                 }
-                _ => out.push(f),
             }
+            frames = out;
         }
-        self.intern(out)
+        self.intern(param, frames.into())
     }
 
-    fn intern(&mut self, frames: Vec<Frame>) -> Stack {
-        if let Some(&id) = self.ids.get(&frames[..]) {
-            return id;
+    fn merges(&self, a: Frame, b: Frame) -> bool {
+        (a.callee, a.back) == (b.callee, b.back) && self.param(a.below) == self.param(b.below)
+    }
+
+    fn intern(&mut self, param: ParamId, frames: Arc<[Frame]>) -> Stack {
+        let next = self.frames.len() as Stack;
+        let id = *self.ids.entry((param, frames.clone())).or_insert(next);
+        if id == next {
+            self.size += frames.len() * 2;
+            self.frames.push(frames);
+            self.params.push(param);
         }
-        let id = self.frames.len() as Stack;
-        let frames: Box<[Frame]> = frames.into();
-        self.size += frames.len() * 2;
-        self.frames.push(frames.clone());
-        self.ids.insert(frames, id);
         id
     }
 
-    /// The stacks of both; `ANY` if one of them is `ANY`.
+    /// The stacks of both, which are below a rule of one parameter; cut off if one of them is.
     pub fn union(&mut self, a: Stack, b: Stack) -> Stack {
-        if a == b {
+        debug_assert_eq!(self.param(a), self.param(b));
+        if a == b || self.is_cut_off(a) {
             return a;
         }
-        if a == ANY || b == ANY {
-            return ANY;
+        if self.is_cut_off(b) {
+            return b;
         }
         let key = (a.min(b), a.max(b));
         if let Some(&u) = self.unions.get(&key) {
@@ -116,22 +147,22 @@ impl Continuations {
         }
         let mut all = self.frames[a as usize].to_vec();
         all.extend_from_slice(&self.frames[b as usize]);
-        let u = self.of_frames(all);
+        let u = self.of_frames(self.param(a), all);
         self.unions.insert(key, u);
         u
     }
 
-    /// The stacks of all of some continuations, of which there is one at least.
+    /// The stacks of all of some continuations below a rule of one parameter. There is one at least.
     pub fn union_of(&mut self, mut stacks: impl Iterator<Item = Stack>) -> Stack {
         let first = stacks.next().expect("there is one");
         let Some(second) = stacks.next() else { return first };
         let Some(third) = stacks.next() else { return self.union(first, second) };
         let all: Vec<Stack> = [first, second, third].into_iter().chain(stacks).collect();
-        if all.contains(&ANY) {
-            return ANY;
+        if let Some(&cut_off) = all.iter().find(|&&stack| self.is_cut_off(stack)) {
+            return cut_off;
         }
         let frames = all.iter().flat_map(|&stack| self.frames[stack as usize].iter().copied()).collect();
-        self.of_frames(frames)
+        self.of_frames(self.param(first), frames)
     }
 
     /// The topmost `depth` frames of every stack, with their positions saturated by `position`, and the least upper
@@ -143,8 +174,8 @@ impl Continuations {
         counts: Counts,
         position: &mut dyn FnMut(PosId) -> Saturated,
     ) -> (Stack, u32) {
-        if depth == 0 || k == ANY {
-            return (ANY, UNBOUNDED);
+        if depth == 0 || self.is_cut_off(k) {
+            return (self.cut_off(self.param(k)), UNBOUNDED);
         }
         if let Some(&t) = self.cut.get(&(k, depth, counts)) {
             return t;
@@ -159,39 +190,34 @@ impl Continuations {
                 dropped = dropped.min(below.1).min(back.1);
             }
         }
-        let t = (self.of_frames(frames), dropped);
+        let t = (self.of_frames(self.param(k), frames), dropped);
         self.cut.insert((k, depth, counts), t);
         t
     }
 
     /// Whether the frame is the end of the whole text.
     pub fn is_bottom(&self, f: Frame) -> bool {
-        f.back == super::position::BOTTOM
+        f.back == BOTTOM
     }
 
-    /// Copies a continuation of another table into this one; `position` copies positions.
-    pub fn import(
+    /// Copies a continuation of another table into this one; `position` and `param` copy positions and parameters.
+    pub(super) fn import(
         &mut self,
         from: &Continuations,
         k: Stack,
         position: &mut dyn FnMut(PosId) -> PosId,
+        param: &mut dyn FnMut(ParamId) -> ParamId,
         done: &mut FxHashMap<Stack, Stack>,
     ) -> Stack {
-        if k == ANY {
-            return ANY;
-        }
         if let Some(&id) = done.get(&k) {
             return id;
         }
-        let frames: Vec<Frame> = from
-            .frames(k)
-            .iter()
-            .map(|f| {
-                let below = deep(|| self.import(from, f.below, position, done));
-                Frame { back: position(f.back), below, ..*f }
-            })
-            .collect();
-        let id = self.of_frames(frames);
+        let mut frames = from.frames(k).to_vec();
+        for f in &mut frames {
+            f.below = deep(|| self.import(from, f.below, position, param, done));
+            f.back = position(f.back);
+        }
+        let id = self.of_frames(param(from.param(k)), frames);
         done.insert(k, id);
         id
     }

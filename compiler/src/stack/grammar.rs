@@ -4,7 +4,6 @@
 //! A productive expression has a text that the vocabulary can spell. Both properties are least fixpoints over
 //! expressions and rules, computed in linear time with a worklist (as Dowling and Gallier 1984 do for Horn clauses).
 
-use super::instances::Instance;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::ir::{Components, Facts, Ir, Node, NodeId, RuleId, components};
@@ -81,9 +80,9 @@ impl Analysis {
         self.rank[node as usize]
     }
 
-    /// Whether the rule can begin with itself. Instances with a parameter never can.
-    pub fn left_recursive(&self, rule: Instance) -> bool {
-        self.corners.recursive.get(rule as usize) == Some(&true)
+    /// Whether the rule can begin with itself. Rules that depend on a parameter never can.
+    pub fn left_recursive(&self, rule: RuleId) -> bool {
+        self.corners.recursive[rule as usize]
     }
 
     /// Number of the rule's component; what a rule can begin with has the same number or a lower one.

@@ -85,11 +85,9 @@ impl Instances {
         id
     }
 
-    /// Copies an instance of another table into this one.
-    pub(super) fn import(&mut self, from: &Instances, instance: Instance) -> Instance {
-        let (rule, param) = from.list[instance as usize];
-        let param = if param == UNSET { UNSET } else { self.intern(from.values[param as usize].clone()) };
-        self.of(rule, param)
+    /// Copies a parameter of another table into this one.
+    pub(super) fn import(&mut self, from: &Instances, param: ParamId) -> ParamId {
+        if param == UNSET { UNSET } else { self.intern(from.values[param as usize].clone()) }
     }
 
     pub(super) fn memory(&self) -> usize {

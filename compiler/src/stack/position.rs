@@ -2,8 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::instances::{Instance, Instances};
-use crate::ir::{NodeId, UNBOUNDED};
+use crate::ir::{NodeId, RuleId, UNBOUNDED};
 use crate::regular::{Counts, SMALL, Saturated, saturated_bounds};
 
 pub type PosId = u32;
@@ -15,7 +14,7 @@ pub(super) const BOTTOM: PosId = 0;
 pub(super) enum Pos {
     Bottom,
     /// The end of a rule.
-    End(Instance),
+    End(RuleId),
     /// An expression, and the position after it.
     Then(NodeId, PosId),
     /// `least` to `most` further iterations of an expression, and the position after them.
@@ -30,7 +29,7 @@ pub(super) enum Pos {
 pub struct Positions {
     list: Vec<Pos>,
     /// The rule in which each position stands.
-    rules: Vec<Instance>,
+    rules: Vec<RuleId>,
     /// Whether each position holds a count that saturation may change.
     counts: Vec<bool>,
     ids: FxHashMap<Pos, PosId>,
@@ -56,7 +55,7 @@ impl Positions {
         self.list[p as usize]
     }
 
-    pub(super) fn rule(&self, p: PosId) -> Instance {
+    pub(super) fn rule(&self, p: PosId) -> RuleId {
         self.rules[p as usize]
     }
 
@@ -73,7 +72,7 @@ impl Positions {
             return id;
         }
         let (rule, counts) = match pos {
-            Pos::Bottom => (Instance::MAX, false),
+            Pos::Bottom => (RuleId::MAX, false),
             Pos::End(rule) => (rule, false),
             Pos::Then(_, next) => (self.rule(next), self.counts(next)),
             Pos::Again { least, most, next, .. } => {
@@ -89,13 +88,7 @@ impl Positions {
     }
 
     /// Copies a position of another table into this one.
-    pub(super) fn import(
-        &mut self,
-        from: &Positions,
-        p: PosId,
-        instances: (&mut Instances, &Instances),
-        done: &mut FxHashMap<PosId, PosId>,
-    ) -> PosId {
+    pub(super) fn import(&mut self, from: &Positions, p: PosId, done: &mut FxHashMap<PosId, PosId>) -> PosId {
         // lists are as long as rules are: down to what is known, then up again
         let mut path = Vec::new();
         let mut at = p;
@@ -107,7 +100,7 @@ impl Positions {
             at = match from.get(at) {
                 Pos::Then(_, next) | Pos::Again { next, .. } => next,
                 Pos::Bottom => break BOTTOM,
-                Pos::End(instance) => break self.intern(Pos::End(instances.0.import(instances.1, instance))),
+                end @ Pos::End(_) => break self.intern(end),
             };
         };
         for old in path.into_iter().rev() {

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::instances::{Instance, ParamId, UNSET};
+use super::instances::{Instance, ParamId};
 use super::position::{BOTTOM, Pos, PosId};
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Node, NodeId, UNBOUNDED};
+use crate::ir::{Node, NodeId, RuleId, UNBOUNDED};
 use crate::regular::{EMPTY, EPS, Id};
 
 /// What a position predicts within its rule.
@@ -34,45 +34,44 @@ pub(super) struct Ending {
     pub(super) direct: Id,
     pub(super) calls: Vec<(Instance, PosId)>,
     /// The rules that can end here.
-    pub(super) completes: SmallVec<[Instance; 2]>,
+    pub(super) completes: SmallVec<[RuleId; 2]>,
 }
 
 /// Predictions found so far; shared, as the machine changes while one of them is read.
 pub(super) type Shared<K, V> = FxHashMap<K, Arc<V>>;
 
 impl Machine {
-    /// Predictions of a position in the middle of a rule.
-    fn expansion(&mut self, p: PosId, budget: &mut Budget) -> Result<Arc<Expansion>> {
-        if let Some(e) = self.expansions.get(&p) {
+    /// Predictions of a position in the middle of a rule with this parameter.
+    fn expansion(&mut self, p: PosId, param: ParamId, budget: &mut Budget) -> Result<Arc<Expansion>> {
+        if let Some(e) = self.expansions.get(&(p, param)) {
             return Ok(e.clone());
         }
-        let e = Arc::new(self.expand(p, budget)?);
-        self.expansions.insert(p, e.clone());
+        let e = Arc::new(self.expand(p, param, budget)?);
+        self.expansions.insert((p, param), e.clone());
         Ok(e)
     }
 
     /// Predictions at the start of a rule. For a left-recursive rule: of its whole component, without the calls
     /// among its members, which become loops.
-    pub(super) fn entry(&mut self, rule: Instance, budget: &mut Budget) -> Result<Arc<Expansion>> {
-        if let Some(e) = self.entries.get(&rule) {
+    pub(super) fn entry(&mut self, instance: Instance, budget: &mut Budget) -> Result<Arc<Expansion>> {
+        if let Some(e) = self.entries.get(&instance) {
             return Ok(e.clone());
         }
-        let members: Vec<Instance> =
-            if self.analysis.left_recursive(rule) { self.analysis.members(rule).to_vec() } else { vec![rule] };
-        let component = self.analysis.component(self.instances.rule(rule));
+        let (rule, param) = (self.instances.rule(instance), self.instances.param(instance));
+        let recursive = self.analysis.left_recursive(rule);
+        let members: Vec<RuleId> = if recursive { self.analysis.members(rule).to_vec() } else { vec![rule] };
+        let component = self.analysis.component(rule);
         let mut all = Expansion::default();
         let mut directs: Vec<Id> = Vec::new();
         for &member in &members {
             let end = self.positions.intern(Pos::End(member));
-            let body = self.ir.body(self.instances.rule(member));
-            let first = self.positions.intern(Pos::Then(body, end));
-            let e = self.expand(first, budget)?;
+            let first = self.positions.intern(Pos::Then(self.ir.body(member), end));
+            let e = self.expand(first, param, budget)?;
             directs.push(e.direct);
             for (callee, back) in e.calls {
-                if self.analysis.left_recursive(rule)
-                    && self.analysis.component(self.instances.rule(callee)) == component
-                {
-                    self.loops.entry(callee).or_default().push(back);
+                let called = self.instances.rule(callee);
+                if recursive && self.analysis.component(called) == component {
+                    self.loops.entry(called).or_default().push(back);
                 } else {
                     all.calls.push((callee, back));
                 }
@@ -80,14 +79,17 @@ impl Machine {
         }
         all.direct = self.arena.alt(&directs);
         let all = Arc::new(all);
-        for member in members {
-            self.entries.insert(member, all.clone());
+        if recursive {
+            // their rules have no parameter, and each is its own instance
+            members.iter().for_each(|&member| drop(self.entries.insert(member, all.clone())));
+        } else {
+            self.entries.insert(instance, all.clone());
         }
         Ok(all)
     }
 
-    /// Finds the predictions of a position: a walk over what can be reached without a byte.
-    fn expand(&mut self, from: PosId, budget: &mut Budget) -> Result<Expansion> {
+    /// Finds the predictions of a position in a rule with this parameter: a walk over what can be reached without a byte.
+    fn expand(&mut self, from: PosId, param: ParamId, budget: &mut Budget) -> Result<Expansion> {
         let ir = self.ir.clone();
         let mut out = Expansion::default();
         let mut directs: Vec<Id> = Vec::new();
@@ -95,7 +97,6 @@ impl Machine {
         // bounded iterations already entered without a byte: fewer of them add nothing
         let mut entered: FxHashSet<(u32, PosId)> = Default::default();
         let mut todo = vec![from];
-        let param = self.param_at(from);
         while let Some(p) = todo.pop() {
             if !seen.insert(p) {
                 continue;
@@ -144,8 +145,8 @@ impl Machine {
                 Node::Call(_) | Node::CallWith(..) => {
                     let callee = match body {
                         Node::CallWith(rule, update) => {
-                            let param = self.instances.updated(param, update);
-                            self.instances.of(*rule, param)
+                            let updated = self.instances.updated(param, update);
+                            self.instances.of(*rule, updated)
                         }
                         Node::Call(rule) => *rule,
                         _ => unreachable!(),
@@ -189,11 +190,6 @@ impl Machine {
         };
         todo.push(self.positions.intern(Pos::Then(body, after)));
         Ok(())
-    }
-
-    /// The parameter of the rule around a position.
-    pub(super) fn param_at(&self, p: PosId) -> ParamId {
-        if p == BOTTOM { UNSET } else { self.instances.param(self.positions.rule(p)) }
     }
 
     /// The terminal at a position, ending in the tag of the position after it; also that position, if the terminal may
@@ -240,16 +236,16 @@ impl Machine {
     }
 
     /// The positions at which other rules of its component go on when a left-recursive rule is completed.
-    pub(super) fn loops_of(&mut self, rule: Instance, budget: &mut Budget) -> Result<Vec<PosId>> {
+    pub(super) fn loops_of(&mut self, rule: RuleId, budget: &mut Budget) -> Result<Vec<PosId>> {
         if self.analysis.left_recursive(rule) {
             self.entry(rule, budget)?;
         }
         Ok(self.loops.get(&rule).cloned().unwrap_or_default())
     }
 
-    /// What can follow where the terminal of a nullable residual ends.
-    pub(super) fn ending(&mut self, rest: Id, budget: &mut Budget) -> Result<Arc<Ending>> {
-        if let Some(e) = self.endings.get(&rest) {
+    /// What can follow where the terminal of a nullable residual ends, in a rule with this parameter.
+    pub(super) fn ending(&mut self, rest: Id, param: ParamId, budget: &mut Budget) -> Result<Arc<Ending>> {
+        if let Some(e) = self.endings.get(&(rest, param)) {
             return Ok(e.clone());
         }
         let tags = self.arena.tags(rest);
@@ -264,7 +260,7 @@ impl Machine {
             if !seen.insert(p) {
                 continue;
             }
-            let e = self.expansion(p, budget)?;
+            let e = self.expansion(p, param, budget)?;
             directs.push(e.direct);
             for &call in &e.calls {
                 if !out.calls.contains(&call) {
@@ -282,7 +278,7 @@ impl Machine {
         }
         out.direct = self.arena.alt(&directs);
         let out = Arc::new(out);
-        self.endings.insert(rest, out.clone());
+        self.endings.insert((rest, param), out.clone());
         Ok(out)
     }
 }

@@ -14,7 +14,7 @@ use super::instances::{ParamId, UNSET};
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Node, NodeId};
+use crate::ir::{Node, NodeId, Update};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Property {
@@ -192,7 +192,7 @@ impl Machine {
     /// Whether any text belongs to the expression in a rule with this parameter.
     pub(super) fn productive(&mut self, node: NodeId, param: ParamId, budget: &mut Budget) -> Result<bool> {
         if !self.analysis.parametric(node) {
-            return Ok(self.analysis.productive[node as usize]);
+            return Ok(self.without_parameter(Property::Productive, node));
         }
         self.search((Property::Productive, node, param), budget)
     }
@@ -200,7 +200,7 @@ impl Machine {
     /// Whether the empty text belongs to the expression in a rule with this parameter.
     pub(super) fn nullable(&mut self, node: NodeId, param: ParamId, budget: &mut Budget) -> Result<bool> {
         if !self.analysis.parametric(node) {
-            return Ok(self.analysis.nullable[node as usize]);
+            return Ok(self.without_parameter(Property::Nullable, node));
         }
         self.search((Property::Nullable, node, param), budget)
     }
@@ -219,6 +219,9 @@ impl Machine {
     /// Answers a question.
     fn search(&mut self, question: Question, budget: &mut Budget) -> Result<bool> {
         let question = self.canonical(question);
+        if let Some(known) = self.at_once(question) {
+            return Ok(known);
+        }
         let root = self.proofs.goal(question);
         let mut visited = FxHashSet::default();
         // goals, and whether it is a union's turn to add its next part
@@ -261,6 +264,55 @@ impl Machine {
             self.proofs.refute(root);
         }
         Ok(self.proofs.goals[root as usize].state == State::Proven)
+    }
+
+    /// The answer to a question about an expression whose parts are conditions and what is known: one for each key of an
+    /// object, at each of its states, for which no goals are kept.
+    fn at_once(&self, (property, node, param): Question) -> Option<bool> {
+        match &self.ir.nodes[node as usize] {
+            Node::Seq(os) => {
+                let mut all = Some(true);
+                for &o in os {
+                    match self.known((property, o, param)) {
+                        Some(true) => {}
+                        Some(false) => return Some(false),
+                        None => all = None,
+                    }
+                }
+                all
+            }
+            _ => self.known((property, node, param)),
+        }
+    }
+
+    /// The answer to a question about a condition, or about an expression of which it is known whatever the parameter.
+    fn known(&self, (property, node, param): Question) -> Option<bool> {
+        if !self.analysis.parametric(node) {
+            return Some(self.without_parameter(property, node));
+        }
+        match &self.ir.nodes[node as usize] {
+            Node::When(guard) => Some(self.instances.holds(param, guard)),
+            Node::CallWith(_, Update { like: Some(like), .. }) if property == Property::Productive => {
+                let question = (property, self.ir.body(*like), UNSET);
+                if self.ir.facts[question.1 as usize].parameter {
+                    return None;
+                }
+                if !self.analysis.parametric(question.1) {
+                    return Some(self.without_parameter(property, question.1));
+                }
+                let goal = *self.proofs.ids.get(&question)?;
+                self.proofs.settled(goal).then(|| self.proofs.goals[goal as usize].state == State::Proven)
+            }
+            _ => None,
+        }
+    }
+
+    /// The answer to a question about an expression that depends on no parameter, not even one of a rule that it calls.
+    fn without_parameter(&self, property: Property, node: NodeId) -> bool {
+        match property {
+            Property::Productive => self.analysis.productive[node as usize],
+            Property::Nullable => self.analysis.nullable[node as usize],
+        }
     }
 
     /// Adds to `todo` what an open goal needs next: its parts, and for a union the next alternative after them.
@@ -318,17 +370,17 @@ impl Machine {
     /// What an answer depends on.
     fn parts_of(&mut self, (property, node, param): Question) -> Parts {
         if !self.analysis.parametric(node) {
-            return Parts::Known(match property {
-                Property::Productive => self.analysis.productive[node as usize],
-                Property::Nullable => self.analysis.nullable[node as usize],
-            });
+            return Parts::Known(self.without_parameter(property, node));
         }
         let ir = self.ir.clone();
         match &ir.nodes[node as usize] {
             Node::When(guard) => Parts::Known(self.instances.holds(param, guard)),
             Node::CallWith(rule, update) => {
                 let rule = if property == Property::Productive { update.like.as_ref().unwrap_or(rule) } else { rule };
-                Parts::All(vec![(property, ir.body(*rule), self.instances.updated(param, update))])
+                let body = ir.body(*rule);
+                let depends = ir.facts[body as usize].parameter;
+                let param = if depends { self.instances.updated(param, update) } else { UNSET };
+                Parts::All(vec![(property, body, param)])
             }
             Node::Call(rule) => Parts::All(vec![(property, ir.body(*rule), UNSET)]),
             // conditions first: they cost nothing and often settle the rest

@@ -11,12 +11,12 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::continuation::{Frame, NO_CALLEE, Stack};
-use super::instances::{Instance, ParamId, UNSET};
+use super::instances::{ParamId, UNSET};
 use super::position::{Pos, PosId};
 use super::step::{Head, Machine};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::ir::{Node, NodeId};
+use crate::ir::{Node, NodeId, RuleId};
 use crate::recursion::deep;
 use crate::regular::{EMPTY, Id};
 
@@ -39,7 +39,7 @@ pub(super) struct Shortest {
     /// ones.
     parametric: FxHashMap<(NodeId, ParamId), u64>,
     /// By completed rule and stack: the bytes needed from there on, and the first step.
-    after: FxHashMap<(Instance, Stack), (u64, Step)>,
+    after: FxHashMap<(RuleId, Stack), (u64, Step)>,
 }
 
 /// How a shortest ending goes on after a completed rule.
@@ -76,7 +76,7 @@ impl Machine {
         if length > LONGEST {
             return Err(Error::Limit { which: "bytes of the shortest ending", limit: LONGEST });
         }
-        self.spell_position(position, &mut text, budget)?;
+        self.spell_position(position, stack, &mut text, budget)?;
         self.spell_stack(self.positions.rule(position), stack, &mut text, budget)?;
         Ok(text)
     }
@@ -96,7 +96,7 @@ impl Machine {
             for p in self.arena.tags(rest) {
                 let rule = self.positions.rule(p);
                 let total = length
-                    .saturating_add(self.position_length(p, budget)?)
+                    .saturating_add(self.position_length(p, head.stack, budget)?)
                     .saturating_add(self.after_rule(rule, head.stack, budget)?.0);
                 if total < best.0 {
                     best = (total, rest, p);
@@ -121,13 +121,13 @@ impl Machine {
     }
 
     /// Bytes needed after the completion of `rule` over `stack`, and the first step of the way.
-    fn after_rule(&mut self, rule: Instance, stack: Stack, budget: &mut Budget) -> Result<(u64, Step)> {
+    fn after_rule(&mut self, rule: RuleId, stack: Stack, budget: &mut Budget) -> Result<(u64, Step)> {
         if let Some(&known) = self.shortest.after.get(&(rule, stack)) {
             return Ok(known);
         }
         budget.spend(4)?;
         // the rules that may be completed over this stack without a return: the component, if left-recursive
-        let members: Vec<Instance> =
+        let members: Vec<RuleId> =
             if self.analysis.left_recursive(rule) { self.analysis.members(rule).to_vec() } else { vec![rule] };
         let mut ways = vec![(NEVER, Step::Nowhere); members.len()];
         for (m, way) in members.iter().zip(&mut ways) {
@@ -145,7 +145,7 @@ impl Machine {
                 for back in self.loops_of(m, budget)? {
                     let next = self.positions.rule(back);
                     let at = members.iter().position(|&r| r == next).expect("loops stay in the component");
-                    let length = self.position_length(back, budget)?.saturating_add(ways[at].0);
+                    let length = self.position_length(back, stack, budget)?.saturating_add(ways[at].0);
                     if length < ways[i].0 {
                         ways[i] = (length, Step::Loop(back));
                         changed = true;
@@ -160,7 +160,7 @@ impl Machine {
     }
 
     /// The frames that a completed rule returns to.
-    fn returns(&self, rule: Instance, stack: Stack) -> Vec<Frame> {
+    fn returns(&self, rule: RuleId, stack: Stack) -> Vec<Frame> {
         let fits = |f: &&Frame| f.callee == NO_CALLEE || f.callee == rule;
         self.stacks.frames(stack).iter().filter(fits).copied().collect()
     }
@@ -170,12 +170,12 @@ impl Machine {
             return Ok(0);
         }
         let rest = self.after_rule(self.positions.rule(f.back), f.below, budget)?.0;
-        Ok(self.position_length(f.back, budget)?.saturating_add(rest))
+        Ok(self.position_length(f.back, f.below, budget)?.saturating_add(rest))
     }
 
     fn spell_stack(
         &mut self,
-        mut rule: Instance,
+        mut rule: RuleId,
         mut stack: Stack,
         out: &mut Vec<u8>,
         budget: &mut Budget,
@@ -190,13 +190,14 @@ impl Machine {
                 Step::Loop(back) => back,
                 Step::Nowhere => unreachable!("what is alive can be completed"),
             };
-            self.spell_position(back, out, budget)?;
+            self.spell_position(back, stack, out, budget)?;
             rule = self.positions.rule(back);
         }
     }
 
-    fn position_length(&mut self, p: PosId, budget: &mut Budget) -> Result<u64> {
-        let param = self.param_at(p);
+    /// The length of the text that `spell_position` gives.
+    fn position_length(&mut self, p: PosId, stack: Stack, budget: &mut Budget) -> Result<u64> {
+        let param = self.stacks.param(stack);
         let (mut at, mut total) = (p, 0u64);
         loop {
             let (length, next) = match self.positions.get(at) {
@@ -252,8 +253,9 @@ impl Machine {
         })
     }
 
-    fn spell_position(&mut self, p: PosId, out: &mut Vec<u8>, budget: &mut Budget) -> Result<()> {
-        let param = self.param_at(p);
+    /// Appends a shortest text of what is left of a rule, over this continuation.
+    fn spell_position(&mut self, p: PosId, stack: Stack, out: &mut Vec<u8>, budget: &mut Budget) -> Result<()> {
+        let param = self.stacks.param(stack);
         let mut at = p;
         loop {
             match self.positions.get(at) {

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack};
 use super::grammar::Analysis;
-use super::instances::{Instance, Instances, UNSET};
+use super::instances::{Instance, Instances, ParamId, UNSET};
 use super::position::{BOTTOM, Pos, PosId, Positions};
 use super::predict::{Ending, Expansion, Shared};
 use super::proofs::Proofs;
@@ -19,8 +19,7 @@ use super::shortest::Shortest;
 use super::table::{ByteState, Table};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::ir::Kinds;
-use crate::ir::{Ir, UNBOUNDED};
+use crate::ir::{Ir, Kinds, RuleId, UNBOUNDED};
 use crate::regular::{Arena, Counts, EMPTY, Id, Lowered};
 
 /// A residual of the terminal at hand, which ends in the `Accept`s of the positions after it, and the continuation of
@@ -31,7 +30,8 @@ pub struct Head {
     pub stack: Stack,
 }
 
-/// A kernel, or the closure of one: sorted, no two heads with the same residual or the same stack.
+/// A kernel, or the closure of one: sorted, no two heads with the same stack, nor with the same residual where the
+/// parameters of their rules are the same.
 pub type Heads = SmallVec<[Head; 2]>;
 
 /// What can follow a kernel.
@@ -54,11 +54,11 @@ pub struct Machine {
     pub(super) instances: Instances,
     pub(super) proofs: Proofs,
     pub(super) lowered: Lowered,
-    pub(super) expansions: Shared<PosId, Expansion>,
+    pub(super) expansions: Shared<(PosId, ParamId), Expansion>,
     pub(super) entries: Shared<Instance, Expansion>,
     /// By left-recursive rule: the positions at which rules of its component go on behind it.
-    pub(super) loops: FxHashMap<Instance, Vec<PosId>>,
-    pub(super) endings: Shared<Id, Ending>,
+    pub(super) loops: FxHashMap<RuleId, Vec<PosId>>,
+    pub(super) endings: Shared<(Id, ParamId), Ending>,
     pub(super) terminals: FxHashMap<PosId, (Id, Option<PosId>)>,
     pub table: Table,
     pub(super) shortest: Shortest,
@@ -81,7 +81,7 @@ impl Machine {
     pub fn start(&mut self) -> Heads {
         let rule = self.ir.start();
         let callee = if self.analysis.left_recursive(rule) { rule } else { NO_CALLEE };
-        let stack = self.stacks.push(Frame { callee, back: BOTTOM, below: ANY });
+        let stack = self.stacks.of_frames(UNSET, vec![Frame { callee, back: BOTTOM, below: ANY }]);
         let end = self.positions.intern(Pos::End(rule));
         let first = self.positions.intern(Pos::Then(self.ir.body(rule), end));
         let rest = self.accept(first);
@@ -138,12 +138,13 @@ impl Machine {
         fresh.table.clear();
         let old = std::mem::replace(self, fresh);
         let (mut expressions, mut continuations, mut done) = Default::default();
-        let (positions, instances) = (&mut self.positions, &mut self.instances);
-        let mut position = |p| positions.import(&old.positions, p, (instances, &old.instances), &mut done);
+        let (positions, instances, stacks) = (&mut self.positions, &mut self.instances, &mut self.stacks);
+        let mut position = |p| positions.import(&old.positions, p, &mut done);
+        let mut param = |p| instances.import(&old.instances, p);
         for kernel in kernels {
             for head in kernel.iter_mut() {
                 head.rest = self.arena.import(&old.arena, head.rest, &mut position, &mut expressions);
-                head.stack = self.stacks.import(&old.stacks, head.stack, &mut position, &mut continuations);
+                head.stack = stacks.import(&old.stacks, head.stack, &mut position, &mut param, &mut continuations);
             }
             kernel.sort_unstable();
         }
@@ -161,7 +162,7 @@ impl Machine {
                 continue;
             }
             budget.spend(4)?;
-            let ending = self.ending(head.rest, budget)?;
+            let ending = self.ending(head.rest, self.stacks.param(head.stack), budget)?;
             if ending.direct != EMPTY {
                 out.heads.push(Head { rest: ending.direct, stack: head.stack });
             }
@@ -169,7 +170,7 @@ impl Machine {
                 self.call(rule, back, head.stack, &mut calls, budget)?;
             }
             for &rule in &ending.completes {
-                if head.stack == ANY {
+                if self.stacks.is_cut_off(head.stack) {
                     out.cut_off = true;
                     continue;
                 }
@@ -196,8 +197,10 @@ impl Machine {
             let (_, rule, frames, passed) = calls.swap_remove(i);
             budget.spend(4 + calls.len() as u64 / SCANNED + frames.len() as u64 / 4)?;
             let size = self.stacks.size();
-            let mut stack = if frames.is_empty() { None } else { Some(self.stacks.of_frames(frames)) };
+            let param = self.instances.param(rule);
+            let mut stack = if frames.is_empty() { None } else { Some(self.stacks.of_frames(param, frames)) };
             for k in passed {
+                let k = self.stacks.below(param, k);
                 stack = Some(stack.map_or(k, |s| self.stacks.union(s, k)));
             }
             let stack = stack.expect("a call has a caller");
@@ -214,19 +217,20 @@ impl Machine {
         Ok(out)
     }
 
-    /// Notes a call of `rule` returning to `back` over `stack`.
+    /// Notes a call of `callee` returning to `back` over `stack`.
     fn call(
         &mut self,
-        rule: Instance,
+        callee: Instance,
         back: PosId,
         stack: Stack,
         calls: &mut Pending,
         budget: &mut Budget,
     ) -> Result<()> {
+        let rule = self.instances.rule(callee);
         let recursive = self.analysis.left_recursive(rule);
-        let component = self.analysis.component(self.instances.rule(rule));
-        let i = calls.iter().position(|c| c.1 == rule).unwrap_or_else(|| {
-            calls.push((component, rule, Vec::new(), SmallVec::new()));
+        let component = self.analysis.component(rule);
+        let i = calls.iter().position(|c| c.1 == callee).unwrap_or_else(|| {
+            calls.push((component, callee, Vec::new(), SmallVec::new()));
             calls.len() - 1
         });
         budget.spend((i + calls[i].3.len()) as u64 / SCANNED)?;
@@ -255,7 +259,7 @@ impl Machine {
         let mut kinds = Kinds::default();
         for head in self.kernel_of(state, budget)? {
             self.arena.every_tag(head.rest, &mut |p| {
-                kinds = kinds.or(self.ir.kinds[self.instances.rule(self.positions.rule(p)) as usize]);
+                kinds = kinds.or(self.ir.kinds[self.positions.rule(p) as usize]);
                 true
             });
         }
@@ -265,8 +269,8 @@ impl Machine {
     /// The state without the heads that stand in rules with any of these marks.
     pub fn without_kinds(&mut self, state: ByteState, kinds: Kinds, budget: &mut Budget) -> Result<ByteState> {
         let mut kernel = self.kernel_of(state, budget)?;
-        let (ir, instances, positions) = (&self.ir, &self.instances, &self.positions);
-        let mut refused = |p| ir.kinds[instances.rule(positions.rule(p)) as usize].has(kinds);
+        let (ir, positions) = (&self.ir, &self.positions);
+        let mut refused = |p| ir.kinds[positions.rule(p) as usize].has(kinds);
         for head in &mut kernel {
             head.rest = self.arena.without_tags(head.rest, &mut refused);
         }
@@ -280,18 +284,23 @@ impl Machine {
         !self.ir.kinds.is_empty()
     }
 
-    /// Brings heads into normal form: those with the same residual are merged over the union of their continuations,
-    /// and then those over the same continuation into the union of their residuals.
+    /// Brings heads into normal form: those with the same residual, in rules of one parameter, are merged over the union
+    /// of their continuations, and then those over the same continuation into the union of their residuals.
     pub(super) fn normalise(&mut self, heads: &mut Heads, budget: &mut Budget) -> Result<()> {
         if heads.len() < 2 {
             return Ok(());
         }
-        heads.sort_unstable();
+        let merging = |stacks: &Continuations, h: &Head| (h.rest, stacks.param(h.stack));
+        heads.sort_unstable_by_key(|h| (merging(&self.stacks, h), h.stack));
         heads.dedup();
         let mut merged = Heads::new();
-        for group in heads.chunk_by(|a, b| a.rest == b.rest) {
+        let mut left = &heads[..];
+        while let Some(first) = left.first() {
+            let same = left.iter().take_while(|h| merging(&self.stacks, h) == merging(&self.stacks, first)).count();
+            let (group, others) = left.split_at(same);
             let stack = self.stacks.union_of(group.iter().map(|h| h.stack));
-            merged.push(Head { rest: group[0].rest, stack });
+            merged.push(Head { rest: first.rest, stack });
+            left = others;
         }
         merged.sort_unstable_by_key(|h| (h.stack, h.rest));
         heads.clear();
