@@ -387,6 +387,11 @@ impl Arena {
         })
     }
 
+    /// A text and what comes after it, or the limit that making it hit.
+    pub fn literal_then_within(&mut self, text: &[u8], then: Id, budget: &mut Budget) -> Result<Id> {
+        self.metered(budget, |arena| arena.literal_then(text, then))
+    }
+
     /// One after the other; right-associated.
     pub fn concat(&mut self, head: Id, tail: Id) -> Id {
         if head == EMPTY || tail == EMPTY {

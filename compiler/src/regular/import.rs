@@ -27,9 +27,22 @@ impl Arena {
             Node::Empty => super::EMPTY,
             Node::Eps => super::EPS,
             Node::Class(s) => self.class(from.sets[s as usize]),
-            Node::Concat(a, b) => {
-                let (a, b) = (go(self, a), go(self, b));
-                self.concat(a, b)
+            Node::Concat(..) => {
+                // sequences are as long as the texts of grammars are: down to what is known, then up again
+                let (mut path, mut at) = (Vec::new(), id);
+                while let Node::Concat(a, b) = from.nodes[at as usize]
+                    && !done.contains_key(&at)
+                {
+                    path.push((at, a));
+                    at = b;
+                }
+                let mut tail = deep(|| self.import(from, at, position, done));
+                for (whole, a) in path.into_iter().rev() {
+                    let head = deep(|| self.import(from, a, position, done));
+                    tail = self.concat(head, tail);
+                    done.insert(whole, tail);
+                }
+                return tail;
             }
             Node::Alt(k) => {
                 let kids: List = from.list(k).iter().map(|&i| go(self, i)).collect();

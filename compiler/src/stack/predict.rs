@@ -14,7 +14,7 @@ use super::position::{BOTTOM, Pos, PosId};
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Node, NodeId, RuleId, UNBOUNDED};
+use crate::ir::{Ir, Node, NodeId, RuleId, UNBOUNDED};
 use crate::regular::{EMPTY, EPS, Id};
 
 /// What a position predicts within its rule.
@@ -198,34 +198,42 @@ impl Machine {
         if let Some(&known) = self.terminals.get(&p) {
             return Ok(known);
         }
-        let (x, after) = self.unit(node, next, budget)?;
+        let (literals, x, after) = self.unit(node, next, budget)?;
         let tag = self.accept(after);
-        let direct = if x == EPS { EMPTY } else { self.arena.concat(x, tag) };
-        let found = (direct, self.arena.nullable(x).then_some(after));
+        let mut direct =
+            if x == EPS && literals.is_empty() { EMPTY } else { self.arena.concat_within(x, tag, budget)? };
+        let ir = self.ir.clone();
+        for text in literals.iter().rev().filter_map(|&literal| text_of(&ir, literal)) {
+            direct = self.arena.literal_then_within(text, direct, budget)?;
+        }
+        let found = (direct, (literals.is_empty() && self.arena.nullable(x)).then_some(after));
         self.terminals.insert(p, found);
         Ok(found)
     }
 
-    /// The lexical unit that starts with `node`, joined with the flat expressions behind it: its language, and the
-    /// position after it.
-    fn unit(&mut self, node: u32, next: PosId, budget: &mut Budget) -> Result<(Id, PosId)> {
+    /// The lexical unit that starts with `node`, joined with the flat expressions behind it: the literals that it begins
+    /// with, which are not made into expressions twice; the language of what follows them; and the position after it.
+    fn unit(&mut self, node: NodeId, next: PosId, budget: &mut Budget) -> Result<(SmallVec<[NodeId; 4]>, Id, PosId)> {
         let ir = self.ir.clone();
-        let joins = |n: u32| ir.facts[n as usize].flat && !ir.facts[n as usize].looks;
-        let mut parts: SmallVec<[Id; 8]> = SmallVec::new();
-        let first = self.arena.lower(&ir, node, &mut self.lowered, budget)?;
-        parts.push(self.arena.unit(first));
+        let joins = |n: NodeId| ir.facts[n as usize].flat && !ir.facts[n as usize].looks;
+        let mut nodes: SmallVec<[NodeId; 8]> = SmallVec::from_slice(&[node]);
         let mut after = next;
         if joins(node) {
-            while let Pos::Then(n, rest) = self.positions.get(after) {
-                if !joins(n) {
-                    break;
-                }
-                parts.push(self.arena.lower(&ir, n, &mut self.lowered, budget)?);
+            while let Pos::Then(n, rest) = self.positions.get(after)
+                && joins(n)
+            {
+                nodes.push(n);
                 after = rest;
             }
         }
+        let mut parts: SmallVec<[Id; 8]> = SmallVec::new();
+        let literals: SmallVec<_> = nodes.iter().copied().take_while(|&n| text_of(&ir, n).is_some()).collect();
+        for &n in &nodes[literals.len()..] {
+            let x = self.arena.lower(&ir, n, &mut self.lowered, budget)?;
+            parts.push(if n == node { self.arena.unit(x) } else { x });
+        }
         let x = parts.into_iter().rev().fold(EPS, |rest, x| self.arena.concat(x, rest));
-        Ok((x, after))
+        Ok((literals, x, after))
     }
 
     /// The language of a regular expression by itself.
@@ -280,5 +288,13 @@ impl Machine {
         let out = Arc::new(out);
         self.endings.insert((rest, param), out.clone());
         Ok(out)
+    }
+}
+
+/// The text of a literal.
+fn text_of(ir: &Ir, node: NodeId) -> Option<&[u8]> {
+    match &ir.nodes[node as usize] {
+        Node::Literal(text) if !text.is_empty() => Some(text),
+        _ => None,
     }
 }

@@ -347,6 +347,9 @@ impl Machine {
     }
 
     fn shortest_of_unit(&mut self, node: NodeId, budget: &mut Budget) -> Result<Vec<u8>> {
+        if let Node::Literal(text) = &self.ir.nodes[node as usize] {
+            return Ok(text.to_vec());
+        }
         let x = self.unit_alone(node, budget)?;
         self.arena.shortest(x, budget)
     }
