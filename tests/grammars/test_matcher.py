@@ -286,3 +286,9 @@ def test_next_bytes() -> None:
     assert matcher.next_bytes(b"d") == (b"d", False)
     assert matcher.accept_token(256)
     assert matcher.next_bytes() == (b"", False)
+
+
+@pytest.mark.parametrize("never", ['start: a~0 "c"\na: "b"? start\n', 'start: x "c"\nx: a~0\na: "b"? start\n'])
+def test_what_is_repeated_zero_times_is_not_begun(never: str) -> None:
+    matcher = gs.compile(gs.lark(never), gs.Vocabulary.bytes()).matcher()
+    assert matcher.next_bytes() == (b"c", False)

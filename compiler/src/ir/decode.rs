@@ -145,6 +145,8 @@ impl Decoder<'_> {
             }
             op::REPEAT => match operands {
                 [_, least, most] if least > most => Node::Nothing,
+                // without the operand: what is never called must not look like a call
+                [n, _, 0] => self.operand(*n).map(|_| Node::Seq(Box::default()))?,
                 [n, least, most] => Node::Repeat(self.operand(*n)?, *least, *most),
                 _ => return Err("three operands expected".into()),
             },
