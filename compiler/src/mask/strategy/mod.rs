@@ -30,8 +30,8 @@ const STRATEGIES: [Strategy; 5] = [
     |maker, head| maker.by_loop(head),
     |maker, head| maker.by_exclusion(head),
     |maker, head| maker.by_parts(head),
-    |maker, head| maker.by_region(head),
     |maker, head| maker.by_neighbour(head),
+    |maker, head| maker.by_region(head),
 ];
 
 impl MaskMaker<'_> {
