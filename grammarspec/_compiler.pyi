@@ -138,7 +138,7 @@ class VocabularyIndex:
         """The text or the mark of a token; ``None`` if it has neither."""
 
     def spell(self, text: bytes) -> list[int]:
-        """A text as tokens: each is the longest that fits."""
+        """A text as tokens: each is the longest that fits, or they are few where that leads to where none fits."""
 
 @final
 class CancelToken:
@@ -197,7 +197,8 @@ class Constraint:
     def shortest_completion(self, state: int) -> list[int]:
         """The shortest ending that a text may have behind a state, as tokens without the one that ends the text.
 
-        Where rules depend on a parameter the ending is short, but not always the shortest.
+        Where rules depend on a parameter, or a token has ended inside a character of which not all bytes are tokens,
+        the ending is short, but not always the shortest.
         """
 
     def pin(self, states: Sequence[int]) -> Pin:

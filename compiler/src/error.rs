@@ -14,6 +14,9 @@ pub enum Error {
     Limit { which: &'static str, limit: u64 },
     /// The caller cancelled the work.
     Cancelled,
+    /// The grammar uses bytes that the vocabulary has inside longer tokens only, and is to be compiled over characters;
+    /// callers of the crate never see it.
+    InnerBytes,
     /// A brief call took too many steps, and is to be made again without haste; callers of the crate never see it.
     Interrupted,
     /// A state id whose state was collected, or that never existed.
@@ -26,6 +29,9 @@ impl fmt::Display for Error {
             Error::Malformed(m) | Error::Unsupported(m) | Error::Unsatisfiable(m) => f.write_str(m),
             Error::Limit { which, limit } => write!(f, "limit exceeded: {which} (limit {limit})"),
             Error::Cancelled => f.write_str("the work was cancelled"),
+            Error::InnerBytes => {
+                f.write_str("the grammar uses bytes that the vocabulary has inside longer tokens only")
+            }
             Error::Interrupted => f.write_str("a brief call took too many steps"),
             Error::Collected(id) => write!(f, "state {id} was collected or never existed"),
         }

@@ -11,11 +11,12 @@
 //! * [`automaton`]: states with ids, steps and masks, behind a lock: what a caller uses;
 //! * `python`: the same as a Python module.
 //!
-//! [`byteset`], [`budget`], [`error`] and `recursion` are the ground that all of them stand on.
+//! [`byteset`], [`charset`], [`budget`], [`error`] and `recursion` are the ground that all of them stand on.
 
 pub mod automaton;
 pub mod budget;
 pub mod byteset;
+pub mod charset;
 pub mod distinct;
 pub mod error;
 pub mod ir;

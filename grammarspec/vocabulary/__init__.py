@@ -89,7 +89,8 @@ class Vocabulary:
 
         If the vocabulary was made of a tokenizer, the text is split as the tokenizer splits it after ``before``,
         provided that a token ends where the text begins and that the tokens spell the text. Otherwise each token is
-        the longest that fits.
+        the longest that fits, or they are as few as possible where that leads to where none fits. Of a text that no
+        tokens spell, the result is a beginning.
 
         Args:
             text: in UTF-8; special tokens are marked (:mod:`grammarspec.grammars.marks`).

@@ -10,14 +10,16 @@ use crate::distinct::History;
 use crate::error::{Error, Result};
 use crate::ir::Ir;
 use crate::mask::{Masks, Row, Sources, VocabularyCache};
-use crate::regular::Arena;
+use crate::regular::{Alphabet, Arena};
 use crate::stack::{ByteState, DEAD, Heads, Machine};
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::{Characters, Vocabulary};
 
 /// Everything of a constraint but its vocabulary; a call has it for itself.
 pub struct Engine {
     pub(super) machine: Machine,
     pub(super) vocab: Arc<Vocabulary>,
+    /// Where texts are made of characters, and some tokens end inside one: which.
+    pub(super) cuts: Option<Arc<Characters>>,
     pub(super) states: States,
     pub(super) budget: Budget,
     limits: Limits,
@@ -50,11 +52,23 @@ impl Engine {
         if ir.depth > limits.max_depth {
             return Err(Error::Limit { which: "max_depth (nesting of expressions)", limit: limits.max_depth as u64 });
         }
-        let mut arena = Arena::new(vocab.alphabet, vocab.inner, vocab.longest as u32, hash_keys());
-        arena.most_memory = limits.max_memory / 8 * 5; // with the room to grow that `Engine::memory` counts
-        let machine = Machine::new(ir, arena, &mut budget)?;
+        let mut machine = |alphabet, keys| {
+            let mut arena = Arena::new(alphabet, vocab.longest as u32, keys);
+            arena.most_memory = limits.max_memory / 8 * 5; // with the room to grow that `Engine::memory` counts
+            Machine::new(ir.clone(), arena, &mut budget)
+        };
+        let (keys, mut cuts) = (hash_keys(), None);
+        let machine = match machine(Alphabet::of_bytes(&vocab), keys) {
+            Err(Error::InnerBytes) => {
+                cuts = Some(vocab.characters().clone()).filter(|characters| !characters.cut.is_empty());
+                // what is known of an expression over bytes does not hold over characters
+                machine(Alphabet::of_characters(&vocab), (keys.0.rotate_left(1), keys.1))
+            }
+            made => made,
+        }?;
         Ok(Engine {
             machine,
+            cuts,
             vocab,
             states: States::new(),
             budget,
@@ -102,7 +116,7 @@ impl Engine {
     }
 
     /// The byte state after a token's text; `DEAD` if the token is not allowed.
-    fn advance(&mut self, mut state: ByteState, text: &[u8]) -> Result<ByteState> {
+    pub(super) fn advance(&mut self, mut state: ByteState, text: &[u8]) -> Result<ByteState> {
         if text.is_empty() {
             return Ok(DEAD);
         }
@@ -181,11 +195,11 @@ impl Engine {
         if self.machine.needs_history() {
             let mut at = self.configuration(id)?;
             let allowed = self.follower().follow_text(&mut at, text)?;
-            return if allowed { self.state_of(at).map(Some) } else { Ok(None) };
+            return if allowed && self.may_stop(&at, token)? { self.state_of(at).map(Some) } else { Ok(None) };
         }
         let start = self.byte_state(id)?;
-        let state = self.advance(start, text)?;
-        if state == DEAD { Ok(None) } else { self.state_of(Configuration { state, history: None }).map(Some) }
+        let at = Configuration { state: self.advance(start, text)?, history: None };
+        if at.state == DEAD || !self.may_stop(&at, token)? { Ok(None) } else { self.state_of(at).map(Some) }
     }
 
     /// The mask rows before each token of a draft and after the last, and how many of the tokens, from the first on, are
@@ -233,6 +247,9 @@ impl Engine {
                     return Ok(i);
                 }
             }
+            if !self.may_stop(&at, t)? {
+                return Ok(i);
+            }
             at.state = self.machine.in_bounds(at.state, &mut self.budget)?;
         }
         Ok(tokens.len())
@@ -273,6 +290,12 @@ impl Engine {
         if self.machine.needs_history() {
             let at = self.configuration(id)?;
             if let Some(less) = self.follower().without_repetitions(&at, &row)? {
+                row = self.masks.keep(less);
+            }
+        }
+        if self.cuts.is_some() {
+            let at = self.configuration(id)?;
+            if let Some(less) = self.without_cuts(&at, &row)? {
                 row = self.masks.keep(less);
             }
         }

@@ -2,12 +2,13 @@
 //!
 //! In come state ids and tokens; out come the ids of the states after them, mask rows, forced text and endings. A
 //! [`Constraint`] is an [`Engine`] behind a lock. The engine interns states (`states.rs`), follows texts on the pushdown
-//! automaton (`crate::stack`), keeps histories beside it where parts of a text must be distinct (`distinct.rs`), and
-//! has `crate::mask` make the rows.
+//! automaton (`crate::stack`), keeps histories beside it where parts of a text must be distinct (`distinct.rs`), has
+//! `crate::mask` make the rows, and looks after tokens that end inside a character that cannot be completed (`cuts.rs`).
 
 mod batch;
 mod completion;
 mod configuration;
+mod cuts;
 mod distinct;
 mod engine;
 mod states;

@@ -12,6 +12,7 @@ fn raise(py: Python<'_>, error: Error) -> PyErr {
         Error::Unsatisfiable(_) => "Unsatisfiable",
         Error::Limit { .. } => "LimitExceeded",
         Error::Cancelled => "Cancelled",
+        Error::InnerBytes => unreachable!("such grammars are compiled over characters"),
         Error::Interrupted => unreachable!("brief calls are made again"),
         Error::Collected(_) => "StateCollected",
     };

@@ -11,7 +11,7 @@ use super::detached::detached;
 use super::errors::OrRaise;
 use super::memory::Rows;
 use super::shared::Shared;
-use crate::automaton::{self, Anchor, ENDED, StateId, spell};
+use crate::automaton::{self, Anchor, ENDED, StateId};
 use crate::mask::Row;
 
 /// Bytes that one call for forced text returns at most.
@@ -141,8 +141,7 @@ impl Matcher {
 
     fn forced_tokens(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let state = self.last();
-        let text = self.constraint.run(py, |engine| engine.forced_bytes(state, &[], FORCED_LIMIT))?;
-        Ok(spell(&self.constraint.vocab, &text, false))
+        self.constraint.run(py, |engine| engine.forced_tokens(state, FORCED_LIMIT))
     }
 
     #[pyo3(signature = (after = b"".as_slice()), text_signature = "($self, after=b'')")]

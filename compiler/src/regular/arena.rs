@@ -3,15 +3,19 @@
 //! The constructors apply identities, so that an expression has finitely many derivatives, and few (Brzozowski 1964).
 //! Those of unions are in `union.rs`, those of Boolean operators and assertions in `boolean.rs`.
 
+use std::sync::Arc;
+
 use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use super::characters::{Alphabet, Findings};
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
 use crate::ir::UNBOUNDED;
 use crate::recursion::deep;
+use crate::vocabulary::Characters;
 
 /// Operands and nodes whose making counts as one step of a budget.
 const PER_STEP: u64 = 4;
@@ -122,11 +126,14 @@ pub struct Arena {
     table: HashTable<Id>,
     pub(super) sets: Vec<ByteSet>,
     set_ids: FxHashMap<ByteSet, u32>,
-    /// Bytes that the vocabulary can spell on their own; no class holds another.
+    /// Bytes of the texts that the vocabulary can spell; no class holds another.
     pub(super) alphabet: ByteSet,
     /// Bytes that some class asked for although the vocabulary spells them inside longer tokens only.
-    pub missed: ByteSet,
-    inner: ByteSet,
+    pub(super) missed: ByteSet,
+    pub(super) inner: ByteSet,
+    /// The characters that texts are made of; `None`: they are made of bytes.
+    pub(super) characters: Option<Arc<Characters>>,
+    pub(super) findings: Findings,
     /// What may still be made in [`Arena::metered`], in operands and nodes. At 0 all work stops early, and its result
     /// means nothing.
     fuel: u64,
@@ -151,9 +158,8 @@ pub(super) type List = SmallVec<[Id; 8]>;
 impl Arena {
     /// An empty arena for a vocabulary.
     ///
-    /// `alphabet`: the bytes that are tokens on their own; `inner`: those that occur in longer tokens only; `cap`: the
-    /// bytes of the longest token; `keys`: of structural hashes.
-    pub fn new(alphabet: ByteSet, inner: ByteSet, cap: u32, keys: (u128, u128)) -> Arena {
+    /// `alphabet`: what texts are made of; `cap`: the bytes of the longest token; `keys`: of structural hashes.
+    pub fn new(alphabet: Alphabet, cap: u32, keys: (u128, u128)) -> Arena {
         let mut arena = Arena {
             // most grammars need about so many
             nodes: Vec::with_capacity(1024),
@@ -163,9 +169,11 @@ impl Arena {
             table: HashTable::with_capacity(1024),
             sets: Vec::new(),
             set_ids: FxHashMap::default(),
-            alphabet,
+            alphabet: alphabet.bytes,
             missed: ByteSet::NONE,
-            inner,
+            inner: alphabet.inner,
+            characters: alphabet.characters,
+            findings: Findings::default(),
             fuel: ENDLESS,
             most_memory: usize::MAX,
             cap,
@@ -357,7 +365,7 @@ impl Arena {
         ids.iter().fold(u8::MAX, |acc, &i| acc & self.flags[i as usize].0)
     }
 
-    /// One byte of the set (those bytes of it that the vocabulary can spell).
+    /// One byte of the set (those bytes of it that are in the alphabet).
     pub fn class(&mut self, set: ByteSet) -> Id {
         self.missed = self.missed.or(set.and(self.inner));
         let set = set.and(self.alphabet);
@@ -483,8 +491,9 @@ impl Arena {
         self.intern(Node::Repeat(x, least, most), &[], Flags(flags))
     }
 
-    pub(super) fn inner(&self) -> ByteSet {
-        self.inner
+    /// What texts are made of.
+    pub(super) fn spelling(&self) -> Alphabet {
+        Alphabet { bytes: self.alphabet, inner: self.inner, characters: self.characters.clone() }
     }
 
     pub(super) fn keys(&self) -> (u128, u128) {
@@ -500,13 +509,7 @@ impl Arena {
         self.cap
     }
 
-    /// Whether the vocabulary can spell the text byte by byte. Notes the bytes that it has inside longer tokens only.
-    pub fn spells_all(&mut self, text: &[u8]) -> bool {
-        text.iter().filter(|b| self.inner.contains(**b)).for_each(|&b| self.missed.insert(b));
-        text.iter().all(|&b| self.alphabet.contains(b))
-    }
-
-    /// The bytes that the vocabulary can spell on their own.
+    /// The bytes of the texts that the vocabulary can spell.
     pub fn alphabet(&self) -> ByteSet {
         self.alphabet
     }

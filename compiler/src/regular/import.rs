@@ -8,7 +8,7 @@ use crate::recursion::deep;
 impl Arena {
     /// An arena for the same vocabulary, with nothing in it.
     pub fn emptied(&self) -> Arena {
-        Arena::new(self.alphabet, self.inner(), self.cap, self.keys())
+        Arena::new(self.spelling(), self.cap, self.keys())
     }
 
     /// The expression `id` of `from`, in this arena, with `position` in place of each position.

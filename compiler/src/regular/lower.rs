@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use super::arena::{Arena, EMPTY, EPS, Id, List};
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
+use crate::charset::CharSet;
 use crate::error::Result;
 use crate::ir::{Ir, Node, NodeId};
 use crate::recursion::deep;
@@ -14,24 +15,36 @@ use crate::recursion::deep;
 pub type Lowered = Vec<Option<Id>>;
 
 impl Arena {
-    /// The language of a regular expression of the grammar. Assertions in it are not enclosed in a scope yet: see
-    /// [`Arena::scope`] and [`Arena::unit`].
+    /// The language of a regular expression of the grammar, in what the alphabet has. Assertions in it are not enclosed
+    /// in a scope yet: see [`Arena::scope`] and [`Arena::unit`].
     pub fn lower(&mut self, ir: &Ir, node: NodeId, done: &mut Lowered, budget: &mut Budget) -> Result<Id> {
+        let x = self.lower_part(ir, node, done, budget)?;
+        Ok(if self.characters.is_some() { self.within_texts(ir, node, x) } else { x })
+    }
+
+    /// The same for a part of an expression; over characters, what is no text is not left out yet.
+    fn lower_part(&mut self, ir: &Ir, node: NodeId, done: &mut Lowered, budget: &mut Budget) -> Result<Id> {
         if let Some(id) = done[node as usize] {
             return Ok(id);
         }
         budget.spend(1)?;
-        let mut go = |arena: &mut Arena, n: NodeId, budget: &mut Budget| deep(|| arena.lower(ir, n, done, budget));
+        let mut go = |arena: &mut Arena, n: NodeId, budget: &mut Budget| deep(|| arena.lower_part(ir, n, done, budget));
         let id = match &ir.nodes[node as usize] {
             Node::Nothing => EMPTY,
             Node::Literal(text) => {
                 budget.spend(text.len() as u64)?;
-                self.literal(text)
+                if self.characters.is_none() || self.spells(text) { self.literal(text) } else { EMPTY }
             }
-            Node::Bytes(set) => self.class(*set),
+            Node::Bytes(set) => self.bytes(*set),
             Node::Codepoints(ranges) => {
                 budget.spend(ranges.len() as u64)?;
-                self.codepoints(ranges)
+                match self.characters.clone() {
+                    Some(characters) => {
+                        budget.spend(CharSet::WORDS as u64 / 64)?;
+                        self.spelled_codepoints(&characters, ranges)
+                    }
+                    None => self.codepoints(ranges),
+                }
             }
             Node::Seq(os) => {
                 let mut parts: List = SmallVec::new();
@@ -84,7 +97,12 @@ impl Arena {
             Node::CallWith(..) | Node::When(_) => unreachable!("what depends on a parameter is not regular"),
             Node::Words(texts) => {
                 budget.spend(texts.len() as u64)?;
-                self.words(texts, 0)
+                if self.characters.is_none() {
+                    self.words(texts, 0)
+                } else {
+                    let texts: Vec<Box<[u8]>> = texts.iter().filter(|text| self.spells(text)).cloned().collect();
+                    self.words(&texts, 0)
+                }
             }
         };
         done[node as usize] = Some(id);

@@ -9,10 +9,12 @@
 //!
 //! An expression of the context-free level ends in `Accept`s, tags that name the position after the terminal
 //! (`tags.rs`). `saturate.rs` and `slack.rs` drop counts that a token cannot tell apart, which keeps masks few;
-//! `import.rs` copies living expressions into a fresh arena.
+//! `import.rs` copies living expressions into a fresh arena. What is lowered for a vocabulary is restricted to its
+//! [`Alphabet`], so that every text can be spelled (`characters.rs`).
 
 mod arena;
 mod boolean;
+mod characters;
 mod derive;
 mod dfa;
 mod import;
@@ -24,5 +26,6 @@ mod tags;
 mod union;
 
 pub use arena::{Arena, EMPTY, EPS, Form, Id, TOP};
+pub use characters::Alphabet;
 pub use lower::Lowered;
 pub use saturate::{Counts, SMALL, Saturated, saturated_bounds};

@@ -25,8 +25,9 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Fails with `Error::Unsupported` if the vocabulary cannot spell the grammar's bytes alone, or if a rule that
-    /// depends on a parameter can call itself before any text.
+    /// Fails with `Error::InnerBytes` or `Error::Unsupported` if the vocabulary cannot spell all of the grammar's texts
+    /// whatever stands around them, and with `Error::Unsupported` if a rule that depends on a parameter can call itself
+    /// before any text.
     pub fn new(
         ir: &Ir,
         arena: &mut Arena,
@@ -34,13 +35,8 @@ impl Analysis {
         budget: &mut Budget,
     ) -> Result<Analysis> {
         let bases = Bases::find(ir, arena, lowered, budget)?;
-        if !arena.missed.is_empty() {
-            let bytes: Vec<String> = arena.missed.iter().take(20).map(|b| format!("{b:02X}")).collect();
-            return Err(Error::Unsupported(format!(
-                "the grammar uses bytes that the vocabulary has inside longer tokens only, so that what is left of a \
-                 text may be impossible to spell: {}",
-                bytes.join(" ")
-            )));
+        if let Some(error) = arena.refusal() {
+            return Err(error);
         }
         let (productive, found) = least_fixpoint(ir, &bases.productive);
         let (nullable, _) = least_fixpoint(ir, &bases.nullable);
@@ -131,15 +127,17 @@ impl Bases {
             if !needed[i] {
                 continue;
             }
+            if matches!(node, Node::Literal(_) | Node::Bytes(_) | Node::Words(_)) {
+                arena.note_content(ir, i as NodeId);
+            }
             let (productive, nullable) = match node {
                 Node::Nothing => (false, false),
-                Node::Literal(text) => (arena.spells_all(text), text.is_empty()),
-                Node::Bytes(set) => (arena.class(*set) != EMPTY, false),
+                Node::Literal(text) => (arena.spells(text), text.is_empty()),
+                Node::Bytes(set) => (arena.bytes(*set) != EMPTY, false),
                 Node::Codepoints(_) => (arena.lower(ir, i as NodeId, lowered, budget)? != EMPTY, false),
-                Node::Words(texts) => (
-                    texts.iter().filter(|t| arena.spells_all(t)).count() > 0,
-                    texts.first().is_some_and(|t| t.is_empty()),
-                ),
+                Node::Words(texts) => {
+                    (texts.iter().filter(|t| arena.spells(t)).count() > 0, texts.first().is_some_and(|t| t.is_empty()))
+                }
                 _ => continue,
             };
             out.productive[i] = Some(productive);

@@ -2,17 +2,20 @@
 //!
 //! In come the tokens' texts; out come a trie of them (`trie.rs`), the tokens that hold a byte, those that are
 //! well-formed UTF-8, those of more than so many characters, those that begin with whitespace (`blanks.rs`), and what
-//! tokens have from a byte on (`suffixes.rs`).
+//! tokens have from a byte on (`suffixes.rs`); and, where some bytes stand inside longer tokens only, the characters
+//! that tokens spell (`characters.rs`).
 
 mod bits;
 mod blanks;
+mod characters;
 mod suffixes;
 mod trie;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 pub use bits::{clear_bit, get_bit, or_into, set_bit};
 pub use blanks::{BlankRun, blank_bytes};
+pub use characters::Characters;
 pub use suffixes::Occurrence;
 pub use trie::{Name, NodeIndex, Trie};
 
@@ -35,6 +38,7 @@ pub struct Vocabulary {
     pub alphabet: ByteSet,
     /// Bytes that occur in longer tokens only.
     pub inner: ByteSet,
+    characters: OnceLock<Arc<Characters>>,
     /// Bytes of the longest token that is text.
     pub longest: usize,
     /// Tokens that hold the byte, ascending.
@@ -89,6 +93,7 @@ impl Vocabulary {
             trie: Trie::default(),
             alphabet: ByteSet::NONE,
             inner: ByteSet::NONE,
+            characters: OnceLock::new(),
             longest: 0,
             holders: vec![Vec::new(); 256],
             holder_rows: (0..256).map(|_| OnceLock::new()).collect(),
@@ -177,6 +182,17 @@ impl Vocabulary {
     /// The token's bytes are no text.
     pub fn is_special(&self, t: u32) -> bool {
         self.special.binary_search(&t).is_ok()
+    }
+
+    /// The characters that tokens spell; found when they are first asked for, since most grammars on most vocabularies
+    /// need none.
+    pub fn characters(&self) -> &Arc<Characters> {
+        self.characters.get_or_init(|| {
+            let marks = self.alphabet.and(ByteSet::range(0xF5, 0xFF));
+            let tokens = self.trie.tokens().iter().filter(|&&t| !self.is_special(t));
+            let tokens: Vec<(&[u8], u32)> = tokens.map(|&t| (self.token(t), t)).collect();
+            Arc::new(Characters::new(&tokens, self.alphabet.minus(marks), marks))
+        })
     }
 
     /// Tokens that hold the byte, ascending.
