@@ -15,7 +15,7 @@ from grammarspec.frontends.regex import tree
 from grammarspec.frontends.regex.charsets import ALL
 from grammarspec.grammars.budget import Budget
 
-__all__ = ["exact_prefix", "few_candidates", "few_texts", "parsed", "pattern_found"]
+__all__ = ["begin_apart", "exact_prefix", "few_candidates", "few_texts", "parsed", "pattern_found"]
 
 _MAX_WORK = 200_000  # positions that are looked at, after which the answer is "unknown"
 _STEPS = 5  # of a budget, for each
@@ -69,6 +69,12 @@ def exact_prefix(pattern: str) -> str:
         else:
             break
     return "".join(prefix)
+
+
+def begin_apart(one: str, other: str) -> bool:
+    """Whether the literal prefixes of two patterns prove that no text matches both."""
+    a, b = exact_prefix(one), exact_prefix(other)
+    return not (a.startswith(b) or b.startswith(a))
 
 
 _FEW = 32

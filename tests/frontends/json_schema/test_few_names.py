@@ -11,7 +11,7 @@ import pytest
 
 import grammarspec as gs
 from tests.frontends.json_schema.judges import satisfies
-from tests.frontends.json_schema.texts import BYTES
+from tests.frontends.json_schema.texts import BYTES, acceptor
 
 
 def some(pattern: str) -> dict[str, Any]:
@@ -96,3 +96,18 @@ def test_too_many_patterns_that_overlap() -> None:
     schema = {"patternProperties": {f"{letter}": {"minimum": number} for number, letter in enumerate("abcdefgh")}}
     with pytest.raises(gs.UnsupportedFeature, match="8 patterns that may overlap"):
         gs.json_schema(schema)
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+def test_many_names_that_are_finite_in_number(order: Any) -> None:
+    names = {"type": "object", "propertyNames": {"pattern": "^..$"}, "allOf": [some("^a"), some("^b"), some("c$")]}
+    accepts = acceptor(names, property_order=order)
+    for text in ('{"ac": 1, "bx": 2}', '{"ax": 1, "zc": 2, "b-": 3}', '{"zz": 1, "bc": 2, "yy": 3, "a1": 4}'):
+        assert accepts(text)
+    for text in ("{}", '{"ac": 1}', '{"ac": 1, "bxx": 2}', '{"ax": 1, "bx": 2, "cx": 3}'):
+        assert not accepts(text)
+
+
+def test_no_room_for_several_names() -> None:
+    with pytest.raises(gs.Unsatisfiable):
+        acceptor(named("^..$", allOf=[some("^a"), some("^b")], maxProperties=1))

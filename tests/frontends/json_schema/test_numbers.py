@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from decimal import Decimal
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -144,6 +146,40 @@ def test_divisors(
         return
     for text in numbers:
         assert accepts(text) == satisfies(text), (schema, text)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "unwanted", "bounds"),
+    [
+        ([33, 13], [6, 7, 8], {}),
+        ([77, 44, 13], [429], {"exclusiveMaximum": -100_000}),
+        ([77, 44, 13], [429], {"minimum": 300_300}),
+        ([15, 7], [9, 8, 16], {"minimum": 1}),
+        ([12], [8, 9, 10], {}),
+        ([], [8, 12, 1024], {}),
+        ([7], [], {"exclusiveMinimum": 0}),
+        ([7], [5], {"minimum": 49}),
+        ([3], [7], {"maximum": -51, "minimum": -70}),
+        ([1001], [2, 3], {"minimum": 2_000_000}),
+        ([6, 10], [4, 9, 25, 7], {"minimum": -9_000_000}),
+    ],
+    ids=str,
+)
+def test_many_divisors(wanted: list[int], unwanted: list[int], bounds: dict[str, int]) -> None:
+    parts = [{"multipleOf": n} for n in wanted] + [{"not": {"multipleOf": n}} for n in unwanted]
+    schema = {"type": "number", "allOf": parts, **bounds}
+    accepts, validator = acceptor(schema), jsonschema.Draft202012Validator(schema)
+    step = math.lcm(*wanted)
+    edges = [0, *bounds.values()]
+    numbers = {edge - edge % step + step * i for edge in edges for i in range(-40, 41)}
+    numbers |= {edge + i for edge in edges for i in range(-30, 31)}
+    assert [n for n in sorted(numbers) if accepts(str(n)) != validator.is_valid(n)] == []
+    assert any(map(validator.is_valid, numbers))
+
+
+def test_divisors_that_contradict_each_other() -> None:
+    with pytest.raises(gs.Unsatisfiable):
+        acceptor({"type": "integer", "multipleOf": 33, "not": {"multipleOf": 11}})
 
 
 @pytest.mark.parametrize(

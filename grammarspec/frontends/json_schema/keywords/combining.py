@@ -94,11 +94,9 @@ class AnyOf(InPlace):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Collect a single branch, or one ``enum`` if all branches are constants; otherwise add a choice."""
-        branches = self.branches
+        branches = goals.enumerated(schema, self.branches, differ=False)
         if len(branches) == 1:
             goals.collect(branches[0], facts)
-        elif made := goals.enumerated(schema, branches, differ=False):
-            goals.collect(made, facts)
         else:
             facts.add_choice(branches, last=False)
 
@@ -119,11 +117,9 @@ class OneOf(InPlace):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """The same as for ``anyOf``, with alternatives that exclude each other."""
-        branches = self.branches
+        branches = goals.enumerated(schema, self.branches, differ=True)
         if len(branches) == 1:
             goals.collect(branches[0], facts)
-        elif made := goals.enumerated(schema, branches, differ=True):
-            goals.collect(made, facts)
         else:
             facts.add_choice(goals.exclusive(schema, branches), last=False)
 
@@ -147,6 +143,7 @@ class Not(InPlace):
 
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Collect the negation."""
+        facts.refused = [*facts.refused, self.schema]
         goals.collect(goals.negate(self.schema), facts)
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:

@@ -145,6 +145,7 @@ class Conjunction:
     some: Sequence[SomeMember] = ()  # conditions, each to be met by a declared or an undeclared member
     witnesses: Sequence[SomeMember] = ()  # conditions, each to be met by an undeclared member
 
+    refused: Sequence[Subschema] = ()  # schemas that must fail, beside what else says so, to find contradictions
     choices: Sequence[Sequence[Subschema]] = ()  # of each, one alternative must hold
     places: Sequence[int] = ()  # for each choice, how many of ``objects`` come before it, for the order of members
 

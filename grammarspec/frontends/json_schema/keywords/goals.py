@@ -81,11 +81,11 @@ class Goals(Protocol):
         """The schema ``anyOf`` of some alternatives; for the same alternatives, the same object."""
         ...
 
-    def enumerated(self, origin: Subschema, branches: Sequence[Subschema], *, differ: bool) -> Subschema | None:
-        """One ``enum`` for branches that only list constants; ``None`` if a branch has other keywords.
+    def enumerated(self, origin: Subschema, branches: Sequence[Subschema], *, differ: bool) -> Sequence[Subschema]:
+        """The branches of ``anyOf`` or ``oneOf``, with one ``enum`` in place of those that only list constants.
 
         Args:
-            differ: whether no two branches may have a constant in common; otherwise ``None`` is returned.
+            differ: whether those that list constants stay as they are if two of them have one in common.
         """
         ...
 
@@ -96,6 +96,14 @@ class Goals(Protocol):
 
         Raises:
             GrammarError: there are too many, or one cannot be expressed.
+        """
+        ...
+
+    def no_text(self, wanted: Sequence[str], refused: Sequence[str] = ()) -> bool:
+        """Whether it is proved that no text matches all wanted patterns and none of the refused ones.
+
+        Raises:
+            LimitExceeded: the budget is used up.
         """
         ...
 

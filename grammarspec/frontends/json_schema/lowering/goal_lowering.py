@@ -130,10 +130,10 @@ class GoalLowering(Lowering):
 
     # ------------------------------------------------------------------ one goal
     def _lowered(self, goal: Goal, shape: Shape) -> int:
-        size = self.builder.size
-        self.forms.goals.budget.spend(_OPERAND * (size - self._size))
-        self._size = size
+        added = self.builder.size - self._size
+        self._size += added
         try:
+            self.forms.goals.budget.spend(_OPERAND * added)
             if isinstance(shape, Values):
                 return self._values(shape)
             if isinstance(shape, Constants):

@@ -17,12 +17,12 @@ from math import ceil, floor, gcd, lcm
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.json_values import Bound, Number
 from grammarspec.frontends.json_schema.lowering.intervals import Intervals, Kind
+from grammarspec.frontends.json_schema.lowering.remainders import Numbers, Remainders, numbers_by_remainder
 from grammarspec.frontends.json_schema.spelling.json_text import NONZERO
 from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["Multiples"]
 
-_MAX_STATES = 20_000
 _MAX_WORDS = 2_000
 _MAX_PLACES = 30
 _MAX_EXCLUDED = 32
@@ -38,6 +38,36 @@ def _divisor(value: Number) -> tuple[int, int]:
     if len(digits) > _MAX_PLACES or abs(exponent) > _MAX_PLACES:
         raise UnsupportedFeature(f"multipleOf with more than {_MAX_PLACES} digits")
     return m, -exponent
+
+
+def _fewer(divisors: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
+    """Divisors of whole numbers, as ``(m, places, wanted)``, of which fewer and smaller ones ask for the same.
+
+    The wanted ones are one, their least common multiple. Of those that must not divide a number, only what that
+    multiple leaves open is kept: a multiple of 3 is none of 6 if it is odd. And what is no multiple of 2 is none of 8.
+    """
+    if len(divisors) < 2:
+        return divisors
+    whole = [(m * 10**-places, wanted) for m, places, wanted in divisors]
+    known = reduce(lcm, (n for n, wanted in whole if wanted), 1)
+    left = {_left_open(n, known) for n, wanted in whole if not wanted}
+    least = sorted(n for n in left if not any(n % other == 0 for other in left if other != n))
+    wanted = [(*_without_zeros(known), True)] if known > 1 else []
+    return [*wanted, *((*_without_zeros(n), False) for n in least)]
+
+
+def _left_open(n: int, known: int) -> int:
+    """The smallest number that divides exactly those multiples of ``known`` that ``n`` divides."""
+    further = lcm(n, known) // known  # has the primes whose power in n is higher than in known
+    return gcd(n, further ** n.bit_length())
+
+
+def _without_zeros(n: int) -> tuple[int, int]:
+    """``(m, -k)`` with ``n == m * 10**k``, where ``k`` is as large as possible."""
+    k = 0
+    while n % 10 == 0:
+        n, k = n // 10, k + 1
+    return n, -k
 
 
 def _last_digits(m: int) -> int | None:
@@ -86,7 +116,9 @@ class Multiples:
             divisors = [(m // gcd(m, 10 ** max(k, 0)), min(k, 0), wanted) for m, k, wanted in divisors]
             if (1, 0, False) in divisors:
                 return self.builder.nothing
-            divisors = [divisor for divisor in divisors if divisor != (1, 0, True)]
+            divisors = _fewer([divisor for divisor in divisors if divisor != (1, 0, True)])
+            if (1, 0, False) in divisors:
+                return self.builder.nothing
         if all(_last_digits(m) is not None for m, _, _ in divisors):
             parts = [self.intervals.node(low, high, kind)]
             parts += [self._regular(m, places, wanted) for m, places, wanted in divisors]
@@ -240,28 +272,30 @@ class Multiples:
     ) -> int:
         """The multiples by an automaton whose states are the remainders of the digits read so far.
 
-        Divisors are scaled to integers, and their least common multiple is the modulus.
+        Divisors are scaled to integers.
         """
         b = self.builder
         scale = max(0, *(places for _, places, _ in divisors))
         scaled = [(m * 10 ** (scale - places), wanted) for m, places, wanted in divisors]
-        modulus = reduce(lcm, (m for m, _ in scaled))
-        if modulus > _MAX_STATES:
-            raise UnsupportedFeature(f"multipleOf whose remainders need {modulus} states (at most {_MAX_STATES})")
-        accept = [all((r % m == 0) == wanted for m, wanted in scaled) for r in range(modulus)]
+        numbers = numbers_by_remainder(scaled)
         # with more places than all divisors, a number is a multiple of none
         beyond = not any(wanted for _, wanted in scaled)
         bounded = [bound for bound in (low, high) if bound is not None and bound[0] != 0]
         if bounded or any(bound is not None and bound[1] for bound in (low, high)):
-            return self._bounded_remainders(low, high, accept, kind, scale)
-        machine = _Remainders(b, self.intervals, accept, kind, scale, beyond)
+            return self._bounded_remainders(low, high, numbers, kind, scale)
+        machine = Remainders(b, self.intervals, numbers, kind, scale, beyond)
         unsigned = machine.unsigned()
         positive = unsigned if high is None else machine.zero()
         negative = unsigned if low is None else machine.zero()
         return b.alt(positive, b.seq(self.intervals.minus, negative))
 
     def _bounded_remainders(
-        self, low: Bound | None, high: Bound | None, accept: list[bool], kind: Kind, scale: int
+        self,
+        low: Bound | None,
+        high: Bound | None,
+        numbers: Numbers,
+        kind: Kind,
+        scale: int,
     ) -> int:
         """The same between bounds other than 0, which are compared digit by digit; for integers only."""
         if kind is Kind.NUMBER or scale:
@@ -271,7 +305,7 @@ class Multiples:
         first = first + 1 if low is not None and first is not None and first == low[0] and low[1] else first
         last = None if high is None else int(Decimal(high[0]).to_integral_value(ROUND_FLOOR))
         last = last - 1 if high is not None and last is not None and last == high[0] and high[1] else last
-        machine = _Remainders(b, self.intervals, accept, kind, 0, False)
+        machine = Remainders(b, self.intervals, numbers, kind, 0, False)
         parts = []
         if last is None or last >= 0:
             parts.append(machine.between(max(first or 0, 0), last))
@@ -279,187 +313,3 @@ class Multiples:
             least = 0 if last is None or last > 0 else -last
             parts.append(b.seq(self.intervals.minus, machine.between(least, None if first is None else -first)))
         return b.alt(*parts)
-
-
-class _Remainders:
-    """The automaton over remainders: one right-linear rule for each remainder and number of digits still to come.
-
-    Args:
-        accept: for each remainder, whether a number with this remainder is accepted; its length is the modulus.
-        kind: the kind of numbers.
-        scale: the number of decimal places that take part in the remainder.
-        beyond: whether numbers with further places (other than 0) are accepted.
-    """
-
-    def __init__(
-        self,
-        builder: GrammarBuilder,
-        intervals: Intervals,
-        accept: list[bool],
-        kind: Kind,
-        scale: int,
-        beyond: bool,
-    ) -> None:
-        self.builder, self.intervals = builder, intervals
-        self.accept, self.modulus = accept, len(accept)
-        self.kind, self.scale, self.beyond = kind, scale, beyond
-        self._calls: dict[tuple[int | None, int], int] = {}
-        self._pending: list[tuple[int, int | None, int]] = []
-        self._classes: dict[tuple[int, ...], int] = {}
-
-    def zero(self) -> int:
-        """The number 0 without its sign, if it is accepted."""
-        b, i = self.builder, self.intervals
-        if not self.accept[0]:
-            return b.nothing
-        return b.literal(b"0") if self.kind is Kind.DIGITS else b.seq(b.literal(b"0"), i.zero_fraction)
-
-    def unsigned(self) -> int:
-        """The accepted numbers without sign, of any length."""
-        b = self.builder
-        by_next: dict[int, list[int]] = {}
-        for digit in range(1, 10):
-            by_next.setdefault(digit % self.modulus, []).append(digit)
-        parts = [b.seq(b.literal(b"0"), self._end(0))]
-        parts += [b.seq(self._digits(digits), self._state(None, r)) for r, digits in by_next.items()]
-        self._finish()
-        return b.alt(*parts)
-
-    def between(self, least: int, most: int | None) -> int:
-        """The accepted integers from ``least`` to ``most`` (``None``: no upper bound), none of which is negative."""
-        b = self.builder
-        shortest, longest = len(str(least)), None if most is None else len(str(most))
-        if most is not None and least > most:
-            return b.nothing
-        parts = []
-        if longest is None:
-            parts.append(self._of_length(str(least), "9" * shortest))
-            parts.append(self._longer(shortest))
-        else:
-            for length in range(shortest, longest + 1):
-                low = str(least) if length == shortest else "1" + "0" * (length - 1)
-                parts.append(self._of_length(low, str(most) if length == longest else "9" * length))
-        self._finish()
-        return b.alt(*parts)
-
-    def _longer(self, length: int) -> int:
-        """The accepted integers of more than ``length`` digits."""
-        b = self.builder
-        parts = []
-        for digit in range(1, 10):
-            parts.append(b.seq(b.literal(str(digit)), self._counted_then_free(length, digit % self.modulus)))
-        return b.alt(*parts)
-
-    def _counted_then_free(self, count: int, remainder: int) -> int:
-        return self._state(-count, remainder) if count else self._state(None, remainder)
-
-    def _of_length(self, low: str, high: str) -> int:
-        """The accepted integers between two bounds of the same number of digits."""
-        b, length = self.builder, len(low)
-
-        def tight(i: int, remainder: int, on_low: bool, on_high: bool) -> int:
-            if not on_low and not on_high:
-                return self._state(length - i, remainder)
-            if i == length:
-                return self._end(remainder)
-            first = int(low[i]) if on_low else 0
-            last = int(high[i]) if on_high else 9
-            parts = []
-            for digit in range(first, last + 1):
-                rest = tight(
-                    i + 1, (remainder * 10 + digit) % self.modulus, on_low and digit == first, on_high and digit == last
-                )
-                parts.append(b.seq(b.literal(str(digit)), rest))
-            return b.alt(*parts)
-
-        return tight(0, 0, True, True)
-
-    def _state(self, left: int | None, remainder: int) -> int:
-        """A call of the rule of a state.
-
-        Args:
-            left: the number of digits still to come; ``None``: any number; ``-n``: at least n.
-            remainder: the remainder of the digits read so far.
-
-        Raises:
-            UnsupportedFeature: there are too many states.
-        """
-        key = (left, remainder)
-        call = self._calls.get(key)
-        if call is None:
-            if len(self._calls) > _MAX_STATES:
-                raise UnsupportedFeature(f"multipleOf that needs more than {_MAX_STATES} states with these bounds")
-            rule = self.builder.rule("multiple")
-            call = self._calls[key] = self.builder.call(rule)
-            self._pending.append((rule, left, remainder))
-        return call
-
-    def _finish(self) -> None:
-        """Define the rules of all states that have been called."""
-        b = self.builder
-        while self._pending:
-            rule, left, remainder = self._pending.pop()
-            if left == 0:
-                b.define(rule, self._end(remainder))
-                continue
-            following = None if left in (None, -1) else left + 1 if left is not None and left < 0 else (left or 0) - 1
-            by_next: dict[int, list[int]] = {}
-            for digit in range(10):
-                by_next.setdefault((remainder * 10 + digit) % self.modulus, []).append(digit)
-            parts = [b.seq(self._digits(digits), self._state(following, r)) for r, digits in by_next.items()]
-            if left is None:
-                parts.append(self._end(remainder))
-            b.define(rule, b.alt(*parts))
-
-    def _digits(self, digits: list[int]) -> int:
-        key = tuple(digits)
-        node = self._classes.get(key)
-        if node is None:
-            node = self._classes[key] = self.builder.bytes_in([(0x30 + digit, 0x30 + digit) for digit in digits])
-        return node
-
-    def _end(self, remainder: int) -> int:
-        """What may follow the digits before the point, given their remainder."""
-        b, i = self.builder, self.intervals
-        if self.kind is Kind.DIGITS:
-            return b.empty if self.accept[remainder] else b.nothing
-        if self.kind is Kind.WHOLE:
-            return i.zero_fraction if self.accept[remainder] else b.nothing
-        return self._places(remainder)
-
-    def _places(self, remainder: int) -> int:
-        """The fraction: ``scale`` places that take part in the remainder, and further ones.
-
-        Places that are not written count as 0. Further places are zeros, or any digits if :attr:`beyond` is set.
-        """
-        b, i = self.builder, self.intervals
-        remainders = range(self.modulus)
-        ends = [[self.accept[r * 10**left % self.modulus] for r in remainders] for left in range(self.scale + 1)]
-        memo: dict[tuple[int, int], int] = {}
-
-        def after_point(done: int, r: int) -> int:
-            """At least one more digit, after ``done`` places with the remainder ``r``."""
-            key = (done, r)
-            if key not in memo:
-                if done == self.scale:
-                    rest = b.nothing
-                    if self.accept[r] and self.beyond:
-                        rest = b.repeat(i.digit, 1, None)
-                    elif self.accept[r]:
-                        rest = b.repeat(b.literal(b"0"), 1, None)
-                    elif self.beyond:
-                        rest = i.nonzero_digits
-                    memo[key] = rest
-                else:
-                    parts = []
-                    for digit in range(10):
-                        next_r = (r * 10 + digit) % self.modulus
-                        more = after_point(done + 1, next_r)
-                        if ends[self.scale - done - 1][next_r]:
-                            more = b.optional(more)
-                        parts.append(b.seq(b.literal(str(digit)), more))
-                    memo[key] = b.alt(*parts)
-            return memo[key]
-
-        fraction = b.seq(i.point, after_point(0, remainder))
-        return b.optional(fraction) if ends[self.scale][remainder] else fraction

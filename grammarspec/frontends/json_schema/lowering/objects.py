@@ -99,6 +99,9 @@ def _witnesses(lowering: Lowering, shape: ObjectShape, *, distinct: bool) -> lis
             if node is not None:
                 found.append((node, which if distinct else (0,)))
     if not distinct and kinds > 1 and (not found or lowering.builder.is_barren(found[0][0])):
+        required = sum(member.required for member in shape.members)
+        if shape.most is not None and shape.most - required <= 1:
+            return []  # there is no room for several members, and no single one satisfies all conditions
         raise UnsupportedFeature("several negated patternProperties or the like, of few names", where=shape.where())
     return [] if len({i for _, which in found for i in which}) < (kinds if distinct else 1) else found
 

@@ -14,6 +14,7 @@ goals that have been met before.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded
 from grammarspec.frontends.json_schema.document.resources import Document
@@ -23,14 +24,17 @@ from grammarspec.frontends.json_schema.keywords.combining import AllOf, AnyOf, I
 from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.constants import Constants
 from grammarspec.frontends.json_schema.keywords.outcomes import Outcome
-from grammarspec.frontends.json_schema.meaning import evaluation, negation, unevaluated
+from grammarspec.frontends.json_schema.meaning import emptiness, evaluation, negation, unevaluated
 from grammarspec.frontends.json_schema.meaning.exclusive import exclusive
+from grammarspec.frontends.regex.endless import some_text
+from grammarspec.frontends.regex.matching import begin_apart
 from grammarspec.grammars.budget import Budget
 
 __all__ = ["Analysis"]
 
 _GATHERING = 80  # steps of a conjunction, and of each subschema in it
 _COLLECTING = 20
+_MAX_SEARCHES = 300  # for texts that match some patterns and not others, in one document
 _MAX_IN_PLACE = 100  # nesting depth of allOf, $ref and the like that apply to one value
 
 
@@ -52,6 +56,7 @@ class Analysis:
         self.strict_integers = document.main.dialect.year == 4
         self.comparisons = 0
         self._choices: dict[tuple[Subschema, ...], Subschema] = {}
+        self._no_text: dict[tuple[frozenset[str], frozenset[str]], bool] = {}
         self._acyclic: set[Subschema] = set()
         self._comparing: set[Subschema] = set()
         self._depth = 0
@@ -123,7 +128,7 @@ class Analysis:
     def impossible(self, facts: Conjunction) -> bool:
         """Whether a shallow test proves that no value satisfies a conjunction. It never raises a schema's error."""
         try:
-            return evaluation.surely_no_value(self, facts, 1)
+            return emptiness.surely_no_value(self, facts, 1)
         except GrammarError:
             return False
 
@@ -147,20 +152,28 @@ class Analysis:
         """
         return negation.negate(self, schema)
 
-    def enumerated(self, origin: Subschema, branches: Sequence[Subschema], *, differ: bool) -> Subschema | None:
-        """One ``enum`` for branches that only list constants; ``None`` if a branch has other keywords.
+    def enumerated(self, origin: Subschema, branches: Sequence[Subschema], *, differ: bool) -> Sequence[Subschema]:
+        """The branches of ``anyOf`` or ``oneOf``, with one ``enum`` in place of those that only list constants.
 
         Args:
             origin: the schema in which the branches stand.
-            branches: the branches of ``anyOf`` or ``oneOf``.
-            differ: whether no two branches may have a constant in common; otherwise ``None`` is returned.
+            branches: the branches.
+            differ: whether those that list constants stay as they are if two of them have one in common.
         """
+        if len(branches) < 2:
+            return branches
 
-        def make() -> Subschema | None:
-            constants = evaluation.constants_of(self, branches, differ=differ)
-            return None if constants is None else origin.derived(Constants(constants))
+        def make() -> Sequence[Subschema]:
+            listing = [branch for branch in branches if evaluation.lists_constants(branch)]
+            constants = evaluation.constants_of(self, listing, differ=differ) if len(listing) > 1 else None
+            if constants is None:
+                return branches
+            one = origin.derived(Constants(constants))
+            others = set(listing)
+            kept = (one if branch is listing[0] else branch for branch in branches)
+            return [branch for branch in kept if branch not in others]
 
-        made: Subschema | None = origin.derive(("constants", differ), make)
+        made: Sequence[Subschema] = origin.derive(("constants", differ), make)
         return made
 
     def exclusive(self, origin: Subschema, branches: Sequence[Subschema]) -> Sequence[Subschema]:
@@ -229,6 +242,22 @@ class Analysis:
             for assertion in schema.assertions:
                 if isinstance(assertion, InPlace):
                     stack.extend(assertion.applied(self, schema))
+
+    # ------------------------------------------------------------------ patterns
+    def no_text(self, wanted: Sequence[str], refused: Sequence[str] = ()) -> bool:
+        """Whether it is proved that no text matches all wanted patterns and none of the refused ones.
+
+        Raises:
+            LimitExceeded: the budget is used up.
+        """
+        if any(begin_apart(one, other) for one, other in combinations(wanted, 2)):
+            return True
+        if len(wanted) + len(refused) < 2:
+            return False
+        key = (frozenset(wanted), frozenset(refused))
+        if key not in self._no_text:
+            self._no_text[key] = len(self._no_text) < _MAX_SEARCHES and not some_text(*key, self.budget)
+        return self._no_text[key]
 
     # ------------------------------------------------------------------ formats
     def asserts_format(self, name: str) -> bool:

@@ -1,7 +1,6 @@
 """Questions about goals that are answered in Python, without an automaton.
 
-Does a constant satisfy a goal? Is a goal unsatisfiable? Which subschemas apply to a property or an item? Which branches
-of a ``oneOf`` may overlap?
+Does a constant satisfy a goal? Which subschemas apply to a property or an item?
 
 Answers of the type ``bool | None`` are three-valued: ``None`` means "unknown", and a caller must then do what is right
 for either answer.
@@ -9,16 +8,13 @@ for either answer.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 from typing import Any
 
-from grammarspec.errors import GrammarError
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
 from grammarspec.frontends.json_schema.json_values import (
     ARRAY,
-    FRACTION,
     NUMBER,
     OBJECT,
     STRING,
@@ -34,8 +30,8 @@ from grammarspec.frontends.json_schema.keywords.unevaluated import UnevaluatedMe
 from grammarspec.frontends.regex.matching import pattern_found
 
 __all__ = [
-    "constants_of", "divides", "holds", "holds_facts", "is_closed", "item_schemas", "may_be", "number_holds",
-    "optional_tag", "overlapping", "property_schemas", "surely_empty", "surely_no_value", "text_holds",
+    "constants_of", "divides", "holds", "holds_facts", "is_closed", "item_schemas", "lists_constants", "may_be",
+    "number_holds", "property_schemas", "text_holds",
 ]  # fmt: skip
 
 
@@ -212,192 +208,22 @@ def may_be(goals: Goals, some: SomeMember, name: str) -> bool | None:
 
 
 # ---------------------------------------------------------------------- enumerations
+def lists_constants(branch: Subschema) -> bool:
+    """Whether a schema has ``enum`` or ``const``, and ``type`` at most."""
+    if branch.is_malformed:
+        return False
+    kinds = {type(assertion) for assertion in branch.assertions}
+    return Constants in kinds and kinds <= {Constants, Types}
+
+
 def constants_of(goals: Goals, branches: Sequence[Subschema], *, differ: bool) -> list[Any] | None:
-    """The values of branches with ``enum`` or ``const``, and ``type`` at most; ``None`` if one has other keywords.
+    """The values of branches that list constants, and ask for types at most.
 
     Args:
         differ: whether no two branches may have a constant in common; otherwise ``None`` is returned.
     """
     found: list[Any] = []
     for branch in branches:
-        if branch.is_malformed:
-            return None
-        kinds = {type(assertion) for assertion in branch.assertions}
-        if Constants not in kinds or not kinds <= {Constants, Types}:
-            return None
         facts = goals.gather([branch])
-        if facts.enum is None:
-            return None
-        found += [constant for constant in facts.enum if facts.types & type_of(constant)]
+        found += [constant for constant in facts.enum or () if facts.types & type_of(constant)]
     return None if differ and len(set(map(canonical, found))) < len(found) else found
-
-
-# ---------------------------------------------------------------------- emptiness
-def surely_empty(goals: Goals, goal: Sequence[Subschema], depth: int) -> bool:
-    """Whether it is proved that no value satisfies a goal.
-
-    Args:
-        depth: how deeply required members, required items and alternatives are examined.
-    """
-    goals.comparisons += 1
-    if goals.comparisons > _MAX_COMPARISONS:
-        return False
-    return surely_no_value(goals, goals.gather(goal), depth)
-
-
-def surely_no_value(goals: Goals, facts: Conjunction, depth: int) -> bool:
-    """The same as :func:`surely_empty`, for a conjunction that has been gathered."""
-    if facts.enum is not None:
-        if len(facts.enum) > _MANY:
-            return False
-        return all(holds_facts(goals, facts, constant) is False for constant in facts.enum)
-    types = facts.types
-    if types & NUMBER and _no_number(facts):
-        types &= ~NUMBER
-    if types & STRING and facts.max_length is not None and facts.min_length > facts.max_length:
-        types &= ~STRING
-    if types & ARRAY and _no_array(goals, facts, depth):
-        types &= ~ARRAY
-    if types & OBJECT and _no_object(goals, facts, depth):
-        types &= ~OBJECT
-    if not types:
-        return True
-    if depth > 0:
-        base = facts.base
-        for alternatives in facts.choices:
-            if len(alternatives) <= 16 and all(surely_empty(goals, [*base, a], depth - 1) for a in alternatives):
-                return True
-    return False
-
-
-_MANY = 256  # the most constants that are tried one by one
-_MAX_COMPARISONS = 20_000  # goals tested in one document; after that, no goal is found to be empty
-_LARGE = 10**18  # beyond it, the compiler finds out whether an interval has integers
-
-
-def _no_number(facts: Conjunction) -> bool:
-    low, high = facts.low, facts.high
-    if low is None or high is None:
-        return False
-    if low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1])):
-        return True
-    if facts.types & FRACTION or low[0] < -_LARGE or high[0] > _LARGE:
-        return False
-    first = int(Decimal(low[0]).to_integral_value(ROUND_CEILING))
-    first += 1 if low[1] and first == low[0] else 0
-    return first > high[0] or (high[1] and first == high[0])
-
-
-def _no_array(goals: Goals, facts: Conjunction, depth: int) -> bool:
-    if facts.max_items is not None and facts.min_items > facts.max_items:
-        return True
-    if depth <= 0 or not facts.arrays:
-        return False
-    return any(
-        surely_empty(goals, item_schemas(facts, i), depth - 1) for i in range(min(facts.min_items, 8))
-    )  # one impossible item among the required ones is enough
-
-
-def _no_object(goals: Goals, facts: Conjunction, depth: int) -> bool:
-    if facts.max_properties is not None and facts.max_properties < max(facts.min_properties, len(facts.required)):
-        return True
-    if not facts.objects:
-        return False
-    for name in facts.required:
-        schemas = property_schemas(facts, name)
-        if schemas and NOTHING in schemas:
-            return True
-        if schemas and depth > 0 and surely_empty(goals, schemas, depth - 1):
-            return True
-    return False
-
-
-# ---------------------------------------------------------------------- disjointness
-def overlapping(goals: Goals, branches: Sequence[Subschema], max_pairs: int) -> Mapping[int, list[int]] | None:
-    """For each branch that is not proved disjoint from all others, the indices of the branches it may overlap.
-
-    Branches with a *tag* (a required property, or the value itself, with an ``enum``) are compared by it first, so that
-    a long union with a discriminator needs no comparison of all pairs.
-
-    Args:
-        max_pairs: the most pairs that are compared.
-
-    Returns:
-        The overlaps; ``None`` if more than ``max_pairs`` pairs would have to be compared.
-    """
-    tags = [_tags(goals, branch) for branch in branches]
-    candidates = _candidate_pairs(tags, max_pairs)
-    if candidates is None:
-        return None
-    overlaps: dict[int, list[int]] = defaultdict(list)
-    for i, j in candidates:
-        if not _apart(goals, branches[i], branches[j]):
-            overlaps[i].append(j)
-            overlaps[j].append(i)
-    return overlaps
-
-
-def _apart(goals: Goals, one: Subschema, other: Subschema) -> bool:
-    try:
-        return surely_empty(goals, [one, other], 3)
-    except GrammarError:  # the lowering of the branch raises it again, if it matters
-        return False
-
-
-_Tags = dict[str | None, frozenset[Any]]
-
-
-def _tags(goals: Goals, branch: Subschema) -> _Tags:
-    """The tags of a branch: the values of its ``enum`` under ``None``, or those of required properties by name."""
-    facts = goals.gather([branch])
-    if facts.enum is not None:
-        return {None: frozenset(map(canonical, facts.enum))}
-    tags: _Tags = {}
-    if facts.types == OBJECT:
-        for name in facts.required:
-            schemas = property_schemas(facts, name)
-            value = goals.gather(schemas) if schemas else None
-            if value is not None and value.enum is not None:
-                tags[name] = frozenset(map(canonical, value.enum))
-    return tags
-
-
-def optional_tag(goals: Goals, branches: Sequence[Subschema]) -> str | None:
-    """The name of a property that has an ``enum`` in each branch, all of them disjoint; ``None`` if there is none."""
-    try:
-        conjunctions = [goals.gather([branch]) for branch in branches]
-        for name in dict.fromkeys(name for facet in conjunctions[0].objects for name in facet.properties):
-            seen: set[Any] = set()
-            for facts in conjunctions:
-                schemas = property_schemas(facts, name)
-                enum = goals.gather(schemas).enum if schemas else None
-                values = None if enum is None else set(map(canonical, enum))
-                if values is None or not seen.isdisjoint(values):
-                    break
-                seen |= values
-            else:
-                return name
-    except GrammarError:  # the lowering of the branch raises it again, with its place
-        return None
-    return None
-
-
-def _candidate_pairs(tags: list[_Tags], max_pairs: int) -> list[tuple[int, int]] | None:
-    """The pairs of branches that no common tag proves disjoint; ``None`` if there are more than ``max_pairs``."""
-    everywhere = set(tags[0]).intersection(*tags[1:])
-    best: list[tuple[int, int]] | None = None
-    for name in everywhere:
-        holders: dict[Any, list[int]] = defaultdict(list)
-        for i, own in enumerate(tags):
-            for value in own[name]:
-                holders[value].append(i)
-        if sum(len(group) ** 2 for group in holders.values()) > 20 * max_pairs:
-            continue  # too many even to list them
-        pairs = {(i, j) for group in holders.values() for i in group for j in group if i < j}
-        if best is None or len(pairs) < len(best):
-            best = sorted(pairs)
-    if best is None:
-        if len(tags) * (len(tags) - 1) // 2 > max_pairs:
-            return None
-        best = [(i, j) for j in range(len(tags)) for i in range(j)]
-    return best if len(best) <= max_pairs else None

@@ -14,7 +14,7 @@ from grammarspec.frontends.json_schema.keywords.combining import AllOf, AnyOf
 from grammarspec.frontends.json_schema.keywords.goals import Goals
 from grammarspec.frontends.json_schema.keywords.objects import Required, absent
 from grammarspec.frontends.json_schema.keywords.types_and_sizes import IS_OBJECT
-from grammarspec.frontends.json_schema.meaning.evaluation import optional_tag, overlapping
+from grammarspec.frontends.json_schema.meaning.overlaps import optional_tag, overlapping
 
 __all__ = ["MAX_PAIRS", "exclusive"]
 
@@ -63,7 +63,8 @@ def exclusive(goals: Goals, origin: Subschema, branches: Sequence[Subschema], *,
         except UnsupportedFeature as error:
             hint = "use anyOf, or give the branches a required property with a different const in each"
             message = f"oneOf branches that are not provably disjoint, as one of them uses {error.message}"
-            raise UnsupportedFeature(message, where=origin.where("oneOf", i), hint=hint) from None
+            where = branch.pointer if branch.keywords else origin.where("oneOf")
+            raise UnsupportedFeature(message, where=where, hint=hint) from None
         out.append(origin.derived(AllOf((branch, *apart))))
     return out
 

@@ -8,10 +8,13 @@ keyword fails". Only the outermost level is negated: subschemas stay under ``not
 from __future__ import annotations
 
 from grammarspec.errors import GrammarSyntaxError, UnsupportedFeature
-from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
+from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Assertion, Subschema
+from grammarspec.frontends.json_schema.json_values import type_of
 from grammarspec.frontends.json_schema.keywords.arrays import Unique
 from grammarspec.frontends.json_schema.keywords.combining import AnyOf
+from grammarspec.frontends.json_schema.keywords.constants import Constants
 from grammarspec.frontends.json_schema.keywords.goals import Goals
+from grammarspec.frontends.json_schema.keywords.types_and_sizes import Types
 
 __all__ = ["negate"]
 
@@ -37,11 +40,23 @@ def _negation(goals: Goals, schema: Subschema) -> Subschema:
     ways = [
         schema.derived(*failure)
         for assertion in schema.assertions
+        if not _follows(assertion, schema)
         for failure in assertion.failures(goals, schema)
-    ]  # fmt: skip
+    ]
     if not ways:
         if any(isinstance(assertion, Unique) for assertion in schema.assertions):
             # Beside other keywords, the alternative in which uniqueItems fails is left out: a narrowing.
             raise UnsupportedFeature("uniqueItems inside not", where=schema.where("uniqueItems"))
         return NOTHING
     return ways[0] if len(ways) == 1 else schema.derived(AnyOf(ways))
+
+
+def _follows(assertion: Assertion, schema: Subschema) -> bool:
+    """Whether an assertion is about types, and the constants that are listed beside it have these.
+
+    Then it fails only for what is none of the constants.
+    """
+    return isinstance(assertion, Types) and any(
+        isinstance(other, Constants) and all(type_of(constant) & assertion.bits for constant in other.values)
+        for other in schema.assertions
+    )

@@ -32,6 +32,7 @@ from grammarspec.frontends.json_schema.keywords.types_and_sizes import MAX_COUNT
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.meaning.evaluation import item_schemas
 from grammarspec.frontends.json_schema.meaning.few_values import few_values
+from grammarspec.frontends.json_schema.meaning.implication import implies
 from grammarspec.frontends.json_schema.normal_form.shapes import (
     ANY_ARRAY,
     ArrayShape,
@@ -43,6 +44,7 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
 
 __all__ = ["array_shape"]
 
+_MAX_PREFIX = 64  # positions with schemas of their own, of which it is looked at whether all items there count
 _MAX_WAYS = 5_000  # in which the items at all positions may count
 
 
@@ -59,6 +61,8 @@ def array_shape(goals: Analysis, facts: Conjunction, *, closed: bool) -> ArraySh
     """
     if not facts.asked & Concern.ITEMS:
         return ANY_ARRAY
+    if facts.counts:
+        facts = _without_plain_counts(goals, facts)
     least, most = facts.min_items, facts.max_items
     unique = facts.unique is not None and (most is None or most > 1)
     if unique:
@@ -86,6 +90,30 @@ def _rest(facts: Conjunction) -> Goal:
 
 
 # ---------------------------------------------------------------------- counts
+def _without_plain_counts(goals: Analysis, facts: Conjunction) -> Conjunction:
+    """A conjunction in which counts that all items add to are bounds of the number of items.
+
+    Such are those of negated branches of ``oneOf`` for arrays of different constants, which all allow the empty array.
+    """
+    prefix = _prefix(facts)
+    if prefix > _MAX_PREFIX:
+        return facts
+    items = [goals.gather(item_schemas(facts, index)) for index in range(prefix + 1)]
+    made = facts.copy()
+    made.counts = []
+    for count in facts.counts:
+        counting = items[min(count.start, prefix) :]
+        if not all(implies(goals, item, count.schema) for item in counting):
+            made.counts = [*made.counts, count]
+            continue
+        if count.least > 0:
+            made.min_items = max(made.min_items, count.start + count.least)
+        if count.most is not None:
+            most = count.start + count.most
+            made.max_items = most if made.max_items is None else min(made.max_items, most)
+    return made
+
+
 def _counted(goals: Analysis, facts: Conjunction, least: int, most: int | None) -> CountedItems:
     """The ways in which items count.
 

@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from grammarspec.frontends.json_schema.document.subschema import Subschema
+from grammarspec.frontends.json_schema.document.subschema import ANYTHING, Subschema
 from grammarspec.frontends.json_schema.json_values import OBJECT
 from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
 from grammarspec.frontends.json_schema.keywords.objects import Members
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
+from grammarspec.frontends.json_schema.meaning.implication import declares_nothing_new, implies_one
 from grammarspec.frontends.json_schema.normal_form.choices_on_members import one_member
 from grammarspec.frontends.json_schema.normal_form.choices_on_presence import condition
 from grammarspec.frontends.json_schema.normal_form.some_member import some_alternatives
@@ -129,6 +130,8 @@ class Disjunctions:
     def _settle(self, base: Sequence[Subschema], choices: Slots) -> list[Sequence[Subschema]] | None:
         """The choices without the alternatives that contradict the base, or the choices that have been decided.
 
+        A choice of which one alternative is implied by those is decided as well.
+
         Returns:
             The remaining alternatives of each choice; ``None`` if a choice has none left.
         """
@@ -138,7 +141,12 @@ class Disjunctions:
         progress = True
         while progress:
             progress = False
+            known = self.goals.gather([*base, *settled])
             for i in list(open_choices):
+                if implies_one(self.goals, known, slots[i]) and declares_nothing_new(self.goals, known, slots[i]):
+                    slots[i] = [ANYTHING]
+                    open_choices.remove(i)
+                    continue
                 goals = [[*base, *settled, alternative] for alternative in slots[i]]
                 possible = [not self.goals.impossible(self.goals.gather(goal)) for goal in goals]
                 if not all(possible):

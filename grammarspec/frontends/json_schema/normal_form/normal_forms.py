@@ -99,7 +99,7 @@ class NormalForms:
                 except GrammarError:
                     return self._combinations <= MAX_COMBINATIONS and not self.goals.budget.is_used_up
                 pending += reversed(shape.goals)
-        return True
+        return not self.goals.budget.is_used_up
 
     def _shape(self, facts: Conjunction) -> Shape:
         if not facts.types:

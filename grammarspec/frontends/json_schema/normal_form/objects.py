@@ -34,6 +34,7 @@ __all__ = ["object_shape"]
 NO_OBJECT: Final = ObjectShape(least=1, most=0)
 """What no object satisfies."""
 
+_ROOM = 32  # members beyond the required ones, where conditions need several of a finite number of names
 _MAX_KINDS = 4  # conditions in ``witnesses``, of which one member may satisfy several
 
 
@@ -65,6 +66,8 @@ def object_shape(
     room = None if most is None else most - len(facts.required)
     enough = many and undeclared is not None and has_enough_names(goals, facts, names, room)
     witnesses_enough = enough and _witnesses_have_names(goals, facts, names, room)
+    if most is None and undeclared is not None and not witnesses_enough and _are_for_several(goals, facts, names):
+        most, enough, witnesses_enough = len(facts.required) + _ROOM, True, True
     if not witnesses_enough and not all(has_names(goals, facts, [witness]) for witness in facts.witnesses):
         return NO_OBJECT
     return ObjectShape(
@@ -79,6 +82,20 @@ def object_shape(
         enough,
         witnesses_enough,
         facts.where,
+    )
+
+
+def _are_for_several(goals: Analysis, facts: Conjunction, declared: Sequence[str]) -> bool:
+    """Whether the conditions ``facts.witnesses`` need several members, whose names last if there are few other members.
+
+    No single member satisfies all conditions, which is proved. If then the names are finite in number, as two letters
+    are, they could all be used up, unless it is bounded how many members there are.
+    """
+    return (
+        len(facts.witnesses) > 1
+        and not has_names(goals, facts, facts.witnesses)
+        and has_enough_names(goals, facts, declared, _ROOM)
+        and _witnesses_have_names(goals, facts, declared, _ROOM)
     )
 
 

@@ -29,7 +29,7 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
     both,
 )
 from grammarspec.frontends.regex.endless import infinitely_many, never_both, so_many, some_text
-from grammarspec.frontends.regex.matching import exact_prefix, parsed
+from grammarspec.frontends.regex.matching import begin_apart, parsed
 from grammarspec.grammars.budget import Budget
 
 __all__ = ["check_patterns", "has_enough_names", "has_names", "undeclared_members"]
@@ -119,7 +119,7 @@ def _classes(goals: Analysis, facts: Conjunction, further: Sequence[Subschema]) 
             outside = [
                 pattern._replace(wanted=False)
                 for pattern in patterns
-                if pattern.text not in matched and not any(_apart(pattern.text, other) for other in matched)
+                if pattern.text not in matched and not any(begin_apart(pattern.text, other) for other in matched)
             ]
             classes.append(NameClass([*inside, *outside], value))
     return classes
@@ -134,20 +134,14 @@ def _schemas(facts: Conjunction, matched: frozenset[str]) -> list[Subschema]:
     return found
 
 
-def _apart(one: str, other: str) -> bool:
-    """Whether the literal prefixes of two patterns prove that no text matches both."""
-    a, b = exact_prefix(one), exact_prefix(other)
-    return not (a.startswith(b) or b.startswith(a))
-
-
 def _compatible_sets(patterns: list[str], budget: Budget) -> list[frozenset[str]] | None:
     """All sets of patterns that one name may match; ``None`` if there are too many.
 
-    What :func:`_apart` shows is seldom not enough; then the texts that two patterns have in common are searched for.
+    What :func:`.begin_apart` shows is seldom not enough; then texts that two patterns have in common are searched for.
     """
-    sets = _sets(patterns, _apart)
+    sets = _sets(patterns, begin_apart)
     if sets is None and len(patterns) <= _MAX_COMPARED:
-        sets = _sets(patterns, lambda one, other: _apart(one, other) or never_both(one, other, budget))
+        sets = _sets(patterns, lambda one, other: begin_apart(one, other) or never_both(one, other, budget))
     return sets
 
 

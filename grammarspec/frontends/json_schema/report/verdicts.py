@@ -24,8 +24,8 @@ from grammarspec.frontends.json_schema.keywords.keyword import Choices, Role
 from grammarspec.frontends.json_schema.keywords.narrowing import USUAL
 from grammarspec.frontends.json_schema.keywords.tables import keyword, keywords, read
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
-from grammarspec.frontends.json_schema.meaning.evaluation import optional_tag, overlapping
 from grammarspec.frontends.json_schema.meaning.exclusive import MAX_PAIRS
+from grammarspec.frontends.json_schema.meaning.overlaps import optional_tag, overlapping
 from grammarspec.frontends.json_schema.options import DEFAULTS, OptionsOfCall, check_options
 from grammarspec.frontends.json_schema.relaxing.graph import Graph, parsed
 from grammarspec.frontends.json_schema.relaxing.leaving_out import LeftOut, Relaxed, relaxed
