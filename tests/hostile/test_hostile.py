@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is measu
 
 
 _KNOWN = {
-    "forced text of megabytes": "a text of 2 MB is all the memory that there may be, and is copied in a call that collects",
+    "forced text of megabytes": "2 MB of text take all the memory there may be, and are copied in a call",
 }
 """Cases that are over the bounds, and why."""
 

@@ -86,8 +86,8 @@ def json_schema(
         unsupported: ``"error"`` refuses what is not enforced; ``"warn"`` leaves it out with a warning
             (:class:`~grammarspec.errors.NotEnforced`) for each such keyword. Then the grammar has texts that the schema
             refuses, and still all others. :func:`grammarspec.check` lists both beforehand.
-        limits: what the call may use: ``max_steps`` and ``timeout`` of them. The default is half a second to a second of
-            work beyond what grows with the schema alone.
+        limits: what the call may use: ``max_steps`` and ``timeout`` of them. The default is half a second to a second
+            of work beyond what grows with the schema alone.
         cancel: stops the work when it is cancelled.
 
     Raises:
