@@ -30,6 +30,7 @@ from grammarspec.grammars.operators import (
     Option,
     Repetition,
     Union,
+    too_deep,
 )
 from grammarspec.grammars.reading import Match
 
@@ -96,10 +97,16 @@ class Grammar(Generic[T_co]):
         raise FrozenInstanceError(f"grammars are immutable: cannot delete {name!r}")
 
     def __repr__(self) -> str:
-        return repr(self.node)
+        try:
+            return repr(self.node)
+        except RecursionError:
+            return f"<{type(self.node).__name__} of operators that are nested too deeply to be shown>"
 
     def __eq__(self, other: object) -> bool:
-        return self.node == other.node if isinstance(other, Grammar) else NotImplemented
+        try:
+            return self.node == other.node if isinstance(other, Grammar) else NotImplemented
+        except RecursionError:
+            raise too_deep() from None
 
     def __hash__(self) -> int:
         return hash(self.node)

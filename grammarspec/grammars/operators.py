@@ -39,12 +39,21 @@ __all__ = [
     "Option",
     "Repetition",
     "Union",
+    "too_deep",
 ]
 
 _CACHES = frozenset(("byte_constraint", "names", "special_tokens"))
 """Attributes that a node computes from its others; they are left out of pickles."""
 
 _SUM, _AND, _OR = range(3)  # how tightly operators bind in Python: + before & before |
+
+
+def too_deep() -> LimitExceeded:
+    """The error for operators that are nested more deeply than Python can follow."""
+    hint = "join many grammars in halves, not one after the other; gs.choice takes any number of texts"
+    return LimitExceeded(
+        "the nesting depth of operators on grammars is above the limit of Python's recursion", hint=hint
+    )
 
 
 @dataclass(frozen=True)
@@ -122,9 +131,7 @@ class Node(Readable):
                 self._refuse_irregular(self.regular_operator)
             raise
         except RecursionError:
-            hint = "join many grammars in halves, not one after the other; gs.choice takes any number of texts"
-            message = "the nesting depth of operators on grammars is above the limit of Python's recursion"
-            raise LimitExceeded(message, hint=hint) from None
+            raise too_deep() from None
 
     def _refuse_irregular(self, operator: str) -> None:
         """Raise an error that names the first operand that is not regular, if there is one."""

@@ -275,3 +275,18 @@ def test_names_that_two_parts_have() -> None:
     assert (x.repeat() + ";").match("12;").captures == {"x": ["12"]}
     assert (~x + y).match(";a").captures == {"x": "a"}
     assert pickle.loads(pickle.dumps(x + ";")) == x + ";"
+
+
+def test_operators_that_are_nested_too_deeply() -> None:
+    def tower() -> gs.Grammar[str]:
+        grammar: gs.Grammar[str] = gs.literal("a")
+        for _ in range(3_000):
+            grammar = (grammar + "b") | "c"
+        return grammar
+
+    one, other = tower(), tower()
+    assert repr(one) == "<Union of operators that are nested too deeply to be shown>"
+    with pytest.raises(gs.LimitExceeded, match="nesting depth"):
+        _ = one == other
+    with pytest.raises(gs.LimitExceeded, match="nesting depth"):
+        one.matches("c")
