@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from array import array
@@ -58,6 +59,7 @@ _LARK_PIECES = (
 
 def _text(schema: Any) -> str:
     try:
+        copy.deepcopy(schema)  # as recursive as what is done to schemas here
         return json.dumps(schema, default=repr, skipkeys=True)
     except RecursionError:
         return "{}"
