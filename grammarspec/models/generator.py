@@ -12,6 +12,7 @@ from grammarspec.constraint import Constraint, compile
 from grammarspec.decoding import Generation, Request, generate_batch
 from grammarspec.decoding.proposers import Proposer
 from grammarspec.decoding.targets import context_length
+from grammarspec.grammars.engine import Limits
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.models.reasoning import Section
 from grammarspec.models.streaming import Stopped
@@ -33,12 +34,19 @@ class Generator:
         model: the target.
         vocabulary: its tokens.
         proposers, gamma: as for :func:`grammarspec.decoding.generate_batch`.
+        limits: of each constraint; see :func:`grammarspec.compile`.
     """
 
     def __init__(
-        self, model: PreTrainedModel, vocabulary: Vocabulary, proposers: Sequence[Proposer], gamma: int
+        self,
+        model: PreTrainedModel,
+        vocabulary: Vocabulary,
+        proposers: Sequence[Proposer],
+        gamma: int,
+        limits: Limits | None,
     ) -> None:
         self._model, self._vocabulary, self._proposers, self._gamma = model, vocabulary, proposers, gamma
+        self._limits = limits
         self._constraints: OrderedDict[tuple[CompiledGrammar, Section | None], Constraint] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -58,7 +66,7 @@ class Generator:
             constraint = self._constraints.pop(key, None)
             if constraint is None:
                 whole = section.before(grammar, gap, self._vocabulary) if section else grammar
-                constraint = compile(whole, self._vocabulary)
+                constraint = compile(whole, self._vocabulary, limits=self._limits)
             self._constraints[key] = constraint
             if len(self._constraints) > KEPT:
                 self._constraints.popitem(last=False)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer
 from grammarspec.decoding.targets import can_draft
+from grammarspec.grammars.engine import Limits
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.models.calls import Call
 from grammarspec.models.chat import Prompt, chat_template
@@ -59,6 +60,7 @@ class Model:
         draft: PreTrainedModel | Sequence[Proposer] | None = None,
         gamma: int = 8,
         instructions: Instructions = "auto",
+        limits: Limits | None = None,
     ) -> None:
         """Wrap a model that is loaded already.
 
@@ -72,6 +74,8 @@ class Model:
             gamma: the greatest number of draft tokens in a round.
             instructions: how prompts tell of the types of answers, where a call does not say; see
                 :class:`~grammarspec.models.options.ModelOptions`.
+            limits: what the constraint of each answer may use, while it is compiled and while it runs; see
+                :func:`grammarspec.compile`.
 
         Raises:
             ValueError: ``gamma`` is below 0, ``instructions`` has no such value, or no end-of-text token is known.
@@ -94,7 +98,7 @@ class Model:
             self.proposers: Sequence[Proposer] = usual if can_draft(model) else []
         else:
             self.proposers = list(draft) if isinstance(draft, Sequence) else [*usual, DraftModel(draft)]
-        self._generator = Generator(model, self.vocabulary, self.proposers, gamma)
+        self._generator = Generator(model, self.vocabulary, self.proposers, gamma, limits)
         self._turns = lru_cache(maxsize=KEPT)(partial(turn_of, tokenizer, self.vocabulary))
 
     @classmethod
@@ -105,6 +109,7 @@ class Model:
         draft: str | Path | None = None,
         gamma: int = 8,
         instructions: Instructions = "auto",
+        limits: Limits | None = None,
         **options: Any,
     ) -> Model:
         """Load a model through transformers: a directory, a ``.gguf`` file, or a name on the Hugging Face hub.
@@ -112,7 +117,7 @@ class Model:
         Args:
             path_or_name: as for :func:`grammarspec.models.loading.load_model`.
             draft: the same for a smaller model with the same tokens, which drafts.
-            gamma, instructions: as for a model that is loaded already.
+            gamma, instructions, limits: as for a model that is loaded already.
             options: passed on to ``from_pretrained`` of model and tokenizer.
 
         Raises:
@@ -123,7 +128,7 @@ class Model:
         """
         model, tokenizer = load_model(path_or_name, **options)
         small = None if draft is None else load_draft(draft, vocabulary_of(model, tokenizer), **options)
-        return cls(model, tokenizer, draft=small, gamma=gamma, instructions=instructions)
+        return cls(model, tokenizer, draft=small, gamma=gamma, instructions=instructions, limits=limits)
 
     # ------------------------------------------------------------------ values
     @overload

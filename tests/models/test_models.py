@@ -162,6 +162,12 @@ def test_wrong_arguments(model: gs.Model) -> None:
         model("Who is \udcff?", Person)
 
 
+def test_limits_are_those_of_each_constraint(model: gs.Model) -> None:
+    narrow = gs.Model(model.model, model.tokenizer, limits=gs.Limits(max_steps=3))
+    with pytest.raises(gs.LimitExceeded, match=r"max_steps \(limit 3\)"):
+        narrow("Who?", Person)
+
+
 def test_options_that_there_are_not(model: gs.Model) -> None:
     calls: list[Any] = [
         lambda: model.run("a", int, samplng=gs.Sampling()),  # type: ignore[call-overload]
