@@ -23,7 +23,7 @@ from benchmarks.cases import Case, built_in
 
 HERE = Path(__file__).parent
 ACCEPTED = HERE / "instructions.json"
-TOLERANCES = {"instructions": 1.03, "D1 misses": 1.05, "LL misses": 1.05}
+TOLERANCES = {"instructions": 1.03, "D1 misses": 1.1, "LL misses": 1.1}
 """Counts may be so many times what is accepted. Misses depend on where memory happens to lie."""
 CACHES = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64"]
 """Of a small core, whatever the machine has: bytes, ways, bytes of a line."""
