@@ -28,7 +28,7 @@ _PER_PART: Final = 3_000
 class Budget:
     """The steps that are left to one call. A step is about a fifth of a microsecond, as the engine's are."""
 
-    __slots__ = ("_cancel", "_deadline", "_left", "_limits", "_parts", "_reserve")
+    __slots__ = ("_cancel", "_deadline", "_further", "_left", "_limits", "_parts", "_reserve")
 
     def __init__(self, limits: Limits | None = None, cancel: CancelToken | None = None) -> None:
         """A budget, whose time begins now.
@@ -42,12 +42,12 @@ class Budget:
         self._parts: Callable[[], int] | None = None
         timeout = self._limits.timeout
         self._deadline = None if timeout is None else time.monotonic() + timeout
-        self._left, self._reserve = 0, self._limits.max_steps
+        self._left, self._reserve, self._further = 0, self._limits.max_steps, self._limits.max_steps // 2
 
     def allow(self, parts: Callable[[], int]) -> None:
         """Add steps for each part of a declaration that is read now, so that large ones may take what they need.
 
-        They are at most half as many as the limit, so that large ones take no longer than a call may.
+        All together they are at most half as many as the limit, so that large ones take no longer than a call may.
 
         Args:
             parts: counts them; it is called if the other steps are used up.
@@ -92,7 +92,8 @@ class Budget:
             raise LimitExceeded(f"limit exceeded: timeout (limit {self._limits.timeout} s)", where)
         needed = -self._left
         if needed > self._reserve and self._parts is not None:
-            self._reserve += min(_PER_PART * self._parts(), self._limits.max_steps // 2)
+            added = min(_PER_PART * self._parts(), self._further)
+            self._reserve, self._further = self._reserve + added, self._further - added
             self._parts = None
         if needed > self._reserve:
             self._reserve = 0

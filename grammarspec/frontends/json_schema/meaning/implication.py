@@ -26,6 +26,8 @@ from grammarspec.frontends.json_schema.meaning.evaluation import (
 __all__ = ["declares_nothing_new", "implies", "implies_one"]
 
 _DEPTH = 3  # of members in members, and of choices
+_COMPARING = 30  # steps of a comparison, and of each schema that another one may be a copy of
+_LOOKING = 3
 _CHARACTERS = 10  # of a schema that are written in one step
 _MANY = 64  # the most constants that are tried one by one
 
@@ -36,12 +38,11 @@ def implies(goals: Goals, facts: Conjunction, schema: Subschema, depth: int = _D
     Args:
         depth: how deeply members and choices are examined.
     """
-    if schema is ANYTHING or _is_among(goals, schema, facts.members):
-        return True
-    if depth == 0 or schema is NOTHING:
-        return False
     try:
-        return _implies(goals, facts, _alone(goals, schema), depth)
+        goals.budget.spend(_COMPARING)
+        if schema is ANYTHING or _is_among(goals, schema, facts.members):
+            return True
+        return depth > 0 and schema is not NOTHING and _implies(goals, facts, _alone(goals, schema), depth)
     except GrammarError:
         return False
 
@@ -53,29 +54,28 @@ def _alone(goals: Goals, schema: Subschema) -> Conjunction:
 
 
 def _is_among(goals: Goals, schema: Subschema, known: Collection[Subschema]) -> bool:
-    """Whether a schema, or a copy of it, is among others."""
-    return schema in known or any(_are_copies(goals, schema, other) for other in known)
-
-
-def _are_copies(goals: Goals, one: Subschema, other: Subschema) -> bool:
-    """Whether two schemas of the document are written alike, and are read alike where they stand."""
-    return (
-        one.keywords.keys() == other.keywords.keys() != set()
-        and one.resource is other.resource
-        and one.scope is other.scope
-        and _written(goals, one) == _written(goals, other)
+    """Whether a schema is among others, or a copy of it that is read alike where it stands."""
+    if schema in known:
+        return True
+    goals.budget.spend(_LOOKING * len(known))
+    written = _written(goals, schema)
+    return written is not None and any(
+        written == _written(goals, other) and schema.resource is other.resource and schema.scope is other.scope
+        for other in known
     )
 
 
-def _written(goals: Goals, schema: Subschema) -> str:
-    """How a schema is written, so that ``1``, ``1.0`` and ``true`` differ."""
+def _written(goals: Goals, schema: Subschema) -> str | None:
+    """How a schema of the document is written, so that ``1``, ``1.0`` and ``true`` differ; ``None`` if it is derived."""
 
-    def make() -> str:
+    def make() -> str | None:
+        if not schema.keywords:
+            return None
         text = repr(schema.keywords)
         goals.budget.spend(len(text) // _CHARACTERS)
         return text
 
-    written: str = schema.derive("written", make)
+    written: str | None = schema.derive("written", make)
     return written
 
 
