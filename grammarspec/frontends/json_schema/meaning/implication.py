@@ -66,7 +66,7 @@ def _is_among(goals: Goals, schema: Subschema, known: Collection[Subschema]) -> 
 
 
 def _written(goals: Goals, schema: Subschema) -> str | None:
-    """How a schema of the document is written, so that ``1``, ``1.0`` and ``true`` differ; ``None`` for derived ones."""
+    """How a schema of the document is written, where ``1``, ``1.0`` and ``true`` differ; ``None`` for derived ones."""
 
     def make() -> str | None:
         if not schema.keywords:
