@@ -43,7 +43,7 @@ def compile(
         LimitExceeded: a limit was hit while compiling. As the rest of the automaton is built when matchers reach it,
             later calls may hit one, too.
         Cancelled: ``cancel`` was cancelled.
-        TypeError: ``grammar`` is no grammar, or ``vocabulary`` no vocabulary.
+        TypeError: ``grammar`` is no grammar, ``vocabulary`` no vocabulary, or ``limits`` no :class:`Limits`.
     """
     if not isinstance(grammar, Grammar):
         hint = (

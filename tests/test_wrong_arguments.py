@@ -46,6 +46,10 @@ class Pair(NamedTuple):
         (lambda: gs.json_schema(Pair), r"gs.grammar\(Pair\) makes the grammar of a type"),
         (lambda: gs.load("x.json", start="x"), "is a JSON Schema: start can be given for .lark files only"),
         (lambda: gs.load("x.lark", whitespace="compact"), "has no options whitespace"),
+        (lambda: gs.compile(gs.regex("a"), gs.Vocabulary.bytes(), limits=3), "limits must be a gs.Limits, not 3"),
+        (lambda: gs.regex("a", limits={}), r"limits must be a gs.Limits, not \{\}"),
+        (lambda: gs.json_schema({}, limits={"timeout": 1}), "limits must be a gs.Limits"),
+        (lambda: gs.json_schema({}, cancel=True), "cancel must be a gs.CancelToken, not True"),
     ],
 )
 def test_refused(call: Any, said: str) -> None:

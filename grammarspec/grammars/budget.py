@@ -14,15 +14,14 @@ from typing import Final
 
 from grammarspec._compiler import CancelToken
 from grammarspec.errors import Cancelled, LimitExceeded
-from grammarspec.grammars.engine import Limits
+from grammarspec.grammars.engine import Limits, given_or_default
 
 __all__ = ["Budget"]
 
-_DEFAULT: Final = Limits()
 _WATCHED: Final = 20_000
 """Steps between two looks at the clock and the flag: a few milliseconds."""
 _PER_PART: Final = 3_000
-"""Steps that each part of a declaration is worth: more than honest ones take, but for a handful."""
+"""Steps that each part of a declaration is worth: more than those of real declarations take, with few exceptions."""
 
 
 class Budget:
@@ -36,8 +35,13 @@ class Budget:
         Args:
             limits: of which ``max_steps`` and ``timeout`` are used; :class:`.Limits` with its defaults if not given.
             cancel: stops the work when it is cancelled.
+
+        Raises:
+            TypeError: ``limits`` is no :class:`.Limits`, or ``cancel`` no :class:`.CancelToken`.
         """
-        self._limits = limits or _DEFAULT
+        if not isinstance(cancel, CancelToken | None):
+            raise TypeError(f"cancel must be a gs.CancelToken, not {cancel!r:.60}")
+        self._limits = given_or_default(limits)
         self._cancel = cancel
         self._parts: Callable[[], int] | None = None
         timeout = self._limits.timeout

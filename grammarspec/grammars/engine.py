@@ -45,6 +45,19 @@ class Limits:
             raise ValueError("timeout must be above 0 seconds, or None")
 
 
+def given_or_default(limits: Limits | None) -> Limits:
+    """The limits that a caller has given; those with the defaults if none.
+
+    Raises:
+        TypeError: what was given is no :class:`Limits`.
+    """
+    if limits is None:
+        return Limits()
+    if not isinstance(limits, Limits):
+        raise TypeError(f"limits must be a gs.Limits, not {limits!r:.60}")
+    return limits
+
+
 def compile_ir(
     ir: Ir,
     index: VocabularyIndex,
@@ -64,8 +77,9 @@ def compile_ir(
         LimitExceeded: a limit was hit.
         Cancelled: ``cancel`` was cancelled.
         GrammarError: the grammar uses an operator in a way that the compiler refuses.
+        TypeError: ``limits`` is no :class:`Limits`.
     """
-    bounds = limits or Limits()
+    bounds = given_or_default(limits)
     return _compile(
         ir,
         index,

@@ -43,7 +43,7 @@ class Generator:
         vocabulary: Vocabulary,
         proposers: Sequence[Proposer],
         gamma: int,
-        limits: Limits | None,
+        limits: Limits,
     ) -> None:
         self._model, self._vocabulary, self._proposers, self._gamma = model, vocabulary, proposers, gamma
         self._limits = limits

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer
 from grammarspec.decoding.targets import can_draft
-from grammarspec.grammars.engine import Limits
+from grammarspec.grammars.engine import Limits, given_or_default
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.models.calls import Call
 from grammarspec.models.chat import Prompt, chat_template
@@ -79,7 +79,8 @@ class Model:
 
         Raises:
             ValueError: ``gamma`` is below 0, ``instructions`` has no such value, or no end-of-text token is known.
-            TypeError: ``draft`` is a name: :meth:`from_pretrained` loads models by name.
+            TypeError: ``draft`` is a name: :meth:`from_pretrained` loads models by name; or ``limits`` is no
+                :class:`grammarspec.Limits`.
             UnsupportedTokenizer: as :meth:`grammarspec.Vocabulary.from_tokenizer`.
             UnsupportedModel: ``model`` is an encoder-decoder model, or has an adapter that adds tokens to prompts.
         """
@@ -98,7 +99,7 @@ class Model:
             self.proposers: Sequence[Proposer] = usual if can_draft(model) else []
         else:
             self.proposers = list(draft) if isinstance(draft, Sequence) else [*usual, DraftModel(draft)]
-        self._generator = Generator(model, self.vocabulary, self.proposers, gamma, limits)
+        self._generator = Generator(model, self.vocabulary, self.proposers, gamma, given_or_default(limits))
         self._turns = lru_cache(maxsize=KEPT)(partial(turn_of, tokenizer, self.vocabulary))
 
     @classmethod

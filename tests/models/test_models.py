@@ -156,6 +156,8 @@ def test_wrong_arguments(model: gs.Model) -> None:
         gs.Model(model.model, model.tokenizer, draft="lookup")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="gamma must be at least 0, not -1"):
         gs.Model(model.model, model.tokenizer, gamma=-1)
+    with pytest.raises(TypeError, match=r"limits must be a gs.Limits, not 3"):
+        gs.Model(model.model, model.tokenizer, limits=3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"sampling must be a gs.Sampling, not {'temperature': 1}"):
         model("Who?", Person, sampling={"temperature": 1})  # type: ignore[typeddict-item]
     with pytest.raises(gs.errors.PromptError, match=r"lone surrogate \(U\+DCFF\)"):

@@ -26,8 +26,8 @@ from grammarspec.frontends.json_schema.meaning.evaluation import (
 __all__ = ["declares_nothing_new", "implies", "implies_one"]
 
 _DEPTH = 3  # of members in members, and of choices
-_COMPARING = 30  # steps of a comparison, and of each schema that another one may be a copy of
-_LOOKING = 3
+_COMPARING = 30  # steps of a comparison
+_LOOKING = 3  # steps for each schema that another one may be a copy of
 _CHARACTERS = 10  # of a schema that are written in one step
 _MANY = 64  # the most constants that are tried one by one
 
