@@ -5,35 +5,50 @@ BIN := .venv/bin
 WORKERS ?= auto
 RUST := compiler/Cargo.toml $(wildcard compiler/Cargo.lock) $(shell find compiler/src -name '*.rs')
 
-PYTEST := $(BIN)/pytest --numprocesses=$(WORKERS) --dist=worksteal --durations=25 \
-	-o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
+# A part of the tests, such as 3/8: every eighth, from the third on.
+PART ?=
 
-.PHONY: demo test test-all test-long test-rust written bench speculation extraction tools instructions lint audit
+PYTEST := $(BIN)/pytest --numprocesses=$(WORKERS) --dist=worksteal --durations=25 $(if $(PART),--part=$(PART))
+# A test that hangs says where, and fails the run.
+ENDING := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
+
+# The tests start many processes, which shall not compile the package each anew.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: demo test test-all test-long test-rust grammars-test written bench speculation extraction tools instructions lint audit
 
 demo: .venv/ready
 	$(BIN)/grammarspec generate --schema examples/person.json --stats "Alice is 31 and lives in Paris."
 	$(BIN)/grammarspec generate --regex '(19|20)[0-9]{2}' "In which year did World War II end?"
 
-# The tiers of the tests are those of tests/tiers.py. A test that hangs says where, and fails the run.
+# The tiers of the tests are those of tests/tiers.py.
 test: .venv/ready test-rust
-	$(PYTEST)
+	$(PYTEST) $(ENDING)
 
 # What CI runs: every example, the conformance suites, and no skips but those that tests/conftest.py allows.
 test-all: .venv/ready test-rust
 	$(BIN)/python -m tests.fetch_suite
-	$(PYTEST) --tier=all --no-skips
+	$(PYTEST) $(ENDING) --tier=all --no-skips
 
-test-long: .venv/ready test-rust
-	$(BIN)/python -m tests.fetch_suite
+# Real .lark files of some twenty packages, which are fetched, under the options of their packages: about five minutes.
+grammars-test: .venv/ready
+	$(BIN)/python -m tests.fetch_grammars
+	$(PYTEST) --tier=all tests/frontends/lark/test_real_grammars.py
+
+# Only tests that draw examples at random; one of them may take an hour. In parts, on as many machines:
+# make test-long PART=3/8
+test-long: .venv/ready
 	$(PYTEST) --tier=long
 
 test-rust:
 	cargo test --manifest-path compiler/Cargo.toml
 
-# What the tests make: docs/types.md and tests/ratchet.json.
+# What the tests make: docs/types.md, docs/grammars.md and tests/ratchet.json.
 written: .venv/ready
 	$(BIN)/python -m tests.fetch_suite
-	$(BIN)/pytest --tier=all --write tests/docs/test_types_page.py tests/frontends/json_schema/test_suites.py
+	$(BIN)/python -m tests.fetch_grammars
+	$(BIN)/pytest --tier=all --write tests/docs/test_types_page.py tests/docs/test_grammars_page.py \
+		tests/frontends/json_schema/test_suites.py tests/frontends/lark/test_real_grammars.py
 
 bench: .venv/ready
 	$(BIN)/pip install --quiet llguidance xgrammar outlines-core matplotlib

@@ -186,3 +186,34 @@ ENGINES: dict[str, Callable[[Any], Engine]] = {
     "xgrammar": xgrammar,
     "outlines_core": outlines_core,
 }
+
+
+def from_lark(name: str, tokenizer: Any) -> Callable[[Any], Callable[[], Any]]:
+    """Compilers of real ``.lark`` files (``tests.frontends.lark.real.Real``), with limits that none of them meets."""
+    if name == "grammarspec":
+        import grammarspec as gs
+        from tests.frontends.lark import judge
+
+        vocabulary = gs.Vocabulary.from_tokenizer(tokenizer)
+        limits = gs.Limits(max_steps=10**9, max_memory=4 << 30)
+
+        def ours(real: Any) -> Callable[[], _GrammarSpec]:
+            constraint = gs.compile(
+                gs.load(real.file, limits=limits, **judge.our_options(real.options())), vocabulary, limits=limits
+            )
+            return lambda: _GrammarSpec(constraint.matcher(), words(tokenizer))
+
+        return ours
+    import llguidance as llg
+    import llguidance.hf
+
+    wrapped = llguidance.hf.from_tokenizer(tokenizer)
+
+    def theirs(real: Any) -> Callable[[], _LLGuidance]:
+        grammar = llg.LLMatcher.grammar_from_lark(real.file.read_text(encoding="utf-8"))
+        matcher = llg.LLMatcher(wrapped, grammar, log_level=0)
+        if matcher.is_error():
+            raise ValueError(matcher.get_error())
+        return lambda: _LLGuidance(matcher.deep_copy(), words(tokenizer))
+
+    return theirs

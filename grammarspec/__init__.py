@@ -1,7 +1,7 @@
 """grammarspec: structured generation by grammars, compiled to masks over a model's tokens.
 
-A grammar (:func:`json_schema`, :func:`regex`, :func:`lark`, :func:`choice`) and a :class:`Vocabulary` make a
-:class:`Constraint`; its matchers say which tokens may come next.
+A grammar (:func:`json_schema`, :func:`regex`, :func:`lark`, :func:`gbnf`, :func:`choice`) and a :class:`Vocabulary`
+make a :class:`Constraint`; its matchers say which tokens may come next.
 
 This module has the public names. Importing it imports no other package: a name whose module needs one, or is large, is
 imported when it is first used.
@@ -43,15 +43,18 @@ from grammarspec.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from grammarspec import types
     from grammarspec.decoding import Sampling
+    from grammarspec.frontends.gbnf import gbnf
     from grammarspec.frontends.json_schema import json_schema, json_value
     from grammarspec.frontends.json_schema.report.openai import Problem, check_openai_strict
     from grammarspec.frontends.json_schema.report.verdicts import Report
     from grammarspec.frontends.lark import lark, load
+    from grammarspec.frontends.llguidance import llguidance
     from grammarspec.frontends.regex import regex
     from grammarspec.frontends.types.decorator import schema
     from grammarspec.frontends.types.python import grammar
     from grammarspec.frontends.types.report import check
     from grammarspec.grammars.reading import Match
+    from grammarspec.grammars.writing.converted import Converted
     from grammarspec.models.decorators import output, use
     from grammarspec.models.model import Model
     from grammarspec.models.results import Result, ValidationFailed
@@ -66,6 +69,7 @@ __all__ = [
     "Cancelled",
     "Constraint",
     "Conversation",
+    "Converted",
     "DraftMismatch",
     "Grammar",
     "GrammarError",
@@ -108,11 +112,13 @@ __all__ = [
     "choice",
     "compile",
     "fill_bitmasks",
+    "gbnf",
     "grammar",
     "json_schema",
     "json_value",
     "lark",
     "literal",
+    "llguidance",
     "load",
     "output",
     "regex",
@@ -130,6 +136,7 @@ __version__: str
 # The module of each name that is imported on first use. Type checkers read the same from the imports above; a test
 # compares the two.
 _LATER = {
+    "Converted": "grammars.writing.converted",
     "Match": "grammars.reading",
     "Model": "models.model",
     "Problem": "frontends.json_schema.report.openai",
@@ -142,10 +149,12 @@ _LATER = {
     "ToolCall": "tools.tool",
     "check": "frontends.types.report",
     "check_openai_strict": "frontends.json_schema.report.openai",
+    "gbnf": "frontends.gbnf",
     "grammar": "frontends.types.python",
     "json_schema": "frontends.json_schema",
     "json_value": "frontends.json_schema",
     "lark": "frontends.lark",
+    "llguidance": "frontends.llguidance",
     "load": "frontends.lark",
     "output": "models.decorators",
     "regex": "frontends.regex",

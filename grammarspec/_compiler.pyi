@@ -20,11 +20,14 @@ __all__ = [
     "OP_CALL_WITH",
     "OP_CODEPOINTS",
     "OP_COMPLEMENT",
+    "OP_LEXEME",
     "OP_LITERAL",
     "OP_NOTHING",
+    "OP_PARSER",
     "OP_REPEAT",
     "OP_SEQ",
     "OP_TERMINAL",
+    "OP_TEXT",
     "OP_WHEN",
     "OP_WORDS",
     "PART",
@@ -60,6 +63,9 @@ OP_CALL: int
 OP_WORDS: int
 OP_WHEN: int
 OP_CALL_WITH: int
+OP_LEXEME: int
+OP_TEXT: int
+OP_PARSER: int
 
 # Conditions, the first operand of OP_WHEN.
 WHEN_CLEAR: int

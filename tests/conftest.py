@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import counting, data, smollm2, tiers
+from tests.oracles.engines import NOT_INSTALLED
 
 # The tests' tensors are small: threads would wait for each other more than they work. (Read when torch is imported.)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-ALLOWED_SKIPS = ("needs a CUDA device", *map(data.not_at_hand, data.FOLDERS))
-"""Reasons of skips that ``--no-skips`` allows: devices, and data that cannot be fetched from a package index."""
+ALLOWED_SKIPS = (
+    "needs a CUDA device",
+    "make grammars-test fetches real grammars",
+    *NOT_INSTALLED.values(),
+    *map(data.not_at_hand, data.FOLDERS),
+)
+"""Reasons of skips that ``--no-skips`` allows: devices, engines that are only compared with, grammars that take
+minutes to fetch and have a command of their own, and data that cannot be fetched from a package index."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("grammarspec")
     group.addoption("--tier", choices=list(tiers.TIERS), default="quick", help="how many examples are drawn")
     group.addoption("--tier-seed", type=int, help="the random seed of the tier long, as an earlier run printed it")
+    group.addoption("--part", type=tiers.Part.parsed, metavar="K/N", help="of every N tests run the K-th")
     group.addoption(
         "--data", type=Path, default=_path(os.environ.get("GRAMMARSPEC_DATA")), help="data as tests/data.py lists it"
     )
@@ -38,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.tier_seed is None:
         config.option.tier_seed = random.randrange(2**31)  # workers of pytest-xdist are handed this one
     tiers.select(config.option.tier, config.option.tier_seed)
+    gc.disable()  # until all tests are collected, what is made stays
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -53,14 +64,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             counting.count_examples(item.obj)  # type: ignore[attr-defined]
         if any(name.startswith("smollm2_") for name in getattr(item, "fixturenames", ())):
             item.add_marker("model")
-    if not tiers.selected().whole:
-        left_out = _left_out(items)
-        config.hook.pytest_deselected(items=[*left_out])
-        items[:] = [item for item in items if item not in left_out]
+    left_out = _left_out(items)
+    kept = [item for item in items if item not in left_out]
+    if config.option.part:
+        kept = [*tiers.Part(*config.option.part).of(kept)]  # a worker of pytest-xdist is handed a plain tuple
+    config.hook.pytest_deselected(items=[*{*items}.difference(kept)])
+    items[:] = kept
 
 
 def _left_out(items: list[pytest.Item]) -> set[pytest.Item]:
-    """The tests that the tier ``quick`` does not run."""
+    """The tests that the tier does not run."""
+    if tiers.selected().random:
+        return {item for item in items if not item.get_closest_marker("property")}
+    if tiers.selected().whole:
+        return set()
     left_out = {item for item in items if any(map(item.get_closest_marker, ("suite", "slow")))}
     combined: dict[str, list[Any]] = {}
     for item in items:
@@ -72,11 +89,24 @@ def _left_out(items: list[pytest.Item]) -> set[pytest.Item]:
     return left_out
 
 
+def pytest_collection_finish() -> None:
+    gc.freeze()  # a tenth of the time would go into looking through torch and the like for garbage
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # extensions complain of what is left at the end of the process
+
+
 # ---------------------------------------------------------------------- counts
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[Any]:
     with counting.scope() as counts:
         try:
+            if hasattr(pyfuncitem.obj, "hypothesis"):
+                given = {name: pyfuncitem.funcargs[name] for name in signature(pyfuncitem.obj).parameters}
+                for _ in range(tiers.selected().rounds - 1):
+                    pyfuncitem.obj(**given)
             return (yield)
         finally:
             pyfuncitem.user_properties.append(counting.as_property(counts))

@@ -142,7 +142,7 @@ def examples(count: int, *, kept: float = KEPT) -> Callable[[Test], Test]:
     """
 
     def decorate(test: Test) -> Test:
-        return count_examples(settings(max_examples=tiers.draws(count))(test), kept)
+        return count_examples(settings(max_examples=tiers.each_round(count))(test), kept)
 
     return decorate
 

@@ -12,49 +12,68 @@ import sys
 for name in {blocked!r}:
     sys.modules[name] = None
 import grammarspec as gs
-try:
-    {statement}
-except gs.MissingPackage as error:
-    assert isinstance(error, ImportError)
-    print(error)
+for statement in {statements!r}:
+    try:
+        exec(statement)
+    except gs.MissingPackage as error:
+        assert isinstance(error, ImportError)
+        print(error)
+    print({after!r})
 """
+AFTER = "-" * 9
+STRUCT = "gs.grammar(type('S', (), {'__struct_fields__': ()}))"
 
 
-def said(blocked: str, statement: str) -> str:
-    probe = PROBE.format(blocked=blocked.split(), statement=statement)
+def said(blocked: str, statements: list[str]) -> list[str]:
+    """What each of the statements prints, or the error of a missing package: all in one process."""
+    probe = PROBE.format(blocked=blocked.split(), statements=statements, after=AFTER)
     run = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    return run.stdout
+    return run.stdout.split(f"{AFTER}\n")[:-1]
 
 
 @pytest.mark.parametrize(
-    ("blocked", "statement", "install"),
+    ("blocked", "statements", "install"),
     [
-        ("torch", "gs.Sampling", "'grammarspec[transformers]'"),
-        ("torch", "gs.Model", "'grammarspec[transformers]'"),
-        ("torch", "gs.Stream, gs.use, gs.Model.from_pretrained('x')", "'grammarspec[transformers]'"),
-        ("torch", "import grammarspec.decoding", "'grammarspec[transformers]'"),
-        ("torch", "import grammarspec.integrations.transformers", "'grammarspec[transformers]'"),
-        ("transformers", "gs.Model", "'grammarspec[transformers]'"),
-        ("transformers", "import grammarspec.integrations.transformers", "'grammarspec[transformers]'"),
-        ("transformers", "gs.Vocabulary.from_pretrained('x')", "'grammarspec[transformers]'"),
-        ("numpy", "gs.allocate_bitmask(1, 8)", "numpy"),
-        ("pydantic", "gs.grammar(int)", "'grammarspec[types]'"),
-        ("pydantic", "gs.literal('a') + int", "'grammarspec[types]'"),
-        ("pydantic", "gs.check(int)", "'grammarspec[types]'"),
-        ("pydantic", "exec('def f(a: int) -> int: ...'); gs.tool(f).parameters", "'grammarspec[types]'"),
-        ("pydantic_core", "gs.grammar(int)", "'grammarspec[types]'"),
-        ("msgspec", "import msgspec_struct", "msgspec"),
-        ("lark lark.load_grammar", "gs.lark('start: \"a\"')", "'grammarspec[lark]'"),
-        ("referencing", "from grammarspec.cli.files import registry; registry(['x'], '{}')", "referencing"),
+        (
+            "torch",
+            [
+                "gs.Sampling",
+                "gs.Model",
+                "gs.Stream, gs.use, gs.Model.from_pretrained('x')",
+                "import grammarspec.decoding",
+                "import grammarspec.integrations.transformers",
+            ],
+            "'grammarspec[transformers]'",
+        ),
+        (
+            "transformers",
+            ["gs.Vocabulary.from_pretrained('x')", "gs.Model", "import grammarspec.integrations.transformers"],
+            "'grammarspec[transformers]'",
+        ),
+        ("numpy", ["gs.allocate_bitmask(1, 8)"], "numpy"),
+        (
+            "pydantic",
+            [
+                "gs.grammar(int)",
+                "gs.literal('a') + int",
+                "gs.check(int)",
+                "def f(a: int) -> int: ...\ngs.tool(f).parameters",
+            ],
+            "'grammarspec[types]'",
+        ),
+        ("pydantic_core", ["gs.grammar(int)"], "'grammarspec[types]'"),
+        ("msgspec", [STRUCT], "msgspec"),
+        ("lark lark.load_grammar", ["gs.lark('start: \"a\"')"], "'grammarspec[lark]'"),
+        ("referencing", ["from grammarspec.cli.files import registry; registry(['x'], '{}')"], "referencing"),
     ],
 )
-def test_what_to_install(blocked: str, statement: str, install: str) -> None:
-    if statement == "import msgspec_struct":
-        statement = "gs.grammar(type('S', (), {'__struct_fields__': ()}))"
-    answer = said(blocked, statement)
-    assert answer.endswith(f"\n  hint: pip install {install}\n")
-    assert f"the package {blocked.split(maxsplit=1)[0]} is missing" in answer
+def test_what_to_install(blocked: str, statements: list[str], install: str) -> None:
+    answers = said(blocked, statements)
+    assert len(answers) == len(statements)
+    for answer in answers:
+        assert answer.endswith(f"\n  hint: pip install {install}\n")
+        assert f"the package {blocked.split(maxsplit=1)[0]} is missing" in answer
 
 
 def test_what_needs_no_package() -> None:
@@ -63,4 +82,4 @@ def test_what_needs_no_package() -> None:
         "gs.compile(word, gs.Vocabulary.bytes()).matcher().accept_tokens(b'ab'); print(word.matches('ab')); "
         "gs.json_schema({'type': 'integer'}).parse('1'); gs.run_tools, gs.ToolLimitExceeded"
     )
-    assert said("torch transformers numpy pydantic pydantic_core lark referencing msgspec", statement) == "True\n"
+    assert said("torch transformers numpy pydantic pydantic_core lark referencing msgspec", [statement]) == ["True\n"]

@@ -5,21 +5,24 @@ them and runs the conformance suites, ``--tier=long`` twenty times as many from 
 examples it draws in the tier ``all``; what this module returns is that number in the tier that was chosen.
 
 Three markers say what else the tier ``quick`` leaves out: tests marked ``suite`` and ``slow``, and of the cases of a
-test marked ``combined`` those whose values are all in others (:func:`covering`).
+test marked ``combined`` those whose values are all in others (:func:`covering`). The tier ``long`` runs only tests
+marked ``property``, those that draw examples: the others would show what they show in the tier ``all``.
 
 Test modules ask while they are imported, so ``tests/conftest.py`` selects the tier before tests are collected.
 """
 
 from __future__ import annotations
 
+import re
+from argparse import ArgumentTypeError
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from hypothesis import HealthCheck, settings
 
-__all__ = ["TIERS", "Tier", "covering", "draws", "seed", "select", "selected", "some"]
+__all__ = ["TIERS", "Part", "Tier", "covering", "draws", "each_round", "seed", "select", "selected", "some"]
 
 Case = TypeVar("Case")
 
@@ -33,14 +36,43 @@ class Tier:
     whole: bool
     """Whether tests marked ``suite`` or ``slow`` are run, and all cases of those marked ``combined``."""
     random: bool
-    """Whether examples are other ones in every run."""
+    """Whether examples are other ones in every run, and only tests that draw any are run."""
+    rounds: int = 1
+    """In how many runs the examples of a property are drawn: Hypothesis keeps all that it drew until its run is over,
+    a hundred megabytes for each thousand large ones."""
 
 
 TIERS = {
     "quick": Tier(share=0.1, whole=False, random=False),
     "all": Tier(share=1, whole=True, random=False),
-    "long": Tier(share=20, whole=True, random=True),
+    "long": Tier(share=20, whole=True, random=True, rounds=20),
 }
+
+
+class Part(NamedTuple):
+    """One of the parts that a run is divided into, as ``3/8``: of every eight tests, the third."""
+
+    number: int
+    """From 1 to ``parts``."""
+    parts: int
+
+    @classmethod
+    def parsed(cls, text: str) -> Part:
+        """The part that a text names.
+
+        Raises:
+            argparse.ArgumentTypeError: it names none.
+        """
+        found = re.fullmatch(r"([1-9][0-9]*)/([1-9][0-9]*)", text)
+        part = cls(*map(int, found.groups())) if found else cls(1, 0)
+        if part.number > part.parts:
+            raise ArgumentTypeError(f"{text!r} is no part: write 1/8, ..., 8/8")
+        return part
+
+    def of(self, tests: Sequence[Case]) -> Sequence[Case]:
+        """Its tests. Cases of one test stand together and take about as long, so each part has its share of them."""
+        return tests[self.number - 1 :: self.parts]
+
 
 _tier = TIERS["quick"]
 _seed = 0
@@ -69,7 +101,7 @@ def select(name: str, random_seed: int) -> None:
         name,
         deadline=None,
         derandomize=not _tier.random,
-        max_examples=draws(100),
+        max_examples=each_round(100),
         print_blob=True,
         suppress_health_check=_UNCHECKED,
     )
@@ -84,6 +116,11 @@ def selected() -> Tier:
 def draws(count: int, *, least: int = 1) -> int:
     """The number of examples of a test that draws ``count`` in the tier ``all``, but not fewer than ``least``."""
     return max(round(count * _tier.share), min(count, least))
+
+
+def each_round(count: int) -> int:
+    """The number of examples that Hypothesis draws in each of the tier's rounds, as :func:`draws` counts them."""
+    return max(draws(count) // _tier.rounds, 1)
 
 
 def some(cases: Sequence[Case], *, least: int = 1) -> list[Case]:

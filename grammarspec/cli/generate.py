@@ -40,7 +40,7 @@ def add_parser(commands: Commands) -> None:
         "generate",
         _generate,
         summary="let a model write a text of a grammar",
-        description="Let a model write a text of a grammar: a JSON Schema, a regular expression or a .lark file.",
+        description="Let a model write a text of a grammar: a JSON Schema, a regular expression or a grammar.",
         exit_codes=_EXIT_CODES,
     )
     grammar = generate.add_mutually_exclusive_group(required=True)
@@ -48,7 +48,14 @@ def add_parser(commands: Commands) -> None:
         "--schema", metavar="FILE", type=Path, help="a JSON Schema; - is standard input, here and below"
     )
     grammar.add_argument("--regex", metavar="PATTERN", help="a regular expression in Python's syntax")
-    grammar.add_argument("--lark", metavar="FILE", type=Path, help="a grammar in lark's syntax; - is standard input")
+    grammar.add_argument(
+        "--lark",
+        metavar="FILE",
+        type=Path,
+        help="a grammar in lark's syntax, or the name of a shipped one (json, sql, ...); - is standard input",
+    )
+    grammar.add_argument("--gbnf", metavar="FILE", type=Path, help="a grammar in GBNF, or XGrammar's EBNF")
+    grammar.add_argument("--llguidance", metavar="FILE", type=Path, help="a grammar in llguidance's syntax")
     add_schema_options(generate)
     model = generate.add_argument_group("model")
     model.add_argument("--model", default="smollm2", help="directory, .gguf file or hub name (%(default)s)")
@@ -93,7 +100,8 @@ def add_parser(commands: Commands) -> None:
 
 def _generate(options: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
-    if [str(options.schema), str(options.lark), options.prompt].count(STDIN) > 1:
+    files = options.schema, options.lark, options.gbnf, options.llguidance
+    if [*map(str, files), options.prompt].count(STDIN) > 1:
         raise ValueError("standard input can stand for one thing only: the grammar or the prompt")
     grammar = _grammar(options)
     prompt = file_text(Path(STDIN)) if options.prompt == STDIN else options.prompt
@@ -146,7 +154,7 @@ def _generate(options: argparse.Namespace) -> int:
 
 
 def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
-    """The grammar that one of ``--schema``, ``--lark`` and ``--regex`` gives."""
+    """The grammar that one of ``--schema``, ``--lark``, ``--gbnf``, ``--llguidance`` and ``--regex`` gives."""
     if options.schema is not None:
         with schema_text(options.schema) as text:
             return grammarspec.json_schema(text, whitespace=options.whitespace, registry=registry(options.refs, text))
@@ -157,6 +165,10 @@ def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
             return grammarspec.load(options.lark)
         except UnicodeDecodeError as error:
             raise ValueError(f"{options.lark}: byte {error.start} is not UTF-8") from None
+    if options.gbnf is not None:
+        return grammarspec.gbnf(file_text(options.gbnf))
+    if options.llguidance is not None:
+        return grammarspec.llguidance(file_text(options.llguidance))
     return grammarspec.regex(options.regex)
 
 

@@ -33,11 +33,14 @@ from grammarspec._compiler import (
     OP_CALL_WITH,
     OP_CODEPOINTS,
     OP_COMPLEMENT,
+    OP_LEXEME,
     OP_LITERAL,
     OP_NOTHING,
+    OP_PARSER,
     OP_REPEAT,
     OP_SEQ,
     OP_TERMINAL,
+    OP_TEXT,
     OP_WHEN,
     OP_WORDS,
     OPENS,
@@ -223,6 +226,81 @@ class GrammarBuilder:
         be terminals, while punctuation and keys are best left to be joined with their neighbours.
         """
         return self._node(OP_TERMINAL, (node,))
+
+    def lexeme(self, node: int) -> int:
+        """This regular node as a lexical unit whose :meth:`ahead` sees all the text behind it, too.
+
+        That text goes to the end of the :meth:`text` or :meth:`parser` around it. Nodes :meth:`behind` see the lexeme
+        alone, as they do in a terminal.
+        """
+        return self._node(OP_LEXEME, (node,))
+
+    def text(self, name: str, node: int, skipped: Sequence[int] = ()) -> int:
+        """The texts of this node, as a whole: lexemes in it see no further. Returns a call of a rule of that name.
+
+        ``skipped``: lexemes of which any number may stand before each lexeme in the node, and at its end.
+        """
+        rule = self.rule(name)
+        self.define(rule, self._node(OP_TEXT, (node, *skipped)))
+        return self.call(rule)
+
+    def parser(
+        self,
+        name: str,
+        *,
+        start: int,
+        end: int,
+        starves: bool,
+        rules: Iterable[tuple[int, Sequence[int]]],
+        ignored: Sequence[int],
+        modes: Iterable[Sequence[tuple[int, int]]],
+        states: Iterable[tuple[int, Sequence[tuple[int, int, int]], Sequence[tuple[int, int]]]],
+        indenter: tuple[int, int, int, int, Sequence[int], Sequence[int]] | None = None,
+    ) -> int:
+        """The texts that a lexer and an LR parser take. Returns a call of a rule of that name.
+
+        The numbers of terminals and those of the symbols that rules derive are different ones.
+
+        Args:
+            start: the state before the text.
+            end: the state in which all of the text has been read.
+            starves: whether the tables may let tokens pass behind which no text ends.
+            rules: for each rule the symbol that it derives, and the symbols that it consists of.
+            ignored: the terminals that are passed over.
+            modes: for each mode of the lexer its lexemes: the terminal, and the node of its texts. A terminal may have
+                several. The nodes exclude by their assertions what the lexer reads otherwise.
+            states: for each state the mode in which the lexer reads on; its actions: the terminal
+                (``UNBOUNDED``: the end of the text), and ``0`` and the state to shift to, or ``1`` and the rule to
+                reduce by; and its gotos: a symbol and the state after it.
+            indenter: what makes tokens of the indentation of lines, as ``lark.indenter`` does: the terminal that ends
+                lines, those of indents and dedents, the blanks that a tab is, and the terminals that open and close
+                brackets.
+        """
+        operands: list[int] = [start, end, int(starves)]
+
+        def put(items: Iterable[Sequence[int]]) -> None:
+            listed = list(items)
+            operands.append(len(listed))
+            for item in listed:
+                operands.extend(item)
+
+        put([(symbol, len(parts), *parts) for symbol, parts in rules])
+        put([(terminal,) for terminal in ignored])
+        put([(len(mode), *(number for lexeme in mode for number in lexeme)) for mode in modes])
+        all_states = list(states)
+        operands.append(len(all_states))
+        for mode, actions, gotos in all_states:
+            operands.append(mode)
+            put(actions)
+            put(gotos)
+        if indenter is not None:
+            *numbers, opening, closing = indenter
+            operands += numbers
+            put([(terminal,) for terminal in opening])
+            put([(terminal,) for terminal in closing])
+        rule = self.rule(name)
+        self.define(rule, self._node(OP_PARSER, operands))
+        return self.call(rule)
 
     def rule(self, name: str, kinds: int = 0) -> int:
         """Declare a rule, to be given its body by :meth:`define`. Returns the rule's number, which is no node.

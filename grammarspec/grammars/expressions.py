@@ -33,6 +33,7 @@ from grammarspec.grammars.operators import (
     too_deep,
 )
 from grammarspec.grammars.reading import Match
+from grammarspec.grammars.writing.converted import Converted
 
 __all__ = ["Grammar", "choice", "literal", "read_types_by", "special", "text"]
 
@@ -126,6 +127,36 @@ class Grammar(Generic[T_co]):
             GrammarError: ``data`` is damaged, or of a version that this release cannot read.
         """
         return Grammar(Ir.from_bytes(data))
+
+    def to_gbnf(self) -> Converted:
+        """The language in GBNF, the notation of llama.cpp, in a form that XGrammar reads, too.
+
+        What regular parts are made of by ``&``, ``~`` and lookarounds is written as the rules of an automaton, if that
+        is small. What GBNF cannot say is left out, so that no text is lost, and listed in :attr:`.Converted.lost`. If
+        that is empty, :func:`grammarspec.gbnf` of the text has the very language.
+
+        Raises:
+            Unsatisfiable: the language is empty.
+            UnsupportedFeature: it has bytes that are no text, a special token whose name is not as ``<name>``, or, of a
+                ``.lark`` file, a parser's tables or terminals that depend on the text behind them; or as :attr:`ir`.
+            GrammarError: as :attr:`ir`.
+        """
+        from grammarspec.grammars.writing.gbnf import to_gbnf
+
+        return to_gbnf(self.ir)
+
+    def to_llguidance(self) -> Converted:
+        """The language in llguidance's variant of lark's syntax, as :meth:`to_gbnf`.
+
+        A regular part is a lexeme where llguidance's lexer, which takes as much as it can, cannot take too much; else
+        the whole grammar is written with lexemes of one character each.
+
+        Raises:
+            Unsatisfiable, UnsupportedFeature, GrammarError: as :meth:`to_gbnf`.
+        """
+        from grammarspec.grammars.writing.llguidance import to_llguidance
+
+        return to_llguidance(self.ir)
 
     @property
     def ir(self) -> Ir:

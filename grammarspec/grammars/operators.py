@@ -63,7 +63,7 @@ class Call:
     Attributes:
         function: a public function of :mod:`grammarspec`.
         arguments: its positional arguments.
-        options: its keyword arguments, including those that have their default values.
+        options: its keyword arguments, including those that have their default values in its signature.
     """
 
     function: Callable[..., Any]
@@ -71,9 +71,13 @@ class Call:
     options: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        parameters = signature(self.function).parameters
+        defaults = {name: parameter.default for name, parameter in signature(self.function).parameters.items()}
         written = [repr(argument) for argument in self.arguments]
-        written += [f"{name}={value!r}" for name, value in self.options.items() if value != parameters[name].default]
+        written += [
+            f"{name}={value!r}"
+            for name, value in self.options.items()
+            if name not in defaults or value != defaults[name]
+        ]
         return f"gs.{self.function.__name__}({', '.join(written)})"
 
 

@@ -105,6 +105,7 @@ def test_there_are_fifty_different_schemas() -> None:
 
 
 @pytest.mark.parametrize("number", tiers.some(range(len(SCHEMAS)), least=25))
+@pytest.mark.property
 def test_budgets(number: int, vocabulary: gs.Vocabulary) -> None:
     schema = SCHEMAS[number]
     model = NoiseModel(vocabulary.size)

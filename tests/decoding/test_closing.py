@@ -30,6 +30,7 @@ CLOSED = [
 ]
 
 
+@pytest.mark.property
 def test_texts_are_whole() -> None:
     choose = random.Random(tiers.seed(5))
     constraints = [gs.compile(grammar, VOCABULARY) for grammar in CLOSED]

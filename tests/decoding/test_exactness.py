@@ -138,6 +138,7 @@ def test_the_tests_own_statistics() -> None:
     assert kolmogorov([(i / 50) ** 2 for i in range(50)]) < 0.01
 
 
+@pytest.mark.property
 def test_distribution() -> None:
     values = []
     for case in range(LANGUAGES):

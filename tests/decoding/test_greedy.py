@@ -27,7 +27,7 @@ from tests import tiers  # noqa: E402
 
 PAIRS = tiers.draws(20, least=4)
 """Pairs of a prompt and a grammar."""
-MODELS = ["tiny_model_directory", *(["smollm2_gguf"] if tiers.selected().random else [])]
+MODELS = ["tiny_model_directory", *(["smollm2_directory"] if tiers.selected().random else [])]
 CLOSE = 1e-3  # logits nearer than this may change places in a batch of another shape
 
 PERSON = {
@@ -116,6 +116,7 @@ def gap(model: Any, constraint: gs.Constraint, prompt: list[int], tokens: list[i
     return float(best[0] - best[1])
 
 
+@pytest.mark.property
 def test_greedy_texts_are_those_of_the_plain_loop(loaded: Any) -> None:
     model, tokenizer, vocabulary = loaded
     constraints = [gs.compile(grammar, vocabulary) for grammar in GRAMMARS]

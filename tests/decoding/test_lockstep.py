@@ -79,6 +79,7 @@ class Wild:
 
 
 @pytest.mark.parametrize("seeded", [False, True])
+@pytest.mark.property
 def test_states_and_masks_equal_a_replay(seeded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     constraints = [None if grammar is None else gs.compile(grammar, VOCABULARY) for grammar in GRAMMARS]
     seen: list[Any] = []

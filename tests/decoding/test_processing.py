@@ -372,6 +372,7 @@ def test_again_by_shared_noise() -> None:
         assert order[0] == first
 
 
+@pytest.mark.property
 def test_again_by_draws() -> None:
     torch.manual_seed(2)
     process = processing([Sampling(), Sampling(temperature=1.0)], width=len(DISTRIBUTION))

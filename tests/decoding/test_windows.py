@@ -13,8 +13,9 @@ transformers = pytest.importorskip("transformers")
 
 import grammarspec as gs  # noqa: E402
 from grammarspec.decoding.model_runner import ModelRunner  # noqa: E402
-from grammarspec.decoding.proposers import DraftModel, EarlyExit, Lookup  # noqa: E402
+from grammarspec.decoding.proposers import DraftModel, EarlyExit, Lookup, Proposer  # noqa: E402
 from grammarspec.decoding.windows import attention_windows  # noqa: E402
+from tests import tiers  # noqa: E402
 from tests.oracles.families import PROMPTS, WIDTH, build, by_generate, random_model, texts  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("inference")
@@ -110,17 +111,23 @@ MODELS: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.combined
+@pytest.mark.parametrize("drafted", ["nothing", "text and a model", "early exit"])
 @pytest.mark.parametrize("name", MODELS)
-def test_texts_are_those_of_generate(name: str) -> None:
+def test_texts_are_those_of_generate(name: str, drafted: str) -> None:
     model = MODELS[name]()
     expected = by_generate(model, PROMPTS)
     assert any(len(text) > 2 * WINDOW for text in expected)
     runner = ModelRunner(model, 1)
     assert runner._windows["sliding_attention"] == WINDOW
-    draft = build("llama")
-    for proposers in ([], [Lookup(), DraftModel(draft)], [EarlyExit(model, 1)]):
-        assert texts(model, PROMPTS, proposers) == expected
-        assert [texts(model, [prompt], proposers)[0] for prompt in PROMPTS] == expected
+    proposers: dict[str, list[Proposer]] = {
+        "nothing": [],
+        "text and a model": [Lookup(), DraftModel(build("llama"))],
+        "early exit": [EarlyExit(model, 1)],
+    }
+    assert texts(model, PROMPTS, proposers[drafted]) == expected
+    for prompt, text in tiers.some([*zip(PROMPTS, expected, strict=True)]):
+        assert texts(model, [prompt], proposers[drafted]) == [text]
 
 
 def test_windows_decide_these_texts() -> None:

@@ -192,6 +192,10 @@ def test_grammars_from_files(tmp_path: Any) -> None:
     path.write_text('start: "a" "b"')
     grammar = gs.load(path)
     assert repr(grammar) == f"gs.load({str(path)!r})"
+    grammar = gs.load(path, parser="lalr", g_regex_flags=re.IGNORECASE.value)
+    assert repr(grammar) == f"gs.load({str(path)!r}, parser='lalr', g_regex_flags=2)"
+    assert grammar.matches("aB")
+    assert repr(gs.lark('start: "a"', strict=True)) == "gs.lark('start: \"a\"', strict=True)"
     assert ("<" + grammar + ">").matches("<ab>")
 
 

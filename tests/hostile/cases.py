@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 
 import grammarspec as gs
-from tests.hostile import lark_files, python_types, regexes, schemas
+from tests.hostile import lark_files, notations, python_types, regexes, schemas
 
 __all__ = ["CASES", "Case"]
 
@@ -56,16 +56,25 @@ def _regex(name: str) -> Case:
 def _lark(name: str) -> Case:
     import lark
 
-    text = lark_files.LARK_FILES[name]
+    text, options = lark_files.LARK_FILES[name], lark_files.OPTIONS.get(name, {})
 
     def judge(found: str) -> bool:
         try:
-            lark.Lark(text, parser="earley", lexer="dynamic_complete").parse(found)
+            lark.Lark(text, **options).parse(found)
         except lark.exceptions.UnexpectedInput:
             return False
         return True
 
-    return Case(lambda: gs.lark(text), lark_files.BEGINNINGS.get(name, ""), judge)
+    return Case(lambda: gs.lark(text, **options), lark_files.BEGINNINGS.get(name, ""), judge)
+
+
+def _gbnf(name: str) -> Case:
+    return Case(lambda: gs.gbnf(notations.GBNF[name]), notations.BEGINNINGS.get(name, ""), lambda text: None)
+
+
+def _llguidance(name: str) -> Case:
+    text = notations.LLGUIDANCE[name]
+    return Case(lambda: gs.llguidance(text), notations.BEGINNINGS.get(name, ""), lambda text: None)
 
 
 def _type(name: str) -> Case:
@@ -79,6 +88,8 @@ _KINDS: dict[str, tuple[dict[str, Any], Callable[[str], Case]]] = {
     "schema": (schemas.SCHEMAS, _schema),
     "regex": (regexes.REGEXES, _regex),
     "lark": (lark_files.LARK_FILES, _lark),
+    "gbnf": (notations.GBNF, _gbnf),
+    "llguidance": (notations.LLGUIDANCE, _llguidance),
     "type": (python_types.TYPES, _type),
 }
 

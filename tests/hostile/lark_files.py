@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from string import ascii_lowercase
 
-__all__ = ["BEGINNINGS", "LARK_FILES"]
+__all__ = ["BEGINNINGS", "LARK_FILES", "OPTIONS"]
 
 
 def _rules(count: int, body: str) -> str:
@@ -96,6 +96,81 @@ LARK_FILES: dict[str, str] = {
     "lazy terminals": "start: (T U V)+\nT: /.*?a/\nU: /.*?b.{3}/\nV: /(.|\\n)+?c/",
 }
 
+_LALR: dict[str, str] = {
+    # ---------------------------------------------------------------- tables
+    "options in one rule": "start: "
+    + " ".join(f"A{i}?" for i in range(11))
+    + "\n"
+    + "\n".join(f'A{i}: "a{i}"' for i in range(11)),
+    "too many options in one rule": "start: "
+    + " ".join(f"A{i}?" for i in range(40))
+    + "\n"
+    + "\n".join(f'A{i}: "a{i}"' for i in range(40)),
+    "options within options": "start: " + "(" * 60 + '"x"' + '? "y")' * 60,
+    "options that are multiplied out": 'start: ("a"? "b"? "c"? "d"? "e"? "f"?)~2..3 "."',
+    "counts in tables": 'start: ("a" "b"~1..9)~1..60 "."',
+    "a table of precedences": "start: e0\n"
+    + "\n".join(f'e{i}: e{i} "o{i};" e{i + 1} | e{i + 1}' for i in range(60))
+    + '\ne60: /[0-9]+/ | "(" e0 ")"',
+    "1,000 statements": "start: s+\n?s: "
+    + " | ".join(f"s{i}" for i in range(1_000))
+    + "\n"
+    + "\n".join(f's{i}: "k{i}" NAME "=" NAME ";"' for i in range(1_000))
+    + "\nNAME: /[a-z]\\w*/\n%ignore / +/",
+    "chains of unit rules": "start: r0\n" + "\n".join(f"r{i}: r{i + 1}" for i in range(400)) + '\nr400: "x" r0?',
+    "reductions of all depths": "start: a\n" + 'a: "(" a ")" | "x"',
+    "lists right and left": 'start: l | "r" r\nl: l "," X | X\nr: X "," r | X\nX: /x+/',
+    "conflicts": 'start: e\ne: e "+" e | e "+" "+" | "(" e ")" | N\nN: /[0-9]+/',
+    # ---------------------------------------------------------------- lexers
+    "2,000 terminals by length": "start: ("
+    + " | ".join(f"T{i}" for i in range(2_000))
+    + ")+\n"
+    + "\n".join(f'T{i}: "t{i};"' for i in range(2_000)),
+    "300 expressions that overlap": "start: ("
+    + " | ".join(f"T{i}" for i in range(300))
+    + ")+\n"
+    + "\n".join(f"T{i}: /[a-z]+{i}[a-z]*;/" for i in range(300)),
+    "1,500 key words and names": "start: (NAME | " + " | ".join(f'"key{i}"' for i in range(1_500)) + ")+\n"
+    "NAME: /[a-z0-9]+/\n%ignore / +/",
+    "guards of many expressions": "start: ("
+    + " | ".join(f"T{i}" for i in range(26))
+    + ")+\n"
+    + "\n".join(f"T{i}.{i}: /{a}([a-z]*[0-9])?/" for i, a in enumerate(ascii_lowercase))
+    + "\n",
+    "priorities of prefixes": "start: ("
+    + " | ".join(f"T{i}" for i in range(60))
+    + ")+\n"
+    + "\n".join(f"T{i}.{60 - i}: /a{{{i + 1}}}b?/" for i in range(60)),
+    "lookaheads that wait": 'start: (A | B | C)+\nA: /a(?=[^;]*x)/\nB: /b(?=[^;]*y)/\nC: /[^;]/ | ";"',
+    "lookaheads that wait long": "start: (A | B)+\nA.2: /a(?=.{40}b)/\nB: /[ab]/",
+    "negative lookaheads that wait": "start: (A | B | E)+\nA: /a(?!.*x)/\nB: /b(?![^y]*y.{3}z)/\nE: /[a-z;]/",
+    "lookaheads in loops": "start: (A | B)+\nA: /(a(?=[ab]*b)|b(?=[ab]*a))+/\nB: /[ab]+?c/",
+    "lazy strings": 'start: (S | T | C | /[a-z]+/)+\nS: /".*?(?<!\\\\)(\\\\\\\\)*?"/\n'
+    "T: /\\'\\'\\'.*?\\'\\'\\'/s\nC: /\\/\\*(.|\\n)*?\\*\\//\n%ignore /[ \\n]+/\n%ignore C",
+    "lexemes that seldom combine": "start: (A B C)+\nA: /a+/\nB: /[ab]+c?/\nC: /[a-c]+d/",
+    "lexemes that never combine": "start: A B\nA: /[a-z]+/\nB: /[a-z]+/",
+    "lexemes that combine at last": "start: " + "A " * 40 + "\nA: /a|b+|ca*/",
+    "ignored text everywhere": "start: (A | B)+\nA: /a[ \\n]*/\nB: /b/\n%ignore /[ \\n]+/\n%ignore /#.*/\n"
+    "%ignore /\\/\\*(.|\\n)*?\\*\\//\n%ignore /\\\\\\n/",
+}
+"""Those for lark's LALR parser, with its contextual lexer."""
+
+_BASIC: dict[str, str] = {
+    "names and 1,500 key words by the basic lexer": _LALR["1,500 key words and names"],
+    "guards of many by the basic lexer": _LALR["guards of many expressions"],
+    "all splits by the basic lexer": 'start: s\ns: s s | A | B\nA: "a"\nB: /b+/\n%ignore " "',
+    "lookaheads that wait by the basic lexer": _LALR["lookaheads that wait"],
+}
+"""Those for Earley's parser with the basic lexer."""
+
+LARK_FILES |= _LALR | _BASIC
+
+OPTIONS: dict[str, dict[str, str]] = {
+    **{key: {"parser": "lalr"} for key in _LALR},
+    **{key: {"parser": "earley", "lexer": "basic"} for key in _BASIC},
+}
+"""The options of lark, where they are not its own."""
+
 BEGINNINGS: dict[str, str] = {
     "counts of rules in counts": "," * 44,
     "counts of rules in counts, all nullable": "x" * 60,
@@ -113,4 +188,10 @@ BEGINNINGS: dict[str, str] = {
     "recursion on both sides, nullable": "(" * 300 + ")" * 200,
     "dangling else": "if " * 200,
     "20,000 rules in a chain": "x" * 2_000,
+    "a table of precedences": "(1o0;2o59;" * 30,
+    "reductions of all depths": "(" * 500,
+    "lists right and left": "r" + "x," * 300,
+    "lookaheads that wait": "abc" * 40,
+    "lookaheads in loops": "ab" * 100,
+    "lexemes that combine at last": "abca",
 }

@@ -120,6 +120,7 @@ def test_output_is_in_the_language(model: Any, case: int, options: dict[str, Any
 @cases
 @pytest.mark.parametrize("help", ["same", "other", "lookup"])
 @pytest.mark.parametrize("prompt_length", [None, len(PROMPT)])
+@pytest.mark.property
 def test_assisted(model: Any, assistants: dict[str, Any], case: int, help: str, prompt_length: int | None) -> None:
     options = {"prompt_lookup_num_tokens": 4} if help == "lookup" else {"assistant_model": assistants[help]}
 

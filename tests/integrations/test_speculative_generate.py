@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,12 @@ def theirs(model: Any, prompts: Any, constraint: Any, **options: Any) -> Any:
     return generate(model, prompts, **options)
 
 
+@pytest.fixture(scope="module")
+def expected(model: Any) -> Any:
+    """What transformers gives for all prompts, with options; made once for all that compare something with it."""
+    return cache(lambda **options: theirs(model, PROMPTS, MIXED, **options))
+
+
 def same(left: Any, right: Any) -> bool:
     return left.dtype == right.dtype and torch.equal(left, right)
 
@@ -131,9 +138,11 @@ def test_greedy(model: Any, drafts: Any, way: str, case: int | None, options: di
 @pytest.mark.combined
 @ways
 @pytest.mark.parametrize("options", [{}, {"repetition_penalty": 1.7}, {"max_new_tokens": 7}])
-def test_batch_of_prompts_of_different_lengths(model: Any, drafts: Any, way: str, options: dict[str, Any]) -> None:
+def test_batch_of_prompts_of_different_lengths(
+    model: Any, drafts: Any, expected: Any, way: str, options: dict[str, Any]
+) -> None:
     output = ours(model, PROMPTS, MIXED, **drafts[way], **options)
-    assert same(output, theirs(model, PROMPTS, MIXED, **options))
+    assert same(output, expected(**options))
     assert output.shape[1] > max(map(len, PROMPTS)) + 6
 
 
@@ -146,9 +155,9 @@ def test_one_constraint_for_all_prompts(model: Any, drafts: Any, way: str, case:
     assert same(output, theirs(model, PROMPTS[:3], constraint, max_new_tokens=30))
 
 
-def test_the_comparisons_compare_something(model: Any) -> None:
-    plain, short = theirs(model, PROMPTS, MIXED), theirs(model, PROMPTS, MIXED, max_new_tokens=7)
-    assert not same(plain, theirs(model, PROMPTS, MIXED, repetition_penalty=1.7))
+def test_the_comparisons_compare_something(model: Any, expected: Any) -> None:
+    plain, short = expected(), expected(max_new_tokens=7)
+    assert not same(plain, expected(repetition_penalty=1.7))
     assert not same(plain, theirs(model, PROMPTS, None))
     assert short.shape[1] == len(PROMPT) + 7 < plain.shape[1]
     assert (plain[:, len(PROMPT) :] == PAD).any()
@@ -163,9 +172,9 @@ def test_padding_is_the_end_where_there_is_none(model: Any) -> None:
     assert (output[:, -1] == EOS).all()
 
 
-def test_without_a_mask_padding_is_seen_as_generate_sees_it(model: Any) -> None:
+def test_without_a_mask_padding_is_seen_as_generate_sees_it(model: Any, expected: Any) -> None:
     output = ours(model, PROMPTS, MIXED, attention_mask=None)
-    assert same(output, theirs(model, PROMPTS, MIXED))
+    assert same(output, expected())
 
 
 def test_where_drafts_come_from(model: Any, drafts: Any, calls: list[dict[str, Any]]) -> None:
@@ -241,9 +250,9 @@ def test_several_texts_of_each_prompt(model: Any, drafts: Any, way: str) -> None
 
 
 @pytest.mark.parametrize("options", [{"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1.0}, {"temperature": 1e-4}])
-def test_sampling_what_leaves_no_choice_is_greedy_search(model: Any, options: dict[str, Any]) -> None:
+def test_sampling_what_leaves_no_choice_is_greedy_search(model: Any, expected: Any, options: dict[str, Any]) -> None:
     output = ours(model, PROMPTS, MIXED, do_sample=True, **options)
-    assert same(output, theirs(model, PROMPTS, MIXED))
+    assert same(output, expected())
 
 
 STOPS = ["e", "no"]
@@ -306,9 +315,9 @@ def test_stop_strings(model: Any, drafts: Any, way: str, stops: Any, tokenizer: 
     assert bool(ended) == (stops != ["never"])
 
 
-def test_stop_strings_in_a_batch(model: Any) -> None:
+def test_stop_strings_in_a_batch(model: Any, expected: Any) -> None:
     output = ours(model, PROMPTS, MIXED, stop_strings=["a", '"f'])
-    plain = theirs(model, PROMPTS, MIXED)
+    plain = expected()
     stopped = 0
     for row, whole in zip(output[:, len(PROMPT) :].tolist(), plain[:, len(PROMPT) :].tolist(), strict=True):
         kept = row.index(PAD) if PAD in row else len(row)

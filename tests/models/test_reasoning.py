@@ -117,6 +117,7 @@ def test_budgets_close_the_reasoning(with_template: Any) -> None:
 @pytest.mark.combined
 @pytest.mark.parametrize("template", [QWEN, DEEPSEEK])
 @pytest.mark.parametrize("type", [Literal["yes", "no"], str, gs.literal("\nx")])
+@pytest.mark.property
 def test_streams_leave_the_reasoning_out(with_template: Any, template: str, type: Any) -> None:
     model = with_template(template)
     for seed in range(tiers.draws(4, least=2)):

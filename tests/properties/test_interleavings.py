@@ -118,6 +118,7 @@ def likely(rng: random.Random, mask: bytes) -> int:
 
 
 @pytest.mark.parametrize("make", GRAMMARS)
+@pytest.mark.property
 def test_interleavings(make: Callable[[GrammarBuilder], int]) -> None:
     """Random operations on each grammar; after every one the mask is compared."""
     rng = random.Random(tiers.seed(1))

@@ -61,6 +61,7 @@ def vocabulary(smollm2_tokenizer: Any) -> gs.Vocabulary:
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
+@pytest.mark.property
 def test_every_bit(name: str, vocabulary: gs.Vocabulary) -> None:
     """Random texts, favouring long tokens; at each place all tokens are tried."""
     rng = random.Random(f"{name}{tiers.seed(0) or ''}")

@@ -106,6 +106,7 @@ def check(result: gs.Result[Any], kind: Any, choice: str, *, parallel: bool) -> 
 @pytest.mark.combined
 # ---------------------------------------------------------------------- all formats, random logits
 @pytest.mark.parametrize(("name", "special"), FAMILIES)
+@pytest.mark.property
 def test_what_is_said_is_streamed_read_and_gone_on_with(family: Family, name: str, special: bool) -> None:
     model = family(name, special)
     bias = towards_calls(model, name)
@@ -148,6 +149,7 @@ def test_budgets_are_kept_or_refused(family: Family, name: str) -> None:
 @pytest.mark.combined
 # ---------------------------------------------------------------------- texts that spell markers
 @pytest.mark.parametrize(("name", "special"), FAMILIES)
+@pytest.mark.property
 def test_texts_that_spell_markers_are_texts(family: Family, name: str, special: bool) -> None:
     model = family(name, special)
     ends = [*FORMATS[name].markers, "<|channel|>final<|message|>x", "</tool_call>", '"}', "\n</function>", "[x](y)"]
@@ -333,6 +335,7 @@ def test_models_think_before_they_call(tiny_model_directory: Path, special: tupl
     assert result.reasoning is None and result.tool_calls[0].name == "ping"
 
 
+@pytest.mark.property
 def test_harmony_has_a_place_for_thoughts(family: Family) -> None:
     model = family("harmony", True)
     bias = towards(model, **{"<|end|>": 400.0})
@@ -416,6 +419,7 @@ def test_refused_arguments_are_told_to_the_model(family: Family, name: str, spec
         model.stream("Hi", retries=1, **options)
 
 
+@pytest.mark.property
 def test_other_calls_are_not_run_where_one_is_refused(family: Family) -> None:
     model = family("hermes", True)
     bias = towards(model, **{"Ċ": 500.0, "4": 1000.0})

@@ -102,7 +102,8 @@ impl Engine {
             if self.states.len() > self.limits.max_states {
                 return Err(Error::Limit { which: "max_states", limit: self.limits.max_states as u64 });
             }
-            if self.memory() > self.limits.max_memory {
+            // what is left is held by states in use: with little room, the next states would each collect again
+            if self.memory() > self.limits.max_memory / 8 * 7 {
                 return Err(Error::Limit { which: "max_memory (bytes)", limit: self.limits.max_memory as u64 });
             }
         }

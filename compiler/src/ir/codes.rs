@@ -34,6 +34,9 @@ numbered! {
     WORDS = 13,
     WHEN = 14,
     CALL_WITH = 15,
+    LEXEME = 16,
+    TEXT = 17,
+    PARSER = 18,
 }
 
 numbered! {

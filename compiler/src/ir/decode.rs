@@ -7,7 +7,7 @@ use hashbrown::hash_table::Entry;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::codes::op;
-use super::{Guard, Ir, Kinds, Node, NodeId, UNBOUNDED, Update};
+use super::{Guard, Ir, Kinds, Node, NodeId, Parser, UNBOUNDED, Update};
 use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
 
@@ -155,6 +155,10 @@ impl Decoder<'_> {
             op::AHEAD => Node::Ahead(self.one(operands)?),
             op::BEHIND => Node::Behind(self.one(operands)?),
             op::TERMINAL => Node::Terminal(self.one(operands)?),
+            op::LEXEME => Node::Lexeme(self.one(operands)?),
+            op::TEXT if operands.is_empty() => return Err("an operand expected".into()),
+            op::TEXT => Node::Text(self.all(operands)?),
+            op::PARSER => Node::Parser(Parser::decode(operands, |n| self.operand(n))?.into()),
             op::CALL => match operands {
                 [rule] if (*rule as usize) < self.parts.rules.len() => Node::Call(*rule),
                 _ => return Err("a rule's number expected".into()),

@@ -80,6 +80,18 @@ impl Ir {
                     args.push(node(o));
                     op::TERMINAL
                 }
+                Node::Lexeme(o) => {
+                    args.push(node(o));
+                    op::LEXEME
+                }
+                Node::Text(os) => {
+                    args.extend(os.iter().map(node));
+                    op::TEXT
+                }
+                Node::Parser(parser) => {
+                    args.extend(parser.encode(|n| node(&n)));
+                    op::PARSER
+                }
                 Node::Call(callee) => {
                     args.push(rule(*callee));
                     op::CALL

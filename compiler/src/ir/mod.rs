@@ -10,6 +10,7 @@ mod decode;
 mod encode;
 mod kinds;
 mod parameters;
+mod parser;
 mod portable;
 
 use crate::byteset::ByteSet;
@@ -20,7 +21,8 @@ pub use components::{Components, components};
 pub use decode::Parts;
 pub use encode::Base;
 pub use kinds::Kinds;
-pub use parameters::{Guard, Update, Value};
+pub use parameters::{Guard, Layout, Update, Value};
+pub use parser::{Action, Indenter, Parser};
 
 /// Index of an expression in [`Ir::nodes`]; operands come before the expressions that use them.
 pub type NodeId = u32;
@@ -55,6 +57,13 @@ pub enum Node {
     When(Guard),
     /// Any of these texts, sorted and without repetition.
     Words(Box<[Box<[u8]>]>),
+    /// A lexical unit whose assertions about what follows see the text behind it, to the end of the `Text` around it.
+    Lexeme(NodeId),
+    /// What assertions of lexemes see: it is the whole body of a rule. The first node describes it, before each lexeme in
+    /// it and at its end any of the others may stand.
+    Text(Box<[NodeId]>),
+    /// The texts that a lexer and an LR parser take: it is the whole body of a rule, and a `Text` of its own.
+    Parser(Box<Parser>),
 }
 
 /// What is known of an expression without a vocabulary.
@@ -97,7 +106,29 @@ impl Ir {
     /// Whether the expression is one lexical unit (or part of one): all the others are taken apart at run time.
     pub fn is_unit(&self, node: NodeId) -> bool {
         let facts = self.facts[node as usize];
-        facts.regular && (facts.flat || facts.looks || matches!(self.nodes[node as usize], Node::Terminal(_)))
+        match self.nodes[node as usize] {
+            Node::Lexeme(_) => true,
+            Node::Terminal(_) => facts.regular,
+            _ => facts.regular && (facts.flat || facts.looks),
+        }
+    }
+
+    /// The parser that a rule is the language of.
+    pub fn parser(&self, rule: RuleId) -> Option<&Parser> {
+        match &self.nodes[self.body(rule) as usize] {
+            Node::Parser(parser) => Some(parser),
+            _ => None,
+        }
+    }
+
+    /// Whether assertions of lexemes in a rule see no further than its text.
+    pub fn is_text(&self, rule: RuleId) -> bool {
+        matches!(self.nodes[self.body(rule) as usize], Node::Text(_) | Node::Parser(_))
+    }
+
+    /// Whether what may follow a terminal can depend on more than the rules.
+    pub fn has_lexemes(&self) -> bool {
+        self.nodes.iter().any(|node| matches!(node, Node::Lexeme(_) | Node::Parser(_)))
     }
 
     /// Checks the context conditions and computes the facts of hash-consed nodes.
@@ -121,6 +152,7 @@ impl Ir {
                 Node::Ahead(o) => (bad(o), "ahead"),
                 Node::Behind(o) => (bad(o), "behind"),
                 Node::Terminal(o) => (bad(o), "terminal"),
+                Node::Lexeme(o) => (bad(o), "lexeme"),
                 _ => (false, ""),
             };
             if wrong {
@@ -141,6 +173,11 @@ impl Ir {
             }
         }
         Ok(ir)
+    }
+
+    /// Whether a parser counts the blanks of lines.
+    pub fn counts_columns(&self) -> bool {
+        self.nodes.iter().any(|node| matches!(node, Node::Parser(parser) if parser.indenter().is_some()))
     }
 
     /// The expression and all below it.
@@ -208,6 +245,8 @@ impl Ir {
         match node {
             Node::CallWith(_, update) => return Facts { parameter: !update.fresh, ..Facts::default() },
             Node::When(_) => return Facts { parameter: true, ..Facts::default() },
+            Node::Lexeme(_) | Node::Parser(_) => return Facts::default(),
+            Node::Text(os) => return Facts { parameter: self.facts[os[0] as usize].parameter, ..Facts::default() },
             _ => {}
         }
         let looks = matches!(node, Node::Ahead(_) | Node::Behind(_));
@@ -251,8 +290,10 @@ impl Node {
     /// Calls `f` for every operand expression.
     pub fn operands(&self, mut f: impl FnMut(NodeId)) {
         match self {
-            Node::Seq(os) | Node::Alt(os) | Node::Both(os) => os.iter().copied().for_each(f),
-            Node::Repeat(o, ..) | Node::Complement(o) | Node::Ahead(o) | Node::Behind(o) | Node::Terminal(o) => f(*o),
+            Node::Seq(os) | Node::Alt(os) | Node::Both(os) | Node::Text(os) => os.iter().copied().for_each(f),
+            Node::Repeat(o, ..) | Node::Complement(o) | Node::Ahead(o) | Node::Behind(o) => f(*o),
+            Node::Terminal(o) | Node::Lexeme(o) => f(*o),
+            Node::Parser(parser) => parser.lexemes().for_each(f),
             Node::Nothing
             | Node::Literal(_)
             | Node::Bytes(_)

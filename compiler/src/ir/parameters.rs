@@ -75,6 +75,28 @@ impl Value {
         (0..counter.width).filter(|&i| self.bit(counter.at + i)).fold(0, |n, i| n | 1 << i)
     }
 
+    /// The value that says how the text that a parser reads is laid out.
+    pub fn of_layout(layout: &Layout) -> Value {
+        let column = layout.column.map_or(0, |column| u64::from(column) + 1);
+        let mut value = Value(SmallVec::from_slice(&[u64::from(layout.depth) | column << 32]));
+        layout.indents.iter().for_each(|&indent| value.put(64 + indent, true));
+        value.trim();
+        value
+    }
+
+    /// The layout that the value says.
+    pub fn layout(&self) -> Layout {
+        let first = self.0.first().copied().unwrap_or(0);
+        let indents = (64..self.0.len() as u32 * 64).filter(|&i| self.bit(i)).map(|i| i - 64).collect();
+        Layout { depth: first as u32, column: ((first >> 32) as u32).checked_sub(1), indents }
+    }
+
+    fn trim(&mut self) {
+        while self.0.last() == Some(&0) {
+            self.0.pop();
+        }
+    }
+
     pub fn holds(&self, guard: &Guard) -> bool {
         match guard {
             Guard::Clear(bits) => !bits.iter().any(|&i| self.bit(i)),
@@ -91,10 +113,29 @@ impl Value {
             let n = if n == counter.last() { n } else { n + 1 };
             (0..counter.width).for_each(|i| new.put(counter.at + i, n >> i & 1 != 0));
         }
-        while new.0.last() == Some(&0) {
-            new.0.pop();
-        }
+        new.trim();
         new
+    }
+}
+
+/// How the text is laid out where an indenter reads tokens.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    /// Brackets that are open.
+    pub depth: u32,
+    /// Blanks since the last line end in the token at hand, if it has one, and they matter.
+    pub column: Option<u32>,
+    /// The widths of the open blocks, the narrowest first; that of the text itself, 0, is not among them.
+    pub indents: SmallVec<[u32; 8]>,
+}
+
+impl Layout {
+    /// Wider blocks are not kept apart, and so are refused.
+    pub const WIDEST: u32 = 1 << 14;
+
+    /// The width of the innermost block.
+    pub fn indent(&self) -> u32 {
+        self.indents.last().copied().unwrap_or(0)
     }
 }
 

@@ -72,6 +72,10 @@ impl Masks {
     /// The row of the tokens that a kernel allows, EOS tokens included: that of the shallowest footprint that settles
     /// it.
     pub fn row(&mut self, mut sources: Sources, kernel: &Heads) -> Result<Arc<Row>> {
+        if sources.machine.careful {
+            let row = self.maker(&mut sources).row(kernel)?.expect("no stack is cut off");
+            return Ok(self.keep(row));
+        }
         for depth in 1.. {
             let (exact, _) = sources.machine.footprint(kernel, depth, Counts::Exact, sources.budget)?;
             if let Some(known) = self.rows.get(&exact) {

@@ -71,6 +71,10 @@ pub(super) enum Node {
     Scope(Id),
     /// A whole terminal in which `Ahead` and `Behind` occur: they see no further.
     Unit(Id),
+    /// A terminal with its tags, in which `Ahead` and `Behind` occur: what is ahead goes on behind the tags.
+    Lexeme(Id),
+    /// The texts of the second operand, which has tags, where the whole rest, behind the tags too, is in the first.
+    Under(Id, Id),
 }
 
 /// How a residual can be split to be followed part by part.
@@ -245,7 +249,7 @@ impl Arena {
     }
 
     /// Whether the empty text belongs to it wherever it stands.
-    pub(super) fn ever_nullable(&self, id: Id) -> bool {
+    pub fn ever_nullable(&self, id: Id) -> bool {
         self.nullable(id) && !self.open(id)
     }
 
@@ -330,6 +334,8 @@ impl Arena {
             Node::Behind(a) => self.mix(11, h(a)),
             Node::Scope(a) => self.mix(12, h(a)),
             Node::Unit(a) => self.mix(13, h(a)),
+            Node::Lexeme(a) => self.mix(14, h(a)),
+            Node::Under(a, b) => self.mix(self.mix(15, h(a)), h(b)),
         };
         let same = |&id: &Id| match (self.nodes[id as usize], node) {
             (Node::Alt(k), Node::Alt(_)) | (Node::And(k), Node::And(_)) => self.list(k) == kids,

@@ -85,6 +85,84 @@ impl Arena {
         self.closed_over(x, Node::Unit(x), Flags::NULLABLE)
     }
 
+    /// A terminal with its tags: assertions inside it see what follows the tags, too. The branches of a union are
+    /// lexemes of their own.
+    pub fn lexeme(&mut self, x: Id) -> Id {
+        if !self.open(x) {
+            return x;
+        }
+        if let Node::Alt(k) = self.nodes[x as usize] {
+            let kids: List = self.list(k).into();
+            let kids: List = kids.into_iter().map(|i| deep(|| self.lexeme(i))).collect();
+            return self.alt(&kids);
+        }
+        let ends = !self.ends(x).is_empty();
+        let flags = (self.flags[x as usize].0 & Flags::COUNTS) | Flags::SEARCH | Flags::TAGGED | u8::from(ends);
+        self.intern(Node::Lexeme(x), &[], Flags(flags))
+    }
+
+    /// The texts of `x`, which has tags, where the whole rest is in `condition`. The branches of a union are each under
+    /// the condition, so that what is under weaker ones can absorb them.
+    pub fn under(&mut self, condition: Id, x: Id) -> Id {
+        if condition == TOP {
+            return x;
+        }
+        let condition = self.unit(condition);
+        match (condition, self.nodes[x as usize]) {
+            (EMPTY, _) | (_, Node::Empty) => EMPTY,
+            (TOP, _) => x,
+            (_, Node::Under(other, y)) => {
+                let both = self.and(&[condition, other]);
+                self.under(both, y)
+            }
+            (_, Node::Alt(k)) if self.has_conditions(k) => {
+                let kids: List = self.list(k).into();
+                let kids: List = kids.into_iter().map(|i| deep(|| self.under(condition, i))).collect();
+                self.alt(&kids)
+            }
+            _ => {
+                let flags =
+                    (self.flags[x as usize].0 & (Flags::NULLABLE | Flags::COUNTS)) | Flags::SEARCH | Flags::TAGGED;
+                self.intern(Node::Under(condition, x), &[], Flags(flags))
+            }
+        }
+    }
+
+    fn has_conditions(&self, k: Kids) -> bool {
+        self.list(k).iter().any(|&i| matches!(self.nodes[i as usize], Node::Under(..)))
+    }
+
+    /// Of the operands of a union, those that others do not absorb: `x | x under c` is `x`, and `x under c | x under c
+    /// and d` is `x under c`.
+    pub(super) fn absorb_conditions(&mut self, flat: &mut List) {
+        if !flat.iter().any(|&i| matches!(self.nodes[i as usize], Node::Under(..))) {
+            return;
+        }
+        let parts = |arena: &Arena, i: Id| match arena.nodes[i as usize] {
+            Node::Under(condition, x) => (Some(condition), x),
+            _ => (None, i),
+        };
+        let all = flat.clone();
+        self.pay_for(all.len() * all.len());
+        flat.retain(|i| {
+            let (Some(condition), x) = parts(self, *i) else { return true };
+            !all.iter().any(|&other| {
+                let (weaker, y) = parts(self, other);
+                other != *i && x == y && weaker.is_none_or(|weaker| self.is_part_of(weaker, condition))
+            })
+        });
+    }
+
+    /// Whether an intersection has all operands of another one.
+    fn is_part_of(&self, weaker: Id, stronger: Id) -> bool {
+        let operands = |x: Id| match self.nodes[x as usize] {
+            Node::And(k) => List::from_slice(self.list(k)),
+            _ => List::from_slice(&[x]),
+        };
+        let all = operands(stronger);
+        operands(weaker).iter().all(|i| all.contains(i))
+    }
+
     fn closed_over(&mut self, x: Id, node: Node, kept: u8) -> Id {
         if !self.open(x) {
             return x;

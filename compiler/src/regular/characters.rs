@@ -228,9 +228,10 @@ impl Arena {
             Node::Seq(os) | Node::Alt(os) => os.iter().map(|&o| go(o)).max().unwrap_or(Content::Text),
             Node::Both(os) => os.iter().map(|&o| go(o)).min().unwrap_or(Content::Any),
             Node::Complement(_) => Content::Any,
-            Node::Repeat(o, ..) | Node::Terminal(o) => go(*o),
+            Node::Repeat(o, ..) | Node::Terminal(o) | Node::Lexeme(o) => go(*o),
             Node::Call(rule) => go(ir.body(*rule)),
             Node::CallWith(..) | Node::When(_) => unreachable!("what depends on a parameter is not regular"),
+            Node::Text(_) | Node::Parser(_) => unreachable!("they are not regular"),
         };
         self.findings.contents.insert(node, content);
         content

@@ -168,6 +168,20 @@ impl Arena {
             }
             Node::Scope(x) => self.scope_parts(x, Arena::scope),
             Node::Unit(x) => self.scope_parts(x, Arena::unit),
+            Node::Lexeme(x) => self.scope_parts(x, Arena::lexeme),
+            Node::Under(condition, x) => {
+                let conditions = deep(|| self.parts(condition));
+                let texts = deep(|| self.parts(x));
+                self.pay_for(conditions.len() * texts.len());
+                let mut out = Parts::new();
+                for &(s, c) in &conditions {
+                    for &(t, x) in &texts {
+                        let target = self.under(c, x);
+                        push(&mut out, s.and(t), target);
+                    }
+                }
+                out
+            }
         }
     }
 

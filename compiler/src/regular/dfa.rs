@@ -104,7 +104,8 @@ impl Arena {
 
     /// Whether the language is not empty.
     pub fn alive(&mut self, id: Id, budget: &mut Budget) -> Result<bool> {
-        if !self.needs_search(id) || self.nullable(id) && !self.looks_inside(id) {
+        let conditional = matches!(self.nodes[id as usize], Node::Lexeme(_) | Node::Under(..));
+        if !self.needs_search(id) || self.nullable(id) && !self.looks_inside(id) && !conditional {
             return Ok(id != EMPTY);
         }
         if let Some(&known) = self.dfa.alive.get(&id) {
@@ -147,7 +148,7 @@ impl Arena {
                 }
                 budget.spend(16)?;
                 let targets: Vec<Id> = self.metered(budget, |arena| arena.parts(id))?.iter().map(|p| p.1).collect();
-                let found = self.nullable(id) || targets.iter().any(|&t| self.known_alive(t));
+                let found = self.may_end(id, budget)? || targets.iter().any(|&t| self.known_alive(t));
                 path.push((id, targets));
                 if found {
                     self.dfa.alive.extend(path.into_iter().map(|(id, _)| (id, true)));
@@ -163,10 +164,20 @@ impl Arena {
                     path.pop();
                 }
                 Some(t) => match self.nodes[t as usize] {
-                    Node::And(_) | Node::Not(_) | Node::Scope(_) | Node::Unit(_) => match self.dfa.alive.get(&t) {
+                    Node::And(_)
+                    | Node::Not(_)
+                    | Node::Scope(_)
+                    | Node::Unit(_)
+                    | Node::Lexeme(_)
+                    | Node::Under(..) => match self.dfa.alive.get(&t) {
                         Some(false) => {}
                         _ => enter = Some(t),
                     },
+                    // branches are visited here, since they may lead back to what is on the path
+                    Node::Alt(k) if self.needs_search(t) => {
+                        let kids: List = self.list(k).into();
+                        targets.extend(kids);
+                    }
                     _ => {
                         if self.alive(t, budget)? {
                             self.dfa.alive.extend(path.into_iter().map(|(id, _)| (id, true)));
@@ -176,6 +187,20 @@ impl Arena {
                 },
             }
         }
+    }
+
+    /// Whether a text of the language may end here. Of one with tags, the conditions on what follows must not
+    /// contradict themselves; whether the grammar can meet them is not looked at.
+    fn may_end(&mut self, id: Id, budget: &mut Budget) -> Result<bool> {
+        if !matches!(self.nodes[id as usize], Node::Lexeme(_) | Node::Under(..)) {
+            return Ok(self.nullable(id));
+        }
+        for (condition, _) in self.ends(id) {
+            if deep(|| self.alive(condition, budget))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn known_alive(&self, id: Id) -> bool {

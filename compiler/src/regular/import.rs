@@ -77,6 +77,14 @@ impl Arena {
                 let a = go(self, a);
                 self.unit(a)
             }
+            Node::Lexeme(a) => {
+                let a = go(self, a);
+                self.lexeme(a)
+            }
+            Node::Under(a, b) => {
+                let (a, b) = (go(self, a), go(self, b));
+                self.under(a, b)
+            }
         };
         done.insert(id, here);
         here

@@ -16,7 +16,7 @@ use crate::ir::UNBOUNDED;
 use crate::recursion::deep;
 
 /// Units of work of one step of a derivative with assertions.
-const STEP: usize = 256;
+const STEP: usize = 8;
 
 /// What is found once for all derivatives of one scope.
 #[derive(Default)]
@@ -72,7 +72,8 @@ impl Arena {
         let mut go = |arena: &mut Arena, i: Id, front: bool| deep(|| arena.distinctions(i, front, out, seen, memo));
         match self.nodes[x as usize] {
             // a terminal inside this one has a beginning of its own
-            Node::Empty | Node::Eps | Node::Accept(_) | Node::Class(_) | Node::Unit(_) => {}
+            Node::Empty | Node::Eps | Node::Accept(_) | Node::Class(_) => {}
+            Node::Unit(_) | Node::Lexeme(_) | Node::Under(..) => {}
             Node::Concat(a, b) => {
                 go(self, a, front);
                 let passes = self.open(a) || self.nullable(a);
@@ -162,17 +163,22 @@ impl Arena {
         }
     }
 
-    /// Intersection of two whole-rest languages, each with its own assertions.
+    /// Intersection of two whole-rest languages, each with its own assertions. If the second has tags, the first one
+    /// goes on behind them.
     fn conjunction(&mut self, a: Id, b: Id) -> Id {
         if a == TOP || b == TOP {
             return if a == TOP { b } else { a };
+        }
+        if self.flag(b, Flags::TAGGED) {
+            let b = self.lexeme(b);
+            return self.under(a, b);
         }
         let (a, b) = (self.scope(a), self.scope(b));
         self.and(&[a, b])
     }
 
     /// The conditions (on the whole rest) under any one of which `x` matches the empty text here.
-    fn empty_under(&mut self, x: Id) -> SmallVec<[Id; 2]> {
+    pub(super) fn empty_under(&mut self, x: Id) -> SmallVec<[Id; 2]> {
         if !self.flag(x, Flags::LOOKS) {
             return if self.nullable(x) { SmallVec::from_slice(&[TOP]) } else { SmallVec::new() };
         }

@@ -29,3 +29,4 @@ pub use arena::{Arena, EMPTY, EPS, Form, Id, TOP};
 pub use characters::Alphabet;
 pub use lower::Lowered;
 pub use saturate::{Counts, SMALL, Saturated, saturated_bounds};
+pub use tags::Ends;

@@ -94,6 +94,10 @@ impl Arena {
                 let (least, most, dropped) = saturated_bounds(least, most, self.cap, counts);
                 (self.repeat(x, least, most), dropped.min(inner))
             }
+            Node::Under(condition, x) => {
+                let (x, dropped) = deep(|| self.saturate_at((x, counts, front), position, budget))?;
+                (self.under(condition, x), dropped)
+            }
             Node::Accept(p) => {
                 let (p, dropped) = position(p);
                 // what an exact form keeps, a loose one may still drop

@@ -2,10 +2,13 @@
 
 use smallvec::SmallVec;
 
-use super::arena::{Arena, EMPTY, EPS, Flags, Id, List, Node};
+use super::arena::{Arena, EMPTY, EPS, Flags, Id, List, Node, TOP};
 use crate::byteset::ByteSet;
 use crate::ir::UNBOUNDED;
 use crate::recursion::deep;
+
+/// Ends of terminals: conditions on the whole rest, and positions.
+pub type Ends = SmallVec<[(Id, u32); 4]>;
 
 impl Arena {
     /// The end of a terminal. `counts`: whether the position holds counts that saturation may change.
@@ -23,24 +26,96 @@ impl Arena {
         matches!(self.nodes[id as usize], Node::Eps | Node::Class(_) | Node::Concat(..))
     }
 
-    /// The positions whose `Accept` can be reached without another byte, in order.
-    pub fn tags(&self, id: Id) -> SmallVec<[u32; 4]> {
-        let mut found = SmallVec::new();
-        self.collect_tags(id, &mut found);
+    /// Where the expression's terminal can end without another byte: the conditions on the whole rest under which it
+    /// does (`TOP`: none), each with the position behind it, in order.
+    pub fn ends(&mut self, id: Id) -> Ends {
+        let mut found = Ends::new();
+        self.collect_ends(id, TOP, &mut found);
+        if found.len() < 2 {
+            return found;
+        }
+        found.sort_unstable();
+        found.dedup();
+        let free: SmallVec<[u32; 4]> = found.iter().filter(|end| end.0 == TOP).map(|end| end.1).collect();
+        found.retain(|end| end.0 == TOP || !free.contains(&end.1));
+        found
+    }
+
+    fn collect_ends(&mut self, id: Id, condition: Id, out: &mut Ends) {
+        if !self.flag(id, Flags::TAGGED) || !self.nullable(id) && !self.open(id) || condition == EMPTY {
+            return;
+        }
+        match self.nodes[id as usize] {
+            Node::Accept(p) => out.push((condition, p)),
+            Node::Concat(h, t) if self.nullable(h) && !self.flag(h, Flags::LOOKS) => {
+                deep(|| self.collect_ends(t, condition, out));
+            }
+            Node::Concat(h, t) => {
+                for ahead in self.empty_under(h) {
+                    let both = self.both_hold(condition, ahead);
+                    deep(|| self.collect_ends(t, both, out));
+                }
+            }
+            Node::Alt(k) => {
+                let kids: List = self.list(k).into();
+                kids.into_iter().for_each(|i| deep(|| self.collect_ends(i, condition, out)));
+            }
+            Node::Lexeme(x) => deep(|| self.collect_ends(x, condition, out)),
+            Node::Under(other, x) => {
+                let both = self.both_hold(condition, other);
+                deep(|| self.collect_ends(x, both, out));
+            }
+            _ => {}
+        }
+    }
+
+    /// The condition that two conditions on the whole rest hold.
+    pub fn both_hold(&mut self, a: Id, b: Id) -> Id {
+        if (a, b) == (TOP, TOP) {
+            return TOP;
+        }
+        let (a, b) = (self.unit(a), self.unit(b));
+        self.and(&[a, b])
+    }
+
+    /// The positions whose `Accept` can be reached without another byte, whatever the conditions, in order.
+    pub fn tags(&mut self, id: Id) -> SmallVec<[u32; 4]> {
+        let mut found: SmallVec<[u32; 4]> = self.ends(id).into_iter().map(|end| end.1).collect();
         found.sort_unstable();
         found.dedup();
         found
     }
 
-    fn collect_tags(&self, id: Id, out: &mut SmallVec<[u32; 4]>) {
-        if !self.flag(id, Flags::TAGGED) || !self.nullable(id) {
-            return;
-        }
+    /// The condition on the whole rest that an expression is under, and the expression without it.
+    pub fn under_condition(&self, id: Id) -> (Id, Id) {
         match self.nodes[id as usize] {
-            Node::Accept(p) => out.push(p),
-            Node::Concat(_, t) => deep(|| self.collect_tags(t, out)), // the head is nullable, too
-            Node::Alt(k) => self.list(k).iter().for_each(|&i| deep(|| self.collect_tags(i, out))),
-            _ => {}
+            Node::Under(condition, x) => (condition, x),
+            _ => (TOP, id),
+        }
+    }
+
+    /// What of a lexeme stands behind its first parts that have no assertions, as a lexeme.
+    pub fn open_tail(&mut self, id: Id) -> Id {
+        let mut at = id;
+        loop {
+            at = match self.nodes[at as usize] {
+                Node::Lexeme(x) => x,
+                Node::Concat(head, tail) if !self.open(head) => tail,
+                _ => return self.lexeme(at),
+            };
+        }
+    }
+
+    /// Whether a condition on the whole rest is met, or not, by its first byte.
+    pub fn is_brief(&mut self, condition: Id) -> bool {
+        self.parts(condition).iter().all(|part| part.1 == TOP)
+    }
+
+    /// Whether nothing is left of the expression's terminal: it is an `Accept`, perhaps under a condition.
+    pub fn is_end(&self, id: Id) -> bool {
+        match self.nodes[id as usize] {
+            Node::Under(_, x) => self.is_accept(x),
+            _ => self.is_accept(id),
         }
     }
 
@@ -53,6 +128,7 @@ impl Arena {
             Node::Accept(p) => found(p),
             Node::Concat(_, t) => deep(|| self.every_tag(t, found)),
             Node::Alt(k) => self.list(k).iter().all(|&i| deep(|| self.every_tag(i, found))),
+            Node::Lexeme(x) | Node::Under(_, x) => deep(|| self.every_tag(x, found)),
             _ => true,
         }
     }
@@ -72,6 +148,14 @@ impl Arena {
                 let kids: List = self.list(k).into();
                 let kept: List = kids.into_iter().map(|i| deep(|| self.without_tags(i, of))).collect();
                 self.alt(&kept)
+            }
+            Node::Lexeme(x) => {
+                let kept = deep(|| self.without_tags(x, of));
+                self.lexeme(kept)
+            }
+            Node::Under(condition, x) => {
+                let kept = deep(|| self.without_tags(x, of));
+                self.under(condition, kept)
             }
             _ => id,
         }
@@ -122,7 +206,10 @@ impl Arena {
             Node::Concat(head, _) => deep(|| self.counts_down(head, many)),
             Node::Repeat(_, _, most) => most != UNBOUNDED && most > many,
             Node::Alt(k) | Node::And(k) => self.list(k).iter().any(|&i| deep(|| self.counts_down(i, many))),
-            Node::Scope(x) | Node::Unit(x) => deep(|| self.counts_down(x, many)),
+            Node::Scope(x) | Node::Unit(x) | Node::Lexeme(x) => deep(|| self.counts_down(x, many)),
+            Node::Under(condition, x) => {
+                deep(|| self.counts_down(condition, many)) || deep(|| self.counts_down(x, many))
+            }
             _ => false,
         }
     }

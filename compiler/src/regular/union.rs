@@ -42,6 +42,7 @@ impl Arena {
         }
         flat.sort_unstable();
         flat.dedup();
+        self.absorb_conditions(&mut flat);
         self.merge_classes(&mut flat);
         self.merge_heads(&mut flat);
         self.absorb(&mut flat);

@@ -106,12 +106,17 @@ impl Bases {
         let mut needed = vec![false; n];
         let mut todo: Vec<NodeId> = ir.rules.clone();
         let mut searched: Vec<NodeId> = Vec::new();
+        let mut lexemes: Vec<NodeId> = Vec::new();
         while let Some(id) = todo.pop() {
             if std::mem::replace(&mut needed[id as usize], true) {
                 continue;
             }
             let node = &ir.nodes[id as usize];
             let facts = ir.facts[id as usize];
+            if let Node::Lexeme(_) = node {
+                lexemes.push(id);
+                continue;
+            }
             let leaf = match node {
                 Node::Both(_) | Node::Complement(_) => true,
                 Node::Terminal(x) => ir.facts[*x as usize].looks,
@@ -138,10 +143,23 @@ impl Bases {
                 Node::Words(texts) => {
                     (texts.iter().filter(|t| arena.spells(t)).count() > 0, texts.first().is_some_and(|t| t.is_empty()))
                 }
+                // whether it takes any text is found out from its start state
+                Node::Parser(parser) => (true, parser.takes_nothing()),
                 _ => continue,
             };
             out.productive[i] = Some(productive);
             out.nullable[i] = Some(nullable);
+        }
+        for id in lexemes {
+            let x = arena.lower(ir, id, lowered, budget)?;
+            let end = arena.accept(0, false);
+            let x = arena.concat_within(x, end, budget)?;
+            let x = arena.lexeme(x);
+            if arena.nullable(x) {
+                return Err(Error::Unsupported(format!("node {id} gives `lexeme` an expression that may be empty")));
+            }
+            out.nullable[id as usize] = Some(false);
+            out.productive[id as usize] = Some(arena.alive(x, budget)?);
         }
         for id in searched {
             let x = arena.lower(ir, id, lowered, budget)?;
@@ -212,6 +230,7 @@ fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> (Vec<bool>, Vec<NodeId>) {
                 return;
             }
             let now = match &ir.nodes[at] {
+                Node::Text(os) => os[0] == id,
                 Node::Seq(_) => {
                     missing[at] -= times;
                     missing[at] == 0

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ir::{Guard, Ir, RuleId, Update, Value};
+use crate::ir::{Guard, Ir, Layout, RuleId, Update, Value};
 
 /// A rule with a value of its parameter. Without one, the number of the instance is that of the rule.
 pub(super) type Instance = u32;
@@ -68,6 +68,16 @@ impl Instances {
 
     pub(super) fn holds(&self, param: ParamId, guard: &Guard) -> bool {
         self.values[param as usize].holds(guard)
+    }
+
+    /// The layout that a parameter says.
+    pub(super) fn layout(&self, param: ParamId) -> Layout {
+        self.values[param as usize].layout()
+    }
+
+    /// The parameter that says a layout.
+    pub(super) fn of_layout(&mut self, layout: &Layout) -> ParamId {
+        self.intern(Value::of_layout(layout))
     }
 
     pub(super) fn updated(&mut self, param: ParamId, update: &Update) -> ParamId {

@@ -10,15 +10,19 @@
 //! The rooms, from the bottom up: `instances` (rules with parameters), `position` (what is left of a rule's body),
 //! `continuation` (sets of stacks), `grammar` (productive, nullable and left-recursive rules), and the [`Machine`], one
 //! `impl` over several files: `step` (closures of kernels), `predict` (what a position predicts), `proofs`
-//! (productivity where parameters matter), `shortest` (shortest endings), `threads` and `table` (byte states, by which
+//! (productivity where parameters matter), `parser` (LR parsers), `combining` and `search` (endings where lexemes look at
+//! the text behind them), `shortest` (shortest endings), `threads` and `table` (byte states, by which
 //! texts are followed).
 
+mod combining;
 mod continuation;
 mod grammar;
 mod instances;
+mod parser;
 mod position;
 mod predict;
 mod proofs;
+mod search;
 mod shortest;
 mod step;
 mod table;

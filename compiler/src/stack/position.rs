@@ -15,6 +15,16 @@ pub(super) enum Pos {
     Bottom,
     /// The end of a rule.
     End(RuleId),
+    /// A state of the parser that a rule is the language of: the stack of such positions is the parser's own.
+    State {
+        rule: RuleId,
+        state: u32,
+    },
+    /// The end of a lexeme that such a parser reads.
+    Token {
+        rule: RuleId,
+        terminal: u32,
+    },
     /// An expression, and the position after it.
     Then(NodeId, PosId),
     /// `least` to `most` further iterations of an expression, and the position after them.
@@ -73,7 +83,7 @@ impl Positions {
         }
         let (rule, counts) = match pos {
             Pos::Bottom => (RuleId::MAX, false),
-            Pos::End(rule) => (rule, false),
+            Pos::End(rule) | Pos::State { rule, .. } | Pos::Token { rule, .. } => (rule, false),
             Pos::Then(_, next) => (self.rule(next), self.counts(next)),
             Pos::Again { least, most, next, .. } => {
                 (self.rule(next), self.counts(next) || least > self.cap + 1 || (most != UNBOUNDED && most > SMALL))
@@ -100,14 +110,14 @@ impl Positions {
             at = match from.get(at) {
                 Pos::Then(_, next) | Pos::Again { next, .. } => next,
                 Pos::Bottom => break BOTTOM,
-                end @ Pos::End(_) => break self.intern(end),
+                end @ (Pos::End(_) | Pos::State { .. } | Pos::Token { .. }) => break self.intern(end),
             };
         };
         for old in path.into_iter().rev() {
             new = match from.get(old) {
                 Pos::Then(node, _) => self.intern(Pos::Then(node, new)),
                 Pos::Again { body, least, most, .. } => self.intern(Pos::Again { body, least, most, next: new }),
-                Pos::Bottom | Pos::End(_) => new,
+                _ => new,
             };
             done.insert(old, new);
         }
@@ -130,7 +140,7 @@ impl Positions {
             path.push(self.get(at));
             at = match self.get(at) {
                 Pos::Then(_, next) | Pos::Again { next, .. } => next,
-                Pos::Bottom | Pos::End(_) => unreachable!("an end holds no counts"),
+                _ => unreachable!("an end holds no counts"),
             };
         }
         let mut least_dropped = UNBOUNDED;
@@ -142,7 +152,7 @@ impl Positions {
                     least_dropped = least_dropped.min(dropped);
                     Pos::Again { body, least, most, next: at }
                 }
-                Pos::Bottom | Pos::End(_) => unreachable!("an end holds no counts"),
+                _ => unreachable!("an end holds no counts"),
             });
         }
         self.saturated.insert((p, counts), (at, least_dropped));

@@ -15,7 +15,7 @@ use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::{Ir, Node, NodeId, RuleId, UNBOUNDED};
-use crate::regular::{EMPTY, EPS, Id};
+use crate::regular::{EMPTY, EPS, Id, TOP};
 
 /// What a position predicts within its rule.
 #[derive(Default, Clone)]
@@ -103,7 +103,7 @@ impl Machine {
             }
             budget.spend(4)?;
             let (node, next) = match self.positions.get(p) {
-                Pos::Bottom => continue,
+                Pos::Bottom | Pos::State { .. } | Pos::Token { .. } => continue,
                 Pos::End(_) => {
                     out.done = true;
                     continue;
@@ -139,6 +139,7 @@ impl Machine {
                     self.iterate((*x, *least, *most), next, param, (&mut entered, &mut todo), budget)?;
                 }
                 Node::When(_) => todo.push(next), // it holds, being productive
+                Node::Text(os) => todo.push(self.positions.intern(Pos::Then(os[0], next))),
                 Node::Call(rule) if facts.regular => {
                     todo.push(self.positions.intern(Pos::Then(ir.body(*rule), next)));
                 }
@@ -203,10 +204,13 @@ impl Machine {
         let mut direct =
             if x == EPS && literals.is_empty() { EMPTY } else { self.arena.concat_within(x, tag, budget)? };
         let ir = self.ir.clone();
+        if matches!(ir.nodes[node as usize], Node::Lexeme(_)) {
+            direct = self.arena.lexeme(direct);
+        }
         for text in literals.iter().rev().filter_map(|&literal| text_of(&ir, literal)) {
             direct = self.arena.literal_then_within(text, direct, budget)?;
         }
-        let found = (direct, (literals.is_empty() && self.arena.nullable(x)).then_some(after));
+        let found = (direct, (literals.is_empty() && self.arena.ever_nullable(x)).then_some(after));
         self.terminals.insert(p, found);
         Ok(found)
     }
@@ -230,7 +234,8 @@ impl Machine {
         let literals: SmallVec<_> = nodes.iter().copied().take_while(|&n| text_of(&ir, n).is_some()).collect();
         for &n in &nodes[literals.len()..] {
             let x = self.arena.lower(&ir, n, &mut self.lowered, budget)?;
-            parts.push(if n == node { self.arena.unit(x) } else { x });
+            let closed = n == node && !matches!(ir.nodes[n as usize], Node::Lexeme(_));
+            parts.push(if closed { self.arena.unit(x) } else { x });
         }
         let x = parts.into_iter().rev().fold(EPS, |rest, x| self.arena.concat(x, rest));
         Ok((literals, x, after))
@@ -251,17 +256,18 @@ impl Machine {
         Ok(self.loops.get(&rule).cloned().unwrap_or_default())
     }
 
-    /// What can follow where the terminal of a nullable residual ends, in a rule with this parameter.
+    /// What can follow where the terminal of a nullable residual ends, in a rule with this parameter, whatever the text
+    /// behind it.
     pub(super) fn ending(&mut self, rest: Id, param: ParamId, budget: &mut Budget) -> Result<Arc<Ending>> {
         if let Some(e) = self.endings.get(&(rest, param)) {
             return Ok(e.clone());
         }
-        let tags = self.arena.tags(rest);
-        let mut todo: Vec<PosId> = tags.to_vec();
+        let free = |&(condition, tag): &(Id, PosId)| (condition == TOP).then_some(tag);
+        let mut todo: Vec<PosId> = self.arena.ends(rest).iter().filter_map(free).collect();
         let mut seen: FxHashSet<PosId> = Default::default();
         let mut out = Ending { direct: EMPTY, calls: Vec::new(), completes: SmallVec::new() };
         let mut directs: Vec<Id> = Vec::new();
-        if !(tags.len() == 1 && self.accept(tags[0]) == rest) {
+        if !self.arena.is_end(rest) {
             directs.push(rest);
         }
         while let Some(p) = todo.pop() {

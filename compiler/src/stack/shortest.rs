@@ -21,10 +21,10 @@ use crate::recursion::deep;
 use crate::regular::{EMPTY, Id};
 
 /// No ending.
-const NEVER: u64 = u64::MAX;
+pub(super) const NEVER: u64 = u64::MAX;
 
 /// Endings longer than this are not spelled out.
-const LONGEST: u64 = 1 << 20;
+pub(super) const LONGEST: u64 = 1 << 20;
 
 /// Minimal lengths found so far.
 #[derive(Default)]
@@ -44,7 +44,7 @@ pub(super) struct Shortest {
 
 /// How a shortest ending goes on after a completed rule.
 #[derive(Clone, Copy)]
-enum Step {
+pub(super) enum Step {
     Nowhere,
     Return(Frame),
     /// Goes on as the first part of another rule of its component.
@@ -62,6 +62,10 @@ impl Shortest {
 impl Machine {
     /// A shortest text that makes the kernel accept.
     pub fn shortest_ending(&mut self, kernel: &[Head], budget: &mut Budget) -> Result<Vec<u8>> {
+        if self.has_lexemes {
+            let found = self.find_ending(kernel, budget)?;
+            return found.ok_or_else(|| Error::Unsatisfiable("no accepted ending can be reached".into()));
+        }
         self.find_lengths(budget)?;
         let mut best: Option<(u64, Vec<u8>, PosId, Stack)> = None;
         for &head in kernel {
@@ -121,7 +125,7 @@ impl Machine {
     }
 
     /// Bytes needed after the completion of `rule` over `stack`, and the first step of the way.
-    fn after_rule(&mut self, rule: RuleId, stack: Stack, budget: &mut Budget) -> Result<(u64, Step)> {
+    pub(super) fn after_rule(&mut self, rule: RuleId, stack: Stack, budget: &mut Budget) -> Result<(u64, Step)> {
         if let Some(&known) = self.shortest.after.get(&(rule, stack)) {
             return Ok(known);
         }
@@ -196,12 +200,12 @@ impl Machine {
     }
 
     /// The length of the text that `spell_position` gives.
-    fn position_length(&mut self, p: PosId, stack: Stack, budget: &mut Budget) -> Result<u64> {
+    pub(super) fn position_length(&mut self, p: PosId, stack: Stack, budget: &mut Budget) -> Result<u64> {
         let param = self.stacks.param(stack);
         let (mut at, mut total) = (p, 0u64);
         loop {
             let (length, next) = match self.positions.get(at) {
-                Pos::Bottom | Pos::End(_) => return Ok(total),
+                Pos::Bottom | Pos::End(_) | Pos::State { .. } | Pos::Token { .. } => return Ok(total),
                 Pos::Then(node, next) => (self.length(node, param, budget)?, next),
                 Pos::Again { least: 0, next, .. } => (0, next),
                 Pos::Again { body, least, next, .. } => {
@@ -243,6 +247,7 @@ impl Machine {
         let ir = self.ir.clone();
         Ok(match &ir.nodes[node as usize] {
             Node::When(_) => (Vec::new(), 0),
+            Node::Text(os) => (vec![(os[0], param)], 1),
             Node::Seq(os) => (os.iter().map(|&o| (o, param)).collect(), 1),
             Node::Alt(_) if self.analysis.parametric(node) => (vec![(self.witness(node, param, budget)?, param)], 1),
             Node::Alt(_) => (vec![(self.shortest.choices[&node], param)], 1),
@@ -259,7 +264,7 @@ impl Machine {
         let mut at = p;
         loop {
             match self.positions.get(at) {
-                Pos::Bottom | Pos::End(_) => return Ok(()),
+                Pos::Bottom | Pos::End(_) | Pos::State { .. } | Pos::Token { .. } => return Ok(()),
                 Pos::Then(node, next) => {
                     self.spell(node, param, out, budget)?;
                     at = next;
@@ -291,7 +296,7 @@ impl Machine {
     }
 
     /// Minimal lengths of all expressions outside lexical units.
-    fn find_lengths(&mut self, budget: &mut Budget) -> Result<()> {
+    pub(super) fn find_lengths(&mut self, budget: &mut Budget) -> Result<()> {
         if self.shortest.nodes.is_some() {
             return Ok(());
         }
@@ -304,6 +309,10 @@ impl Machine {
             if std::mem::replace(&mut seen[id as usize], true) || !self.analysis.productive[id as usize] {
                 continue;
             }
+            if let Node::Lexeme(_) = ir.nodes[id as usize] {
+                lengths[id as usize] = self.shortest_of_lexeme(id, budget)?;
+                continue;
+            }
             if ir.is_unit(id) {
                 let text = self.shortest_of_unit(id, budget)?;
                 lengths[id as usize] = text.len() as u64;
@@ -313,7 +322,9 @@ impl Machine {
             if !self.analysis.parametric(id) {
                 needed.push(id);
             }
-            ir.nodes[id as usize].operands(|o| todo.push(o));
+            if !matches!(ir.nodes[id as usize], Node::Parser(_)) {
+                ir.nodes[id as usize].operands(|o| todo.push(o));
+            }
         }
         needed.sort_unstable();
         let mut changed = true;
@@ -334,6 +345,9 @@ impl Machine {
                     Node::Repeat(_, 0, _) => 0,
                     Node::Repeat(o, least, _) => lengths[*o as usize].saturating_mul((*least).into()),
                     Node::Call(rule) => lengths[ir.body(*rule) as usize],
+                    Node::Text(os) => lengths[os[0] as usize],
+                    // a lower bound, as endings are searched for where there are parsers
+                    Node::Parser(_) => 0,
                     _ => unreachable!("every other expression is one lexical unit"),
                 };
                 if length < lengths[id as usize] {

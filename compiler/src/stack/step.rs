@@ -6,21 +6,23 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack};
 use super::grammar::Analysis;
 use super::instances::{Instance, Instances, ParamId, UNSET};
+use super::parser::Parsers;
 use super::position::{BOTTOM, Pos, PosId, Positions};
 use super::predict::{Ending, Expansion, Shared};
 use super::proofs::Proofs;
+use super::search::Searches;
 use super::shortest::Shortest;
 use super::table::{ByteState, Table};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::ir::{Ir, Kinds, RuleId, UNBOUNDED};
-use crate::regular::{Arena, Counts, EMPTY, Id, Lowered};
+use crate::regular::{Arena, Counts, EMPTY, Id, Lowered, TOP};
 
 /// A residual of the terminal at hand, which ends in the `Accept`s of the positions after it, and the continuation of
 /// the rule that it stands in.
@@ -62,6 +64,14 @@ pub struct Machine {
     pub(super) terminals: FxHashMap<PosId, (Id, Option<PosId>)>,
     pub table: Table,
     pub(super) shortest: Shortest,
+    /// Whether what may follow a terminal can depend on more than the rules.
+    pub(super) has_lexemes: bool,
+    /// Whether a parser counts the blanks of lines.
+    pub(super) counts_columns: bool,
+    /// Whether some of what rules and tables allow may have no ending, so that each head is searched for one.
+    pub careful: bool,
+    pub(super) parsers: Parsers,
+    pub(super) searches: Searches,
 }
 
 impl Machine {
@@ -71,10 +81,20 @@ impl Machine {
         let instances = Instances::new(&ir);
         let mut machine = Machine::with((ir, Arc::new(analysis)), arena, instances, lowered);
         let start = machine.ir.body(machine.ir.start());
-        if !machine.productive(start, UNSET, budget)? {
+        if !machine.productive(start, UNSET, budget)? || !machine.starts(budget)? {
             return Err(Error::Unsatisfiable("the grammar describes no text that the vocabulary can spell".into()));
         }
         Ok(machine)
+    }
+
+    /// Whether the kernel before the first byte has an ending, where rules alone do not show it.
+    fn starts(&mut self, budget: &mut Budget) -> Result<bool> {
+        let start = self.start();
+        if !self.has_lexemes {
+            return Ok(true);
+        }
+        self.careful = !self.lexemes_combine(budget)?;
+        Ok(self.find_ending(&start, budget)?.is_some())
     }
 
     /// The kernel before the first byte.
@@ -101,6 +121,8 @@ impl Machine {
             + self.instances.memory()
             + self.proofs.memory()
             + self.table.memory()
+            + self.parsers.memory()
+            + self.searches.memory()
             + (self.expansions.len() + self.endings.len()) * 120
             + self.terminals.len() * 24
     }
@@ -109,6 +131,9 @@ impl Machine {
     fn with(grammar: (Arc<Ir>, Arc<Analysis>), arena: Arena, instances: Instances, lowered: Lowered) -> Machine {
         let positions = Positions::new(arena.cap());
         Machine {
+            has_lexemes: grammar.0.has_lexemes(),
+            counts_columns: grammar.0.counts_columns(),
+            careful: false,
             ir: grammar.0,
             analysis: grammar.1,
             arena,
@@ -124,6 +149,8 @@ impl Machine {
             terminals: FxHashMap::default(),
             table: Table::default(),
             shortest: Shortest::default(),
+            parsers: Parsers::default(),
+            searches: Searches::default(),
         }
     }
 
@@ -134,6 +161,7 @@ impl Machine {
         let mut fresh = Machine::with(grammar, self.arena.emptied(), self.instances.emptied(), lowered);
         fresh.shortest = std::mem::take(&mut self.shortest);
         fresh.shortest.forget_stacks();
+        fresh.careful = self.careful;
         fresh.table.epoch = self.table.epoch;
         fresh.table.clear();
         let old = std::mem::replace(self, fresh);
@@ -153,35 +181,55 @@ impl Machine {
     /// The closure of a kernel.
     pub fn close(&mut self, kernel: &[Head], budget: &mut Budget) -> Result<Closure> {
         let mut out = Closure::default();
+        let mut further = Further::new();
+        self.close_under(TOP, kernel, (&mut out, &mut further), budget)?;
+        if !further.is_empty() {
+            let mut seen: FxHashSet<(Id, Head)> = FxHashSet::default();
+            while let Some((condition, head)) = further.pop() {
+                if seen.insert((condition, head)) && self.arena.alive(condition, budget)? {
+                    budget.spend(8)?;
+                    self.close_under(condition, &[head], (&mut out, &mut further), budget)?;
+                }
+            }
+        }
+        self.normalise(&mut out.heads, budget)?;
+        Ok(out)
+    }
+
+    /// Adds the closure of heads under a condition on all the text that follows. What follows under another one is
+    /// added to `further`.
+    fn close_under(
+        &mut self,
+        condition: Id,
+        kernel: &[Head],
+        (out, further): (&mut Closure, &mut Further),
+        budget: &mut Budget,
+    ) -> Result<()> {
         let mut calls: Pending = Vec::new();
         let mut todo: SmallVec<[Head; 8]> = kernel.into();
-        let mut seen: rustc_hash::FxHashSet<Head> = Default::default();
+        let mut seen: FxHashSet<Head> = Default::default();
         while let Some(head) = todo.pop() {
             if !self.arena.nullable(head.rest) {
-                out.heads.push(head);
+                self.add_head(condition, head, out);
                 continue;
             }
             budget.spend(4)?;
-            let ending = self.ending(head.rest, self.stacks.param(head.stack), budget)?;
-            if ending.direct != EMPTY {
-                out.heads.push(Head { rest: ending.direct, stack: head.stack });
+            if self.has_lexemes && self.end_lexemes(condition, head, (&mut *out, &mut *further), budget)? {
+                continue;
             }
+            let ending = self.ending(head.rest, self.stacks.param(head.stack), budget)?;
+            self.add_head(condition, Head { rest: ending.direct, ..head }, out);
             for &(rule, back) in &ending.calls {
                 self.call(rule, back, head.stack, &mut calls, budget)?;
             }
             for &rule in &ending.completes {
-                if self.stacks.is_cut_off(head.stack) {
-                    out.cut_off = true;
+                if !self.complete(condition, rule, head.stack, (&mut *out, &mut *further), budget)? {
                     continue;
                 }
+                // `further` has the returns from texts of their own; others are made here
                 let frames: SmallVec<[Frame; 4]> = self.stacks.frames(head.stack).into();
-                budget.spend(frames.len() as u64 / 4)?;
                 for f in frames {
-                    if f.callee != NO_CALLEE && f.callee != rule {
-                        continue;
-                    }
-                    if self.stacks.is_bottom(f) {
-                        out.accepting = true;
+                    if f.callee != NO_CALLEE && f.callee != rule || self.stacks.is_bottom(f) {
                         continue;
                     }
                     let popped = Head { rest: self.accept(f.back), stack: f.below };
@@ -194,10 +242,10 @@ impl Machine {
         }
         // callers before callees, so that every callee is entered once, for all its callers
         while let Some(i) = (0..calls.len()).max_by_key(|&i| calls[i].0) {
-            let (_, rule, frames, passed) = calls.swap_remove(i);
+            let (_, instance, frames, passed) = calls.swap_remove(i);
             budget.spend(4 + calls.len() as u64 / SCANNED + frames.len() as u64 / 4)?;
             let size = self.stacks.size();
-            let param = self.instances.param(rule);
+            let (rule, param) = (self.instances.rule(instance), self.instances.param(instance));
             let mut stack = if frames.is_empty() { None } else { Some(self.stacks.of_frames(param, frames)) };
             for k in passed {
                 let k = self.stacks.below(param, k);
@@ -205,16 +253,86 @@ impl Machine {
             }
             let stack = stack.expect("a call has a caller");
             budget.spend((self.stacks.size() - size) as u64 / 8)?;
-            let entry = self.entry(rule, budget)?;
-            if entry.direct != EMPTY {
-                out.heads.push(Head { rest: entry.direct, stack });
+            if self.has_lexemes && self.ir.parser(rule).is_some() {
+                let stack = self.before_text(rule, stack);
+                self.before_token(condition, rule, stack, (&mut *out, &mut *further), budget)?;
+                continue;
             }
+            let entry = self.entry(instance, budget)?;
+            self.add_head(condition, Head { rest: entry.direct, stack }, out);
             for &(callee, back) in &entry.calls {
                 self.call(callee, back, stack, &mut calls, budget)?;
             }
         }
-        self.normalise(&mut out.heads, budget)?;
-        Ok(out)
+        Ok(())
+    }
+
+    /// Adds a head under a condition on all the text that follows.
+    pub(super) fn add_head(&mut self, condition: Id, head: Head, out: &mut Closure) {
+        let rest = self.arena.under(condition, head.rest);
+        if rest != EMPTY {
+            out.heads.push(Head { rest, ..head });
+        }
+    }
+
+    /// Takes the ends of a residual that depend on what follows, or that a parser reads. Returns whether there are no
+    /// others.
+    fn end_lexemes(
+        &mut self,
+        condition: Id,
+        head: Head,
+        (out, further): (&mut Closure, &mut Further),
+        budget: &mut Budget,
+    ) -> Result<bool> {
+        let ends = self.arena.ends(head.rest);
+        let mut only = true;
+        for &(ahead, position) in &ends {
+            let both = self.arena.both_hold(condition, ahead);
+            match self.positions.get(position) {
+                Pos::Token { rule, terminal } => {
+                    if self.arena.alive(both, budget)? {
+                        let token = (rule, terminal);
+                        self.after_token(both, token, head.stack, (&mut *out, &mut *further), budget)?;
+                    }
+                }
+                _ if ahead == TOP => only = false,
+                _ => further.push((both, Head { rest: self.accept(position), ..head })),
+            }
+        }
+        if only && !self.arena.is_end(head.rest) {
+            self.add_head(condition, head, out);
+        }
+        Ok(only)
+    }
+
+    /// Ends a rule that has been completed under a condition. Returns whether there are returns to frames, in the same
+    /// text, that remain to be made.
+    pub(super) fn complete(
+        &mut self,
+        condition: Id,
+        rule: RuleId,
+        stack: Stack,
+        (out, further): (&mut Closure, &mut Further),
+        budget: &mut Budget,
+    ) -> Result<bool> {
+        if self.stacks.is_cut_off(stack) {
+            out.cut_off = true;
+            return Ok(false);
+        }
+        let fits = |f: &Frame| f.callee == NO_CALLEE || f.callee == rule;
+        let met = self.arena.nullable(condition);
+        budget.spend(self.stacks.frames(stack).len() as u64 / 4)?;
+        out.accepting |= met && self.stacks.frames(stack).iter().any(|f| fits(f) && self.stacks.is_bottom(*f));
+        if condition == TOP || !self.ir.is_text(rule) {
+            return Ok(true);
+        }
+        // the text that the condition is about ends here
+        let mut frames: SmallVec<[Frame; 4]> = self.stacks.frames(stack).into();
+        frames.retain(|f| met && fits(f) && !self.stacks.is_bottom(*f));
+        for f in frames {
+            further.push((TOP, Head { rest: self.accept(f.back), stack: f.below }));
+        }
+        Ok(false)
     }
 
     /// Notes a call of `callee` returning to `back` over `stack`.
@@ -239,6 +357,7 @@ impl Machine {
         // A rule that is alone in its component and calls itself can hand its stack on nevertheless: it goes on after
         // the callee as it would after the caller.
         let tail = match self.positions.get(back) {
+            Pos::End(caller) if self.ir.is_text(caller) => false,
             Pos::End(caller) if caller == rule => !recursive || self.analysis.members(rule).len() == 1,
             Pos::End(caller) => !recursive && !self.analysis.left_recursive(caller),
             _ => false,
@@ -341,3 +460,6 @@ const SCANNED: u64 = 128;
 /// Calls that wait to be entered: the callee's component and rule, the frames to return to, and the continuations of
 /// callers that end with the call, which are handed on.
 type Pending = Vec<(u32, Instance, Vec<Frame>, SmallVec<[Stack; 2]>)>;
+
+/// Heads that follow under a condition on all the text that follows.
+pub(super) type Further = Vec<(Id, Head)>;

@@ -185,10 +185,7 @@ impl Machine {
             return Ok(state);
         }
         // known only once it is whole: the budget may end here
-        let mut first = ByteSet::NONE;
-        for &t in &threads {
-            first = first.or(self.first_of(t, budget)?);
-        }
+        let first = self.first_of_all(&threads, budget)?;
         let state = self.table.entries.len() as ByteState;
         self.table.entries.push(Entry { open: Some(None), first, ..Entry::new(threads.clone()) });
         self.table.closed.insert(threads, state);
@@ -238,8 +235,9 @@ impl Machine {
                 continue;
             }
             ends = true;
-            for tag in self.arena.tags(end.rest) {
-                let tag = Head { rest: self.accept(tag), ..end };
+            for (condition, tag) in self.arena.ends(end.rest) {
+                let tag = self.accept(tag);
+                let tag = Head { rest: self.arena.under(condition, tag), ..end };
                 let closing = self.closing(tag, budget)?;
                 if closing.cut_off {
                     let entry = &mut self.table.entries[state as usize];
@@ -259,13 +257,31 @@ impl Machine {
             self.settle(&mut closure, budget)?;
             closure.dedup();
         }
-        let mut first = ByteSet::NONE;
-        for &t in &closure {
-            first = first.or(self.first_of(t, budget)?);
-        }
+        let first = self.first_of_all(&closure, budget)?;
         let entry = &mut self.table.entries[state as usize];
         (entry.open, entry.first, entry.accepting) = (Some(ends.then_some(closure)), first, accepting);
         Ok(first)
+    }
+
+    /// The bytes that lead on from any of some threads.
+    fn first_of_all(&mut self, threads: &Threads, budget: &mut Budget) -> Result<ByteSet> {
+        let mut first = ByteSet::NONE;
+        for &t in threads {
+            first = first.or(self.first_of(t, budget)?);
+        }
+        if !self.careful {
+            return Ok(first);
+        }
+        let (mut leading, mut left) = (ByteSet::NONE, first);
+        while let Some(byte) = left.first() {
+            let (mut same, mut after) = (left, Threads::new());
+            for &t in threads {
+                same = same.and(self.follow(t, byte, &mut after, budget)?);
+            }
+            leading = if after.is_empty() { leading } else { leading.or(same) };
+            left = left.minus(same);
+        }
+        Ok(leading)
     }
 
     /// The threads that follow where a terminal has ended.

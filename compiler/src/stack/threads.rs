@@ -50,7 +50,7 @@ impl Machine {
 
     /// Adds the thread of a residual, unless nothing can complete it.
     fn split(&mut self, rest: Id, stack: Stack, out: &mut Threads, budget: &mut Budget) -> Result<()> {
-        if self.arena.alive(rest, budget)? {
+        if self.arena.alive(rest, budget)? && (!self.careful || self.lives(Head { rest, stack }, budget)?) {
             let (part, tail) = if let Form::Then(x, t) = self.arena.form(rest) { (x, t) } else { (rest, EPS) };
             add(out, Thread { part, tail, stack });
         }
@@ -79,7 +79,7 @@ impl Machine {
 
     /// Whether nothing is left of a thread's terminal.
     pub(super) fn is_tag(&self, t: Thread) -> bool {
-        t.tail == EPS && self.arena.is_accept(t.part)
+        t.tail == EPS && self.arena.is_end(t.part)
     }
 
     /// If a thread is split: its part, and the bytes that can come next from what follows the part.
@@ -123,6 +123,22 @@ impl Machine {
     /// Adds the threads that one byte of a thread leads to. Returns a set of bytes, this one among them, that lead to
     /// the same.
     pub(super) fn follow(&mut self, t: Thread, byte: u8, out: &mut Threads, budget: &mut Budget) -> Result<ByteSet> {
+        if !self.counts_columns {
+            return self.follow_text(t, byte, out, budget);
+        }
+        let stack = self.after_byte(t.stack, byte);
+        let mut after = Threads::new();
+        let same = self.follow_text(Thread { stack, ..t }, byte, &mut after, budget)?;
+        for next in after {
+            let rest = if next.tail == EPS { next.part } else { next.tail };
+            add(out, Thread { stack: self.forget_column(next.stack, rest), ..next });
+        }
+        let blanks = [b' ', b'\t', b'\n'].map(|blank| ByteSet::range(blank, blank));
+        let counted = blanks.iter().find(|blank| blank.contains(byte));
+        Ok(counted.map_or_else(|| blanks.iter().fold(same, |all, &blank| all.minus(blank)), |&blank| same.and(blank)))
+    }
+
+    fn follow_text(&mut self, t: Thread, byte: u8, out: &mut Threads, budget: &mut Budget) -> Result<ByteSet> {
         if t.tail == EPS {
             return self.follow_rest(t.part, t.stack, byte, out, budget);
         }
@@ -159,7 +175,7 @@ impl Machine {
                 Ok(set)
             }
             Form::Byte(set, _) => Ok(ByteSet::ALL.minus(set)),
-            Form::Then(part, tail) => self.follow(Thread { part, tail, stack }, byte, out, budget),
+            Form::Then(part, tail) => self.follow_text(Thread { part, tail, stack }, byte, out, budget),
             Form::Union(n) => {
                 let mut same = ByteSet::ALL;
                 for i in 0..n {

@@ -2,29 +2,37 @@
 
 Data flows one way: the text of a grammar (:mod:`.text`) goes through lark's own loader (:mod:`.loader`), which makes
 records of its rules (:mod:`.tree`) and regular expressions of its terminals; these become nodes of the grammar builder
-(:mod:`.rules`, :mod:`.terminals`). :mod:`.options` says under which of lark's options that is done, :mod:`.limits` what
-is too large to be loaded, :mod:`.imports` what it may import, and :mod:`.errors` how lark's errors are shown. Trees of
-generated texts are made by lark (:mod:`.parsing`). :mod:`.contradictions` says why a grammar has no texts.
+(:mod:`.rules`, :mod:`.terminals`), or, for lark's LALR parser, the tables that lark makes become a parser of the
+builder (:mod:`.lalr`, :mod:`.lexers`). :mod:`.options` says under which of lark's options that is done,
+:mod:`.limits` what is too large to be loaded, :mod:`.imports` what it may import, and :mod:`.errors` how lark's errors
+are shown. Trees of generated texts are made by lark (:mod:`.parsing`). :mod:`.contradictions` says why a grammar has no
+texts. Some grammars come with the package (:mod:`.shipped`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Literal, Unpack, overload
+from typing import Any, Final, Literal, TypedDict, Unpack, overload
 
 from grammarspec._compiler import CancelToken
+from grammarspec.errors import GrammarSyntaxError
 from grammarspec.frontends.json_schema import json_schema
-from grammarspec.frontends.json_schema.options import OptionsOfCall
+from grammarspec.frontends.json_schema.options import Options as SchemaOptions
 from grammarspec.frontends.lark.contradictions import contradiction
 from grammarspec.frontends.lark.errors import too_deep
+from grammarspec.frontends.lark.lalr import lalr
+from grammarspec.frontends.lark.lexers import BasicTerminals
+from grammarspec.frontends.lark.limits import check_expansion
+from grammarspec.frontends.lark.loader import Source
 from grammarspec.frontends.lark.loader import read as load_source
-from grammarspec.frontends.lark.options import check_options
+from grammarspec.frontends.lark.options import LarkOptions, Options, resolved
 from grammarspec.frontends.lark.parsing import Captures, Parsed, Tree
-from grammarspec.frontends.lark.rules import Rules
+from grammarspec.frontends.lark.rules import AnyTerminals, Rules
+from grammarspec.frontends.lark.shipped import shipped_as
+from grammarspec.frontends.lark.terminals import Terminals
 from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.engine import Limits
@@ -38,11 +46,24 @@ _LOADING: Final = 100
 stop it."""
 
 
+class _ReadOptions(TypedDict, total=False):
+    start: str | Sequence[str]
+    parser: str | None
+    lexer: str | None
+    import_paths: Sequence[str | PathLike[str]]
+    read: Literal["text", "tree"]
+    captures: Sequence[str]
+
+
+class FileOptions(_ReadOptions, LarkOptions, SchemaOptions, total=False):
+    """Options of :func:`load`, for files of either kind."""
+
+
 @overload
 def lark(
     text: str,
     *,
-    start: str = "start",
+    start: str | Sequence[str] = "start",
     parser: str | None = None,
     lexer: str | None = None,
     import_paths: Sequence[str | PathLike[str]] = (),
@@ -50,12 +71,13 @@ def lark(
     captures: Sequence[str] = (),
     limits: Limits | None = None,
     cancel: CancelToken | None = None,
+    **options: Unpack[LarkOptions],
 ) -> Grammar[str]: ...
 @overload
 def lark(
     text: str,
     *,
-    start: str = "start",
+    start: str | Sequence[str] = "start",
     parser: str | None = None,
     lexer: str | None = None,
     import_paths: Sequence[str | PathLike[str]] = (),
@@ -63,11 +85,12 @@ def lark(
     captures: Sequence[str] = (),
     limits: Limits | None = None,
     cancel: CancelToken | None = None,
+    **options: Unpack[LarkOptions],
 ) -> Grammar[Any]: ...
 def lark(
     text: str,
     *,
-    start: str = "start",
+    start: str | Sequence[str] = "start",
     parser: str | None = None,
     lexer: str | None = None,
     import_paths: Sequence[str | PathLike[str]] = (),
@@ -75,19 +98,20 @@ def lark(
     captures: Sequence[str] = (),
     limits: Limits | None = None,
     cancel: CancelToken | None = None,
+    **options: Unpack[LarkOptions],
 ) -> Grammar[Any]:
     """The texts that a ``.lark`` grammar accepts.
 
-    The grammar means what it means to ``lark.Lark(text, parser="earley", lexer="dynamic_complete")``: without a lexer
-    pass, each terminal is tried wherever it is expected and may take any text that its regular expression, run by
-    ``re.match``, would take whole. Ignored terminals may stand before each terminal and at the end. Priorities choose
-    between parses, not between texts, and so make no difference to which texts there are.
+    The grammar means what it means to ``lark.Lark(text, parser=parser, lexer=lexer, ...)``: the texts are those that
+    lark's ``parse`` takes. As there, the parser is ``"earley"`` unless another is named, with the lexer ``"dynamic"``;
+    that of ``"lalr"`` is ``"contextual"``.
 
     Args:
         text: the grammar.
-        start: the rule to start from.
-        parser: ``"earley"`` or ``None``.
-        lexer: ``"dynamic_complete"`` or ``None``.
+        start: the rule to start from; or several, for the texts of any of them.
+        parser: ``"earley"``, ``"lalr"`` or ``None``.
+        lexer: ``"dynamic"``, ``"dynamic_complete"`` or ``"basic"`` for ``parser="earley"``, ``"contextual"`` or
+            ``"basic"`` for ``parser="lalr"``; ``"auto"`` or ``None``.
         import_paths: folders with grammars that it may import. It can import lark's own (``common``, ...) in any case,
             and reads no other files.
         read: what a text means: itself, or the ``lark.Tree`` that lark makes of it, with positions.
@@ -96,115 +120,137 @@ def lark(
         limits: what the call may use: ``max_steps`` and ``timeout`` of them. By default the text may have 40,000
             characters, blanks in a row counted as one, since lark, once it reads, cannot be stopped.
         cancel: stops the work when it is cancelled, before or after lark has read the text.
+        options: further options of ``lark.Lark``. Those that shape trees make a difference to trees alone.
 
     Raises:
         GrammarSyntaxError: lark rejects the grammar, an imported grammar is not there or cannot be read, or a
             terminal's regular expression is malformed.
-        UnsupportedFeature: another parser or lexer is asked for; or a terminal is only declared, can be empty, looks
-            ahead or behind past its own text, or holds what a regular expression must not (see :func:`regex`); lark
-            needs a package for it that is not installed; or it imports what it must not read.
+        UnsupportedFeature: a terminal can be empty, looks behind past its own text, or holds what a regular expression
+            must not (see :func:`regex`); Python code decides which texts there are (``lexer_callbacks``); lark needs a
+            package for it that is not installed; or it imports what it must not read.
         LimitExceeded: nesting, counts or templates go too far, or the limits are reached.
         Cancelled: ``cancel`` was cancelled.
         MissingPackage: the package ``lark`` is not installed.
-        TypeError: ``text`` is no string, ``import_paths`` is one path, or ``captures`` one name.
+        TypeError: ``text`` is no string, ``import_paths`` is one path, ``captures`` one name, or lark has no such
+            option.
         ValueError: lark has no such parser or lexer, its trees have no parts of a name in ``captures``, or ``read`` is
             neither of the two.
     """
     if not isinstance(text, str):
         raise TypeError(f"lark() takes the text of a grammar, not {text!r:.60}\n  hint: gs.load(path) reads a file")
-    options = _checked(start, parser, lexer, import_paths, read, captures)
-    return _grammar(text, None, options, Call(lark, (text,), options), Budget(limits, cancel))
+    named: dict[str, Any] = {"start": start, "parser": parser, "lexer": lexer, "import_paths": import_paths, **options}
+    checked, reading = resolved(**named), _Reading(read, captures)
+    call = Call(lark, (text,), {**named, "import_paths": checked.paths, **reading.arguments()})
+    return _grammar(text, None, checked, reading, call, Budget(limits, cancel))
 
 
 def load(
     path: str | PathLike[str],
     *,
-    start: str = "start",
-    parser: str | None = None,
-    lexer: str | None = None,
-    import_paths: Sequence[str | PathLike[str]] = (),
-    read: Literal["text", "tree"] = "text",
-    captures: Sequence[str] = (),
-    **options: Unpack[OptionsOfCall],
+    limits: Limits | None = None,
+    cancel: CancelToken | None = None,
+    **options: Unpack[FileOptions],
 ) -> Grammar[Any]:
     """The grammar in a UTF-8 file: a JSON Schema in ``.json``, else one in lark's syntax, as :func:`lark`.
 
     Args:
-        path: the file. A ``.lark`` file can also import, by relative imports, what stands in its folder.
-        start, parser, lexer, import_paths, read, captures: as for :func:`lark`.
-        options: of :func:`grammarspec.json_schema`, for a JSON Schema; ``limits`` and ``cancel`` of them for both.
+        path: the file. A ``.lark`` file can also import, by relative imports, what stands in its folder. Or the name of
+            a grammar that comes with the package, such as ``"json"``; docs/grammars.md lists them.
+        limits, cancel: as for :func:`lark`.
+        options: those of :func:`lark` for a ``.lark`` file, those of :func:`grammarspec.json_schema` for a JSON Schema.
+            A grammar of the package has a parser and a lexer of its own, unless one of the two is given.
 
     Raises:
-        OSError: the file cannot be read.
+        OSError: the file cannot be read, or no grammar of the package has this name.
         UnicodeDecodeError: it is not UTF-8.
         TypeError: there is no such option for a file of its kind; or as :func:`lark`.
         GrammarError, MissingPackage, ValueError: as :func:`lark` and :func:`grammarspec.json_schema`.
     """
-    lark_options = _checked(start, parser, lexer, import_paths, read, captures)
-    if Path(path).suffix == ".json":
-        defaults = signature(load).parameters
-        given = [name for name, value in lark_options.items() if value != defaults[name].default]
-        if given:
-            raise TypeError(f"{path} is a JSON Schema: {', '.join(given)} can be given for .lark files only")
-        return json_schema(Path(path).read_text(encoding="utf-8"), **options)
-    limits, cancel = options.pop("limits", None), options.pop("cancel", None)
-    if options:
-        raise TypeError(f"{path} is a .lark file, which has no options {', '.join(options)}")
-    text = Path(path).read_text(encoding="utf-8")
-    return _grammar(text, Path(path), lark_options, Call(load, (str(path),), lark_options), Budget(limits, cancel))
+    is_schema = Path(path).suffix == ".json"
+    known = (
+        SchemaOptions.__annotations__ if is_schema else {**_ReadOptions.__annotations__, **LarkOptions.__annotations__}
+    )
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        kind = "JSON Schema" if is_schema else ".lark file"
+        raise TypeError(f"{path} is a {kind}, which has no options {', '.join(unknown)}")
+    if is_schema:
+        schema_options: Any = options
+        return json_schema(Path(path).read_text(encoding="utf-8"), limits=limits, cancel=cancel, **schema_options)
+    given: dict[str, Any] = {"start": "start", "parser": None, "lexer": None, "import_paths": (), **options}
+    reading = _Reading(given.pop("read", "text"), given.pop("captures", ()))
+    checked = resolved(**given)
+    named = {**given, "import_paths": checked.paths, **reading.arguments()}
+    call = Call(load, (str(path),), {name: named[name] for name in options})
+    file, entry = Path(path), shipped_as(path)
+    if entry is not None:
+        file = entry.path
+        if given["parser"] is None and given["lexer"] is None:
+            checked = resolved(**{**entry.options, **given, "parser": entry.parser, "lexer": entry.lexer})
+    return _grammar(file.read_text(encoding="utf-8"), file, checked, reading, call, Budget(limits, cancel))
 
 
-def _checked(
-    start: str,
-    parser: str | None,
-    lexer: str | None,
-    import_paths: Sequence[str | PathLike[str]],
-    read: str,
-    captures: Sequence[str],
-) -> dict[str, Any]:
-    """The options of :func:`lark`, as its arguments.
+class _Reading:
+    """How texts of a grammar are read: options that have been checked."""
 
-    Raises:
-        TypeError, ValueError, UnsupportedFeature: as :func:`lark`.
-    """
-    check_options(parser=parser, lexer=lexer)
-    if isinstance(import_paths, str | PathLike):
-        raise TypeError("import_paths takes a sequence of paths, not one path")
-    if isinstance(captures, str):
-        raise TypeError(f"captures takes a sequence of names, not one name: write captures=[{captures!r:.60}]")
-    if read not in ("text", "tree"):
-        raise ValueError(f'read must be "text" or "tree", not {read!r:.60}')
-    paths, names = tuple(map(str, import_paths)), tuple(dict.fromkeys(captures))
-    return {
-        "start": start, "parser": parser, "lexer": lexer, "import_paths": paths, "read": read, "captures": names,
-    }  # fmt: skip
+    def __init__(self, read: str, captures: Sequence[str]) -> None:
+        """Check the options of :func:`lark`.
+
+        Raises:
+            TypeError: ``captures`` is one name.
+            ValueError: ``read`` is unknown.
+        """
+        if isinstance(captures, str):
+            raise TypeError(f"captures takes a sequence of names, not one name: write captures=[{captures!r:.60}]")
+        if read not in ("text", "tree"):
+            raise ValueError(f'read must be "text" or "tree", not {read!r:.60}')
+        self.trees, self.names = read == "tree", tuple(dict.fromkeys(captures))
+
+    def arguments(self) -> dict[str, Any]:
+        """The options as arguments."""
+        return {"read": "tree" if self.trees else "text", "captures": self.names}
 
 
-def _grammar(text: str, file: Path | None, options: Mapping[str, Any], call: Call, budget: Budget) -> Grammar[Any]:
+def _grammar(
+    text: str, file: Path | None, options: Options, reading: _Reading, call: Call, budget: Budget
+) -> Grammar[Any]:
     """The language of the text of a grammar, and how its texts are read.
 
     Args:
         file: where the text stands; ``None``: it stands nowhere.
-        options: those of :func:`lark`, checked.
     """
-    folders = tuple(map(Path, options["import_paths"]))
     size = len(" ".join(text.split()))
     budget.spend(_LOADING * size, f"the text of the grammar, {size} characters")
-    source, start = load_source(text, file, folders), options["start"]
+    source = load_source(text, file, options.folders)
     budget.allow(partial(len, source.text.text))
+    for name in options.start:
+        if name not in source.rules:
+            raise GrammarSyntaxError(f"there is no rule {name!r} to start from", hint="pass start=...")
     builder = GrammarBuilder(budget)
     try:
-        node = Rules(source, builder).start(start)
+        node = _node(source, text, file, options, builder)
     except RecursionError:
         raise too_deep() from None
-    names, trees = options["captures"], options["read"] == "tree"
-    parsed = Parsed(text, file, folders, start)
-    if names or trees:
-        parsed.check(names)
+    parsed = Parsed(text, file, options)
+    if reading.names or reading.trees:
+        parsed.check(reading.names)
     return Grammar(
         builder.build(node),
-        read=Tree(parsed) if trees else None,
+        read=Tree(parsed) if reading.trees else None,
         call=call,
-        why_empty=lambda: contradiction(source, start),
-        captures=Captures(parsed, names) if names else None,
+        why_empty=lambda: contradiction(source, options.start[0]),
+        captures=Captures(parsed, reading.names) if reading.names else None,
     )
+
+
+def _node(source: Source, text: str, file: Path | None, options: Options, builder: GrammarBuilder) -> int:
+    """The node of a grammar's texts, by the parser and lexer of its options."""
+    if options.parser == "lalr":
+        check_expansion(source.rules, builder.budget, tables=True)
+        return lalr(options.tables(text, file, source.grammar), options.start, source.text, builder)
+    if options.lexer == "basic":
+        check_expansion(source.rules, builder.budget, tables=False)
+        terminals: AnyTerminals = BasicTerminals(options.tables(text, file, source.grammar), source.text, builder)
+    else:
+        terminals = Terminals(source, builder, options.flags, complete=options.lexer == "dynamic_complete")
+    return Rules(source, terminals, builder).start(options.start)

@@ -79,7 +79,7 @@ class _Search:
         if pattern and pattern.literal is not None:
             return False
         builder = GrammarBuilder()
-        terminals = Terminals(self.source, builder)
+        terminals = Terminals(self.source, builder, 0, complete=True)
         try:
             over_bytes(builder.build(terminals.literal(pattern) if pattern else terminals.named(name)))
         except Unsatisfiable:

@@ -8,12 +8,26 @@ refused, or made harmless, before lark sees them.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any, Final
 
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded
 from grammarspec.frontends.lark.text import TOKENS, GrammarText
+from grammarspec.frontends.lark.tree import (
+    Alternatives,
+    Body,
+    Literal,
+    Maybe,
+    Repetition,
+    Rule,
+    Sequence,
+    Symbol,
+    TemplateUse,
+)
+from grammarspec.grammars.budget import Budget
 
-__all__ = ["check_terminal", "check_text", "without_long_gaps"]
+__all__ = ["check_expansion", "check_terminal", "check_text", "without_long_gaps"]
 
 _MAX_TERMINAL: Final = 1_000_000
 """Characters of one terminal's regular expression."""
@@ -21,6 +35,14 @@ _MAX_SYMBOLS: Final = 40_000
 """References of terminals to others, all written out in full: lark writes them out, which takes half a second then."""
 _MAX_BACKSLASHES: Final = 8
 """Escaped backslashes in what is read as a literal that never ends; lark's time doubles with each."""
+_PRODUCTION: Final = 80
+"""Steps of a symbol of a rule in plain BNF. Lark's tables may take a tenth of a millisecond for each, and cannot be
+stopped: as many as are charged here are taken for grammars of real languages."""
+_ENTRY: Final = 1
+"""Steps of a terminal in a state of LALR tables, as many states being charged as there are places in the rules in plain
+BNF. Grammars of real languages have up to a million such entries."""
+_FACTORED: Final = 50
+"""Counts from which on lark makes rules of parts of a repetition, and does not write all of it out."""
 _MAX_BLANK_LINES: Final = 100
 _LONG_GAP = re.compile(rf"(?:[ \t\r]*\n){{{_MAX_BLANK_LINES},}}")
 
@@ -74,6 +96,65 @@ def check_terminal(name: str, tree: Any, source: GrammarText) -> None:
     if _written_out(tree) > _MAX_TERMINAL:
         message = f"the terminal {name} exceeds the limit of {_MAX_TERMINAL} characters"
         raise LimitExceeded(message, source.definition(name))
+
+
+def check_expansion(rules: Mapping[str, Rule], budget: Budget, *, tables: bool) -> None:
+    """Charge what lark makes of the rules in plain BNF: options in a sequence multiply its alternatives.
+
+    Args:
+        tables: whether it makes LALR tables of them, too.
+
+    Raises:
+        LimitExceeded: it is too much.
+    """
+    places, terminals = 0, set[str]()
+    for name, rule in rules.items():
+        if rule.body is not None:
+            count, length = _expanded(rule.body)
+            size = min(count * (1 + length), 1 << 40)
+            budget.spend(_PRODUCTION * size, f"the rule {name}, {count} alternatives in BNF")
+            places += size
+            terminals.update(_terminals(rule.body))
+    if tables:
+        entries = places * len(terminals)
+        budget.spend(_ENTRY * entries, f"LALR tables of {places} places and {len(terminals)} terminals")
+
+
+def _terminals(body: Body) -> Iterator[str]:
+    """The terminals of a body, by their names or expressions."""
+    match body:
+        case Alternatives(parts) | Sequence(parts) | TemplateUse(_, parts):
+            for part in parts:
+                yield from _terminals(part)
+        case Maybe(inner) | Repetition(inner, _, _):
+            yield from _terminals(inner)
+        case Literal(pattern):
+            yield pattern.regex
+        case Symbol(name, True):
+            yield name
+
+
+def _expanded(body: Body) -> tuple[int, int]:
+    """The alternatives of a body in BNF, and the symbols of the longest one."""
+    match body:
+        case Alternatives(branches):
+            found = [_expanded(branch) for branch in branches]
+            return sum(count for count, _ in found), max(length for _, length in found)
+        case Sequence(parts):
+            found = [_expanded(part) for part in parts]
+            return min(prod(count for count, _ in found), 1 << 40), sum(length for _, length in found)
+        case Maybe(inner):
+            count, length = _expanded(inner)
+            return count + 1, length
+        case Repetition(inner, operator, counts):
+            count, length = _expanded(inner)
+            if operator != "~":
+                return count + (operator != "+"), length
+            least, most = int(counts[0][:7]), int(counts[-1]) if len(counts[-1]) < 7 else 1 << 20
+            if most < _FACTORED:
+                return min(sum(count**times for times in range(least, most + 1)), 1 << 40), most * length
+            return (most - least + 1) * count, most * length
+    return 1, 1
 
 
 def _references(terminal: str, references: dict[str, list[str]], sizes: dict[str, int]) -> int:

@@ -4,7 +4,7 @@ A text goes in, and a :class:`Source` comes out. Lark's loader is private to lar
 else resolves imports, ``%extend``, ``%override``, the scopes of templates and the escapes of strings exactly as lark
 does; a loader of our own would be another dialect. All that grammarspec takes from lark passes through this module:
 rules as EBNF trees, which are converted to the records of :mod:`.tree`, and terminals as regular expressions. Lark's
-next step, to plain BNF, is not used: it multiplies out alternatives, which grows without bound.
+next step, to plain BNF, multiplies out alternatives, which grows without bound: only its LALR parser needs it.
 """
 
 from __future__ import annotations
@@ -46,12 +46,14 @@ class Source:
         rules: the rules and templates by name.
         terminals: lark's tree of each terminal by name, for :meth:`pattern`; ``None`` if it is only declared.
         ignored: the names of the terminals that ``%ignore`` names.
+        grammar: what lark's loader has made of it all.
     """
 
     text: GrammarText
     rules: dict[str, Rule]
     terminals: dict[str, Any]
     ignored: tuple[str, ...]
+    grammar: Any
 
     def pattern(self, name: str) -> Pattern | None:
         """The regular expression of a terminal; ``None`` if it is only declared.
@@ -105,7 +107,7 @@ def read(text: str, file: Path | None = None, import_paths: Several[Path] = ()) 
             for name, parameters, tree, _ in grammar.rule_defs
         }
     terminals = {name: tree for name, (tree, _) in grammar.term_defs}
-    return Source(source, rules, terminals, tuple(grammar.ignore))
+    return Source(source, rules, terminals, tuple(grammar.ignore), grammar)
 
 
 def _body(tree: Any) -> Body:
@@ -142,4 +144,4 @@ def _value(tree: Any) -> Value:
 def _pattern(pattern: Any) -> Pattern:
     """The record of one of lark's patterns."""
     literal = pattern.value if pattern.type == "str" and not pattern.flags else None
-    return Pattern(pattern.to_regexp(), literal, pattern.raw or "")
+    return Pattern(pattern.to_regexp(), literal, pattern.raw or "", pattern.type == "str")

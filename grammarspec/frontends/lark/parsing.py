@@ -12,10 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from grammarspec.frontends.lark.errors import lark_errors
-from grammarspec.frontends.lark.imports import Imports
-from grammarspec.frontends.lark.limits import without_long_gaps
-from grammarspec.frontends.lark.text import GrammarText
+from grammarspec.frontends.lark.options import Options
 
 __all__ = ["Captures", "Parsed", "Tree"]
 
@@ -27,18 +24,24 @@ class Parsed:
     Attributes:
         text: the grammar.
         file: the file that it was read from; ``None``: it is a text.
-        folders: those that it may import from.
-        start: the rule to start from.
+        options: those under which its language is meant.
     """
 
     text: str
     file: Path | None
-    folders: tuple[Path, ...]
-    start: str
+    options: Options
 
     def tree(self, text: str) -> Any:
         """Lark's tree of a text of the language, with positions; of several trees, the one that lark prefers."""
-        return _parser(self).parse(text)
+        from lark.exceptions import UnexpectedInput
+
+        parser, starts = _parser(self), self.options.start
+        for start in starts[:-1]:
+            try:
+                return parser.parse(text, start=start)
+            except UnexpectedInput:
+                continue
+        return parser.parse(text, start=starts[-1])
 
     def check(self, names: Sequence[str]) -> None:
         """Check that lark can make trees, and that these may have parts of such names.
@@ -58,21 +61,8 @@ class Parsed:
 
 @lru_cache(maxsize=32)
 def _parser(grammar: Parsed) -> Any:
-    """Lark's parser of a grammar, under the options that the language is that of."""
-    from lark import Lark
-
-    source = GrammarText(grammar.text)
-    imports = Imports(source, grammar.file, grammar.folders)
-    with lark_errors(source):
-        return Lark(
-            without_long_gaps(grammar.text),
-            start=grammar.start,
-            parser="earley",
-            lexer="dynamic_complete",
-            propagate_positions=True,
-            import_paths=[imports],
-            source_path=imports.source_name,
-        )
+    """Lark's parser of a grammar, under the options that the language is that of, and with positions."""
+    return grammar.options.open(grammar.text, grammar.file, propagate_positions=True)
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,19 @@
 """From the rules of a ``.lark`` grammar to context-free nodes of the grammar builder.
 
 Each rule that is reached from the start becomes a rule of the builder, and each template one rule for each different
-choice of arguments. Terminals become nodes by :mod:`.terminals`.
+choice of arguments. Terminals become nodes by :mod:`.terminals` or, for lark's basic lexer, by
+:mod:`.lexers`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Sequence as Several
 from dataclasses import dataclass
 from typing import Final
 
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded, UnsupportedFeature
+from grammarspec.frontends.lark.lexers import BasicTerminals
 from grammarspec.frontends.lark.loader import Source
 from grammarspec.frontends.lark.terminals import Terminals
 from grammarspec.frontends.lark.tree import (
@@ -18,6 +21,7 @@ from grammarspec.frontends.lark.tree import (
     Body,
     Literal,
     Maybe,
+    Pattern,
     Repetition,
     Sequence,
     Symbol,
@@ -26,7 +30,7 @@ from grammarspec.frontends.lark.tree import (
 )
 from grammarspec.grammars.builder import GrammarBuilder
 
-__all__ = ["Rules"]
+__all__ = ["AnyTerminals", "Rules"]
 
 _MAX_INSTANCES: Final = 10_000
 """Templates used with different arguments. A template that uses itself with ever larger ones has no end."""
@@ -51,6 +55,9 @@ class _Argument:
     template: str | None = None
 
 
+AnyTerminals = Terminals | BasicTerminals
+"""The nodes of terminals, each with what may be ignored before it."""
+
 _Scope = Mapping[str, _Argument]
 """The parameters of the template around a body, and their arguments."""
 
@@ -58,29 +65,29 @@ _Scope = Mapping[str, _Argument]
 class Rules:
     """Lowers the rules that are reached from the start, each once."""
 
-    def __init__(self, source: Source, builder: GrammarBuilder) -> None:
-        self.source, self.builder = source, builder
-        self.terminals = Terminals(source, builder)
+    def __init__(self, source: Source, terminals: AnyTerminals, builder: GrammarBuilder) -> None:
+        self.source, self.terminals, self.builder = source, terminals, builder
         self.declared: dict[tuple[str, tuple[int, ...]], int] = {}
         self.keys: dict[object, int] = {}
         self.pending: list[tuple[int, Body, _Scope]] = []
 
-    def start(self, name: str) -> int:
-        """The node of the whole language, from the rule that it starts with.
+    def start(self, names: Several[str]) -> int:
+        """The node of the whole language, from any of the rules that it starts with.
 
         Raises:
-            GrammarSyntaxError: there is no such rule, or a rule, template or terminal is malformed.
+            GrammarSyntaxError: a rule, template or terminal is malformed.
             UnsupportedFeature: a rule or terminal uses what is refused.
             LimitExceeded: counts or templates go too far.
             RecursionError: the grammar is nested too deeply.
         """
-        if name not in self.source.rules:
-            raise GrammarSyntaxError(f"there is no rule {name!r} to start from", hint="pass start=...")
-        start = self.call(name, ())
+        start = self.builder.alt(*[self.call(name, ()) for name in names])
         while self.pending:
             rule, body, scope = self.pending.pop()
             self.builder.define(rule, self.node(body, scope))
-        return self.builder.seq(start, self.terminals.trailing)
+        whole = self.builder.seq(start, self.terminals.trailing)
+        if not self.terminals.look_past_their_ends:
+            return whole
+        return self.builder.text(names[0], whole, self.terminals.skipped_alone)
 
     def call(self, name: str, arguments: tuple[_Argument, ...]) -> int:
         """The node of a rule, or of a template with its arguments; its body is lowered later.
@@ -135,11 +142,11 @@ class Rules:
         Raises:
             GrammarError: as :meth:`start`.
         """
-        texts: list[str] = []
+        texts: list[Pattern] = []
         nodes: list[int] = []
         for branch in branches:
             if isinstance(branch, Literal) and branch.pattern.literal is not None:
-                texts.append(branch.pattern.literal)
+                texts.append(branch.pattern)
             else:
                 nodes.append(self.node(branch, scope))
         if texts:

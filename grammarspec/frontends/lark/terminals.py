@@ -1,27 +1,31 @@
-"""From the terminals of a ``.lark`` grammar to regular nodes of the grammar builder.
+"""From the terminals of a ``.lark`` grammar to regular nodes, for lark's Earley parser and its dynamic lexers.
 
-With lark's Earley parser and the lexer ``dynamic_complete``, a terminal is tried wherever it is expected, on the text
-from there on and then on ever shorter beginnings of its match. What it can take are exactly the texts that
-``re.match`` takes whole when given alone (:mod:`grammarspec.frontends.regex.preference`). So a terminal is a regular
-language that does not depend on the text around it.
+There a terminal is tried wherever it is expected, on all the text from there on. With the lexer ``dynamic``, it takes
+what ``re.match`` takes: where that ends may depend on the text behind it, so its guards
+(:mod:`grammarspec.frontends.regex.preference`) look past its end. With ``dynamic_complete``, it is tried on ever
+shorter beginnings of its match, too. What it can take then are exactly the texts that ``re.match`` takes whole when
+given alone, a regular language that does not depend on the text around it.
 
 Ignored terminals may stand before each terminal and at the end of the text. Each is tried only once, on all the text
-that follows. So where it ends does depend on that text, and its guards look into the terminal behind it. Therefore a
-terminal and what is ignored before it are one lexeme here.
+that follows, with either lexer. A terminal and what is ignored before it are one lexeme here, so that most guards of
+what is ignored are decided by the terminal behind it.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence as Several
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 from grammarspec.errors import GrammarError, UnsupportedFeature
 from grammarspec.frontends.lark.loader import Source
 from grammarspec.frontends.lark.tree import Pattern
 from grammarspec.frontends.regex.alphabet import PlainText
-from grammarspec.frontends.regex.charsets import Ranges, intersect, union
+from grammarspec.frontends.regex.charsets import Ranges, intersect, single, union
 from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, FactTable, Neighbour
-from grammarspec.frontends.regex.lower import lower
+from grammarspec.frontends.regex.lower import lexeme, lower
 from grammarspec.frontends.regex.patterns import parse
 from grammarspec.frontends.regex.preference import preferred
 from grammarspec.frontends.regex.reach import looks_outside
@@ -39,13 +43,13 @@ class _Ignored:
         blanks: the characters of those terminals that are one or more characters of a set. However a run of such
             characters is cut into lexemes, the text is the same, so that it needs no guards.
         greedy: those of them of which a lexeme takes as many characters as there are.
-        others: the other terminals, with guards for where they end.
-        all: all of the terminals, with guards.
+        others: whether there are other terminals.
+        all: all of the terminals, with guards for where they end.
     """
 
     blanks: Ranges
     greedy: Ranges
-    others: tuple[Node, ...]
+    others: bool
     all: tuple[Node, ...]
 
 
@@ -70,10 +74,22 @@ class _Origin:
 
 
 class Terminals:
-    """The nodes of a grammar's terminals, each made once. A node includes what may be ignored before its terminal."""
+    """The nodes of a grammar's terminals, each made once. A node includes what may be ignored before its terminal.
 
-    def __init__(self, source: Source, builder: GrammarBuilder) -> None:
-        self.source, self.builder = source, builder
+    Attributes:
+        look_past_their_ends: whether any of the nodes made so far depends on the text behind it.
+    """
+
+    def __init__(self, source: Source, builder: GrammarBuilder, flags: int, *, complete: bool) -> None:
+        """Make nothing yet.
+
+        Args:
+            flags: those of :mod:`re` for all terminals.
+            complete: whether the lexer is ``dynamic_complete``.
+        """
+        self.source, self.builder, self.flags, self.complete = source, builder, flags, complete
+        self.look_past_their_ends = False
+        self.used: set[str] = set()
         self.alphabet = PlainText(builder)
         self.table = FactTable()
         self.known: dict[str, int] = {}
@@ -82,34 +98,38 @@ class Terminals:
         """A terminal by its name.
 
         Raises:
-            GrammarError: as :meth:`own_tree`, :meth:`preferred` and :meth:`skipped`; or the terminal is only declared.
+            GrammarError: as :meth:`taken`; or the terminal is only declared.
         """
         node = self.known.get(name)
         if node is None:
             origin = _Origin(self.source, name=name)
-            node = self.known[name] = self.lexeme(self.preferred(self.own_tree(self.pattern(origin), origin), origin))
+            pattern = self.pattern(origin)
+            self.used.add(pattern.regex)
+            node = self.known[name] = self.lexeme(self.taken(pattern, origin))
         return node
 
     def literal(self, pattern: Pattern) -> int:
         """A string or regular expression within a rule.
 
         Raises:
-            GrammarError: as :meth:`own_tree`, :meth:`preferred` and :meth:`skipped`.
+            GrammarError: as :meth:`taken`.
         """
         key = f"/{pattern.regex}/"
         node = self.known.get(key)
         if node is None:
             origin = _Origin(self.source, raw=pattern.raw)
-            node = self.known[key] = self.lexeme(self.preferred(self.own_tree(pattern, origin), origin))
+            self.used.add(pattern.regex)
+            node = self.known[key] = self.lexeme(self.taken(pattern, origin))
         return node
 
-    def any_of(self, texts: list[str]) -> int:
+    def any_of(self, patterns: Several[Pattern]) -> int:
         """One or several strings, each a terminal of its own.
 
         Raises:
-            UnsupportedFeature: as :meth:`skipped`.
+            GrammarError: as :meth:`own_tree`.
         """
-        words = tuple(map(Text, texts))
+        self.used.update(pattern.regex for pattern in patterns)
+        words = tuple([self.own_tree(pattern, _Origin(self.source, raw=pattern.raw)) for pattern in patterns])
         return self.lexeme(words[0] if len(words) == 1 else Alternation(words))
 
     @cached_property
@@ -117,10 +137,39 @@ class Terminals:
         """What is ignored at the end of the text.
 
         Raises:
-            UnsupportedFeature: as :meth:`skipped`.
+            GrammarError: as :attr:`ignored`.
         """
-        skipped = self.skipped(BORDER, 0)
-        return self.builder.empty if skipped is EMPTY else self.builder.terminal(self.lower(skipped))
+        blanks = self.blanks_before(BORDER)
+        return self.skipped if blanks is None else self.builder.terminal(self.lower(blanks))
+
+    @cached_property
+    def skipped(self) -> int:
+        """Any number of ignored lexemes, each with guards.
+
+        Raises:
+            GrammarError: as :attr:`ignored`.
+        """
+        return self.builder.repeat(self.builder.alt(*self.skipped_lexemes), 0, None)
+
+    @cached_property
+    def skipped_lexemes(self) -> list[int]:
+        """The ignored lexemes, each with guards.
+
+        Raises:
+            GrammarError: as :attr:`ignored`.
+        """
+        return [self.open_lexeme(tree) for tree in self.ignored.all]
+
+    @property
+    def skipped_alone(self) -> list[int]:
+        """The ignored lexemes, if the rules use none of them.
+
+        Raises:
+            GrammarError: as :attr:`ignored`.
+        """
+        patterns = [self.source.pattern(name) for name in self.source.ignored]
+        used = any(pattern is not None and pattern.regex in self.used for pattern in patterns)
+        return [] if used else self.skipped_lexemes
 
     def lower(self, tree: Node) -> int:
         """A regular node for a syntax tree."""
@@ -132,41 +181,37 @@ class Terminals:
         The node of a plain string is no ``terminal`` of the builder, so that the compiler can join neighbours.
 
         Raises:
-            UnsupportedFeature: as :meth:`skipped`.
+            GrammarError: as :attr:`ignored`.
         """
-        facts = self.table.of(tree)
-        skipped = self.skipped(Neighbour(facts.first, False), facts.shortest)
-        node = self.lower(Sequence((skipped, tree)))
-        return node if skipped is EMPTY and isinstance(tree, Text) else self.builder.terminal(node)
+        blanks = self.blanks_before(Neighbour(self.table.of(tree).first, False))
+        if blanks is None:
+            return self.builder.seq(self.skipped, self.unit(tree))
+        if blanks is EMPTY and isinstance(tree, Text):
+            return self.lower(tree)
+        return self.unit(Sequence((blanks, tree)))
 
-    def skipped(self, after: Neighbour, room: int) -> Node:
-        """Any number of ignored lexemes.
+    def unit(self, tree: Node) -> int:
+        """A terminal's syntax tree as a lexical unit; with ``dynamic_complete``, assertions see its own text only."""
+        return self.builder.terminal(self.lower(tree)) if self.complete else self.open_lexeme(tree)
+
+    def open_lexeme(self, tree: Node) -> int:
+        """A syntax tree as a lexical unit whose assertions see the text behind it."""
+        self.look_past_their_ends |= tree.asserts
+        return lexeme(tree, self.builder, self.alphabet)
+
+    def blanks_before(self, after: Neighbour) -> Node | None:
+        """What is ignored, if it is just characters of a set, however these are cut into lexemes; else ``None``.
 
         Args:
-            after: what may follow them.
-            room: a lower bound on the number of characters of the terminal that follows.
+            after: what may follow it.
 
         Raises:
-            UnsupportedFeature: where a lexeme ends may depend on text behind that terminal.
+            GrammarError: as :attr:`ignored`.
         """
         ignored = self.ignored
-        if not ignored.all:
-            return EMPTY
-        followers = union(after.chars, *(self.table.of(other).first for other in ignored.others))
-        if intersect(ignored.greedy, followers):
-            node: Node = Repeat(Alternation(ignored.all), 0, None)
-        else:
-            blank = Repeat(Chars(ignored.blanks), 0, None) if ignored.blanks else EMPTY
-            node = Sequence((blank, Repeat(Sequence((Alternation(ignored.others), blank)), 0, None)))
-            node = node if ignored.others else blank
-        outside = None if after == BORDER else looks_outside(node, ANYWHERE, after, self.table, 0, room)
-        if outside:
-            raise UnsupportedFeature(
-                f"where an ignored terminal ends may depend on text beyond the terminal after it ({outside})",
-                self.source.text.statement("%ignore"),
-                f"make the ends of what is ignored ({', '.join(self.source.ignored)}) plain from the next character",
-            )
-        return node
+        if ignored.others or intersect(ignored.greedy, after.chars):
+            return None
+        return Repeat(Chars(ignored.blanks), 0, None) if ignored.blanks else EMPTY
 
     @cached_property
     def ignored(self) -> _Ignored:
@@ -177,7 +222,7 @@ class Terminals:
         """
         blanks: list[Ranges] = []
         greedy: list[Ranges] = []
-        others: list[Node] = []
+        others = False
         every: list[Node] = []
         for name in self.source.ignored:
             origin = _Origin(self.source, name=name)
@@ -189,9 +234,11 @@ class Terminals:
                 case Repeat(Chars(ranges), 1, None, lazy):
                     blanks.append(ranges)
                     greedy += [] if lazy else [ranges]
+                case Text(text) if len(text) == 1:
+                    blanks.append(single(ord(text)))
                 case _:
-                    others.append(every[-1])
-        return _Ignored(union(*blanks), union(*greedy), tuple(others), tuple(every))
+                    others = True
+        return _Ignored(union(*blanks), union(*greedy), others, tuple(every))
 
     def pattern(self, origin: _Origin) -> Pattern:
         """The regular expression of a terminal that has a name.
@@ -208,21 +255,29 @@ class Terminals:
             )
         return pattern
 
+    def taken(self, pattern: Pattern, origin: _Origin) -> Node:
+        """A terminal's syntax tree with guards, for the texts that the lexer takes.
+
+        Raises:
+            GrammarError: as :meth:`own_tree` and :meth:`preferred`.
+        """
+        return self.preferred(self.own_tree(pattern, origin), origin, BORDER if self.complete else ANYWHERE)
+
     def own_tree(self, pattern: Pattern, origin: _Origin) -> Node:
         """A terminal's syntax tree, checked not to depend on the text around it.
 
         Raises:
             GrammarError: its regular expression is malformed or uses what is refused.
-            UnsupportedFeature: it may look past its own text, or can be empty.
+            UnsupportedFeature: it may look at text that decides nothing for it here, or can be empty.
         """
-        if pattern.literal:
+        if pattern.literal and not self.flags & re.IGNORECASE:
             return Text(pattern.literal)
         try:
-            tree = parse(pattern.regex)
+            tree = parse(pattern.regex, flags=self.flags)
         except GrammarError as error:
             where = f"{origin.where or origin.title}\n  in its expression, {error.where}"
             raise type(error)(f"{error.message} ({origin.title})", where, error.hint) from None
-        outside = looks_outside(tree, ANYWHERE, ANYWHERE, self.table)
+        outside = looks_outside(tree, ANYWHERE, ANYWHERE, self.table, room_after=0 if self.complete else inf)
         if outside:
             message, hint = f"{origin.title} has {outside} of its own text", "say the condition in the rules instead"
             raise UnsupportedFeature(message, origin.where, hint)
@@ -232,7 +287,7 @@ class Terminals:
             )
         return tree
 
-    def preferred(self, tree: Node, origin: _Origin, after: Neighbour = BORDER) -> Node:
+    def preferred(self, tree: Node, origin: _Origin, after: Neighbour) -> Node:
         """A terminal's syntax tree with guards; ``after`` is what may follow it.
 
         Raises:

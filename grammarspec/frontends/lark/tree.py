@@ -20,11 +20,13 @@ class Pattern:
         regex: the expression in Python's syntax.
         literal: the text, if the terminal is a plain string.
         raw: the expression as it is written in the grammar; ``""`` if it is put together from several.
+        is_string: whether it is written as a string.
     """
 
     regex: str
     literal: str | None
     raw: str
+    is_string: bool = False
 
 
 @dataclass(frozen=True, slots=True)

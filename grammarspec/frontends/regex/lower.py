@@ -14,7 +14,7 @@ from operator import and_, or_
 
 from grammarspec.frontends.regex.alphabet import Alphabet
 from grammarspec.frontends.regex.charsets import Ranges, single, union
-from grammarspec.frontends.regex.facts import BORDER, FactTable
+from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, FactTable
 from grammarspec.frontends.regex.lookbehind import looks_ahead
 from grammarspec.frontends.regex.simplify import pad_left, pad_right, simplify
 from grammarspec.frontends.regex.tree import (
@@ -34,7 +34,7 @@ from grammarspec.frontends.regex.tree import (
 )
 from grammarspec.grammars.builder import GrammarBuilder
 
-__all__ = ["lower", "lower_search"]
+__all__ = ["lexeme", "lower", "lower_search"]
 
 _LOWERING = 50  # steps of a node, with what was done to simplify it
 
@@ -51,6 +51,24 @@ def lower(node: Node, builder: GrammarBuilder, alphabet: Alphabet) -> int:
     """
     table = FactTable()
     return _Lowering(builder, alphabet, table).node(simplify(node, BORDER, BORDER, table), True, True)
+
+
+def lexeme(node: Node, builder: GrammarBuilder, alphabet: Alphabet, *, open_end: bool = False) -> int:
+    """The texts that a pattern matches as a whole, where its assertions about what follows see the text behind them.
+
+    Returns a lexical unit: a ``terminal``, or a ``lexeme`` if there are such assertions. With ``open_end``, it is the
+    regular node that such a lexeme is made of.
+
+    Raises:
+        LimitExceeded, Cancelled: by the builder's budget.
+        RecursionError: the tree is nested too deeply.
+    """
+    table = FactTable()
+    simple = simplify(node, BORDER, ANYWHERE, table)
+    lowered = _Lowering(builder, alphabet, table).node(simple, True, False)
+    if open_end:
+        return lowered
+    return builder.lexeme(lowered) if simple.asserts else builder.terminal(lowered)
 
 
 def lower_search(node: Node, builder: GrammarBuilder, alphabet: Alphabet, *, unchecked_rest: bool = False) -> int:

@@ -22,10 +22,10 @@ from typing import Final
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.regex.charsets import Ranges, intersect, single
-from grammarspec.frontends.regex.facts import BORDER, FactTable, Neighbour
+from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, FactTable, Neighbour
 from grammarspec.frontends.regex.tree import EMPTY, NOTHING, Alternation, Chars, Look, Node, Repeat, Sequence, Text
 
-__all__ = ["preferred"]
+__all__ = ["guarded", "may_both_match", "preferred"]
 
 _MAX_UNROLLED: Final = 64
 """The greatest count of a repetition that is written out as nested options."""
@@ -75,6 +75,28 @@ def preferred(node: Node, table: FactTable, after: Neighbour = BORDER) -> Node:
         UnsupportedFeature: guards for this pattern would be inexact or too many.
     """
     return _Preference(table).node(node, _Follow(EMPTY, None, after))
+
+
+def guarded(higher: list[Node], lower: Node, table: FactTable) -> Node:
+    """The guard of a pattern that is tried after others: that none of them matches, whatever follows.
+
+    ``EMPTY``: it needs none, as the next character decides. ``NOTHING``: it is never taken.
+
+    Raises:
+        UnsupportedFeature: the guard would be too large.
+    """
+    if not higher:
+        return EMPTY
+    preference, end = _Preference(table), _Follow(EMPTY, None, ANYWHERE)
+    rival = higher[0] if len(higher) == 1 else Alternation(tuple(higher))
+    return preference.unless(preference.before(rival, end), preference.before(lower, end))
+
+
+def may_both_match(a: Node, b: Node, table: FactTable) -> bool:
+    """Whether two patterns may match at one place, as far as their first characters tell."""
+    if not intersect(table.of(a).first, table.of(b).first):
+        return False
+    return all(intersect(x, y) for x, y in zip(islice(_head(a), _MAX_HEAD), islice(_head(b), _MAX_HEAD), strict=False))
 
 
 class _Preference:

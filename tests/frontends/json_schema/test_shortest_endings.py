@@ -14,6 +14,7 @@ import math
 import random
 import uuid
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -62,9 +63,14 @@ FORMATS: dict[str, tuple[Callable[[str], object], list[str]]] = {
 }
 
 
+@cache
+def compiled(grammar: gs.Grammar[Any]) -> gs.Constraint:
+    return gs.compile(grammar, gs.Vocabulary.bytes())
+
+
 def ended(grammar: gs.Grammar[Any], beginning: str) -> str:
     """A text that was begun, with its shortest ending."""
-    constraint = gs.compile(grammar, gs.Vocabulary.bytes())
+    constraint = compiled(grammar)
     matcher, data = constraint.matcher(), beginning.encode()
     assert matcher.accept_tokens(data) == len(data), beginning
     return (data + bytes(constraint.shortest_completion(matcher.state))).decode()
@@ -84,6 +90,7 @@ def test_formats(name: str) -> None:
     "grammar",
     [gs.types.date(), gs.types.datetime(), gs.types.time(), gs.types.uuid(), gs.types.ipv4(), gs.types.ipv6()],
 )
+@pytest.mark.property
 def test_types(grammar: gs.Grammar[Any]) -> None:
     for number in range(draws(20)):
         text = grammar.sample(seed(number))
@@ -123,6 +130,7 @@ def check_readable(text: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"property_order": "any", "ensure_ascii": True, "whitespace": "pretty"}])
+@pytest.mark.property
 def test_any_json(options: Any) -> None:
     grammar = gs.json_value(**options)
     for text in json_texts(draws(40)):

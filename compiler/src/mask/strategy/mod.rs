@@ -95,7 +95,8 @@ impl MaskMaker<'_> {
         let mut all = Draft::default();
         let mut others: SmallVec<[Id; 8]> = SmallVec::new();
         for rest in self.machine.arena.branches(head.rest) {
-            let Some((w, x)) = self.machine.arena.led_by(rest, blank_bytes()) else {
+            let led = if self.machine.careful { None } else { self.machine.arena.led_by(rest, blank_bytes()) };
+            let Some((w, x)) = led else {
                 others.push(rest);
                 continue;
             };
@@ -130,7 +131,7 @@ impl MaskMaker<'_> {
 
     /// The mask of a head whose leading whitespace is split off: by the first strategy that fits.
     fn without_whitespace(&mut self, head: Head) -> Answer<Draft> {
-        if self.machine.arena.first(head.rest, self.budget)?.len() >= BROAD {
+        if !self.machine.careful && self.machine.arena.first(head.rest, self.budget)?.len() >= BROAD {
             for strategy in STRATEGIES {
                 match strategy(self, head)? {
                     Attempt::Made(draft) => return Ok(Some(draft)),

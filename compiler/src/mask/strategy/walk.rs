@@ -107,7 +107,7 @@ impl MaskMaker<'_> {
                         continue;
                     }
                 }
-                if visits > LONG && bytes.minus(self.plain(state, &mut plain)?).is_empty() {
+                if visits > LONG && !self.machine.careful && bytes.minus(self.plain(state, &mut plain)?).is_empty() {
                     out.extend_from_slice(tokens);
                     continue;
                 }

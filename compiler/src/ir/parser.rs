@@ -1,0 +1,273 @@
+//! LR parsers as front-ends describe them: a lexer for each state, and tables of actions.
+//!
+//! In a state, the lexer takes the lexemes of one of its *modes*. Each lexeme says itself when it is taken: by its
+//! assertions, it excludes texts that begin with a lexeme of higher priority. So the modes are sets.
+
+use super::NodeId;
+
+/// A terminal, and the node of its texts.
+pub(crate) type Lexeme = (u32, NodeId);
+
+/// A grammar's parser, with its lexer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Parser {
+    /// By rule: the symbol that it derives, and the symbols that it consists of. Terminals have numbers among these, too.
+    rules: Box<[(u32, Box<[u32]>)]>,
+    /// The lexemes of each mode: terminals and their texts. A terminal may occur several times.
+    modes: Box<[Box<[Lexeme]>]>,
+    states: Box<[State]>,
+    /// The terminals that are passed over.
+    ignored: Box<[u32]>,
+    indenter: Option<Indenter>,
+    /// Whether the tables may let tokens pass behind which no text ends.
+    pub starves: bool,
+    /// The state before the text.
+    pub start: u32,
+    /// The state in which the whole text has been read.
+    end: u32,
+}
+
+/// What makes tokens of the indentation of lines: those of `lark.indenter`, which are those of Python.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Indenter {
+    /// The terminal whose tokens end lines: blanks behind the last line end in it are the width of the next line.
+    pub newline: u32,
+    /// The terminals that stand for a wider line, and for the end of a block.
+    pub indent: u32,
+    pub dedent: u32,
+    /// How many blanks a tab is.
+    pub tab: u32,
+    /// Between these terminals, line ends are passed over.
+    pub opening: Box<[u32]>,
+    pub closing: Box<[u32]>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    mode: u32,
+    /// What to do before a terminal, sorted; [`Parser::END`] is what stands behind the text.
+    actions: Box<[(u32, Action)]>,
+    /// The state after a symbol, sorted.
+    gotos: Box<[(u32, u32)]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Go on in this state.
+    Shift(u32),
+    /// Replace the states of a rule's symbols by that of the symbol that it derives.
+    Reduce(u32),
+}
+
+impl Parser {
+    /// The terminal behind the text.
+    pub const END: u32 = u32::MAX;
+
+    /// What to do in a state before a terminal; `None`: it cannot come there.
+    pub fn action(&self, state: u32, terminal: u32) -> Option<Action> {
+        let actions = &self.states[state as usize].actions;
+        actions.binary_search_by_key(&terminal, |a| a.0).ok().map(|i| actions[i].1)
+    }
+
+    /// The rules: the symbol that each derives, and the symbols that it consists of.
+    pub fn rules(&self) -> &[(u32, Box<[u32]>)] {
+        &self.rules
+    }
+
+    /// The symbol that a rule derives, and the number of symbols that it consists of.
+    pub fn rule(&self, rule: u32) -> (u32, usize) {
+        let (symbol, parts) = &self.rules[rule as usize];
+        (*symbol, parts.len())
+    }
+
+    /// The number of states.
+    pub fn states(&self) -> u32 {
+        self.states.len() as u32
+    }
+
+    /// The terminals that may come in a state, as far as its table tells, but for the end of the text.
+    pub fn expected(&self, state: u32) -> impl Iterator<Item = u32> + '_ {
+        self.states[state as usize].actions.iter().map(|a| a.0).filter(|&terminal| terminal != Parser::END)
+    }
+
+    /// The number of modes.
+    pub fn modes(&self) -> u32 {
+        self.modes.len() as u32
+    }
+
+    /// The symbols that may be derived in a state.
+    pub fn derived_in(&self, state: u32) -> impl Iterator<Item = u32> + '_ {
+        self.states[state as usize].gotos.iter().map(|goto| goto.0)
+    }
+
+    /// The state after a symbol or terminal.
+    pub fn next(&self, state: u32, symbol: u32) -> Option<u32> {
+        match self.action(state, symbol) {
+            Some(Action::Shift(next)) => Some(next),
+            _ => self.goto(state, symbol),
+        }
+    }
+
+    /// The state after a symbol.
+    pub fn goto(&self, state: u32, symbol: u32) -> Option<u32> {
+        let gotos = &self.states[state as usize].gotos;
+        gotos.binary_search_by_key(&symbol, |g| g.0).ok().map(|i| gotos[i].1)
+    }
+
+    /// What makes tokens of indentation, if anything does.
+    pub fn indenter(&self) -> Option<&Indenter> {
+        self.indenter.as_ref()
+    }
+
+    /// The state in which the whole text has been read.
+    pub fn end(&self) -> u32 {
+        self.end
+    }
+
+    /// The symbol that leads from one state to another.
+    pub fn symbol_into(&self, from: u32, to: u32) -> Option<u32> {
+        self.states[from as usize].gotos.iter().find(|g| g.1 == to).map(|g| g.0)
+    }
+
+    /// Whether the whole text has been read when a state is reached before its end.
+    pub fn is_end(&self, state: u32) -> bool {
+        state == self.end
+    }
+
+    /// Whether the empty text is one that it takes.
+    pub fn takes_nothing(&self) -> bool {
+        let mut stack = vec![self.start];
+        let mut left = self.states.len() * self.rules.len().max(1);
+        while let Some(&top) = stack.last()
+            && let Some(Action::Reduce(rule)) = self.action(top, Parser::END)
+            && left > 0
+        {
+            left -= 1;
+            let (symbol, length) = self.rule(rule);
+            let below = stack.len().saturating_sub(length);
+            stack.truncate(below);
+            let Some(next) = stack.last().and_then(|&state| self.goto(state, symbol)) else { return false };
+            if self.is_end(next) {
+                return true;
+            }
+            stack.push(next);
+        }
+        false
+    }
+
+    pub fn mode(&self, state: u32) -> u32 {
+        self.states[state as usize].mode
+    }
+
+    /// The lexemes of a mode: terminals and their texts.
+    pub fn lexemes_of(&self, mode: u32) -> &[Lexeme] {
+        &self.modes[mode as usize]
+    }
+
+    pub fn is_ignored(&self, terminal: u32) -> bool {
+        self.ignored.contains(&terminal)
+    }
+
+    /// The lexemes of all modes.
+    pub fn all_lexemes(&self) -> impl Iterator<Item = Lexeme> + '_ {
+        self.modes.iter().flat_map(|mode| mode.iter().copied())
+    }
+
+    /// The texts of all lexemes.
+    pub fn lexemes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.all_lexemes().map(|lexeme| lexeme.1)
+    }
+
+    /// The parser in the builder's numbers; `node` gives those of nodes.
+    pub(super) fn encode(&self, node: impl Fn(NodeId) -> u32) -> Vec<u32> {
+        let mut out = vec![self.start, self.end, self.starves.into()];
+        fn list<T>(out: &mut Vec<u32>, items: &[T], mut put: impl FnMut(&mut Vec<u32>, &T)) {
+            out.push(items.len() as u32);
+            items.iter().for_each(|item| put(out, item));
+        }
+        let pair = |out: &mut Vec<u32>, &(a, b): &(u32, u32)| out.extend([a, b]);
+        list(&mut out, &self.rules, |out, (symbol, parts)| {
+            out.push(*symbol);
+            list(out, parts, |out, &part| out.push(part));
+        });
+        list(&mut out, &self.ignored, |out, &terminal| out.push(terminal));
+        list(&mut out, &self.modes, |out, mode| list(out, mode, |out, lexeme| out.extend([lexeme.0, node(lexeme.1)])));
+        list(&mut out, &self.states, |out, state| {
+            out.push(state.mode);
+            list(out, &state.actions, |out, &(terminal, action)| {
+                let (to, reduces) = match action {
+                    Action::Shift(state) => (state, 0),
+                    Action::Reduce(rule) => (rule, 1),
+                };
+                out.extend([terminal, reduces, to]);
+            });
+            list(out, &state.gotos, pair);
+        });
+        if let Some(i) = &self.indenter {
+            out.extend([i.newline, i.indent, i.dedent, i.tab]);
+            list(&mut out, &i.opening, |out, &terminal| out.push(terminal));
+            list(&mut out, &i.closing, |out, &terminal| out.push(terminal));
+        }
+        out
+    }
+
+    /// A parser from the builder's numbers; `node` gives the nodes of its lexemes.
+    pub(super) fn decode(numbers: &[u32], node: impl Fn(u32) -> Result<NodeId, String>) -> Result<Parser, String> {
+        let mut r = Numbers(numbers);
+        let (start, end, starves) = (r.next()?, r.next()?, r.next()? != 0);
+        let rules = r.list(|r| Ok((r.next()?, r.list(Numbers::next)?)))?;
+        let ignored = r.list(Numbers::next)?;
+        let modes = r.list(|r| r.list(|r| Ok((r.next()?, node(r.next()?)?))))?;
+        let states = r.list(|r| {
+            let mode = r.next()?;
+            let mut actions = r
+                .list(|r| {
+                    let (terminal, reduces, to) = (r.next()?, r.next()?, r.next()?);
+                    Ok((terminal, if reduces == 0 { Action::Shift(to) } else { Action::Reduce(to) }))
+                })?
+                .into_vec();
+            let mut gotos = r.list(|r| Ok((r.next()?, r.next()?)))?.into_vec();
+            actions.sort_unstable_by_key(|a| a.0);
+            gotos.sort_unstable_by_key(|g| g.0);
+            Ok(State { mode, actions: actions.into(), gotos: gotos.into() })
+        })?;
+        let mut indenter = None;
+        if !r.0.is_empty() {
+            let (newline, indent, dedent, tab) = (r.next()?, r.next()?, r.next()?, r.next()?);
+            let (opening, closing) = (r.list(Numbers::next)?, r.list(Numbers::next)?);
+            indenter = Some(Indenter { newline, indent, dedent, tab, opening, closing });
+        }
+        let parser = Parser { rules, modes, states, ignored, indenter, starves, start, end };
+        if r.0.is_empty() && parser.is_sound() { Ok(parser) } else { Err("a parser's tables do not fit".into()) }
+    }
+
+    /// Whether all that the tables refer to is there.
+    fn is_sound(&self) -> bool {
+        let state = |s: u32| (s as usize) < self.states.len();
+        let sound = |s: &State| {
+            (s.mode as usize) < self.modes.len()
+                && s.gotos.iter().all(|g| state(g.1))
+                && s.actions.iter().all(|a| match a.1 {
+                    Action::Shift(to) => state(to),
+                    Action::Reduce(rule) => (rule as usize) < self.rules.len(),
+                })
+        };
+        state(self.start) && self.states.iter().all(sound)
+    }
+}
+
+/// Numbers that are read one after the other.
+struct Numbers<'a>(&'a [u32]);
+
+impl Numbers<'_> {
+    fn next(&mut self) -> Result<u32, String> {
+        let (&first, rest) = self.0.split_first().ok_or("a parser's tables are cut off")?;
+        self.0 = rest;
+        Ok(first)
+    }
+
+    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, String>) -> Result<Box<[T]>, String> {
+        let count = self.next()?;
+        (0..count).map(|_| item(self)).collect()
+    }
+}

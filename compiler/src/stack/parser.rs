@@ -1,0 +1,420 @@
+//! LR parsers on graph-structured stacks (Knuth 1965; Tomita 1985), with a lexer for each state.
+//!
+//! A stack of a parser's states is a continuation whose frames return to positions of the kind `Pos::State`; below the
+//! start state lies the caller's continuation. Between two tokens there is one head for each stack: its residual is any
+//! lexeme, or ignored text, that the lexer takes in the stack's topmost state and that the parser can go on with. Which
+//! these are is found out from the stack itself: LALR tables let tokens pass that are refused only after some
+//! reductions.
+//!
+//! Where lines have tokens of their indentation, the parameter of a stack says what their indenter knows: open brackets,
+//! open blocks, and the blanks of the line at hand.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::continuation::{Frame, NO_CALLEE, Stack};
+use super::instances::{ParamId, UNSET};
+use super::position::Pos;
+use super::step::{Closure, Further, Head, Machine};
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::ir::{Action, Indenter, Layout, Node, NodeId, Parser, RuleId};
+use crate::regular::{EMPTY, Id};
+
+/// What a parser can do between two tokens.
+struct Between {
+    /// Any lexeme that it can go on with.
+    lexemes: Id,
+    /// The callers' continuations, if the text can end here.
+    callers: SmallVec<[Stack; 1]>,
+}
+
+/// A set of terminals of a mode: the rule of the parser, the mode, and the terminals.
+type Lexemes = (RuleId, u32, Box<[u32]>);
+
+/// What has been found out about parsers.
+#[derive(Default)]
+pub(super) struct Parsers {
+    /// By stack of one topmost state.
+    between: FxHashMap<Stack, Arc<Between>>,
+    /// The stacks after a token.
+    after: FxHashMap<(Stack, u32), Stack>,
+    lexemes: FxHashMap<Lexemes, Id>,
+    /// Single lexemes, by parser, terminal and text.
+    lexeme: FxHashMap<(RuleId, u32, NodeId), Id>,
+    /// Whether residuals can end in a token that ends a line.
+    ends_lines: FxHashMap<Id, bool>,
+}
+
+impl Parsers {
+    pub(super) fn memory(&self) -> usize {
+        self.between.len() * 96 + self.after.len() * 24 + self.lexemes.len() * 160 + self.lexeme.len() * 32
+    }
+}
+
+/// Where the reductions before a token lead.
+#[derive(Default)]
+pub(super) struct Moves {
+    /// The topmost states after it.
+    pub(super) frames: Vec<Frame>,
+    /// For the end of the text: the callers' continuations.
+    pub(super) callers: SmallVec<[Stack; 1]>,
+    cut_off: bool,
+}
+
+impl Machine {
+    /// The stack of a parser that has read nothing.
+    pub(super) fn before_text(&mut self, rule: RuleId, caller: Stack) -> Stack {
+        let start = self.ir.parser(rule).expect("the rule is a parser's").start;
+        let frame = self.frame_of(rule, start, caller);
+        self.stacks.of_frames(UNSET, vec![frame])
+    }
+
+    pub(super) fn frame_of(&mut self, rule: RuleId, state: u32, below: Stack) -> Frame {
+        Frame { callee: NO_CALLEE, back: self.positions.intern(Pos::State { rule, state }), below }
+    }
+
+    /// Adds what can follow between two tokens.
+    pub(super) fn before_token(
+        &mut self,
+        condition: Id,
+        rule: RuleId,
+        stack: Stack,
+        (out, further): (&mut Closure, &mut Further),
+        budget: &mut Budget,
+    ) -> Result<()> {
+        if self.stacks.is_cut_off(stack) {
+            out.cut_off = true;
+            return Ok(());
+        }
+        let param = self.stacks.param(stack);
+        let frames: SmallVec<[Frame; 4]> = self.stacks.frames(stack).into();
+        for frame in frames {
+            let stack = self.stacks.of_frames(param, vec![frame]);
+            let Some(between) = self.between(rule, stack, frame, budget)? else {
+                out.cut_off = true;
+                return Ok(());
+            };
+            self.add_head(condition, Head { rest: between.lexemes, stack }, out);
+            for &caller in &between.callers {
+                if self.complete(condition, rule, caller, (&mut *out, &mut *further), budget)? {
+                    self.return_to(condition, rule, caller, further);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the returns of a completed rule to the frames of a continuation.
+    fn return_to(&mut self, condition: Id, rule: RuleId, stack: Stack, further: &mut Further) {
+        let frames: SmallVec<[Frame; 4]> = self.stacks.frames(stack).into();
+        for f in frames {
+            if (f.callee == NO_CALLEE || f.callee == rule) && !self.stacks.is_bottom(f) {
+                further.push((condition, Head { rest: self.accept(f.back), stack: f.below }));
+            }
+        }
+    }
+
+    /// Adds what can follow a token.
+    pub(super) fn after_token(
+        &mut self,
+        condition: Id,
+        (rule, terminal): (RuleId, u32),
+        stack: Stack,
+        (out, further): (&mut Closure, &mut Further),
+        budget: &mut Budget,
+    ) -> Result<()> {
+        let ir = self.ir.clone();
+        let parser = ir.parser(rule).expect("the rule is a parser's");
+        if parser.is_ignored(terminal) {
+            let stack = self.forget_column(stack, EMPTY);
+            return self.before_token(condition, rule, stack, (out, further), budget);
+        }
+        let next = match self.parsers.after.get(&(stack, terminal)) {
+            Some(&known) => Some(known),
+            None => {
+                let Some(found) = self.read(rule, parser, stack, terminal, budget)? else {
+                    out.cut_off = true;
+                    return Ok(());
+                };
+                if let Some(next) = found {
+                    self.parsers.after.insert((stack, terminal), next);
+                }
+                found
+            }
+        };
+        match next {
+            Some(next) => self.before_token(condition, rule, next, (out, further), budget),
+            None => Ok(()),
+        }
+    }
+
+    /// The stacks after a token, and the tokens that an indenter makes of it; the inner `None`: there are none, the outer:
+    /// it depends on more of the stack.
+    fn read(
+        &mut self,
+        rule: RuleId,
+        parser: &Parser,
+        stack: Stack,
+        terminal: u32,
+        budget: &mut Budget,
+    ) -> Result<Option<Option<Stack>>> {
+        let Some(indenter) = parser.indenter() else {
+            return self.shift(rule, parser, stack, &[terminal], UNSET, budget);
+        };
+        let mut layout = self.instances.layout(self.stacks.param(stack));
+        let column = layout.column.take();
+        let mut tokens: SmallVec<[u32; 8]> = SmallVec::from_slice(&[terminal]);
+        if indenter.opening.contains(&terminal) {
+            layout.depth += 1;
+        } else if indenter.closing.contains(&terminal) {
+            let Some(depth) = layout.depth.checked_sub(1) else { return Ok(Some(None)) };
+            layout.depth = depth;
+        } else if terminal == indenter.newline && layout.depth > 0 {
+            tokens.clear();
+        } else if terminal == indenter.newline {
+            let Some(width) = column.filter(|&width| width < Layout::WIDEST) else { return Ok(Some(None)) };
+            if width > layout.indent() {
+                layout.indents.push(width);
+                tokens.push(indenter.indent);
+            }
+            while width < layout.indent() {
+                layout.indents.pop();
+                tokens.push(indenter.dedent);
+            }
+            if width != layout.indent() {
+                return Ok(Some(None));
+            }
+        }
+        let param = self.instances.of_layout(&layout);
+        self.shift(rule, parser, stack, &tokens, param, budget)
+    }
+
+    /// The stacks after some tokens, below a parameter; as [`Machine::read`].
+    fn shift(
+        &mut self,
+        rule: RuleId,
+        parser: &Parser,
+        mut stack: Stack,
+        tokens: &[u32],
+        param: ParamId,
+        budget: &mut Budget,
+    ) -> Result<Option<Option<Stack>>> {
+        for &token in tokens {
+            let moves = self.moves(rule, parser, stack, token, budget)?;
+            if moves.cut_off {
+                return Ok(None);
+            }
+            if moves.frames.is_empty() {
+                return Ok(Some(None));
+            }
+            stack = self.stacks.of_frames(UNSET, moves.frames);
+        }
+        Ok(Some(Some(self.stacks.below(param, stack))))
+    }
+
+    /// What follows at the end of the text, after the tokens that an indenter makes there.
+    fn at_end(&mut self, rule: RuleId, parser: &Parser, mut stack: Stack, budget: &mut Budget) -> Result<Moves> {
+        if let Some(indenter) = parser.indenter() {
+            let open = self.instances.layout(self.stacks.param(stack)).indents.len();
+            let tokens = vec![indenter.dedent; open];
+            match self.shift(rule, parser, stack, &tokens, UNSET, budget)? {
+                Some(Some(next)) => stack = next,
+                Some(None) => return Ok(Moves::default()),
+                None => return Ok(Moves { cut_off: true, ..Moves::default() }),
+            }
+        }
+        self.moves(rule, parser, stack, Parser::END, budget)
+    }
+
+    /// The continuation after one more byte of a token: what an indenter counts.
+    pub(super) fn after_byte(&mut self, stack: Stack, byte: u8) -> Stack {
+        let param = self.stacks.param(stack);
+        let mut layout = self.instances.layout(param);
+        layout.column = match (byte, layout.column) {
+            (b'\n', _) => Some(0),
+            (b' ' | b'\t', Some(column)) => {
+                let Some(indenter) = self.indenter_of(stack) else { return stack };
+                Some((column + if byte == b' ' { 1 } else { indenter.tab }).min(Layout::WIDEST))
+            }
+            _ => return stack,
+        };
+        if self.indenter_of(stack).is_none() {
+            return stack;
+        }
+        let param = self.instances.of_layout(&layout);
+        self.stacks.below(param, stack)
+    }
+
+    /// The continuation without what an indenter has counted, unless a residual can still end a line.
+    pub(super) fn forget_column(&mut self, stack: Stack, rest: Id) -> Stack {
+        let mut layout = self.instances.layout(self.stacks.param(stack));
+        if layout.column.take().is_none() || self.ends_lines(rest) {
+            return stack;
+        }
+        let param = self.instances.of_layout(&layout);
+        self.stacks.below(param, stack)
+    }
+
+    /// Whether a residual can still end in a token that ends a line.
+    fn ends_lines(&mut self, rest: Id) -> bool {
+        if let Some(&known) = self.parsers.ends_lines.get(&rest) {
+            return known;
+        }
+        let (ir, positions) = (&self.ir, &self.positions);
+        let other = |p| match positions.get(p) {
+            Pos::Token { rule, terminal } => {
+                ir.parser(rule).and_then(Parser::indenter).is_none_or(|indenter| indenter.newline != terminal)
+            }
+            _ => true,
+        };
+        let found = !self.arena.every_tag(rest, &mut { other });
+        self.parsers.ends_lines.insert(rest, found);
+        found
+    }
+
+    /// The indenter of the parser whose stack this is.
+    fn indenter_of(&self, stack: Stack) -> Option<&Indenter> {
+        match self.positions.get(self.stacks.frames(stack).first()?.back) {
+            Pos::State { rule, .. } => self.ir.parser(rule)?.indenter(),
+            _ => None,
+        }
+    }
+
+    /// What the parser can do between two tokens, over a stack of one topmost state; `None`: it depends on more of the
+    /// stack.
+    fn between(&mut self, rule: RuleId, stack: Stack, top: Frame, budget: &mut Budget) -> Result<Option<Arc<Between>>> {
+        if let Some(known) = self.parsers.between.get(&stack) {
+            return Ok(Some(known.clone()));
+        }
+        let Pos::State { state, .. } = self.positions.get(top.back) else { unreachable!("the stack is a parser's") };
+        let ir = self.ir.clone();
+        let parser = ir.parser(rule).expect("the rule is a parser's");
+        let mode = parser.mode(state);
+        let end = self.at_end(rule, parser, stack, budget)?;
+        let mut cut_off = end.cut_off;
+        let in_brackets = parser.indenter().is_some() && self.instances.layout(self.stacks.param(stack)).depth > 0;
+        let mut possible: Vec<u32> = Vec::new();
+        let mut terminals: Vec<u32> = parser.lexemes_of(mode).iter().map(|lexeme| lexeme.0).collect();
+        terminals.sort_unstable();
+        terminals.dedup();
+        for terminal in terminals {
+            let passed_over = |i: &Indenter| terminal == i.newline && in_brackets;
+            if parser.is_ignored(terminal) || parser.indenter().is_some_and(passed_over) {
+                possible.push(terminal);
+                continue;
+            }
+            let moves = self.moves(rule, parser, stack, terminal, budget)?;
+            cut_off |= moves.cut_off;
+            if !moves.frames.is_empty() {
+                possible.push(terminal);
+            }
+        }
+        if cut_off {
+            return Ok(None);
+        }
+        let lexemes = self.lexemes(rule, parser, mode, possible.into(), budget)?;
+        let between = Arc::new(Between { lexemes, callers: end.callers });
+        self.parsers.between.insert(stack, between.clone());
+        Ok(Some(between))
+    }
+
+    /// Any lexeme of these terminals, as the lexer takes them in a mode.
+    fn lexemes(
+        &mut self,
+        rule: RuleId,
+        parser: &Parser,
+        mode: u32,
+        terminals: Box<[u32]>,
+        budget: &mut Budget,
+    ) -> Result<Id> {
+        let key = (rule, mode, terminals);
+        if let Some(&known) = self.parsers.lexemes.get(&key) {
+            return Ok(known);
+        }
+        let mut all = Vec::new();
+        for &(terminal, text) in parser.lexemes_of(mode) {
+            if key.2.binary_search(&terminal).is_ok() {
+                all.push(self.lexeme(rule, terminal, text, budget)?);
+            }
+        }
+        let any = self.arena.alt_within(&all, budget)?;
+        self.parsers.lexemes.insert(key, any);
+        Ok(any)
+    }
+
+    /// A lexeme that ends in the tag of its terminal.
+    pub(super) fn lexeme(&mut self, rule: RuleId, terminal: u32, text: NodeId, budget: &mut Budget) -> Result<Id> {
+        if let Some(&known) = self.parsers.lexeme.get(&(rule, terminal, text)) {
+            return Ok(known);
+        }
+        let ir = self.ir.clone();
+        let mut x = self.arena.lower(&ir, text, &mut self.lowered, budget)?;
+        if !matches!(ir.nodes[text as usize], Node::Lexeme(_)) {
+            x = self.arena.unit(x);
+        }
+        let position = self.positions.intern(Pos::Token { rule, terminal });
+        let tag = self.accept(position);
+        let x = self.arena.concat_within(x, tag, budget)?;
+        let mut x = self.arena.lexeme(x);
+        if !self.arena.alive(x, budget)? {
+            x = EMPTY;
+        }
+        self.parsers.lexeme.insert((rule, terminal, text), x);
+        Ok(x)
+    }
+
+    /// Where the parser goes from a stack by a token: the reductions before it, and its shift.
+    pub(super) fn moves(
+        &mut self,
+        rule: RuleId,
+        parser: &Parser,
+        stack: Stack,
+        terminal: u32,
+        budget: &mut Budget,
+    ) -> Result<Moves> {
+        let mut out = Moves::default();
+        let mut todo: Vec<Frame> = self.stacks.frames(stack).to_vec();
+        let mut seen: FxHashSet<Frame> = FxHashSet::default();
+        while let Some(frame) = todo.pop() {
+            budget.spend(1)?;
+            let Pos::State { state, .. } = self.positions.get(frame.back) else { continue };
+            match parser.action(state, terminal) {
+                None => {}
+                Some(Action::Shift(next)) => {
+                    let below = self.stacks.of_frames(UNSET, vec![frame]);
+                    out.frames.push(self.frame_of(rule, next, below));
+                }
+                Some(Action::Reduce(reduced)) => {
+                    let (symbol, length) = parser.rule(reduced);
+                    let mut tops: Vec<Frame> = vec![frame];
+                    for _ in 0..length {
+                        budget.spend(tops.len() as u64)?;
+                        let below: FxHashSet<Stack> = tops.iter().map(|top| top.below).collect();
+                        if below.iter().any(|&k| self.stacks.is_cut_off(k)) {
+                            out.cut_off = true;
+                            return Ok(out);
+                        }
+                        tops = below.iter().flat_map(|&k| self.stacks.frames(k).iter().copied()).collect();
+                    }
+                    for top in tops {
+                        let Pos::State { state, .. } = self.positions.get(top.back) else { continue };
+                        let Some(next) = parser.goto(state, symbol) else { continue };
+                        if terminal == Parser::END && parser.is_end(next) {
+                            out.callers.push(top.below);
+                            continue;
+                        }
+                        let below = self.stacks.of_frames(UNSET, vec![top]);
+                        let frame = self.frame_of(rule, next, below);
+                        if seen.insert(frame) {
+                            todo.push(frame);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,304 @@
+"""What lark's own lexer takes: the lexemes of each of its modes, as nodes that exclude each other.
+
+Lark's lexer (``lark.lexer.BasicLexer``) tries its terminals in their order, by one regular expression of alternatives.
+The first alternative that matches is taken, as Python's ``re`` prefers it to match, whatever could follow otherwise. So
+a lexeme of a terminal is a text that ``re.match`` takes before the text behind it, where no terminal of higher rank
+matches: guards say so (:mod:`grammarspec.frontends.regex.preference`), which look past the lexeme's end. A string that
+a regular expression of the same priority matches is no alternative of its own: its type is given to lexemes that equal
+it (keywords among names).
+
+The contextual lexer has a mode for each set of terminals that a state of the parser accepts; the basic one has only
+one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from collections.abc import Sequence as Several
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import inf
+from typing import Any, Final
+
+from grammarspec.errors import GrammarError, UnsupportedFeature
+from grammarspec.frontends.lark.text import GrammarText
+from grammarspec.frontends.lark.tree import Pattern
+from grammarspec.frontends.regex.alphabet import PlainText
+from grammarspec.frontends.regex.facts import ANYWHERE, FactTable
+from grammarspec.frontends.regex.lower import lexeme, lower
+from grammarspec.frontends.regex.patterns import parse
+from grammarspec.frontends.regex.preference import guarded, may_both_match, preferred
+from grammarspec.frontends.regex.reach import looks_outside
+from grammarspec.frontends.regex.tree import EMPTY, NOTHING, Alternation, Look, Node, Sequence, Text
+from grammarspec.grammars.builder import GrammarBuilder
+
+__all__ = ["IGNORED", "BasicTerminals", "Lexemes"]
+
+IGNORED: Final = "%ignore"
+"""Stands for the terminals that are passed over."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Terminal:
+    """A terminal of lark, and the syntax tree of its expression."""
+
+    name: str
+    definition: Any
+    tree: Node
+
+    @cached_property
+    def is_string(self) -> bool:
+        """Whether it is written as a string."""
+        return bool(self.definition.pattern.type == "str")
+
+
+class Lexemes:
+    """The lexemes of a grammar's terminals, each made once."""
+
+    def __init__(self, text: GrammarText, flags: int, re_module: Any, builder: GrammarBuilder) -> None:
+        """Make nothing yet.
+
+        Args:
+            text: the grammar, for positions in it.
+            flags: those of :mod:`re` for all terminals.
+            re_module: what lark runs the expressions by, ``re`` or ``regex``.
+        """
+        self.text, self.flags, self.re, self.builder = text, flags, re_module, builder
+        self.alphabet = PlainText(builder)
+        self.table = FactTable()
+        self.terminals: dict[str, _Terminal] = {}
+        self.rivalries: dict[tuple[str, str], bool] = {}
+        self.embeddings: dict[tuple[str, str], bool] = {}
+        self.nodes: dict[tuple[object, ...], int] = {}
+
+    def mode(self, definitions: Several[Any], ignored: frozenset[str]) -> list[tuple[str, int]]:
+        """The lexemes of a mode: names of terminals, or ``IGNORED``, and nodes.
+
+        Args:
+            definitions: lark's records of the mode's terminals, in the order in which they are tried.
+            ignored: the names of the terminals that are passed over. A lexeme is, if one of these was tried; not, if
+                its type was given to it since it equals a string.
+
+        Raises:
+            GrammarError: as :meth:`terminal`.
+            UnsupportedFeature: guards for a terminal would be inexact or too many.
+        """
+        terminals = [self.terminal(definition) for definition in definitions]
+        keywords = {
+            name.name: [word for word in terminals if self.is_keyword(word, name)]
+            for name in terminals
+            if not name.is_string
+        }
+        embedded = {
+            word.name
+            for name in terminals
+            for word in keywords.get(name.name, ())
+            if word.definition.pattern.flags <= name.definition.pattern.flags
+        }
+        tried = [terminal for terminal in terminals if terminal.name not in embedded]
+        found: list[tuple[str, int]] = []
+        for place, terminal in enumerate(tried):
+            rivals = tuple([other for other in tried[:place] if self.rivals(other, terminal)])
+            if terminal.name in ignored:
+                found += [(IGNORED, node) for _, node in self.lexemes(terminal, rivals, ())]
+            else:
+                found += self.lexemes(terminal, rivals, tuple(keywords.get(terminal.name, ())))
+        return found
+
+    def terminal(self, definition: Any) -> _Terminal:
+        """A terminal by lark's record of it.
+
+        Raises:
+            GrammarError: its expression is malformed or uses what is refused, or looks at the text before it.
+        """
+        known = self.terminals.get(definition.name)
+        if known is None:
+            known = self.terminals[definition.name] = _Terminal(definition.name, definition, self.tree(definition))
+        return known
+
+    def tree(self, definition: Any) -> Node:
+        """The syntax tree of a terminal.
+
+        Raises:
+            GrammarError: as :meth:`terminal`.
+        """
+        pattern = definition.pattern
+        if pattern.type == "str" and not pattern.flags and not self.flags & re.IGNORECASE:
+            return Text(pattern.value)
+        title, where = self.called(definition)
+        try:
+            tree = parse(pattern.to_regexp(), flags=self.flags)
+        except GrammarError as error:
+            place = f"{where or title}\n  in its expression, {error.where}"
+            raise type(error)(f"{error.message} ({title})", place, error.hint) from None
+        outside = looks_outside(tree, ANYWHERE, ANYWHERE, self.table, room_after=inf)
+        if outside:
+            message, hint = f"{title} has {outside} of its own text", "say the condition in the rules instead"
+            raise UnsupportedFeature(message, where, hint)
+        if self.table.of(tree).nullable:
+            raise UnsupportedFeature(f"{title} can be empty", where, "make it optional where it is used instead")
+        return tree
+
+    def called(self, definition: Any) -> tuple[str, str]:
+        """What a terminal is called in messages, and where it stands in the grammar, if it does."""
+        raw = definition.pattern.raw
+        if definition.name.startswith("__") or (raw and not self.text.definition(definition.name)):
+            return f"the terminal {raw or definition.name}", self.text.literal(raw or "")
+        return f"the terminal {definition.name}", self.text.definition(definition.name)
+
+    def is_keyword(self, word: _Terminal, name: _Terminal) -> bool:
+        """Whether a string is taken as a lexeme of a regular expression, whose type is then changed."""
+        if not word.is_string or word.definition.priority != name.definition.priority:
+            return False
+        key = word.name, name.name
+        known = self.embeddings.get(key)
+        if known is None:
+            text = word.definition.pattern.value
+            found = self.re.match(name.definition.pattern.to_regexp(), text, self.flags)
+            known = self.embeddings[key] = found is not None and found[0] == text
+        return known
+
+    def rivals(self, higher: _Terminal, lower: _Terminal) -> bool:
+        """Whether both terminals may match at one place."""
+        key = higher.name, lower.name
+        known = self.rivalries.get(key)
+        if known is None:
+            known = self.rivalries[key] = may_both_match(higher.tree, lower.tree, self.table)
+        return known
+
+    def lexemes(
+        self, terminal: _Terminal, rivals: tuple[_Terminal, ...], words: tuple[_Terminal, ...]
+    ) -> list[tuple[str, int]]:
+        """The lexemes of an alternative of the lexer: those of a terminal, and those of the strings among them.
+
+        Raises:
+            UnsupportedFeature: as :meth:`mode`.
+        """
+        names = tuple([rival.name for rival in rivals])
+        try:
+            guard = guarded([rival.tree for rival in rivals], terminal.tree, self.table)
+            if guard is NOTHING:
+                return []
+            tree = preferred(terminal.tree, self.table, ANYWHERE)
+        except UnsupportedFeature as error:
+            title, where = self.called(terminal.definition)
+            raise UnsupportedFeature(f"{error.message} ({title})", where, error.hint) from None
+        tree = tree if guard is EMPTY else Sequence((guard, tree))
+        key: tuple[object, ...] = (terminal.name, names)
+        if not words:
+            return [(terminal.name, self.once(key, lambda: lexeme(tree, self.builder, self.alphabet)))]
+        found = []
+        trees = tuple([word.tree for word in words])
+        but = (*key, "but", *[word.name for word in words])
+        found.append((terminal.name, self.once(but, lambda: self.other_than(tree, trees))))
+        for place, word in enumerate(words):
+            before = self.earlier(words[:place], word)
+            if before is None:
+                continue
+            equal = partial(self.equal_to, tree, word.tree, tuple([other.tree for other in before]))
+            names = tuple([other.name for other in before])
+            found.append((word.name, self.once((*key, "as", word.name, names), equal)))
+        return found
+
+    def earlier(self, words: Several[_Terminal], word: _Terminal) -> list[_Terminal] | None:
+        """Those of some strings that may equal a text that a string equals; ``None``: one of them always does."""
+        text, flags = word.definition.pattern.value, word.definition.pattern.flags
+        if any(other.definition.pattern.value == text and other.definition.pattern.flags >= flags for other in words):
+            return None
+        folded = text.casefold()
+        return [other for other in words if other.definition.pattern.value.casefold() == folded]
+
+    def once(self, key: tuple[object, ...], make: Callable[[], int]) -> int:
+        """A node that is made once."""
+        known = self.nodes.get(key)
+        if known is None:
+            known = self.nodes[key] = make()
+        return known
+
+    def words(self, trees: tuple[Node, ...]) -> int:
+        """Any of these texts."""
+        return lower(trees[0] if len(trees) == 1 else Alternation(trees), self.builder, self.alphabet)
+
+    def other_than(self, tree: Node, words: tuple[Node, ...]) -> int:
+        """The lexemes of a tree that are none of these texts."""
+        builder = self.builder
+        others = builder.complement(self.words(words))
+        before, body, after = _parted(tree)
+        if body is None:
+            return builder.lexeme(builder.seq(self.open(before), builder.behind(others)))
+        return builder.lexeme(
+            builder.seq(self.open(before), builder.both(self.words((body,)), others), self.open(after))
+        )
+
+    def equal_to(self, tree: Node, word: Node, others: tuple[Node, ...]) -> int:
+        """The lexemes of a tree that are this text, and none of the others."""
+        builder = self.builder
+        text = self.words((word,))
+        if others:
+            text = builder.both(text, builder.complement(self.words(others)))
+        before, body, after = _parted(tree)
+        if body is None:
+            return builder.lexeme(builder.seq(self.open(before), builder.behind(text)))
+        if not isinstance(word, Text):  # of texts that differ in case, only some may be lexemes
+            text = builder.both(text, self.words((body,)))
+        return builder.lexeme(builder.seq(self.open(before), text, self.open(after)))
+
+    def open(self, tree: Node) -> int:
+        """A part of a lexeme, whose assertions see what follows."""
+        return lexeme(tree, self.builder, self.alphabet, open_end=True)
+
+
+def _parted(tree: Node) -> tuple[Node, Node | None, Node]:
+    """The guards before a lexeme, its text, and the guards behind it; all of it and ``None`` if guards stand within."""
+    parts: list[Node] = []
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Sequence):
+            todo += reversed(node.parts)
+        else:
+            parts.append(node)
+    first = next((place for place, part in enumerate(parts) if not isinstance(part, Look)), len(parts))
+    last = next((place for place in range(len(parts), first, -1) if not isinstance(parts[place - 1], Look)), first)
+    if any(part.asserts for part in parts[first:last]):
+        return tree, None, EMPTY
+    return Sequence(tuple(parts[:first])), Sequence(tuple(parts[first:last])), Sequence(tuple(parts[last:]))
+
+
+class BasicTerminals:
+    """The nodes of terminals as the basic lexer takes them, whatever the parser expects."""
+
+    def __init__(self, parser: Any, text: GrammarText, builder: GrammarBuilder) -> None:
+        """Make the lexemes of a grammar.
+
+        Args:
+            parser: a ``lark.Lark`` with ``lexer="basic"``.
+            text: the grammar, for positions in it.
+
+        Raises:
+            GrammarError: as :meth:`Lexemes.mode`.
+        """
+        self.builder, self.look_past_their_ends = builder, True
+        configuration = parser.parser.lexer_conf
+        lexemes = Lexemes(text, configuration.g_regex_flags, configuration.re_module, builder)
+        definitions = parser.parser.lexer.terminals
+        found: dict[str, list[int]] = {}
+        for name, node in lexemes.mode(definitions, frozenset(configuration.ignore)):
+            found.setdefault(name, []).append(node)
+        self.skipped_alone = found.get(IGNORED, [])
+        self.trailing = builder.repeat(builder.alt(*self.skipped_alone), 0, None)
+        self.nodes = {name: builder.seq(self.trailing, builder.alt(*nodes)) for name, nodes in found.items()}
+        self.names = {(item.pattern.to_regexp(), item.pattern.type == "str"): item.name for item in definitions}
+
+    def named(self, name: str) -> int:
+        """A terminal by its name, with what is ignored before it."""
+        return self.nodes.get(name, self.builder.nothing)
+
+    def literal(self, pattern: Pattern) -> int:
+        """A string or regular expression within a rule, with what is ignored before it."""
+        return self.named(self.names.get((pattern.regex, pattern.is_string), ""))
+
+    def any_of(self, patterns: Several[Pattern]) -> int:
+        """One or several strings, each a terminal of its own, with what is ignored before it."""
+        return self.builder.alt(*[self.literal(pattern) for pattern in patterns])

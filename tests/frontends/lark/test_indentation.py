@@ -1,0 +1,113 @@
+"""Tokens of indentation (``postlex``) against lark's own indenter."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import grammarspec as gs
+from tests import tiers
+
+lark = pytest.importorskip("lark")
+indenter = pytest.importorskip("lark.indenter")
+
+BLOCKS = r"""
+start: stmt+
+stmt: "a" _NL | "b" "(" "a"* ")" _NL | "c" ":" _NL _INDENT stmt+ _DEDENT
+%declare _INDENT _DEDENT
+LPAR: "("
+RPAR: ")"
+_NL: /(\r?\n[\t ]*)+/
+"""
+PARTS = ["a", "\n", " ", "c:", "b(", "\t", ")"]
+
+
+class Blocks(indenter.Indenter):
+    NL_type = "_NL"
+    OPEN_PAREN_types = ("LPAR",)
+    CLOSE_PAREN_types = ("RPAR",)
+    INDENT_type = "_INDENT"
+    DEDENT_type = "_DEDENT"
+    tab_len = 2
+
+
+class OtherCode(Blocks):
+    def handle_NL(self, token: object) -> Iterator[object]:
+        yield token
+
+
+@pytest.fixture(scope="module")
+def grammar() -> gs.Grammar:
+    return gs.lark(BLOCKS, parser="lalr", postlex=Blocks())
+
+
+@pytest.mark.property
+def test_takes_the_texts_that_lark_does(grammar: gs.Grammar) -> None:
+    parser = lark.Lark(BLOCKS, parser="lalr", postlex=Blocks())
+    constraint = gs.compile(grammar, gs.Vocabulary.bytes())
+    members = 0
+    short = ["".join(parts) for size in range(1, 6) for parts in itertools.product(PARTS, repeat=size)]
+    nested = ["c:\n a\n" + "".join(parts) + "a\n" for parts in itertools.product(["c:\n", " ", "\t", "a\n"], repeat=4)]
+    for text in tiers.some(short, least=1000) + nested:
+        try:
+            parser.parse(text)
+            expected = True
+        except (lark.exceptions.LarkError, IndexError, AssertionError):  # an indenter's own, on texts without line ends
+            expected = False
+        matcher, data = constraint.matcher(), text.encode()
+        assert (matcher.accept_tokens(list(data)) == len(data) and matcher.is_accepting) == expected, text
+        members += expected
+    assert members > 20
+
+
+@pytest.mark.parametrize(
+    ("begun", "allowed", "refused"),
+    [
+        ("c:", b"\r\n", b"a"),
+        ("c:\n", b" \t\n\r", b"a"),
+        ("c:\n  ", b"abc \t\n\r", b")"),
+        ("c:\n  a\n ", b" \n\t\r", b"abc"),
+        ("c:\n  a\n", b"abc \t\n\r", b")"),
+        ("b(\n  ", b"a) \n\t\r", b"c"),
+    ],
+)
+def test_next_bytes(grammar: gs.Grammar, begun: str, allowed: bytes, refused: bytes) -> None:
+    matcher = gs.compile(grammar, gs.Vocabulary.bytes()).matcher()
+    assert matcher.accept_tokens(list(begun.encode())) == len(begun)
+    following = matcher.next_bytes()[0]
+    assert set(following) == set(allowed)
+    assert not set(following) & set(refused)
+
+
+@pytest.mark.parametrize("begun", ["", "c:", "c:\n", "c:\n   c:\n    ", "c:\n  a\n ", "b(\n\n"])
+def test_every_beginning_is_ended(grammar: gs.Grammar, begun: str) -> None:
+    constraint = gs.compile(grammar, gs.Vocabulary.bytes())
+    matcher = constraint.matcher()
+    matcher.accept_tokens(list(begun.encode()))
+    text = begun + bytes(constraint.shortest_completion(matcher.state)).decode()
+    lark.Lark(BLOCKS, parser="lalr", postlex=Blocks()).parse(text)
+
+
+def test_other_code_is_refused() -> None:
+    with pytest.raises(gs.UnsupportedFeature, match="OtherCode of lark is not supported: it has a method handle_NL"):
+        gs.lark(BLOCKS, parser="lalr", postlex=OtherCode())
+    with pytest.raises(gs.UnsupportedFeature, match="postlex=object of lark"):
+        gs.lark(BLOCKS, parser="lalr", postlex=object())
+    with pytest.raises(gs.UnsupportedFeature, match="parser='lalr' only"):
+        gs.lark(BLOCKS, lexer="basic", postlex=Blocks())
+
+
+def test_python() -> None:
+    file = Path(lark.__file__).parent / "grammars" / "python.lark"
+    grammar = gs.load(file, parser="lalr", postlex=indenter.PythonIndenter(), start="file_input")
+    for text in (
+        "x = 1\n",
+        "if a:\n    b()\nelse:\n    c = [1,\n2]\n",
+        "def f(a, /, *, c, **d) -> str:\n    return d\n",
+    ):
+        assert grammar.matches(text), text
+    for text in ("if a:\nb()\n", "if a:\n    b()\n  c\n", "def f(a:\n    pass\n"):
+        assert not grammar.matches(text), text

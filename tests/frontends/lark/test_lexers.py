@@ -1,0 +1,180 @@
+"""Small grammars under each of lark's lexers: the same texts belong to them, and every prefix of a mask has an ending.
+
+Each example compares the verdicts on all texts over three letters up to a length: in the tier ``all`` up to 70,000 with
+each lexer of ``lalr``, and 30,000 with each of ``earley``. A lexer that is not supported yet is an expected failure,
+until it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import Phase, given, settings
+
+import grammarspec as gs
+from tests import tiers
+from tests.counting import Tally, count_examples, discard, tally
+from tests.frontends.lark.small_grammars import grammars, texts
+
+lark = pytest.importorskip("lark")
+judge = pytest.importorskip("tests.frontends.lark.judge")
+
+LOADED = 0.5
+"""The share of the grammars that lark loads which we must load."""
+LENGTHS = {"lalr": 5, "earley": 4}
+"""The most letters of a text, by parser: 364 or 121 texts for each grammar."""
+VOCABULARY = gs.Vocabulary.bytes()
+
+
+class Ours:
+    """A grammar of ours, or that of no texts, over single bytes."""
+
+    def __init__(self, grammar: gs.Grammar[str]) -> None:
+        self.matcher: gs.Matcher | None = None
+        try:
+            self.constraint = gs.compile(grammar, VOCABULARY)
+            self.matcher = self.constraint.matcher()
+        except gs.Unsatisfiable:
+            pass
+
+    def read(self, text: str) -> bool:
+        """Go to where a text ends. Returns whether the masks led there."""
+        if self.matcher is None:
+            return False
+        self.matcher.reset()
+        data = text.encode()
+        return self.matcher.accept_tokens([*data]) == len(data)
+
+    def takes(self, text: str) -> bool:
+        return self.read(text) and self.matcher is not None and self.matcher.is_accepting
+
+    def is_alive(self, prefix: str) -> bool:
+        """Whether the mask behind a prefix allows anything, a token or the end."""
+        if self.matcher is None or not self.read(prefix):
+            return False
+        row = gs.allocate_bitmask(1, VOCABULARY.size)
+        self.matcher.fill_bitmask(row)
+        return any(word for word in row[0])
+
+    def ended(self, prefix: str) -> str:
+        """A prefix that is alive, with its shortest ending."""
+        assert self.read(prefix) and self.matcher is not None
+        try:
+            tokens = self.constraint.shortest_completion(self.matcher.state)
+        except gs.Unsatisfiable:
+            pytest.fail(f"a dead end: nothing ends {prefix!r}")
+        ending = bytes(token for token in tokens if token < 256)
+        return (prefix.encode() + ending).decode()
+
+
+def drawn(count: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """As ``counting.examples``, without explanations of failures: for these, Hypothesis traces each line of lark."""
+    phases = set(Phase) - {Phase.explain}
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        return count_examples(settings(max_examples=tiers.draws(count), phases=phases)(test), kept=0.5)
+
+    return decorate
+
+
+def unless_supported(parser: str, lexer: str) -> pytest.MarkDecorator:
+    """A mark of tests with a lexer: expected failures, and not run, while the lexer is not supported."""
+    try:
+        gs.lark('start: "a"', parser=parser, lexer=lexer)
+    except gs.UnsupportedFeature as error:
+        return pytest.mark.xfail(run=False, reason=f"not supported yet: {error.message}")
+    return pytest.mark.property
+
+
+def compare(grammar: str, parser: str, lexer: str) -> None:
+    """Compare one grammar.
+
+    Its texts get lark's verdict. Behind each of their prefixes that the masks lead to something is allowed, and what
+    the prefix then ends to by our shortest ending is a text that lark takes.
+    """
+    try:
+        theirs = judge.open_theirs(grammar, {"parser": parser, "lexer": lexer})
+    except lark.exceptions.LarkError as error:
+        discard(f"lark refuses the grammar: {type(error).__name__}")
+    loaded = tally("grammars that load", LOADED)
+    try:
+        ours = Ours(gs.lark(grammar, parser=parser, lexer=lexer))
+    except gs.GrammarError as error:
+        loaded.discard(f"{type(error).__name__}: {error.message.partition('(')[0]}")
+        return
+    try:
+        check_texts(ours, theirs, parser)
+    except gs.LimitExceeded as error:
+        loaded.discard(f"LimitExceeded: {error.message.partition('(')[0]}")
+    else:
+        loaded.keep()
+
+
+def check_texts(ours: Ours, theirs: judge.Theirs, parser: str) -> None:
+    """Check the verdicts on all short texts, and their prefixes."""
+    found = {}
+    counted, members = tally("texts", 0.9), tally("members", 0.02)
+    for text in texts(LENGTHS[parser]):
+        expected = decided(theirs, text, counted)
+        if expected is None:
+            continue
+        assert ours.takes(text) == expected, f"{text!r}: lark {'takes' if expected else 'refuses'} it"
+        found[text] = expected
+        if expected:
+            members.keep()
+        else:
+            members.discard("lark refuses the text")
+    check_prefixes(ours, theirs, found)
+
+
+def check_prefixes(ours: Ours, theirs: judge.Theirs, found: dict[str, bool]) -> None:
+    """Check that no prefix that the masks lead to is a dead end, and that prefixes of members are none."""
+    prefixes = {text[:end] for text, expected in found.items() if expected for end in range(len(text) + 1)}
+    counted = tally("prefixes that are alive", 0.9)
+    for prefix in found:
+        if prefix in prefixes:
+            assert ours.is_alive(prefix), f"a dead end behind {prefix!r}"
+        elif ours.read(prefix):
+            assert ours.is_alive(prefix), f"a dead end behind {prefix!r}"
+            ended = ours.ended(prefix)
+            assert decided(theirs, ended, counted) is not False, f"{prefix!r} ends as {ended!r}, which lark refuses"
+
+
+def decided(theirs: judge.Theirs, text: str, counted: Tally) -> bool | None:
+    """What lark says of a text, or ``None``; counted."""
+    try:
+        expected: bool = theirs(text)
+    except judge.Undecided as reason:
+        counted.discard(str(reason))
+        return None
+    counted.keep()
+    return expected
+
+
+@unless_supported("lalr", "contextual")
+@drawn(200)
+@given(grammars())
+def test_contextual(grammar: str) -> None:
+    compare(grammar, "lalr", "contextual")
+
+
+@unless_supported("lalr", "basic")
+@drawn(200)
+@given(grammars())
+def test_basic(grammar: str) -> None:
+    compare(grammar, "lalr", "basic")
+
+
+@unless_supported("earley", "dynamic")
+@drawn(250)
+@given(grammars())
+def test_dynamic(grammar: str) -> None:
+    compare(grammar, "earley", "dynamic")
+
+
+@unless_supported("earley", "dynamic_complete")
+@drawn(250)
+@given(grammars())
+def test_dynamic_complete(grammar: str) -> None:
+    compare(grammar, "earley", "dynamic_complete")
