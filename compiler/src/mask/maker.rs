@@ -13,6 +13,10 @@ pub(super) const BROAD: u32 = 20;
 /// Sorting out the ends of more tokens than this costs more than a walk.
 pub(super) const MANY: usize = 16_384;
 
+/// If whether they are allowed depends on more of a truncated stack for more tokens than this, they are not kept to be
+/// tried one by one.
+pub(super) const MOST_UNSURE: usize = 2048;
+
 /// Makes masks of kernels. The strategies are its methods, each in a file of its own.
 pub(super) struct MaskMaker<'a> {
     pub(super) machine: &'a mut Machine,

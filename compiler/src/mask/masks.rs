@@ -18,12 +18,16 @@ use crate::regular::Counts;
 use crate::stack::{Heads, Machine};
 use crate::vocabulary::{Vocabulary, get_bit};
 
-/// What is known of a footprint's mask.
-enum Known {
-    Row(Arc<Row>),
-    /// The mask depends on more frames than this footprint shows.
-    Deeper,
+/// The mask of a footprint: the tokens that it allows whatever the rest of the stacks is, and those of which that depends
+/// on the rest.
+#[derive(Clone)]
+struct Partial {
+    row: Arc<Row>,
+    unsure: Arc<[u32]>,
 }
+
+/// How many frames footprints show, from the shallowest; then twice as many each time.
+const DEPTHS: [u32; 4] = [1, 2, 3, 4];
 
 /// What masks are made from: the grammar's automaton over bytes and the vocabulary.
 pub struct Sources<'a> {
@@ -36,7 +40,8 @@ pub struct Sources<'a> {
 pub struct Masks {
     shared: Arc<VocabularyCache>,
     local: ConstraintCache,
-    rows: FxHashMap<Heads, Known>,
+    /// `None`: the mask depends on more frames than the footprint shows.
+    rows: FxHashMap<Heads, Option<Partial>>,
     row_bytes: usize,
 }
 
@@ -73,49 +78,56 @@ impl Masks {
     /// it.
     pub fn row(&mut self, mut sources: Sources, kernel: &Heads) -> Result<Arc<Row>> {
         if sources.machine.careful {
-            let row = self.maker(&mut sources).row(kernel)?.expect("no stack is cut off");
+            let (row, _) = self.maker(&mut sources).row(kernel)?.expect("no stack is cut off");
             return Ok(self.keep(row));
         }
-        for depth in 1.. {
+        let mut before: Option<Partial> = None;
+        for depth in DEPTHS.into_iter().chain((1..).map(|more| DEPTHS[DEPTHS.len() - 1] << more)) {
             let (exact, _) = sources.machine.footprint(kernel, depth, Counts::Exact, sources.budget)?;
-            if let Some(known) = self.rows.get(&exact) {
-                match known {
-                    Known::Row(row) => return Ok(row.clone()),
-                    Known::Deeper => continue,
+            let found = match self.rows.get(&exact) {
+                Some(known) => known.clone(),
+                None => {
+                    let found = match &before {
+                        Some(partial) => Some(self.decide(&mut sources, &exact, partial)?),
+                        None => self.footprint_row(&mut sources, &exact, depth)?,
+                    };
+                    self.rows.insert(exact, found.clone());
+                    found
                 }
-            }
-            match self.footprint_row(&mut sources, &exact, depth)? {
-                Some(row) => {
-                    self.rows.insert(exact, Known::Row(row.clone()));
-                    return Ok(row);
-                }
-                None => self.rows.insert(exact, Known::Deeper),
             };
+            match found {
+                Some(partial) if partial.unsure.is_empty() => return Ok(partial.row),
+                Some(partial) => before = Some(partial),
+                None => {}
+            }
         }
         unreachable!("some depth shows the whole of every stack")
     }
 
-    /// The row of a footprint. Where it counts: the row of the looser footprint without the counts, less the long
-    /// tokens that the counts forbid.
-    fn footprint_row(&mut self, sources: &mut Sources, exact: &Heads, depth: u32) -> Answer<Arc<Row>> {
+    /// The mask of a footprint, given that of a shallower one.
+    fn decide(&mut self, sources: &mut Sources, exact: &Heads, before: &Partial) -> Result<Partial> {
+        let words = sources.vocab.words();
+        let (allowed, unsure) = self.maker(sources).decided(exact, &before.unsure)?;
+        let row = if allowed.is_empty() { before.row.clone() } else { self.keep(before.row.with(&allowed, words)) };
+        Ok(Partial { row, unsure: unsure.into() })
+    }
+
+    /// The mask of a footprint. Where it counts: that of the looser footprint without the counts, less the long tokens
+    /// that the counts forbid.
+    fn footprint_row(&mut self, sources: &mut Sources, exact: &Heads, depth: u32) -> Answer<Partial> {
         let (loose, dropped) = sources.machine.footprint(exact, depth, Counts::Loose, sources.budget)?;
         if dropped == UNBOUNDED {
-            let row = self.maker(sources).row(exact)?;
-            return Ok(row.map(|row| self.keep(row)));
+            return self.new_row(sources, exact);
         }
-        let wide = match self.rows.get(&loose) {
-            Some(Known::Row(row)) => row.clone(),
-            Some(Known::Deeper) => return Ok(None),
+        let known = match self.rows.get(&loose) {
+            Some(known) => known.clone(),
             None => {
-                let Some(row) = self.maker(sources).row(&loose)? else {
-                    self.rows.insert(loose, Known::Deeper);
-                    return Ok(None);
-                };
-                let row = self.keep(row);
-                self.rows.insert(loose, Known::Row(row.clone()));
-                row
+                let found = self.new_row(sources, &loose)?;
+                self.rows.insert(loose, found.clone());
+                found
             }
         };
+        let Some(Partial { row: wide, unsure }) = known else { return Ok(None) };
         let vocab = sources.vocab;
         let candidates: Vec<u32> = match wide.listed() {
             Some(tokens) => tokens.iter().copied().filter(|&t| vocab.token(t).len() as u64 > dropped.into()).collect(),
@@ -125,12 +137,18 @@ impl Masks {
                 vocab.longer_than(dropped).iter().copied().filter(|&t| get_bit(&bits, t)).collect()
             }
         };
-        let Some(refused) = self.maker(sources).refused(exact, &candidates)? else { return Ok(None) };
+        let (mut refused, more) = self.maker(sources).refused(exact, &candidates)?;
+        refused.extend_from_slice(&more);
         if refused.is_empty() {
-            return Ok(Some(wide));
+            return Ok(Some(Partial { row: wide, unsure }));
         }
-        let row = wide.without(&refused, vocab.words());
-        Ok(Some(self.keep(row)))
+        let row = self.keep(wide.without(&refused, vocab.words()));
+        Ok(Some(Partial { row, unsure: unsure.iter().copied().chain(more).collect() }))
+    }
+
+    fn new_row(&mut self, sources: &mut Sources, kernel: &Heads) -> Answer<Partial> {
+        let made = self.maker(sources).row(kernel)?;
+        Ok(made.map(|(row, unsure)| Partial { row: self.keep(row), unsure: unsure.into() }))
     }
 
     fn maker<'a>(&'a mut self, sources: &'a mut Sources) -> MaskMaker<'a> {

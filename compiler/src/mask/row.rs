@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::vocabulary::{clear_bit, set_bit};
+use crate::stack::{ByteState, is_unsure};
+use crate::vocabulary::{clear_bit, get_bit, set_bit};
 
 /// Tokens that a finished row keeps as lists, at most.
 const FEW: usize = 1024;
@@ -16,6 +17,8 @@ pub(super) struct Draft {
     pub(super) base: Option<Arc<[u32]>>,
     pub(super) clear: Vec<u32>,
     pub(super) set: Vec<u32>,
+    /// Tokens of which it depends on more of a truncated stack whether they are allowed.
+    pub(super) unsure: Vec<u32>,
 }
 
 /// Writes the bits of a base into `out`, less some tokens, plus some; words beyond the base are cleared.
@@ -34,8 +37,16 @@ fn write(base: Option<&[u32]>, clear: &[u32], set: &[u32], out: &mut [u32]) {
 }
 
 impl Draft {
+    /// Adds tokens that lead to a state that is alive, or may be.
+    #[inline]
+    pub(super) fn reach(&mut self, state: ByteState, tokens: &[u32]) {
+        let list = if is_unsure(state) { &mut self.unsure } else { &mut self.set };
+        list.extend_from_slice(tokens);
+    }
+
     /// Adds the tokens of another draft.
     pub(super) fn add(&mut self, other: Draft, words: usize) {
+        self.unsure.extend_from_slice(&other.unsure);
         if let Some(theirs) = &other.base {
             if let Some(ours) = &self.base {
                 if Arc::ptr_eq(ours, theirs) {
@@ -49,7 +60,7 @@ impl Draft {
                 let mut more = vec![0u32; words];
                 other.write(&mut more);
                 bits.iter_mut().zip(more).for_each(|(a, b)| *a |= b);
-                *self = Draft { base: Some(bits.into()), ..Draft::default() };
+                *self = Draft { base: Some(bits.into()), unsure: std::mem::take(&mut self.unsure), ..Draft::default() };
                 return;
             }
             (self.base, self.clear) = (other.base, other.clear);
@@ -61,7 +72,20 @@ impl Draft {
         write(self.base.as_deref(), &self.clear, &self.set, out);
     }
 
-    pub(super) fn finish(self, words: usize) -> Row {
+    /// The row, and the tokens that it may lack.
+    pub(super) fn finish(mut self, words: usize) -> (Row, Box<[u32]>) {
+        let mut unsure = std::mem::take(&mut self.unsure);
+        if !unsure.is_empty() {
+            let mut bits = vec![0u32; words];
+            self.write(&mut bits);
+            unsure.retain(|&token| !get_bit(&bits, token));
+            unsure.sort_unstable();
+            unsure.dedup();
+        }
+        (self.row(words), unsure.into())
+    }
+
+    fn row(self, words: usize) -> Row {
         match self.base {
             None if self.set.len() <= FEW.min(words) => Row { base: None, clear: [].into(), set: self.set.into() },
             Some(base) if self.set.len() + self.clear.len() <= FEW => {
@@ -98,11 +122,23 @@ impl Row {
 
     /// The row without these tokens.
     pub fn without(&self, tokens: &[u32], words: usize) -> Row {
-        let mut draft = Draft { base: self.base.clone(), clear: self.clear.to_vec(), set: self.set.to_vec() };
+        let mut draft = self.draft();
         draft.clear.extend_from_slice(tokens);
         let gone: FxHashSet<u32> = tokens.iter().copied().collect();
         draft.set.retain(|t| !gone.contains(t));
-        draft.finish(words)
+        draft.row(words)
+    }
+
+    /// The row with these tokens.
+    pub(super) fn with(&self, tokens: &[u32], words: usize) -> Row {
+        let mut draft = self.draft();
+        draft.set.extend_from_slice(tokens);
+        draft.row(words)
+    }
+
+    fn draft(&self) -> Draft {
+        let (clear, set) = (self.clear.to_vec(), self.set.to_vec());
+        Draft { base: self.base.clone(), clear, set, unsure: Vec::new() }
     }
 
     /// Bytes held by this row alone: without its bits, which others may share.

@@ -30,6 +30,10 @@ pub const NO_CALLEE: RuleId = RuleId::MAX;
 /// frames, and occur only in footprints, the keys of masks.
 pub const ANY: Stack = 0;
 
+/// The continuation of heads of which it is not known whether they are in the closure, because a cut-off stack was
+/// popped: their tokens may be allowed, or not. It has no frames either.
+pub(super) const UNSURE: Stack = 1;
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Frame {
     /// The rule that was called, if it is left-recursive; else `NO_CALLEE`.
@@ -61,6 +65,7 @@ impl Default for Continuations {
             size: 0,
         };
         made.cut_off(UNSET); // ANY
+        made.push(UNSET, [].into()); // UNSURE, which is not to be found by its frames
         made
     }
 }
@@ -125,11 +130,15 @@ impl Continuations {
         let next = self.frames.len() as Stack;
         let id = *self.ids.entry((param, frames.clone())).or_insert(next);
         if id == next {
-            self.size += frames.len() * 2;
-            self.frames.push(frames);
-            self.params.push(param);
+            self.push(param, frames);
         }
         id
+    }
+
+    fn push(&mut self, param: ParamId, frames: Arc<[Frame]>) {
+        self.size += frames.len() * 2;
+        self.frames.push(frames);
+        self.params.push(param);
     }
 
     /// The stacks of both, which are below a rule of one parameter; cut off if one of them is.

@@ -22,6 +22,8 @@ pub struct Analysis {
     corners: Components,
     /// The rules of each left-recursive component.
     members: Vec<Vec<RuleId>>,
+    /// The rules whose texts are whole texts.
+    whole: Vec<RuleId>,
 }
 
 impl Analysis {
@@ -62,7 +64,12 @@ impl Analysis {
                 members[corners.of[rule as usize] as usize].push(rule);
             }
         }
-        Ok(Analysis { productive, nullable, parametric, rank, corners, members })
+        Ok(Analysis { productive, nullable, parametric, rank, corners, members, whole: rules_of_whole_texts(ir) })
+    }
+
+    /// Whether each text of a rule is a whole text: nothing follows its end.
+    pub fn ends_texts(&self, rule: RuleId) -> bool {
+        self.whole.contains(&rule)
     }
 
     #[inline]
@@ -90,6 +97,27 @@ impl Analysis {
     pub fn members(&self, rule: RuleId) -> &[RuleId] {
         &self.members[self.component(rule) as usize]
     }
+}
+
+/// The start rule, the one that it is a call of, and so on, as long as nothing else calls them.
+fn rules_of_whole_texts(ir: &Ir) -> Vec<RuleId> {
+    let mut uses = vec![0u32; ir.nodes.len()];
+    ir.nodes.iter().for_each(|node| node.operands(|operand| uses[operand as usize] += 1));
+    ir.rules.iter().for_each(|&body| uses[body as usize] += 1);
+    let mut called = vec![0u32; ir.rules.len()];
+    for (node, &uses) in ir.nodes.iter().zip(&uses) {
+        if let Node::Call(rule) | Node::CallWith(rule, _) = node {
+            called[*rule as usize] += uses;
+        }
+    }
+    let mut rules = Vec::new();
+    let mut rule = ir.start();
+    while called[rule as usize] == u32::from(!rules.is_empty()) {
+        rules.push(rule);
+        let Node::Call(next) = ir.nodes[ir.body(rule) as usize] else { break };
+        rule = next;
+    }
+    rules
 }
 
 /// Where the fixpoints start: the answers of expressions that do not depend on rules.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::continuation::{Frame, NO_CALLEE, Stack};
+use super::continuation::{Frame, NO_CALLEE, Stack, UNSURE};
 use super::instances::{ParamId, UNSET};
 use super::position::Pos;
 use super::step::{Closure, Further, Head, Machine};
@@ -27,8 +27,12 @@ use crate::regular::{EMPTY, Id};
 struct Between {
     /// Any lexeme that it can go on with.
     lexemes: Id,
+    /// Any lexeme of which that depends on more of the stack.
+    unsure: Id,
     /// The callers' continuations, if the text can end here.
     callers: SmallVec<[Stack; 1]>,
+    /// Whether it depends on more of the stack if the text can end here.
+    may_end: bool,
 }
 
 /// A set of terminals of a mode: the rule of the parser, the mode, and the terminals.
@@ -86,18 +90,21 @@ impl Machine {
         budget: &mut Budget,
     ) -> Result<()> {
         if self.stacks.is_cut_off(stack) {
-            out.cut_off = true;
+            out.leave_open();
             return Ok(());
         }
         let param = self.stacks.param(stack);
         let frames: SmallVec<[Frame; 4]> = self.stacks.frames(stack).into();
         for frame in frames {
             let stack = self.stacks.of_frames(param, vec![frame]);
-            let Some(between) = self.between(rule, stack, frame, budget)? else {
-                out.cut_off = true;
-                return Ok(());
-            };
+            let between = self.between(rule, stack, frame, budget)?;
             self.add_head(condition, Head { rest: between.lexemes, stack }, out);
+            self.add_head(condition, Head { rest: between.unsure, stack: UNSURE }, out);
+            if between.may_end && self.analysis.ends_texts(rule) {
+                out.may_accept = true;
+            } else if between.may_end {
+                out.leave_open();
+            }
             for &caller in &between.callers {
                 if self.complete(condition, rule, caller, (&mut *out, &mut *further), budget)? {
                     self.return_to(condition, rule, caller, further);
@@ -126,6 +133,10 @@ impl Machine {
         (out, further): (&mut Closure, &mut Further),
         budget: &mut Budget,
     ) -> Result<()> {
+        if self.stacks.is_cut_off(stack) {
+            out.leave_open();
+            return Ok(());
+        }
         let ir = self.ir.clone();
         let parser = ir.parser(rule).expect("the rule is a parser's");
         if parser.is_ignored(terminal) {
@@ -136,7 +147,7 @@ impl Machine {
             Some(&known) => Some(known),
             None => {
                 let Some(found) = self.read(rule, parser, stack, terminal, budget)? else {
-                    out.cut_off = true;
+                    out.leave_open();
                     return Ok(());
                 };
                 if let Some(next) = found {
@@ -231,6 +242,9 @@ impl Machine {
 
     /// The continuation after one more byte of a token: what an indenter counts.
     pub(super) fn after_byte(&mut self, stack: Stack, byte: u8) -> Stack {
+        if stack == UNSURE {
+            return stack;
+        }
         let param = self.stacks.param(stack);
         let mut layout = self.instances.layout(param);
         layout.column = match (byte, layout.column) {
@@ -283,20 +297,18 @@ impl Machine {
         }
     }
 
-    /// What the parser can do between two tokens, over a stack of one topmost state; `None`: it depends on more of the
-    /// stack.
-    fn between(&mut self, rule: RuleId, stack: Stack, top: Frame, budget: &mut Budget) -> Result<Option<Arc<Between>>> {
+    /// What the parser can do between two tokens, over a stack of one topmost state.
+    fn between(&mut self, rule: RuleId, stack: Stack, top: Frame, budget: &mut Budget) -> Result<Arc<Between>> {
         if let Some(known) = self.parsers.between.get(&stack) {
-            return Ok(Some(known.clone()));
+            return Ok(known.clone());
         }
         let Pos::State { state, .. } = self.positions.get(top.back) else { unreachable!("the stack is a parser's") };
         let ir = self.ir.clone();
         let parser = ir.parser(rule).expect("the rule is a parser's");
         let mode = parser.mode(state);
         let end = self.at_end(rule, parser, stack, budget)?;
-        let mut cut_off = end.cut_off;
         let in_brackets = parser.indenter().is_some() && self.instances.layout(self.stacks.param(stack)).depth > 0;
-        let mut possible: Vec<u32> = Vec::new();
+        let (mut possible, mut unsure): (Vec<u32>, Vec<u32>) = Default::default();
         let mut terminals: Vec<u32> = parser.lexemes_of(mode).iter().map(|lexeme| lexeme.0).collect();
         terminals.sort_unstable();
         terminals.dedup();
@@ -307,18 +319,17 @@ impl Machine {
                 continue;
             }
             let moves = self.moves(rule, parser, stack, terminal, budget)?;
-            cut_off |= moves.cut_off;
             if !moves.frames.is_empty() {
                 possible.push(terminal);
+            } else if moves.cut_off {
+                unsure.push(terminal);
             }
         }
-        if cut_off {
-            return Ok(None);
-        }
         let lexemes = self.lexemes(rule, parser, mode, possible.into(), budget)?;
-        let between = Arc::new(Between { lexemes, callers: end.callers });
+        let unsure = self.lexemes(rule, parser, mode, unsure.into(), budget)?;
+        let between = Arc::new(Between { lexemes, unsure, callers: end.callers, may_end: end.cut_off });
         self.parsers.between.insert(stack, between.clone());
-        Ok(Some(between))
+        Ok(between)
     }
 
     /// Any lexeme of these terminals, as the lexer takes them in a mode.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack};
+use super::continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack, UNSURE};
 use super::grammar::Analysis;
 use super::instances::{Instance, Instances, ParamId, UNSET};
 use super::parser::Parsers;
@@ -42,8 +42,26 @@ pub struct Closure {
     pub heads: Heads,
     /// The text may end here.
     pub accepting: bool,
-    /// A truncated stack was popped: what follows depends on more of it.
-    pub cut_off: bool,
+    /// Whether it depends on more of a truncated stack if the text may end here.
+    pub may_accept: bool,
+}
+
+impl Closure {
+    /// Whether a truncated stack was popped, so that anything may follow.
+    pub fn is_open(&self) -> bool {
+        self.heads.iter().any(|head| is_anything(head.rest, head.stack))
+    }
+
+    /// Notes that what follows depends on more of a truncated stack.
+    pub(super) fn leave_open(&mut self) {
+        self.heads.push(Head { rest: TOP, stack: UNSURE });
+        self.may_accept = true;
+    }
+}
+
+/// Whether a residual over a continuation stands for anything that may follow.
+pub(super) fn is_anything(rest: Id, stack: Stack) -> bool {
+    rest == TOP && stack == UNSURE
 }
 
 /// The pushdown automaton of a grammar over bytes, derived lazily.
@@ -316,7 +334,7 @@ impl Machine {
         budget: &mut Budget,
     ) -> Result<bool> {
         if self.stacks.is_cut_off(stack) {
-            out.cut_off = true;
+            out.leave_open();
             return Ok(false);
         }
         let fits = |f: &Frame| f.callee == NO_CALLEE || f.callee == rule;
@@ -409,7 +427,7 @@ impl Machine {
         if heads.len() < 2 {
             return Ok(());
         }
-        let merging = |stacks: &Continuations, h: &Head| (h.rest, stacks.param(h.stack));
+        let merging = |stacks: &Continuations, h: &Head| (h.rest, h.stack == UNSURE, stacks.param(h.stack));
         heads.sort_unstable_by_key(|h| (merging(&self.stacks, h), h.stack));
         heads.dedup();
         let mut merged = Heads::new();

@@ -23,8 +23,24 @@ pub type ByteState = u32;
 
 /// The state without threads: no text goes on from here.
 pub const DEAD: ByteState = 0;
-/// A truncated stack was popped below its cut: what follows is not known.
-pub const CUT_OFF: ByteState = 1;
+
+/// Set in the numbers of states of which all depends on more of a truncated stack: whether any text goes on from there.
+const UNSURE_STATE: ByteState = 1 << 31;
+
+/// A truncated stack was popped below its cut: nothing is known of what follows.
+pub const CUT_OFF: ByteState = 1 | UNSURE_STATE;
+
+/// Whether it depends on more of a truncated stack if any text goes on from a state.
+#[inline]
+pub fn is_unsure(state: ByteState) -> bool {
+    state & UNSURE_STATE != 0
+}
+
+/// Where a state stands in the table.
+#[inline]
+fn place(state: ByteState) -> usize {
+    (state & !UNSURE_STATE) as usize
+}
 
 const UNKNOWN: ByteState = u32::MAX;
 
@@ -46,6 +62,8 @@ struct Entry {
     first: ByteSet,
     /// The text may end here (known once the closure is).
     accepting: bool,
+    /// Whether it depends on more of a truncated stack if the text may end here (known once the closure is).
+    may_accept: bool,
     /// The transitions found so far: sets of bytes that lead to the same state, and that state.
     classes: SmallVec<[(ByteSet, ByteState); 2]>,
     /// Where the table has the same transitions by single byte, if there are many classes.
@@ -57,7 +75,16 @@ struct Entry {
 impl Entry {
     fn new(kernel: Threads) -> Entry {
         let classes = SmallVec::new();
-        Entry { kernel, open: None, first: ByteSet::NONE, accepting: false, classes, row: NO_ROW, label: None }
+        Entry {
+            kernel,
+            open: None,
+            first: ByteSet::NONE,
+            accepting: false,
+            may_accept: false,
+            classes,
+            row: NO_ROW,
+            label: None,
+        }
     }
 
     /// The threads of the closure.
@@ -71,7 +98,7 @@ impl Entry {
 struct Closing {
     threads: Threads,
     accepting: bool,
-    cut_off: bool,
+    may_accept: bool,
 }
 
 #[derive(Default)]
@@ -105,7 +132,8 @@ impl Table {
         for state in [DEAD, CUT_OFF] {
             let first = if state == CUT_OFF { ByteSet::ALL } else { ByteSet::NONE };
             let classes = SmallVec::from_slice(&[(ByteSet::ALL, state)]);
-            self.entries.push(Entry { open: Some(None), first, classes, ..Entry::new(Threads::new()) });
+            let (open, may_accept) = (Some(None), state == CUT_OFF);
+            self.entries.push(Entry { open, first, may_accept, classes, ..Entry::new(Threads::new()) });
         }
     }
 
@@ -114,20 +142,30 @@ impl Table {
     }
 
     /// The state of a set of threads.
-    fn intern(&mut self, threads: Threads) -> ByteState {
+    fn intern(&mut self, mut threads: Threads) -> ByteState {
         if threads.is_empty() {
             return DEAD;
+        }
+        let mut unsure = 0;
+        if threads.iter().any(|t| t.is_unsure()) {
+            if threads.iter().any(|t| t.is_anything()) {
+                threads.retain(|t| !t.is_unsure() || t.is_anything());
+                if threads.len() == 1 {
+                    return CUT_OFF;
+                }
+            }
+            unsure = if threads.iter().all(|t| t.is_unsure()) { UNSURE_STATE } else { 0 };
         }
         let hash = |threads: &Threads| FxBuildHasher.hash_one(threads);
         let entries = &mut self.entries;
         match self.ids.entry(
             hash(&threads),
-            |&s| entries[s as usize].kernel == threads,
-            |&s| hash(&entries[s as usize].kernel),
+            |&s| entries[place(s)].kernel == threads,
+            |&s| hash(&entries[place(s)].kernel),
         ) {
             hash_table::Entry::Occupied(known) => *known.get(),
             hash_table::Entry::Vacant(new) => {
-                let state = entries.len() as ByteState;
+                let state = entries.len() as ByteState | unsure;
                 new.insert(state);
                 entries.push(Entry::new(threads));
                 state
@@ -136,16 +174,16 @@ impl Table {
     }
 
     pub fn label(&self, state: ByteState) -> Option<u32> {
-        self.entries[state as usize].label
+        self.entries[place(state)].label
     }
 
     pub fn set_label(&mut self, state: ByteState, label: u32) {
-        self.entries[state as usize].label = Some(label);
+        self.entries[place(state)].label = Some(label);
     }
 
     #[inline]
     fn known(&self, state: ByteState, byte: u8) -> ByteState {
-        let entry = &self.entries[state as usize];
+        let entry = &self.entries[place(state)];
         if entry.row != NO_ROW {
             return self.rows[entry.row as usize][byte as usize];
         }
@@ -154,7 +192,7 @@ impl Table {
 
     /// Notes where these bytes lead from a state.
     fn set_next(&mut self, state: ByteState, bytes: ByteSet, next: ByteState) {
-        let entry = &mut self.entries[state as usize];
+        let entry = &mut self.entries[place(state)];
         entry.classes.push((bytes, next));
         if entry.row == NO_ROW && entry.classes.len() > FEW {
             entry.row = self.rows.len() as u32;
@@ -186,7 +224,8 @@ impl Machine {
         }
         // known only once it is whole: the budget may end here
         let first = self.first_of_all(&threads, budget)?;
-        let state = self.table.entries.len() as ByteState;
+        let unsure = if threads.iter().all(|t| t.is_unsure()) { UNSURE_STATE } else { 0 };
+        let state = self.table.entries.len() as ByteState | unsure;
         self.table.entries.push(Entry { open: Some(None), first, ..Entry::new(threads.clone()) });
         self.table.closed.insert(threads, state);
         Ok(state)
@@ -204,30 +243,37 @@ impl Machine {
 
     /// The kernel that a state stands for.
     pub fn kernel_of(&mut self, state: ByteState, budget: &mut Budget) -> Result<Heads> {
-        let threads = self.table.entries[state as usize].kernel.clone();
+        let threads = self.table.entries[place(state)].kernel.clone();
         self.join(&threads, budget)
     }
 
-    /// The bytes that lead on from a state (all of them, where the answer lies below the cut).
+    /// The bytes that lead on from a state, or may.
     #[inline]
     pub fn first(&mut self, state: ByteState, budget: &mut Budget) -> Result<ByteSet> {
-        let entry = &self.table.entries[state as usize];
+        let entry = &self.table.entries[place(state)];
         if entry.open.is_some() { Ok(entry.first) } else { self.open(state, budget) }
     }
 
     /// Whether the text may end at a state.
     pub fn accepts(&mut self, state: ByteState, budget: &mut Budget) -> Result<bool> {
         self.first(state, budget)?;
-        Ok(self.table.entries[state as usize].accepting)
+        Ok(self.table.entries[place(state)].accepting)
+    }
+
+    /// Whether the text may end at a state; `None`: it depends on more of a truncated stack.
+    pub fn may_end(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<bool>> {
+        let accepting = self.accepts(state, budget)?;
+        let open = self.table.entries[place(state)].may_accept;
+        Ok(if open && !accepting { None } else { Some(accepting) })
     }
 
     /// Makes the closure of a state. Returns the bytes that lead on.
     #[cold]
     fn open(&mut self, state: ByteState, budget: &mut Budget) -> Result<ByteSet> {
         budget.spend(4)?;
-        let kernel = self.table.entries[state as usize].kernel.clone();
+        let kernel = self.table.entries[place(state)].kernel.clone();
         let mut closure = Threads::new();
-        let (mut accepting, mut ends) = (false, false);
+        let (mut accepting, mut may_accept, mut ends) = (false, false, false);
         for &t in &kernel {
             let end = self.ending_of(t);
             if end.rest == EPS {
@@ -239,13 +285,8 @@ impl Machine {
                 let tag = self.accept(tag);
                 let tag = Head { rest: self.arena.under(condition, tag), ..end };
                 let closing = self.closing(tag, budget)?;
-                if closing.cut_off {
-                    let entry = &mut self.table.entries[state as usize];
-                    (entry.open, entry.first) = (Some(None), ByteSet::ALL);
-                    entry.classes.push((ByteSet::ALL, CUT_OFF));
-                    return Ok(ByteSet::ALL);
-                }
                 accepting |= closing.accepting;
+                may_accept |= closing.may_accept;
                 budget.spend(1 + closing.threads.len() as u64)?;
                 closure.extend(closing.threads);
             }
@@ -258,8 +299,9 @@ impl Machine {
             closure.dedup();
         }
         let first = self.first_of_all(&closure, budget)?;
-        let entry = &mut self.table.entries[state as usize];
-        (entry.open, entry.first, entry.accepting) = (Some(ends.then_some(closure)), first, accepting);
+        let entry = &mut self.table.entries[place(state)];
+        (entry.open, entry.first) = (Some(ends.then_some(closure)), first);
+        (entry.accepting, entry.may_accept) = (accepting, may_accept);
         Ok(first)
     }
 
@@ -291,7 +333,7 @@ impl Machine {
         }
         let closure = self.close(&[tag], budget)?;
         let threads = self.threads(&closure.heads, budget)?;
-        let closing = Closing { threads, accepting: closure.accepting, cut_off: closure.cut_off };
+        let closing = Closing { threads, accepting: closure.accepting, may_accept: closure.may_accept };
         self.table.closings.insert(tag, closing.clone());
         Ok(closing)
     }
@@ -299,20 +341,20 @@ impl Machine {
     /// The only head of a state's closure; `None` if it has several or none.
     pub fn only_head(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<Head>> {
         self.first(state, budget)?;
-        Ok(match &self.table.entries[state as usize].closure()[..] {
+        Ok(match &self.table.entries[place(state)].closure()[..] {
             &[only] => self.join(&[only], budget)?.first().copied(),
             _ => None,
         })
     }
 
-    /// If the kernel of a state is one thread, of which the front part of a terminal is kept apart: that part, and the
-    /// bytes that lead on from the state in other ways.
+    /// If the kernel of a state is one thread, of which the front part of a terminal is kept apart or is all that there
+    /// is: that part, and the bytes that lead on from the state in other ways.
     pub fn lone_part(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<(Id, ByteSet)>> {
         self.first(state, budget)?;
-        let entry = &self.table.entries[state as usize];
+        let entry = &self.table.entries[place(state)];
         let &[thread] = &entry.kernel[..] else { return Ok(None) };
         if matches!(entry.open, Some(None)) && self.ending_of(thread).rest != EPS {
-            return Ok(None); // the state of a closure, unlike that of the kernel with this thread, or cut off
+            return Ok(None); // the state of a closure, unlike that of the kernel with this thread
         }
         let closure = entry.closure().clone();
         let Some((part, mut others)) = self.apart(thread, budget)? else { return Ok(None) };
@@ -331,7 +373,7 @@ impl Machine {
             return Ok((ByteSet::ALL.minus(first), DEAD));
         }
         self.go(state, byte, budget)?;
-        let classes = &self.table.entries[state as usize].classes;
+        let classes = &self.table.entries[place(state)].classes;
         Ok(*classes.iter().find(|c| c.0.contains(byte)).expect("it was just found"))
     }
 
@@ -349,11 +391,7 @@ impl Machine {
         if !self.first(state, budget)?.contains(byte) {
             return Ok(DEAD);
         }
-        let next = self.table.known(state, byte);
-        if next != UNKNOWN {
-            return Ok(next); // the answer lies below the cut
-        }
-        let closure = self.table.entries[state as usize].closure().clone();
+        let closure = self.table.entries[place(state)].closure().clone();
         let (mut same, mut after) = (ByteSet::ALL, Threads::new());
         for t in closure {
             same = same.and(self.follow(t, byte, &mut after, budget)?);

@@ -8,8 +8,8 @@
 
 use smallvec::SmallVec;
 
-use super::continuation::Stack;
-use super::step::{Head, Heads, Machine};
+use super::continuation::{Stack, UNSURE};
+use super::step::{Head, Heads, Machine, is_anything};
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
@@ -22,6 +22,18 @@ pub(super) struct Thread {
     part: Id,
     tail: Id,
     stack: Stack,
+}
+
+impl Thread {
+    /// Whether it stands for anything that may follow where a truncated stack was popped.
+    pub(super) fn is_anything(self) -> bool {
+        is_anything(self.part, self.stack)
+    }
+
+    /// Whether it depends on more of a truncated stack if it is one of the threads.
+    pub(super) fn is_unsure(self) -> bool {
+        self.stack == UNSURE
+    }
 }
 
 pub(super) type Threads = SmallVec<[Thread; 2]>;
@@ -69,6 +81,9 @@ impl Machine {
 
     /// The part of a thread that holds the tags which can be reached without another byte; `EPS` if there are none.
     pub(super) fn ending_of(&self, t: Thread) -> Head {
+        if t.is_anything() {
+            return Head { rest: EPS, stack: t.stack };
+        }
         let rest = match (self.arena.nullable(t.part), t.tail) {
             (true, EPS) => t.part,
             (true, tail) if self.arena.nullable(tail) => tail,
@@ -82,10 +97,11 @@ impl Machine {
         t.tail == EPS && self.arena.is_end(t.part)
     }
 
-    /// If a thread is split: its part, and the bytes that can come next from what follows the part.
+    /// If a thread is split or cannot be: its part, and the bytes that can come next from what follows the part.
     pub(super) fn apart(&mut self, t: Thread, budget: &mut Budget) -> Result<Option<(Id, ByteSet)>> {
         if t.tail == EPS {
-            return Ok(None);
+            let whole = matches!(self.arena.form(t.part), Form::Whole) && !self.arena.is_end(t.part);
+            return Ok(whole.then_some((t.part, ByteSet::NONE)));
         }
         let nullable = self.arena.nullable(t.part);
         let after = if nullable { self.first_of_rest(t.tail, budget)? } else { ByteSet::NONE };

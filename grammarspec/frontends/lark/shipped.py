@@ -1,6 +1,7 @@
 """The grammars that come with grammarspec, by name.
 
-They stand in ``grammars/``, at the top of the repository; a link beside this module makes them part of the package.
+They stand in ``grammars/``, at the top of the repository; in an installed package, in the folder of that name beside
+this module (``compiler/build.rs`` puts them there).
 Their ``index.toml`` lists them, with the parser and the lexer that each is written for: a ``.lark`` file does not say
 that itself, and means something else under others.
 """
@@ -82,4 +83,5 @@ def shipped_as(path: str | PathLike[str]) -> Shipped | None:
 
 
 def _folder() -> Path:
-    return Path(str(files("grammarspec.frontends.lark") / "grammars")).resolve()
+    installed = Path(str(files("grammarspec.frontends.lark") / "grammars"))
+    return installed if installed.is_dir() else Path(__file__).resolve().parents[3] / "grammars"

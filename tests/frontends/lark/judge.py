@@ -49,6 +49,7 @@ __all__ = [
     "SECONDS",
     "Score",
     "Theirs",
+    "TooLong",
     "Undecided",
     "judge",
     "mutations",
@@ -85,12 +86,17 @@ class Undecided(Exception):
     """There is no verdict."""
 
 
+class TooLong(Undecided):
+    """There is no verdict in the time that is given for one."""
+
+
 # ---------------------------------------------------------------------- the two sides
 class Theirs:
     """Membership by lark."""
 
-    def __init__(self, parser: lark.Lark) -> None:
+    def __init__(self, parser: lark.Lark, seconds: float | None = None) -> None:
         self.parser = parser
+        self.seconds = SECONDS if seconds is None else seconds
 
     def __call__(self, text: str) -> bool:
         """Whether lark takes a text.
@@ -99,7 +105,7 @@ class Theirs:
             Undecided: lark fails, or takes too long.
         """
         try:
-            with within(SECONDS):
+            with within(self.seconds):
                 self.parser.parse(text)
         except (lark.exceptions.UnexpectedInput, DedentError):
             return False
@@ -117,8 +123,8 @@ class Theirs:
             return False
 
 
-def open_theirs(source: str | Path, options: Mapping[str, Any]) -> Theirs:
-    """A grammar, opened by lark.
+def open_theirs(source: str | Path, options: Mapping[str, Any], seconds: float | None = None) -> Theirs:
+    """A grammar, opened by lark, which has some seconds for each verdict.
 
     Raises:
         LarkError, ValueError: lark rejects the grammar or the options.
@@ -126,8 +132,8 @@ def open_theirs(source: str | Path, options: Mapping[str, Any]) -> Theirs:
     # With interegular, lark takes up to seconds to log which terminals collide.
     with patch("lark.lexer.has_interegular", bool(options.get("strict"))):
         if isinstance(source, str):
-            return Theirs(lark.Lark(source, **options))
-        return Theirs(lark.Lark.open(str(source), **options))
+            return Theirs(lark.Lark(source, **options), seconds)
+        return Theirs(lark.Lark.open(str(source), **options), seconds)
 
 
 def our_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,14 +170,15 @@ def within(seconds: float) -> Iterator[None]:
     """See that what is done here takes no longer.
 
     Raises:
-        Undecided: it does.
+        TooLong: it does.
     """
 
     def late(number: int, frame: FrameType | None) -> None:
-        raise Undecided(f"longer than {seconds:g} s")
+        raise TooLong(f"longer than {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # again and again: what is raised in a callback of the garbage collection or in a destructor is lost
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds / 10)
     try:
         yield
     finally:

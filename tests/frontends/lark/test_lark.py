@@ -107,8 +107,13 @@ def test_accepts_the_texts_that_lark_does(grammar: str, samples: list[str]) -> N
         except RuntimeError:  # lark gives up on circular rules
             texts.discard("a circular rule")
             continue
+        try:
+            found = ours(text)
+        except gs.LimitExceeded:
+            texts.discard("limit exceeded")
+            continue
         texts.keep()
-        assert ours(text) == expected, text
+        assert found == expected, text
 
 
 JSON = """

@@ -24,6 +24,8 @@ LOADED = 0.5
 """The share of the grammars that lark loads which we must load."""
 LENGTHS = {"lalr": 5, "earley": 4}
 """The most letters of a text, by parser: 364 or 121 texts for each grammar."""
+SECONDS = 1.0
+"""What lark has for a verdict. Where it reduces the empty text again and again, it takes a gigabyte in each second."""
 VOCABULARY = gs.Vocabulary.bytes()
 
 
@@ -94,7 +96,7 @@ def compare(grammar: str, parser: str, lexer: str) -> None:
     the prefix then ends to by our shortest ending is a text that lark takes.
     """
     try:
-        theirs = judge.open_theirs(grammar, {"parser": parser, "lexer": lexer})
+        theirs = judge.open_theirs(grammar, {"parser": parser, "lexer": lexer}, SECONDS)
     except lark.exceptions.LarkError as error:
         discard(f"lark refuses the grammar: {type(error).__name__}")
     loaded = tally("grammars that load", LOADED)
@@ -145,6 +147,8 @@ def decided(theirs: judge.Theirs, text: str, counted: Tally) -> bool | None:
     """What lark says of a text, or ``None``; counted."""
     try:
         expected: bool = theirs(text)
+    except judge.TooLong:
+        discard("lark does not end")
     except judge.Undecided as reason:
         counted.discard(str(reason))
         return None

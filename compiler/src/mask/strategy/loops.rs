@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::mask::maker::{Answer, Attempt, MANY, MaskMaker};
 use crate::mask::row::Draft;
 use crate::mask::shape::Looping;
-use crate::stack::{CUT_OFF, DEAD, Head};
+use crate::stack::{DEAD, Head};
 use crate::vocabulary::Name;
 
 impl MaskMaker<'_> {
@@ -29,16 +29,15 @@ impl MaskMaker<'_> {
         let mut draft = Draft::default();
         let Some(most) = looping.most else {
             draft.base = Some(class.plain.clone());
-            return Ok(self.walk(class.ends(self.vocab), start, &mut draft.set)?.map(|()| draft));
+            return Ok(self.walk(class.ends(self.vocab), start, &mut draft)?.map(|()| draft));
         };
         let mut bits = class.plain.to_vec();
         self.vocab.exclude_longer(most, &mut bits);
         draft.base = Some(bits.into());
         for t in class.others() {
             match self.try_token(start, t)? {
-                CUT_OFF => return Ok(None),
                 DEAD => {}
-                _ => draft.set.push(t),
+                state => draft.reach(state, &[t]),
             }
         }
         Ok(Some(draft))
@@ -53,9 +52,9 @@ impl MaskMaker<'_> {
         let here = self.machine.closure_state(&[head], self.budget)?;
         let states = (here, self.machine.byte_state(&[head], self.budget)?, looping.changing);
         let mut todo = Vec::new();
-        if self.leave((trie, 0), &branch, states, (&mut todo, &mut draft.set))?.is_none() {
+        if self.leave((trie, 0), &branch, states, (&mut todo, &mut draft))?.is_none() {
             return Ok(None);
         }
-        Ok(self.walk_on(trie, todo, &mut draft.set)?.map(|()| draft))
+        Ok(self.walk_on(trie, todo, &mut draft)?.map(|()| draft))
     }
 }

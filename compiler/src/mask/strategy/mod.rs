@@ -13,13 +13,13 @@ mod whitespace;
 
 use smallvec::SmallVec;
 
-use super::maker::{Answer, Attempt, BROAD, MANY, MaskMaker};
+use super::maker::{Answer, Attempt, BROAD, MANY, MOST_UNSURE, MaskMaker};
 use super::row::{Draft, Row};
 use super::shape::characters;
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::regular::{EMPTY, Id};
-use crate::stack::{CUT_OFF, DEAD, Head, Heads};
+use crate::stack::{CUT_OFF, DEAD, Head, Heads, is_unsure};
 use crate::vocabulary::{blank_bytes, get_bit};
 
 /// A way to make the mask of a head that many bytes lead on from.
@@ -35,26 +35,56 @@ const STRATEGIES: [Strategy; 5] = [
 ];
 
 impl MaskMaker<'_> {
-    /// The row of the tokens that `kernel` allows, EOS tokens included.
-    pub(super) fn row(&mut self, kernel: &[Head]) -> Answer<Row> {
+    /// The row of the tokens that `kernel` allows, EOS tokens included, and those of which that depends on more of a
+    /// truncated stack.
+    pub(super) fn row(&mut self, kernel: &[Head]) -> Answer<(Row, Box<[u32]>)> {
         self.begin();
         let closure = self.machine.close(kernel, self.budget)?;
-        if closure.cut_off {
+        if closure.is_open() {
             return Ok(None);
         }
         let mut all = Draft::default();
         if closure.accepting {
             all.set.extend_from_slice(&self.vocab.eos);
+        } else if closure.may_accept {
+            all.unsure.extend_from_slice(&self.vocab.eos);
         }
         for &head in &closure.heads {
             let Some(part) = self.head(head)? else { return Ok(None) };
             all.add(part, self.vocab.words());
         }
+        if all.unsure.len() > MOST_UNSURE {
+            return Ok(None);
+        }
         Ok(Some(all.finish(self.vocab.words())))
     }
 
-    /// Those of `tokens` that `kernel` does not allow, given that it allows them with its counts left out.
-    pub(super) fn refused(&mut self, kernel: &[Head], tokens: &[u32]) -> Answer<Vec<u32>> {
+    /// Of tokens of which it depended on more of a truncated stack whether they are allowed: those that are by
+    /// `kernel`, of which more is known, and those of which it still depends.
+    pub(super) fn decided(&mut self, kernel: &[Head], tokens: &[u32]) -> Result<(Vec<u32>, Vec<u32>)> {
+        self.begin();
+        let start = self.machine.byte_state(kernel, self.budget)?;
+        let mut draft = Draft::default();
+        for &token in tokens {
+            let state = if self.vocab.is_eos(token) {
+                match self.machine.may_end(start, self.budget)? {
+                    Some(false) => DEAD,
+                    Some(true) => start,
+                    None => CUT_OFF,
+                }
+            } else {
+                self.try_token(start, token)?
+            };
+            if state != DEAD {
+                draft.reach(state, &[token]);
+            }
+        }
+        Ok((draft.set, draft.unsure))
+    }
+
+    /// Those of `tokens` that `kernel` does not allow, given that it allows them with its counts left out, and those of
+    /// which that depends on more of a truncated stack.
+    pub(super) fn refused(&mut self, kernel: &[Head], tokens: &[u32]) -> Result<(Vec<u32>, Vec<u32>)> {
         self.begin();
         let start = self.machine.byte_state(kernel, self.budget)?;
         // a counter of characters: of the tokens made of these alone, it is known without a walk
@@ -64,7 +94,7 @@ impl MaskMaker<'_> {
         };
         let counter = counter.filter(|c| self.vocab.holders_of_any(c.changing) <= MANY);
         let counter = counter.and_then(|c| Some((self.shared.class(self.vocab, c.plain, c.changing), c.most?)));
-        let mut out = Vec::new();
+        let (mut out, mut unsure) = (Vec::new(), Vec::new());
         for &t in tokens {
             if let Some((class, most)) = &counter
                 && get_bit(&class.plain, t)
@@ -75,12 +105,12 @@ impl MaskMaker<'_> {
                 continue;
             }
             match self.try_token(start, t)? {
-                CUT_OFF => return Ok(None),
                 DEAD => out.push(t),
+                state if is_unsure(state) => unsure.push(t),
                 _ => {}
             }
         }
-        Ok(Some(out))
+        Ok((out, unsure))
     }
 
     /// Makes room in the table of byte states, whose numbers then hold until the mask is made.
@@ -103,7 +133,7 @@ impl MaskMaker<'_> {
             let after = Head { rest: x, ..head };
             let after = if self.machine.arena.nullable(x) {
                 let closure = self.machine.close(&[after], self.budget)?;
-                if closure.cut_off {
+                if closure.is_open() {
                     return Ok(None);
                 }
                 closure.heads
@@ -115,8 +145,8 @@ impl MaskMaker<'_> {
                 others.push(rest); // whitespace may go on in what follows
                 continue;
             }
-            let Some(mut part) = self.whitespace_then(w, start)? else { return Ok(None) };
-            all.set.append(&mut part);
+            let Some(part) = self.whitespace_then(w, start)? else { return Ok(None) };
+            all.add(part, self.vocab.words());
             if !self.machine.arena.is_accept(x) {
                 others.push(x);
             }
@@ -142,6 +172,6 @@ impl MaskMaker<'_> {
         }
         let mut draft = Draft::default();
         let start = self.machine.closure_state(&[head], self.budget)?;
-        Ok(self.walk(&self.vocab.trie, start, &mut draft.set)?.map(|()| draft))
+        Ok(self.walk(&self.vocab.trie, start, &mut draft)?.map(|()| draft))
     }
 }

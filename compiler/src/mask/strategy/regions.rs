@@ -19,6 +19,6 @@ impl MaskMaker<'_> {
         let class = self.shared.class(self.vocab, region.plain, region.changing);
         let start = self.machine.closure_state(&[head], self.budget)?;
         let mut draft = Draft { base: Some(class.plain.clone()), ..Draft::default() };
-        Ok(self.walk(class.texts(self.vocab), start, &mut draft.set)?.map(|()| draft).into())
+        Ok(self.walk(class.texts(self.vocab), start, &mut draft)?.map(|()| draft).into())
     }
 }

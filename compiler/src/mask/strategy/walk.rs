@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::mask::cache::{Branch, Ends};
-use crate::mask::maker::{Answer, BROAD, MANY, MaskMaker};
+use crate::mask::maker::{Answer, BROAD, MANY, MOST_UNSURE, MaskMaker};
+use crate::mask::row::Draft;
 use crate::stack::{ByteState, CUT_OFF, DEAD};
 use crate::vocabulary::{NodeIndex, Trie};
 
@@ -23,7 +24,7 @@ impl MaskMaker<'_> {
         let mut state = if text.is_empty() { DEAD } else { start };
         for &b in text {
             state = self.machine.go(state, b, self.budget)?;
-            if state <= CUT_OFF {
+            if state == DEAD || state == CUT_OFF {
                 break;
             }
         }
@@ -31,7 +32,7 @@ impl MaskMaker<'_> {
     }
 
     /// Walks a trie and adds the tokens that survive.
-    pub(super) fn walk(&mut self, trie: &Trie, start: ByteState, out: &mut Vec<u32>) -> Answer<()> {
+    pub(super) fn walk(&mut self, trie: &Trie, start: ByteState, out: &mut Draft) -> Answer<()> {
         let mut todo = Vec::with_capacity(64);
         todo.push((0, start));
         self.walk_on(trie, todo, out)
@@ -44,15 +45,13 @@ impl MaskMaker<'_> {
         (trie, node): (&Trie, NodeIndex),
         branch: &Branch,
         (here, looping, changing): (ByteState, ByteState, ByteSet),
-        (todo, out): (&mut Vec<(NodeIndex, ByteState)>, &mut Vec<u32>),
+        (todo, out): (&mut Vec<(NodeIndex, ByteState)>, &mut Draft),
     ) -> Answer<()> {
         for byte in changing.iter() {
             if let Some(child) = trie.child(node, byte) {
                 let next = self.machine.go(here, byte, self.budget)?;
-                if next == CUT_OFF {
-                    return Ok(None);
-                } else if next != DEAD {
-                    out.extend_from_slice(trie.tokens_at(child));
+                if next != DEAD {
+                    out.reach(next, trie.tokens_at(child));
                     todo.push((child, next));
                 }
             }
@@ -60,11 +59,9 @@ impl MaskMaker<'_> {
                 Ends::Nodes([]) => {}
                 Ends::Nodes(nodes) => {
                     let next = self.machine.go(looping, byte, self.budget)?;
-                    if next == CUT_OFF {
-                        return Ok(None);
-                    } else if next != DEAD {
+                    if next != DEAD {
                         for &node in nodes {
-                            out.extend_from_slice(trie.tokens_at(node));
+                            out.reach(next, trie.tokens_at(node));
                             todo.push((node, next));
                         }
                     }
@@ -84,22 +81,26 @@ impl MaskMaker<'_> {
         &mut self,
         trie: &Trie,
         mut todo: Vec<(NodeIndex, ByteState)>,
-        out: &mut Vec<u32>,
+        out: &mut Draft,
     ) -> Answer<()> {
         let mut plain: FxHashMap<ByteState, ByteSet> = FxHashMap::default();
         let mut visits = 0;
         while let Some((node, state)) = todo.pop() {
             if let Some((bytes, tokens)) = trie.below(node) {
+                if state == CUT_OFF {
+                    out.reach(state, tokens);
+                    continue;
+                }
                 if let Some((plain, changing)) = self.state_loop(state)? {
                     if bytes.minus(plain.and(ByteSet::range(0, 127))).is_empty() {
-                        out.extend_from_slice(tokens);
+                        out.reach(state, tokens);
                         continue;
                     }
                     if let Some(name) = trie.name
                         && self.vocab.later_holders_of_any(changing) <= MANY
                     {
                         let branch = self.shared.branch((name, trie), node, plain);
-                        out.extend_from_slice(&branch.plain);
+                        out.reach(state, &branch.plain);
                         let states = (state, state, changing);
                         if self.leave((trie, node), &branch, states, (&mut todo, out))?.is_none() {
                             return Ok(None);
@@ -108,22 +109,22 @@ impl MaskMaker<'_> {
                     }
                 }
                 if visits > LONG && !self.machine.careful && bytes.minus(self.plain(state, &mut plain)?).is_empty() {
-                    out.extend_from_slice(tokens);
+                    out.reach(state, tokens);
                     continue;
                 }
+            }
+            if out.unsure.len() > MOST_UNSURE {
+                return Ok(None);
             }
             let first = self.machine.first(state, self.budget)?;
             let from = todo.len();
             for (byte, child) in trie.children(node, first) {
                 self.budget.spend(1)?;
                 let state = self.machine.go(state, byte, self.budget)?;
-                if state <= CUT_OFF {
-                    if state == CUT_OFF {
-                        return Ok(None);
-                    }
+                if state == DEAD {
                     continue;
                 }
-                out.extend_from_slice(trie.tokens_at(child));
+                out.reach(state, trie.tokens_at(child));
                 if !trie.is_leaf(child) {
                     todo.push((child, state));
                 }

@@ -5,19 +5,22 @@
 //! by its expression, for all grammars on the vocabulary.
 
 use crate::mask::maker::{Answer, MaskMaker};
+use crate::mask::row::Draft;
 use crate::regular::Id;
 use crate::stack::ByteState;
 
 impl MaskMaker<'_> {
     /// The tokens that begin with whitespace of `w`, and go on from `start` if at all.
-    pub(super) fn whitespace_then(&mut self, w: Id, start: ByteState) -> Answer<Vec<u32>> {
+    pub(super) fn whitespace_then(&mut self, w: Id, start: ByteState) -> Answer<Draft> {
         let admitted = self.shared.whitespace(self.vocab, &mut self.machine.arena, w, self.budget)?;
-        let mut found = Vec::new();
+        let mut found = Draft::default();
         if self.walk(self.vocab.after_blanks(), start, &mut found)?.is_none() {
             return Ok(None);
         }
-        found.retain(|&t| admitted.stops[self.vocab.blank_run(t)]);
-        found.extend_from_slice(&admitted.only);
+        let stops = |t: &u32| admitted.stops[self.vocab.blank_run(*t)];
+        found.set.retain(stops);
+        found.unsure.retain(stops);
+        found.set.extend_from_slice(&admitted.only);
         Ok(Some(found))
     }
 }
