@@ -69,6 +69,11 @@ impl Parser {
         actions.binary_search_by_key(&terminal, |a| a.0).ok().map(|i| actions[i].1)
     }
 
+    /// What to do in a state before each terminal that may come there, by its number.
+    pub fn actions(&self, state: u32) -> &[(u32, Action)] {
+        &self.states[state as usize].actions
+    }
+
     /// The rules: the symbol that each derives, and the symbols that it consists of.
     pub fn rules(&self) -> &[(u32, Box<[u32]>)] {
         &self.rules

@@ -31,6 +31,7 @@
 //! in `shape/`; what is worth keeping, in `cache/`.
 
 mod cache;
+mod lexical;
 mod maker;
 mod masks;
 mod row;

@@ -44,6 +44,11 @@ impl Draft {
         list.extend_from_slice(tokens);
     }
 
+    /// Bytes of the tokens, but for those in a base.
+    pub(super) fn memory(&self) -> usize {
+        (self.clear.len() + self.set.len() + self.unsure.len()) * 4 + 96
+    }
+
     /// Adds the tokens of another draft.
     pub(super) fn add(&mut self, other: Draft, words: usize) {
         self.unsure.extend_from_slice(&other.unsure);

@@ -94,6 +94,16 @@ impl Arena {
         }
     }
 
+    /// The operands of a union, each under the condition that the union is under.
+    pub fn alternatives(&mut self, id: Id) -> SmallVec<[Id; 8]> {
+        let (condition, x) = self.under_condition(id);
+        let mut all = self.branches(x);
+        if condition != TOP && all.len() > 1 {
+            all.iter_mut().for_each(|x| *x = self.under(condition, *x));
+        }
+        all
+    }
+
     /// What of a lexeme stands behind its first parts that have no assertions, as a lexeme.
     pub fn open_tail(&mut self, id: Id) -> Id {
         let mut at = id;

@@ -32,7 +32,7 @@ pub const ANY: Stack = 0;
 
 /// The continuation of heads of which it is not known whether they are in the closure, because a cut-off stack was
 /// popped: their tokens may be allowed, or not. It has no frames either.
-pub(super) const UNSURE: Stack = 1;
+pub const UNSURE: Stack = 1;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Frame {

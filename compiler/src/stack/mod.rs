@@ -28,7 +28,7 @@ mod step;
 mod table;
 mod threads;
 
-pub use continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack};
+pub use continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack, UNSURE};
 pub use grammar::Analysis;
 pub use position::{PosId, Positions};
 pub use step::{Closure, Head, Heads, Machine};

@@ -21,7 +21,7 @@ use super::step::{Closure, Further, Head, Machine};
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::{Action, Indenter, Layout, Node, NodeId, Parser, RuleId};
-use crate::regular::{EMPTY, Id};
+use crate::regular::{Counts, EMPTY, Id};
 
 /// What a parser can do between two tokens.
 struct Between {
@@ -29,11 +29,17 @@ struct Between {
     lexemes: Id,
     /// Any lexeme of which that depends on more of the stack.
     unsure: Id,
+    /// The terminals of these lexemes, in order.
+    possible: Box<[u32]>,
+    open: Box<[u32]>,
     /// The callers' continuations, if the text can end here.
     callers: SmallVec<[Stack; 1]>,
     /// Whether it depends on more of the stack if the text can end here.
     may_end: bool,
 }
+
+/// How many frames of a stack are looked at before all of them are.
+const DEPTHS: [u32; 3] = [1, 2, 4];
 
 /// A set of terminals of a mode: the rule of the parser, the mode, and the terminals.
 type Lexemes = (RuleId, u32, Box<[u32]>);
@@ -54,7 +60,7 @@ pub(super) struct Parsers {
 
 impl Parsers {
     pub(super) fn memory(&self) -> usize {
-        self.between.len() * 96 + self.after.len() * 24 + self.lexemes.len() * 160 + self.lexeme.len() * 32
+        self.between.len() * 160 + self.after.len() * 24 + self.lexemes.len() * 160 + self.lexeme.len() * 32
     }
 }
 
@@ -272,6 +278,11 @@ impl Machine {
         self.stacks.below(param, stack)
     }
 
+    /// Whether the continuation of a head depends on each byte of its lexeme.
+    pub fn counts_byte_by_byte(&mut self, head: Head) -> bool {
+        self.counts_columns && self.ends_lines(head.rest)
+    }
+
     /// Whether a residual can still end in a token that ends a line.
     fn ends_lines(&mut self, rest: Id) -> bool {
         if let Some(&known) = self.parsers.ends_lines.get(&rest) {
@@ -297,37 +308,81 @@ impl Machine {
         }
     }
 
-    /// What the parser can do between two tokens, over a stack of one topmost state.
+    /// What the parser can do between two tokens, over a stack of one topmost state. It is looked up for the topmost
+    /// states first, which many stacks share; only what these leave open is found out from more of the stack.
     fn between(&mut self, rule: RuleId, stack: Stack, top: Frame, budget: &mut Budget) -> Result<Arc<Between>> {
         if let Some(known) = self.parsers.between.get(&stack) {
             return Ok(known.clone());
         }
+        let mut found: Option<Arc<Between>> = None;
+        for depth in DEPTHS {
+            let positions = &mut self.positions;
+            let mut exact = |p| positions.saturate(p, Counts::Exact);
+            let (shallow, _) = self.stacks.truncate(stack, depth, Counts::Exact, &mut exact);
+            if shallow == stack {
+                break;
+            }
+            let between = match self.parsers.between.get(&shallow) {
+                Some(known) => known.clone(),
+                None => self.find_between(rule, shallow, top, found.as_deref(), budget)?,
+            };
+            let settled = between.open.is_empty() && !between.may_end && between.callers.is_empty();
+            found = Some(between);
+            if settled {
+                break;
+            }
+        }
+        match found {
+            Some(found) if found.open.is_empty() && !found.may_end && found.callers.is_empty() => {
+                self.parsers.between.insert(stack, found.clone());
+                Ok(found)
+            }
+            found => self.find_between(rule, stack, top, found.as_deref(), budget),
+        }
+    }
+
+    /// The same, given what is known of fewer of the stack's frames.
+    fn find_between(
+        &mut self,
+        rule: RuleId,
+        stack: Stack,
+        top: Frame,
+        shallow: Option<&Between>,
+        budget: &mut Budget,
+    ) -> Result<Arc<Between>> {
         let Pos::State { state, .. } = self.positions.get(top.back) else { unreachable!("the stack is a parser's") };
         let ir = self.ir.clone();
         let parser = ir.parser(rule).expect("the rule is a parser's");
         let mode = parser.mode(state);
-        let end = self.at_end(rule, parser, stack, budget)?;
+        let never_ends = shallow.is_some_and(|known| !known.may_end && known.callers.is_empty());
+        let end = if never_ends { Moves::default() } else { self.at_end(rule, parser, stack, budget)? };
         let in_brackets = parser.indenter().is_some() && self.instances.layout(self.stacks.param(stack)).depth > 0;
-        let (mut possible, mut unsure): (Vec<u32>, Vec<u32>) = Default::default();
-        let mut terminals: Vec<u32> = parser.lexemes_of(mode).iter().map(|lexeme| lexeme.0).collect();
-        terminals.sort_unstable();
-        terminals.dedup();
-        for terminal in terminals {
-            let passed_over = |i: &Indenter| terminal == i.newline && in_brackets;
-            if parser.is_ignored(terminal) || parser.indenter().is_some_and(passed_over) {
-                possible.push(terminal);
-                continue;
+        let (mut possible, mut open): (Vec<u32>, Vec<u32>) = Default::default();
+        let terminals: Vec<u32> = match shallow {
+            Some(known) => {
+                possible.extend_from_slice(&known.possible);
+                known.open.to_vec()
             }
-            let moves = self.moves(rule, parser, stack, terminal, budget)?;
-            if !moves.frames.is_empty() {
-                possible.push(terminal);
-            } else if moves.cut_off {
-                unsure.push(terminal);
+            None => {
+                let mut all: Vec<u32> = parser.lexemes_of(mode).iter().map(|lexeme| lexeme.0).collect();
+                all.sort_unstable();
+                all.dedup();
+                all
             }
-        }
-        let lexemes = self.lexemes(rule, parser, mode, possible.into(), budget)?;
-        let unsure = self.lexemes(rule, parser, mode, unsure.into(), budget)?;
-        let between = Arc::new(Between { lexemes, unsure, callers: end.callers, may_end: end.cut_off });
+        };
+        let (passed_over, others): (Vec<u32>, Vec<u32>) = terminals.into_iter().partition(|&terminal| {
+            let in_brackets = |i: &Indenter| terminal == i.newline && in_brackets;
+            parser.is_ignored(terminal) || parser.indenter().is_some_and(in_brackets)
+        });
+        possible.extend(passed_over);
+        self.read_any((rule, parser), stack, others, (&mut possible, &mut open), budget)?;
+        possible.sort_unstable();
+        open.sort_unstable();
+        let (possible, open): (Box<[u32]>, Box<[u32]>) = (possible.into(), open.into());
+        let lexemes = self.lexemes(rule, parser, mode, possible.clone(), budget)?;
+        let unsure = self.lexemes(rule, parser, mode, open.clone(), budget)?;
+        let (callers, may_end) = (end.callers, end.cut_off);
+        let between = Arc::new(Between { lexemes, unsure, possible, open, callers, may_end });
         self.parsers.between.insert(stack, between.clone());
         Ok(between)
     }
@@ -377,6 +432,88 @@ impl Machine {
         Ok(x)
     }
 
+    /// Which of some terminals, in order, the parser can read next: adds those that it can, and those of which it depends
+    /// on more of the stack. Terminals with the same reduction before them are followed together.
+    fn read_any(
+        &mut self,
+        (rule, parser): (RuleId, &Parser),
+        stack: Stack,
+        terminals: Vec<u32>,
+        (possible, open): (&mut Vec<u32>, &mut Vec<u32>),
+        budget: &mut Budget,
+    ) -> Result<()> {
+        let mut todo: Vec<(Frame, Arc<[u32]>)> = Vec::new();
+        let all: Arc<[u32]> = terminals.into();
+        todo.extend(self.stacks.frames(stack).iter().map(|&frame| (frame, all.clone())));
+        let (mut read, mut left): (FxHashSet<u32>, FxHashSet<u32>) = Default::default();
+        let mut seen: FxHashSet<(Frame, Arc<[u32]>)> = FxHashSet::default();
+        while let Some((frame, terminals)) = todo.pop() {
+            let Pos::State { state, .. } = self.positions.get(frame.back) else { continue };
+            let actions = parser.actions(state);
+            budget.spend(1 + (terminals.len() + actions.len()) as u64 / 8)?;
+            let mut reductions: SmallVec<[(u32, Vec<u32>); 4]> = SmallVec::new();
+            let mut at = 0;
+            for &terminal in terminals.iter() {
+                at += actions[at..].iter().take_while(|action| action.0 < terminal).count();
+                match actions.get(at) {
+                    Some(&(this, Action::Shift(_))) if this == terminal => {
+                        read.insert(terminal);
+                    }
+                    Some(&(this, Action::Reduce(by))) if this == terminal => {
+                        match reductions.iter_mut().find(|known| known.0 == by) {
+                            Some(known) => known.1.push(terminal),
+                            None => reductions.push((by, vec![terminal])),
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            for (by, terminals) in reductions {
+                let Some(frames) = self.reduced((rule, parser), frame, by, budget)? else {
+                    left.extend(terminals);
+                    continue;
+                };
+                let terminals: Arc<[u32]> = terminals.into();
+                let next = frames.into_iter().map(|(frame, _)| (frame, terminals.clone()));
+                todo.extend(next.filter(|next| seen.insert(next.clone())));
+            }
+        }
+        open.extend(left.into_iter().filter(|terminal| !read.contains(terminal)));
+        possible.extend(read);
+        Ok(())
+    }
+
+    /// The topmost states after a reduction, each with the continuation below the state that it began in; `None`: it
+    /// depends on more of the stack.
+    fn reduced(
+        &mut self,
+        (rule, parser): (RuleId, &Parser),
+        frame: Frame,
+        by: u32,
+        budget: &mut Budget,
+    ) -> Result<Option<SmallVec<[(Frame, Stack); 2]>>> {
+        let (symbol, length) = parser.rule(by);
+        let mut tops: SmallVec<[Frame; 2]> = SmallVec::from_slice(&[frame]);
+        for _ in 0..length {
+            budget.spend(tops.len() as u64)?;
+            let mut below: SmallVec<[Stack; 2]> = tops.iter().map(|top| top.below).collect();
+            below.sort_unstable();
+            below.dedup();
+            if below.iter().any(|&k| self.stacks.is_cut_off(k)) {
+                return Ok(None);
+            }
+            tops = below.iter().flat_map(|&k| self.stacks.frames(k).iter().copied()).collect();
+        }
+        let mut after = SmallVec::new();
+        for top in tops {
+            let Pos::State { state, .. } = self.positions.get(top.back) else { continue };
+            let Some(next) = parser.goto(state, symbol) else { continue };
+            let below = self.stacks.of_frames(UNSET, vec![top]);
+            after.push((self.frame_of(rule, next, below), top.below));
+        }
+        Ok(Some(after))
+    }
+
     /// Where the parser goes from a stack by a token: the reductions before it, and its shift.
     pub(super) fn moves(
         &mut self,
@@ -398,29 +535,17 @@ impl Machine {
                     let below = self.stacks.of_frames(UNSET, vec![frame]);
                     out.frames.push(self.frame_of(rule, next, below));
                 }
-                Some(Action::Reduce(reduced)) => {
-                    let (symbol, length) = parser.rule(reduced);
-                    let mut tops: Vec<Frame> = vec![frame];
-                    for _ in 0..length {
-                        budget.spend(tops.len() as u64)?;
-                        let below: FxHashSet<Stack> = tops.iter().map(|top| top.below).collect();
-                        if below.iter().any(|&k| self.stacks.is_cut_off(k)) {
-                            out.cut_off = true;
-                            return Ok(out);
-                        }
-                        tops = below.iter().flat_map(|&k| self.stacks.frames(k).iter().copied()).collect();
-                    }
-                    for top in tops {
-                        let Pos::State { state, .. } = self.positions.get(top.back) else { continue };
-                        let Some(next) = parser.goto(state, symbol) else { continue };
-                        if terminal == Parser::END && parser.is_end(next) {
-                            out.callers.push(top.below);
-                            continue;
-                        }
-                        let below = self.stacks.of_frames(UNSET, vec![top]);
-                        let frame = self.frame_of(rule, next, below);
-                        if seen.insert(frame) {
-                            todo.push(frame);
+                Some(Action::Reduce(by)) => {
+                    let Some(frames) = self.reduced((rule, parser), frame, by, budget)? else {
+                        out.cut_off = true;
+                        return Ok(out);
+                    };
+                    for (next, caller) in frames {
+                        let Pos::State { state, .. } = self.positions.get(next.back) else { continue };
+                        if terminal == Parser::END && parser.is_end(state) {
+                            out.callers.push(caller);
+                        } else if seen.insert(next) {
+                            todo.push(next);
                         }
                     }
                 }

@@ -77,7 +77,7 @@ impl Machine {
     }
 
     /// Whether a head has any ending.
-    pub(super) fn lives(&mut self, head: Head, budget: &mut Budget) -> Result<bool> {
+    pub fn lives(&mut self, head: Head, budget: &mut Budget) -> Result<bool> {
         if let Some(&known) = self.searches.alive.get(&head) {
             return Ok(known);
         }

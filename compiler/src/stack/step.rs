@@ -46,10 +46,17 @@ pub struct Closure {
     pub may_accept: bool,
 }
 
+impl Head {
+    /// Whether it stands for anything that may follow where a truncated stack was popped.
+    pub fn is_anything(self) -> bool {
+        self.rest == TOP && self.stack == UNSURE
+    }
+}
+
 impl Closure {
     /// Whether a truncated stack was popped, so that anything may follow.
     pub fn is_open(&self) -> bool {
-        self.heads.iter().any(|head| is_anything(head.rest, head.stack))
+        self.heads.iter().any(|head| head.is_anything())
     }
 
     /// Notes that what follows depends on more of a truncated stack.
@@ -57,11 +64,6 @@ impl Closure {
         self.heads.push(Head { rest: TOP, stack: UNSURE });
         self.may_accept = true;
     }
-}
-
-/// Whether a residual over a continuation stands for anything that may follow.
-pub(super) fn is_anything(rest: Id, stack: Stack) -> bool {
-    rest == TOP && stack == UNSURE
 }
 
 /// The pushdown automaton of a grammar over bytes, derived lazily.
@@ -83,7 +85,7 @@ pub struct Machine {
     pub table: Table,
     pub(super) shortest: Shortest,
     /// Whether what may follow a terminal can depend on more than the rules.
-    pub(super) has_lexemes: bool,
+    pub has_lexemes: bool,
     /// Whether a parser counts the blanks of lines.
     pub(super) counts_columns: bool,
     /// Whether some of what rules and tables allow may have no ending, so that each head is searched for one.

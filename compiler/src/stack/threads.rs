@@ -9,7 +9,7 @@
 use smallvec::SmallVec;
 
 use super::continuation::{Stack, UNSURE};
-use super::step::{Head, Heads, Machine, is_anything};
+use super::step::{Head, Heads, Machine};
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
@@ -27,7 +27,7 @@ pub(super) struct Thread {
 impl Thread {
     /// Whether it stands for anything that may follow where a truncated stack was popped.
     pub(super) fn is_anything(self) -> bool {
-        is_anything(self.part, self.stack)
+        Head { rest: self.part, stack: self.stack }.is_anything()
     }
 
     /// Whether it depends on more of a truncated stack if it is one of the threads.

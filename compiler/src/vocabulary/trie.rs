@@ -21,6 +21,8 @@ pub enum Name {
     Tokens,
     /// Of the rest of each token that begins with whitespace, behind that whitespace.
     AfterBlanks,
+    /// Of the rest of each token that begins with certain characters, behind these; by a number.
+    Behind(u32),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -202,6 +204,18 @@ impl Trie {
             let TrieNode { first_child, children, .. } = self.nodes[at as usize];
             todo.extend((first_child..first_child + u32::from(children)).map(|child| (child, depth + 1)));
         }
+    }
+
+    /// A trie of the texts that [`Trie::texts_from`] gives for some nodes.
+    pub fn texts_of(&self, nodes: impl Iterator<Item = NodeIndex>) -> Trie {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for node in nodes {
+            self.texts_from(node, &mut |text, token| {
+                bytes.extend_from_slice(text);
+                ends.push((bytes.len() - text.len()..bytes.len(), token));
+            });
+        }
+        Trie::new(ends.into_iter().map(|(text, token)| (&bytes[text], token)).collect())
     }
 
     pub fn child(&self, node: NodeIndex, byte: u8) -> Option<NodeIndex> {

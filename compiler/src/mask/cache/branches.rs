@@ -54,7 +54,7 @@ pub(in crate::mask) enum Ends<'a> {
 const OFTEN: u32 = 2;
 
 impl Branch {
-    pub(super) fn new(trie: &Trie, from: NodeIndex, plain: ByteSet) -> Branch {
+    pub(in crate::mask) fn new(trie: &Trie, from: NodeIndex, plain: ByteSet) -> Branch {
         let ascii = plain.and(ByteSet::range(0, 127));
         let mut branch = Branch { plain: Vec::new(), row: OnceLock::new(), exits: Vec::new() };
         let mut exits: Vec<Vec<NodeIndex>> = vec![Vec::new(); 256];
@@ -84,6 +84,11 @@ impl Branch {
         branch
     }
 
+    /// By byte that is not plain, ascending: the nodes that it leads to after one or more plain bytes.
+    pub(in crate::mask) fn exits(&self) -> impl Iterator<Item = (u8, &[NodeIndex])> {
+        self.exits.iter().map(|(byte, exits)| (*byte, &exits.nodes[..]))
+    }
+
     pub(in crate::mask) fn row(&self, words: usize) -> Arc<[u32]> {
         let make = || {
             let mut bits = vec![0u32; words];
@@ -100,16 +105,7 @@ impl Branch {
         if uses.fetch_add(1, Ordering::Relaxed) < OFTEN {
             return Ends::Nodes(nodes);
         }
-        Ends::Merged(ends.get_or_init(|| {
-            let (mut bytes, mut ends) = (Vec::new(), Vec::new());
-            for &node in nodes {
-                trie.texts_from(node, &mut |text, token| {
-                    bytes.extend_from_slice(text);
-                    ends.push((bytes.len() - text.len()..bytes.len(), token));
-                });
-            }
-            Trie::new(ends.into_iter().map(|(text, token)| (&bytes[text], token)).collect())
-        }))
+        Ends::Merged(ends.get_or_init(|| trie.texts_of(nodes.iter().copied())))
     }
 
     /// Bytes held, with what may be made later.

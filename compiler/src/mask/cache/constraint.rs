@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::byteset::ByteSet;
+use crate::mask::lexical::Steps;
 use crate::mask::row::Draft;
 use crate::regular::Id;
 use crate::stack::{ByteState, Head};
@@ -26,6 +27,8 @@ pub(in crate::mask) struct ConstraintCache {
     pub(in crate::mask) bases: FxHashMap<Head, Draft>,
     /// The bytes on which a byte state loops, and the others that lead on from it.
     pub(in crate::mask) state_loops: FxHashMap<ByteState, Option<(ByteSet, ByteSet)>>,
+    /// What is known of lexemes.
+    pub(in crate::mask) steps: Steps,
     epoch: u32,
 }
 
@@ -40,6 +43,6 @@ impl ConstraintCache {
 
     /// Bytes held, roughly.
     pub(in crate::mask) fn memory(&self) -> usize {
-        self.bases.len() * 2048 + (self.self_loops.len() + self.regions.len()) * 40
+        self.bases.len() * 2048 + (self.self_loops.len() + self.regions.len()) * 40 + self.steps.memory()
     }
 }

@@ -12,6 +12,7 @@ use super::whitespace::Whitespace;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
+use crate::mask::lexical::Runs;
 use crate::regular::{Arena, Id};
 use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary};
 
@@ -27,6 +28,7 @@ pub struct VocabularyCache {
 enum Key {
     Class(ByteSet, ByteSet),
     Branch(Name, NodeIndex, ByteSet),
+    Runs(Name, ByteSet),
     Whitespace(u128),
     SelfLoop(u128),
 }
@@ -35,6 +37,7 @@ enum Key {
 enum Entry {
     Class(Arc<TokenClass>),
     Branch(Arc<Branch>),
+    Runs(Arc<Runs>),
     Whitespace(Arc<Whitespace>),
     SelfLoop(Option<ByteSet>),
 }
@@ -44,6 +47,7 @@ impl Entry {
         match self {
             Entry::Class(class) => class.memory(),
             Entry::Branch(branch) => branch.memory(),
+            Entry::Runs(runs) => runs.memory(),
             Entry::Whitespace(whitespace) => whitespace.memory(),
             Entry::SelfLoop(_) => 128,
         }
@@ -83,6 +87,17 @@ impl VocabularyCache {
         let branch = Arc::new(Branch::new(trie, node, plain));
         self.put(key, Entry::Branch(branch.clone()));
         branch
+    }
+
+    /// What the tokens of a trie with a name that begin with plain characters have behind these.
+    pub(in crate::mask) fn runs(&self, (name, trie): (Name, &Trie), plain: ByteSet) -> Arc<Runs> {
+        let key = Key::Runs(name, plain);
+        if let Some(Entry::Runs(runs)) = self.get(key) {
+            return runs;
+        }
+        let runs = Arc::new(Runs::new(trie, &self.branch((name, trie), 0, plain)));
+        self.put(key, Entry::Runs(runs.clone()));
+        runs
     }
 
     /// What the expression `w` of whitespace admits.

@@ -122,7 +122,7 @@ impl MaskMaker<'_> {
 
     /// The bytes of the characters that lead from `x` back to `x`, if many ASCII characters do. Kept by what `x` is
     /// without its tag: strings are met at many positions, and in many grammars.
-    fn self_loop(&mut self, x: Id) -> Result<Option<ByteSet>> {
+    pub(in crate::mask) fn self_loop(&mut self, x: Id) -> Result<Option<ByteSet>> {
         let x = self.machine.arena.untag(x).map_or(x, |(untagged, _)| untagged);
         if let Some(&known) = self.local.self_loops.get(&x) {
             return Ok(known);

@@ -49,14 +49,17 @@ impl MaskMaker<'_> {
         } else if closure.may_accept {
             all.unsure.extend_from_slice(&self.vocab.eos);
         }
-        for &head in &closure.heads {
-            let Some(part) = self.head(head)? else { return Ok(None) };
+        if self.machine.has_lexemes {
+            let Some(part) = self.lexical_mask(&closure.heads)? else { return Ok(None) };
             all.add(part, self.vocab.words());
+        } else {
+            for &head in &closure.heads {
+                let Some(part) = self.head(head)? else { return Ok(None) };
+                all.add(part, self.vocab.words());
+            }
         }
-        if all.unsure.len() > MOST_UNSURE {
-            return Ok(None);
-        }
-        Ok(Some(all.finish(self.vocab.words())))
+        let (row, unsure) = all.finish(self.vocab.words());
+        Ok(if unsure.len() > MOST_UNSURE { None } else { Some((row, unsure)) })
     }
 
     /// Of tokens of which it depended on more of a truncated stack whether they are allowed: those that are by

@@ -32,7 +32,7 @@ impl MaskMaker<'_> {
     }
 
     /// Walks a trie and adds the tokens that survive.
-    pub(super) fn walk(&mut self, trie: &Trie, start: ByteState, out: &mut Draft) -> Answer<()> {
+    pub(in crate::mask) fn walk(&mut self, trie: &Trie, start: ByteState, out: &mut Draft) -> Answer<()> {
         let mut todo = Vec::with_capacity(64);
         todo.push((0, start));
         self.walk_on(trie, todo, out)

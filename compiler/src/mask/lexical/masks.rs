@@ -1,0 +1,101 @@
+//! Masks put together from steps.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::steps::{Place, VOCABULARY};
+use super::union::Union;
+use crate::error::Result;
+use crate::mask::maker::{Answer, MOST_UNSURE, MaskMaker};
+use crate::mask::row::Draft;
+use crate::recursion::deep;
+use crate::regular::Id;
+use crate::stack::{Closure, Head, Stack, UNSURE};
+
+/// Steps that have been followed: the trie, the residual, and the continuation.
+type Followed = FxHashSet<(Place, Id, Stack)>;
+
+impl MaskMaker<'_> {
+    /// The mask of the heads of a closure.
+    pub(in crate::mask) fn lexical_mask(&mut self, heads: &[Head]) -> Answer<Draft> {
+        let mut all = Union::default();
+        Ok(self.follow(heads, VOCABULARY, &mut Followed::default(), &mut all)?.map(|()| all.draft()))
+    }
+
+    /// Adds the tokens of a trie that heads allow.
+    fn follow(&mut self, heads: &[Head], place: Place, followed: &mut Followed, out: &mut Union) -> Answer<()> {
+        let starts = self.trie(place).child_bytes(0);
+        for &head in heads {
+            if out.unsure.len() > 4 * MOST_UNSURE {
+                out.unsure.sort_unstable();
+                out.unsure.dedup();
+                if out.unsure.len() > MOST_UNSURE {
+                    return Ok(None);
+                }
+            }
+            if head.is_anything() {
+                out.unsure.extend_from_slice(self.trie(place).tokens());
+                continue;
+            }
+            for &(rest, first) in self.alternatives(head.rest)?.iter() {
+                if !first.and(starts).is_empty()
+                    && followed.insert((place, rest, head.stack))
+                    && deep(|| self.follow_one(Head { rest, ..head }, place, followed, out))?.is_none()
+                {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(()))
+    }
+
+    fn follow_one(&mut self, head: Head, place: Place, followed: &mut Followed, out: &mut Union) -> Answer<()> {
+        if self.machine.counts_byte_by_byte(head) {
+            let state = self.machine.closure_state(&[head], self.budget)?;
+            let mut draft = Draft::default();
+            let walked = self.walk(&self.trie(place), state, &mut draft)?;
+            out.add(&draft);
+            out.unsure.extend_from_slice(&draft.unsure);
+            return Ok(walked);
+        }
+        let step = self.step(place, head.rest)?;
+        self.budget.spend(1 + (step.reached.len() + step.ends.len()) as u64)?;
+        for (after, draft) in &step.reached {
+            if head.stack == UNSURE {
+                out.add_unsure(draft);
+            } else if !self.machine.careful || self.machine.lives(Head { rest: *after, ..head }, self.budget)? {
+                out.add(draft);
+            }
+        }
+        for end in &step.ends {
+            let after = self.after(head, end.end)?;
+            if after.heads.is_empty() {
+                continue;
+            } else if end.except.is_empty() {
+                if self.follow(&after.heads, end.behind, followed, out)?.is_none() {
+                    return Ok(None);
+                }
+                continue;
+            }
+            let mut apart = Union::default();
+            if self.follow(&after.heads, end.behind, &mut Followed::default(), &mut apart)?.is_none() {
+                return Ok(None);
+            }
+            out.add_without(apart, &end.except);
+        }
+        Ok(Some(()))
+    }
+
+    /// What follows where a head has come to an end of its lexeme.
+    fn after(&mut self, head: Head, (condition, position): (Id, u32)) -> Result<Arc<Closure>> {
+        let tag = self.machine.accept(position);
+        let end = Head { rest: self.machine.arena.under(condition, tag), ..head };
+        if let Some(known) = self.local.steps.closures.get(&end) {
+            return Ok(known.clone());
+        }
+        let closure = Arc::new(self.machine.close(&[end], self.budget)?);
+        self.local.steps.closures.insert(end, closure.clone());
+        Ok(closure)
+    }
+}
