@@ -157,7 +157,7 @@ pub struct Arena {
     pub(super) saturated: FxHashMap<(Id, super::Counts, bool), super::Saturated>,
 }
 
-pub(super) type List = SmallVec<[Id; 8]>;
+pub(crate) type List = SmallVec<[Id; 8]>;
 
 impl Arena {
     /// An empty arena for a vocabulary.

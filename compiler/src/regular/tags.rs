@@ -94,12 +94,17 @@ impl Arena {
         }
     }
 
-    /// The operands of a union, each under the condition that the union is under.
-    pub fn alternatives(&mut self, id: Id) -> SmallVec<[Id; 8]> {
-        let (condition, x) = self.under_condition(id);
-        let mut all = self.branches(x);
-        if condition != TOP && all.len() > 1 {
-            all.iter_mut().for_each(|x| *x = self.under(condition, *x));
+    /// The operands of a union, and of unions in it that are under a condition, each under it.
+    pub fn alternatives(&mut self, id: Id) -> List {
+        let mut all = List::new();
+        for branch in self.branches(id) {
+            let (condition, x) = self.under_condition(branch);
+            let operands = self.branches(x);
+            if condition == TOP || operands.len() == 1 {
+                all.push(branch);
+            } else {
+                operands.into_iter().for_each(|operand| all.push(self.under(condition, operand)));
+            }
         }
         all
     }

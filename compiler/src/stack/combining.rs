@@ -10,7 +10,7 @@ use super::position::BOTTOM;
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Node, NodeId, Parser};
+use crate::ir::{Node, NodeId, Parser, RuleId};
 use crate::regular::{Arena, EMPTY, Id, TOP};
 
 /// Tables of more states than this are not followed with care only because they starve a rule.
@@ -19,10 +19,20 @@ const MOST_STATES: u32 = 128;
 /// Conditions on what follows a lexeme, as far as it is worthwhile to look at all of them.
 const MOST_CONDITIONS: usize = 64;
 
+/// When heads are searched for an ending.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Care {
+    Never,
+    /// Where lexemes do not end under one of these conditions.
+    Behind(FxHashSet<Id>),
+    Always,
+}
+
 impl Machine {
     /// Whether any lexeme can follow any other, with ignored text between them if need be: then what the rules and
-    /// tables allow has an ending, and need not be searched for one.
-    pub(super) fn lexemes_combine(&mut self, budget: &mut Budget) -> Result<bool> {
+    /// tables allow has an ending, and need not be searched for one. If some cannot: the conditions under which any can,
+    /// where each lexeme can end under one of these.
+    pub(super) fn care(&mut self, budget: &mut Budget) -> Result<Care> {
         let ir = self.ir.clone();
         let (mut lexemes, mut skipped, mut tokens) = (Vec::new(), Vec::new(), FxHashSet::default());
         let mut todo: Vec<NodeId> = ir.rules.clone();
@@ -35,8 +45,9 @@ impl Machine {
                 Node::Text(os) => skipped.extend(os[1..].iter().copied()),
                 Node::Parser(parser) => {
                     let starves = parser.starves && parser.states() <= MOST_STATES;
-                    if starves || !self.reads_all(parser, budget)? || !self.lines_go_on(parser, budget)? {
-                        return Ok(false);
+                    let rule = ir.rules.iter().position(|&body| body == node).expect("it is a rule's body") as RuleId;
+                    if starves || !self.completes_all(rule, parser, budget)? || !self.lines_go_on(parser, budget)? {
+                        return Ok(Care::Always);
                     }
                     for (terminal, text) in parser.all_lexemes() {
                         if parser.is_ignored(terminal) {
@@ -85,23 +96,37 @@ impl Machine {
                 free.push(condition);
             }
         }
+        let (mut open, mut tight) = (FxHashSet::default(), false);
         for condition in conditions {
-            if free.contains(&condition) && self.arena.nullable(condition) {
-                continue;
-            }
-            let mut escapes = false;
+            let mut escapes = free.contains(&condition) && self.arena.nullable(condition);
             for &blank in &blanks {
+                if escapes {
+                    break;
+                }
                 let x = self.arena.under(condition, blank);
                 for way in self.ways(x, budget)?.iter() {
                     let (left, _) = self.arena.under_condition(way.1);
                     escapes |= free.contains(&left) && self.arena.nullable(left);
                 }
             }
-            if !escapes {
-                return Ok(false);
+            if escapes {
+                open.insert(self.arena.unit(condition));
+            }
+            tight |= !escapes;
+        }
+        if !tight {
+            return Ok(Care::Never);
+        }
+        for &lexeme in &needed {
+            let mut some = false;
+            for way in self.ways(lexeme, budget)?.iter() {
+                some |= open.contains(&self.arena.under_condition(way.1).0);
+            }
+            if !some {
+                return Ok(Care::Always);
             }
         }
-        Ok(true)
+        Ok(Care::Behind(open))
     }
 
     /// The conditions under which lexemes can end. Of a lexeme under a condition, only those that it has while that
@@ -138,8 +163,9 @@ impl Machine {
         Ok(found)
     }
 
-    /// Whether the lexer of each state can read all terminals that may come in it.
-    fn reads_all(&mut self, parser: &Parser, budget: &mut Budget) -> Result<bool> {
+    /// Whether each state of a parser can complete something that it may have begun, by terminals that the lexer of the
+    /// states on the way can read.
+    fn completes_all(&mut self, rule: RuleId, parser: &Parser, budget: &mut Budget) -> Result<bool> {
         let mut read: Vec<FxHashSet<u32>> = Vec::new();
         for mode in 0..parser.modes() {
             let mut terminals = FxHashSet::default();
@@ -149,13 +175,52 @@ impl Machine {
                     terminals.insert(terminal);
                 }
             }
+            if let Some(indenter) = parser.indenter() {
+                terminals.extend([indenter.indent, indenter.dedent]);
+            }
             read.push(terminals);
         }
-        let made = parser.indenter().map_or(Vec::new(), |indenter| vec![indenter.indent, indenter.dedent]);
-        Ok((0..parser.states()).all(|state| {
-            let read = &read[parser.mode(state) as usize];
-            parser.expected(state).all(|terminal| read.contains(&terminal) || made.contains(&terminal))
-        }))
+        let is_read = |state, terminal| read[parser.mode(state) as usize].contains(&terminal);
+        if (0..parser.states()).all(|state| parser.expected(state).all(|terminal| is_read(state, terminal))) {
+            return Ok(true);
+        }
+        let lengths = self.symbol_lengths(rule, parser, budget)?;
+        // the state after a symbol, where it can be read
+        let passes = |state, symbol| {
+            let next = parser.next(state, symbol)?;
+            let derived = parser.goto(state, symbol).is_some();
+            (if derived { lengths.contains_key(&symbol) } else { is_read(state, symbol) }).then_some(next)
+        };
+        let mut completes = vec![false; parser.states() as usize];
+        for state in 0..parser.states() {
+            let derived: FxHashSet<u32> = parser.derived_in(state).collect();
+            for (symbol, parts) in parser.rules() {
+                budget.spend(1)?;
+                if !derived.contains(symbol) {
+                    continue;
+                }
+                let path: Vec<u32> = parts
+                    .iter()
+                    .scan(state, |at, &part| {
+                        *at = passes(*at, part)?;
+                        Some(*at)
+                    })
+                    .collect();
+                if path.len() == parts.len() {
+                    path.into_iter().for_each(|at| completes[at as usize] = true);
+                }
+            }
+        }
+        let mut met: FxHashSet<u32> = FxHashSet::from_iter([parser.start]);
+        let mut todo = vec![parser.start];
+        while let Some(state) = todo.pop() {
+            if !completes[state as usize] && state != parser.start && !parser.is_end(state) {
+                return Ok(false);
+            }
+            let symbols = parser.expected(state).chain(parser.derived_in(state));
+            todo.extend(symbols.filter_map(|symbol| passes(state, symbol)).filter(|&next| met.insert(next)));
+        }
+        Ok(true)
     }
 
     /// Whether what ends a line can go on with another line end and blanks, so that a line of a width that fits no block

@@ -5,7 +5,7 @@
 //! items of its states, each a rule that may have been begun.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,6 +18,7 @@ use super::step::{Head, Machine};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::ir::{Indenter, NodeId, Parser, RuleId};
+use crate::recursion::deep;
 use crate::regular::Id;
 
 /// The ends of a residual: a shortest text to each, and what is left there (an `Accept`, perhaps under a condition).
@@ -36,12 +37,22 @@ pub(super) struct Searches {
     to_come: FxHashMap<Stack, u64>,
     /// Whether heads have an ending.
     alive: FxHashMap<Head, bool>,
+    /// Conditions under which any lexeme can follow: what ends under one of them has an ending.
+    open: FxHashSet<Id>,
 }
 
 /// Blanks by which a new block is wider than the one around it.
 const NEW_BLOCK: u32 = 4;
 
 impl Searches {
+    pub(super) fn new(open: FxHashSet<Id>) -> Searches {
+        Searches { open, ..Searches::default() }
+    }
+
+    pub(super) fn open(&self) -> impl Iterator<Item = Id> + '_ {
+        self.open.iter().copied()
+    }
+
     pub(super) fn memory(&self) -> usize {
         self.ways.len() * 128 + self.to_come.len() * 24 + self.alive.len() * 24
     }
@@ -81,7 +92,50 @@ impl Machine {
         if let Some(&known) = self.searches.alive.get(&head) {
             return Ok(known);
         }
+        if self.ends_freely(head) {
+            return Ok(true);
+        }
         self.find_lengths(budget)?;
+        let lives = if self.counts_columns || self.arena.is_end(head.rest) {
+            self.reaches_an_ending(head, budget)?
+        } else {
+            self.ends_alive(head, budget)?
+        };
+        self.searches.alive.insert(head, lives);
+        Ok(lives)
+    }
+
+    /// Whether a head is the end of a lexeme that any other can follow.
+    fn ends_freely(&self, head: Head) -> bool {
+        let (condition, x) = self.arena.under_condition(head.rest);
+        self.arena.is_accept(x) && self.searches.open.contains(&condition)
+    }
+
+    /// Whether any end of a head has an ending: the nearest mostly has.
+    fn ends_alive(&mut self, head: Head, budget: &mut Budget) -> Result<bool> {
+        let mut ended: FxHashSet<Id> = FxHashSet::default();
+        let mut met: FxHashSet<Id> = FxHashSet::from_iter([head.rest]);
+        let mut queue = VecDeque::from([head.rest]);
+        while let Some(at) = queue.pop_front() {
+            budget.spend(4)?;
+            for (condition, position) in self.arena.ends(at) {
+                let tag = self.accept(position);
+                let rest = self.arena.under(condition, tag);
+                if self.arena.alive(condition, budget)?
+                    && ended.insert(rest)
+                    && self.lives(Head { rest, ..head }, budget)?
+                {
+                    return Ok(true);
+                }
+            }
+            let edges = self.arena.edges(at, budget)?;
+            queue.extend(edges.iter().map(|edge| edge.1).filter(|&next| met.insert(next)));
+        }
+        Ok(false)
+    }
+
+    /// The same by a search, which also shows it for the places that it goes through.
+    fn reaches_an_ending(&mut self, head: Head, budget: &mut Budget) -> Result<bool> {
         let mut places: Vec<Place> = Vec::new();
         let found = self.search_places(&[head], &mut places, true, budget)?;
         match found {
@@ -93,7 +147,6 @@ impl Machine {
             }
             None => self.searches.alive.extend(places.iter().map(|place| (place.head, false))),
         }
-        self.searches.alive.insert(head, found.is_some());
         Ok(found.is_some())
     }
 
@@ -202,10 +255,23 @@ impl Machine {
         if let Some(known) = self.searches.ways.get(&rest) {
             return Ok(known.clone());
         }
+        let alternatives = self.arena.alternatives(rest);
+        if alternatives.len() > 1 {
+            let mut all: Vec<(Box<[u8]>, Id, PosId)> = Vec::new();
+            for x in alternatives {
+                all.extend(deep(|| self.ways(x, budget))?.iter().cloned());
+            }
+            let mut ended: FxHashSet<Id> = FxHashSet::default();
+            all.sort_by_key(|way| way.0.len());
+            all.retain(|way| ended.insert(way.1));
+            let ways: Ways = all.into();
+            self.searches.ways.insert(rest, ways.clone());
+            return Ok(ways);
+        }
         let mut found = Vec::new();
         let mut ended: FxHashSet<Id> = FxHashSet::default();
         let mut met: FxHashSet<Id> = FxHashSet::from_iter([rest]);
-        let mut queue = std::collections::VecDeque::from([(rest, Vec::new())]);
+        let mut queue = VecDeque::from([(rest, Vec::new())]);
         while let Some((at, text)) = queue.pop_front() {
             budget.spend(8)?;
             for (condition, position) in self.arena.ends(at) {
@@ -361,7 +427,12 @@ impl Machine {
     }
 
     /// The least number of bytes of each symbol.
-    fn symbol_lengths(&mut self, rule: RuleId, parser: &Parser, budget: &mut Budget) -> Result<FxHashMap<u32, u64>> {
+    pub(super) fn symbol_lengths(
+        &mut self,
+        rule: RuleId,
+        parser: &Parser,
+        budget: &mut Budget,
+    ) -> Result<FxHashMap<u32, u64>> {
         let mut lexemes: Vec<(u32, NodeId)> = parser.all_lexemes().collect();
         lexemes.sort_unstable();
         lexemes.dedup();

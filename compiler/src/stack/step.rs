@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use super::combining::Care;
 use super::continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack, UNSURE};
 use super::grammar::Analysis;
 use super::instances::{Instance, Instances, ParamId, UNSET};
@@ -113,7 +114,11 @@ impl Machine {
         if !self.has_lexemes {
             return Ok(true);
         }
-        self.careful = !self.lexemes_combine(budget)?;
+        let care = self.care(budget)?;
+        self.careful = care != Care::Never;
+        if let Care::Behind(open) = care {
+            self.searches = Searches::new(open);
+        }
         Ok(self.find_ending(&start, budget)?.is_some())
     }
 
@@ -189,6 +194,8 @@ impl Machine {
         let (positions, instances, stacks) = (&mut self.positions, &mut self.instances, &mut self.stacks);
         let mut position = |p| positions.import(&old.positions, p, &mut done);
         let mut param = |p| instances.import(&old.instances, p);
+        let conditions = old.searches.open().map(|x| self.arena.import(&old.arena, x, &mut position, &mut expressions));
+        self.searches = Searches::new(conditions.collect());
         for kernel in kernels {
             for head in kernel.iter_mut() {
                 head.rest = self.arena.import(&old.arena, head.rest, &mut position, &mut expressions);

@@ -164,10 +164,8 @@ impl<'a> MaskMaker<'a> {
             return Ok(known.clone());
         }
         let mut found = Vec::new();
-        for branch in self.machine.arena.branches(rest) {
-            for x in self.machine.arena.alternatives(branch) {
-                found.push((x, self.machine.arena.first(x, self.budget)?));
-            }
+        for x in self.machine.arena.alternatives(rest) {
+            found.push((x, self.machine.arena.first(x, self.budget)?));
         }
         let found: Arc<[(Id, ByteSet)]> = found.into();
         self.local.steps.alternatives.insert(rest, found.clone());
