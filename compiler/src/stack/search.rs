@@ -92,11 +92,13 @@ impl Machine {
         if let Some(&known) = self.searches.alive.get(&head) {
             return Ok(known);
         }
-        if self.ends_freely(head) {
+        let counts = self.counts_byte_by_byte(head);
+        // what ends a line can go on until the next line fits a block: otherwise, care would be taken everywhere
+        if self.ends_freely(head) || counts && !self.searches.open.is_empty() {
             return Ok(true);
         }
         self.find_lengths(budget)?;
-        let lives = if self.counts_columns || self.arena.is_end(head.rest) {
+        let lives = if counts || self.arena.is_end(head.rest) {
             self.reaches_an_ending(head, budget)?
         } else {
             self.ends_alive(head, budget)?
