@@ -151,6 +151,12 @@ impl Trie {
         &self.tokens[node.first_token as usize..node.first_token as usize + node.tokens as usize]
     }
 
+    /// A token whose text begins with that of the node, if there is one.
+    pub fn first_token(&self, node: NodeIndex) -> Option<u32> {
+        let TrieNode { first_token, end_token, .. } = self.nodes[node as usize];
+        self.tokens.get(first_token as usize..end_token as usize)?.first().copied()
+    }
+
     /// If many tokens have texts that go on from this node: the bytes that they go on with, and the tokens.
     #[inline]
     pub fn below(&self, node: NodeIndex) -> Option<(ByteSet, &[u32])> {

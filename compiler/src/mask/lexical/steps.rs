@@ -3,13 +3,14 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::mask::cache::Branch;
 use crate::mask::maker::MaskMaker;
 use crate::mask::row::Draft;
+use crate::mask::shape::lead_bytes;
 use crate::recursion::deep;
 use crate::regular::{EMPTY, Id, TOP};
 use crate::stack::{Closure, Head};
@@ -76,6 +77,8 @@ pub(in crate::mask) struct Steps {
     by_nodes: FxHashMap<(Place, Box<[NodeIndex]>), Place>,
     taken: FxHashMap<(Place, Id), Arc<Step>>,
     ends: FxHashMap<Id, Arc<[(Id, u32)]>>,
+    /// The bytes that conditions admit behind a lexeme.
+    behind: FxHashMap<Id, ByteSet>,
     /// The lexemes of a union, with the bytes that each begins with.
     alternatives: FxHashMap<Id, Arc<[(Id, ByteSet)]>>,
     /// What follows the ends of lexemes.
@@ -92,6 +95,7 @@ impl Default for Steps {
             by_nodes: FxHashMap::default(),
             taken: FxHashMap::default(),
             ends: FxHashMap::default(),
+            behind: FxHashMap::default(),
             alternatives: FxHashMap::default(),
             closures: FxHashMap::default(),
             held: 0,
@@ -143,8 +147,15 @@ struct Run {
     within: Id,
     /// The bytes of the characters.
     plain: ByteSet,
-    /// Whether the lexeme goes on with others, too.
-    leads_on: bool,
+}
+
+/// Where a residual and the one inside of the run that it begins with differ.
+#[derive(Default)]
+struct Exceptions {
+    /// Tokens that the residual refuses, or that lead it elsewhere.
+    tokens: FxHashSet<u32>,
+    /// Nodes behind the first byte that is not plain, which the residual leads to in another way, if at all.
+    nodes: FxHashSet<NodeIndex>,
 }
 
 impl<'a> MaskMaker<'a> {
@@ -251,7 +262,15 @@ impl<'a> MaskMaker<'a> {
             };
             walk.reach(state, &branch.plain);
             walk.todo.push((node, state, ByteSet::ALL.minus(plain)));
-            return self.leave_run(walk, &branch, state, &ends);
+            for (byte, nodes) in branch.exits() {
+                self.budget.spend(1)?;
+                for &end in ends.iter() {
+                    if self.first_behind(end.0)?.contains(byte) {
+                        walk.ends.entry(end).or_default().extend_from_slice(nodes);
+                    }
+                }
+            }
+            return self.leave_run(walk, &branch, state, &Exceptions::default());
         }
         walk.todo.push((node, state, ByteSet::ALL));
         Ok(())
@@ -271,19 +290,17 @@ impl<'a> MaskMaker<'a> {
         Ok(after)
     }
 
-    /// Goes on behind the runs of a branch, which lead to `state`.
-    fn leave_run(&mut self, walk: &mut Walk, branch: &Branch, state: Id, ends: &[(Id, u32)]) -> Result<()> {
+    /// Goes on inside the lexeme behind the runs of a branch, which lead to `state`.
+    fn leave_run(&mut self, walk: &mut Walk, branch: &Branch, state: Id, except: &Exceptions) -> Result<()> {
         for (byte, nodes) in branch.exits() {
-            self.budget.spend(1)?;
-            for &end in ends {
-                if self.first_behind(end.0)?.contains(byte) {
-                    walk.ends.entry(end).or_default().extend_from_slice(nodes);
-                }
-            }
             let next = self.machine.arena.next(state, byte, self.budget)?;
-            if next != EMPTY {
-                self.budget.spend(nodes.len() as u64)?;
-                for &node in nodes {
+            if next == EMPTY {
+                continue;
+            }
+            self.budget.spend(nodes.len() as u64)?;
+            for &node in nodes {
+                let refused = |node| walk.trie.first_token(node).is_some_and(|token| except.tokens.contains(&token));
+                if !except.nodes.contains(&node) && !refused(node) {
                     deep(|| self.enter(walk, node, next))?;
                 }
             }
@@ -307,9 +324,39 @@ impl<'a> MaskMaker<'a> {
         Ok(found)
     }
 
-    /// The bytes that a condition on what follows admits.
+    /// The bytes that characters begin with which a condition on what follows admits. Lexemes do not end inside of a
+    /// character, and complements also hold what is none.
     fn first_behind(&mut self, condition: Id) -> Result<ByteSet> {
-        if condition == TOP { Ok(ByteSet::ALL) } else { self.machine.arena.first(condition, self.budget) }
+        if let Some(&known) = self.local.steps.behind.get(&condition) {
+            return Ok(known);
+        }
+        let first = if condition == TOP { ByteSet::ALL } else { self.machine.arena.first(condition, self.budget)? };
+        let mut found = first.and(ByteSet::range(0, 127));
+        for lead in lead_bytes() {
+            if first.contains(lead.byte) {
+                let next = self.machine.arena.next(condition, lead.byte, self.budget)?;
+                if self.ends_a_character(next, lead.more, lead.second)? {
+                    found.insert(lead.byte);
+                }
+            }
+        }
+        // marks of special tokens begin with a byte that no character has
+        found = found.or(first.and(ByteSet::range(0xF5, 0xFF)));
+        self.local.steps.behind.insert(condition, found);
+        Ok(found)
+    }
+
+    /// Whether some `more` continuation bytes, the first of a set, lead to something alive.
+    fn ends_a_character(&mut self, state: Id, more: u8, second: ByteSet) -> Result<bool> {
+        let edges = self.machine.arena.edges(state, self.budget)?.to_vec();
+        for (bytes, next) in edges {
+            if !bytes.and(second).is_empty()
+                && (more == 1 || self.ends_a_character(next, more - 1, ByteSet::range(0x80, 0xBF))?)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The run that a residual begins with, if its end can be told by the next character.
@@ -330,8 +377,7 @@ impl<'a> MaskMaker<'a> {
             }
             let is_longer = |other: Run| plain.len() > other.plain.len();
             if !bytes.and(plain).is_empty() && after.and(plain).is_empty() && found.is_none_or(is_longer) {
-                let leads_on = !self.machine.arena.first(within, self.budget)?.minus(plain).is_empty();
-                found = Some(Run { within, plain, leads_on });
+                found = Some(Run { within, plain });
             }
         }
         Ok(found)
@@ -340,13 +386,17 @@ impl<'a> MaskMaker<'a> {
     /// Takes the tokens that begin with a run from what is known of the vocabulary, if few of them are exceptions. The
     /// walk is left what else there is.
     fn by_run(&mut self, name: Name, (rest, run): (Id, Run), walk: &mut Walk, step: &mut Step) -> Result<()> {
-        let (trie, Run { within, plain, leads_on }) = (walk.trie, run);
+        let (trie, Run { within, plain }) = (walk.trie, run);
         let ends = self.ends_of(within)?;
         let mut others = Walk { todo: Vec::new(), reached: FxHashMap::default(), ends: FxHashMap::default(), ..*walk };
         let Some(except) = self.exceptions((rest, run), &ends, &mut others)? else { return Ok(()) };
         others.todo.push((0, rest, ByteSet::ALL.minus(plain)));
         *walk = others;
         let branch = self.shared.branch((name, trie), 0, plain);
+        self.leave_run(walk, &branch, within, &except)?;
+        let mut except: Vec<u32> = except.tokens.into_iter().collect();
+        except.sort_unstable();
+        let except: Box<[u32]> = except.into();
         let mut row = branch.row(self.vocab.words());
         self.budget.spend(row.len() as u64 / 16)?;
         if !except.is_empty() {
@@ -355,9 +405,6 @@ impl<'a> MaskMaker<'a> {
             row = bits.into();
         }
         step.reached.push((within, Draft { base: Some(row), ..Draft::default() }));
-        if leads_on {
-            return self.leave_run(walk, &branch, within, &ends);
-        }
         for &end in ends.iter() {
             let behind = if plain == blank_bytes() && name == Name::Tokens {
                 self.local.steps.named(Name::AfterBlanks, Source::AfterBlanks)
@@ -370,17 +417,16 @@ impl<'a> MaskMaker<'a> {
         Ok(())
     }
 
-    /// Follows a residual and the one inside of a run in lockstep, where plain bytes do not lead both to the same. The
-    /// tokens there, in order, are exceptions to the run; what the residual does with them is noted in `walk`. `None` if
-    /// they are too many, or differ in how the lexeme leads on.
+    /// Follows a residual and the one inside of a run in lockstep, where plain bytes do not lead both to the same. What
+    /// the residual does there is noted in `walk`. `None` if the exceptions are too many.
     fn exceptions(
         &mut self,
         (rest, run): (Id, Run),
         ends: &[(Id, u32)],
         walk: &mut Walk,
-    ) -> Result<Option<Box<[u32]>>> {
+    ) -> Result<Option<Exceptions>> {
         let (trie, others) = (walk.trie, ByteSet::ALL.minus(run.plain));
-        let mut except: Vec<u32> = Vec::new();
+        let mut except = Exceptions::default();
         let mut todo = vec![(0, rest, run.within)];
         while let Some((node, ours, theirs)) = todo.pop() {
             let mut left = trie.child_bytes(node).and(run.plain);
@@ -392,22 +438,23 @@ impl<'a> MaskMaker<'a> {
                 left = left.minus(class);
                 if ours == theirs {
                     continue;
-                } else if run.leads_on || except.len() > LARGE {
+                } else if except.tokens.len() > LARGE {
                     return Ok(None);
                 }
                 for (_, child) in trie.children(node, class) {
                     if ours == EMPTY {
-                        trie.texts_from(child, &mut |_, token| except.push(token));
+                        trie.texts_from(child, &mut |_, token| except.tokens.extend([token]));
                     } else if theirs == EMPTY {
                         self.enter(walk, child, ours)?;
                     } else {
-                        except.extend_from_slice(trie.tokens_at(child));
+                        except.tokens.extend(trie.tokens_at(child));
                         walk.reach(ours, trie.tokens_at(child));
                         let found = self.ends_of(ours)?;
                         let is_whole = theirs == run.within;
-                        if is_whole && found[..] != *ends {
-                            for (_, after) in trie.children(child, others) {
-                                trie.texts_from(after, &mut |_, token| except.push(token));
+                        for (_, after) in trie.children(child, others) {
+                            except.nodes.insert(after);
+                            if is_whole && found[..] != *ends {
+                                trie.texts_from(after, &mut |_, token| except.tokens.extend([token]));
                             }
                         }
                         if !is_whole || found[..] != *ends {
@@ -419,9 +466,7 @@ impl<'a> MaskMaker<'a> {
                 }
             }
         }
-        except.sort_unstable();
-        except.dedup();
-        Ok(Some(except.into()))
+        Ok(Some(except))
     }
 
     /// The residual after a byte, and the bytes that lead there.
