@@ -20,10 +20,14 @@
 //! | `patch` (neighbour) | heads that most bytes lead to a loop from | the loop's mask, and what a walk in lockstep finds |
 //! | `walk` | all | follows the trie |
 //!
+//! Grammars with lexers are the exception: their masks are put together of what tokens do inside single lexemes
+//! (`lexical/`).
+//!
 //! `strategy/mod.rs` decides. It splits a head into its branches and takes whitespace off; for what is left it tries
 //! the functions listed in `STRATEGIES` in their order. A strategy gets a head and gives an `Attempt`: `Made` with the
-//! mask as a `Draft` (a shared row of bits, tokens to clear, tokens to set), `Deeper` where the answer lies below the
-//! cut of a truncated stack (the caller comes again with more of it), or `Declined` where the head is of another kind.
+//! mask as a `Draft` (a shared row of bits, tokens to clear, tokens to set, tokens that a truncated stack leaves open),
+//! `Deeper` where too much lies below the cut of that stack (the caller comes again with more of it), or `Declined` where
+//! the head is of another kind.
 //! Every mask must be exact: a strategy may be faster than a walk, but its tokens are the same.
 //!
 //! To add one: a file in `strategy/` with a method of `MaskMaker` that declines quickly what it is not for, and a line

@@ -1,0 +1,74 @@
+"""Masks of ``.lark`` grammars: a token is allowed if and only if it is accepted.
+
+Masks are put together of what tokens do inside single lexemes; acceptance follows bytes and knows nothing of that.
+Random grammars have a vocabulary of short words, of which each may hold several lexemes; the shipped ones a real
+vocabulary, whose runs of letters, digits and blanks are known beforehand.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import grammarspec as gs
+from tests import tiers
+from tests.counting import compared, discard, examples
+from tests.frontends.lark.small_grammars import grammars, texts
+
+pytest.importorskip("lark")
+
+WORDS = ["".join(letters) for size in (1, 2, 3, 4) for letters in itertools.product("abc", repeat=size)]
+VOCABULARY = gs.Vocabulary.from_tokens([b"<eos>", *(word.encode() for word in WORDS)], [0], special_tokens={"<eos>": 0})
+GRAMMARS = Path(__file__).parents[3] / "grammars"
+SHIPPED = ["json", "sql", "graphql", "toml", "latex", "arithmetic"]
+
+
+def allowed(matcher: gs.Matcher, size: int) -> list[bool]:
+    row = gs.allocate_bitmask(1, size)
+    matcher.fill_bitmask(row)
+    words = [int(word) & 0xFFFFFFFF for word in row[0]]
+    return [bool(words[token >> 5] >> (token & 31) & 1) for token in range(size)]
+
+
+def check(matcher: gs.Matcher, size: int, said: str) -> None:
+    """Compare the mask of a state with the acceptance of each token."""
+    row = allowed(matcher, size)
+    differing = [token for token in range(size) if row[token] != (matcher.validate_tokens([token]) == 1)]
+    assert not differing, f"{said}: {[(token, row[token]) for token in differing[:5]]}"
+    compared(size)
+
+
+@examples(240, kept=0.4)
+@given(grammars(), st.sampled_from([("lalr", "contextual"), ("lalr", "basic"), ("earley", "dynamic")]))
+def test_small_grammars(grammar: str, options: tuple[str, str]) -> None:
+    parser, lexer = options
+    try:
+        constraint = gs.compile(gs.lark(grammar, parser=parser, lexer=lexer), VOCABULARY)
+        for text in tiers.some(texts(3), least=12):
+            matcher = constraint.matcher()
+            if matcher.accept_tokens([WORDS.index(letter) + 1 for letter in text]) == len(text):
+                check(matcher, VOCABULARY.size, text)
+    except gs.GrammarError as error:  # lark's refusals, too
+        discard(type(error).__name__)
+    except gs.LimitExceeded:
+        discard("limit exceeded")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_grammars(name: str, smollm2_tokenizer: Any) -> None:
+    vocabulary = gs.Vocabulary.from_tokenizer(smollm2_tokenizer)
+    constraint = gs.compile(gs.load(name), vocabulary)
+    accepted = tomllib.loads((GRAMMARS / f"{name}.cases.toml").read_text(encoding="utf-8"))["accept"]
+    chosen = random.Random(tiers.seed(1))
+    for text in chosen.sample(accepted, min(len(accepted), tiers.draws(12, least=3))):
+        tokens = smollm2_tokenizer.encode(text, add_special_tokens=False)
+        matcher = constraint.matcher()
+        matcher.accept_tokens(tokens[: chosen.randint(0, len(tokens))])
+        check(matcher, vocabulary.size, text)
