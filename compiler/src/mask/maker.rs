@@ -4,7 +4,7 @@ use super::cache::{ConstraintCache, VocabularyCache};
 use super::row::Draft;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::stack::Machine;
+use crate::stack::{ByteState, CUT_OFF, Machine};
 use crate::vocabulary::Vocabulary;
 
 /// Residuals from which fewer bytes lead on allow few tokens: a plain walk finds them.
@@ -15,7 +15,7 @@ pub(super) const MANY: usize = 16_384;
 
 /// If whether they are allowed depends on more of a truncated stack for more tokens than this, they are not kept to be
 /// tried one by one.
-pub(super) const MOST_UNSURE: usize = 2048;
+const MOST_UNSURE: usize = 2048;
 
 /// Makes masks of kernels. The strategies are its methods, each in a file of its own.
 pub(super) struct MaskMaker<'a> {
@@ -24,6 +24,20 @@ pub(super) struct MaskMaker<'a> {
     pub(super) shared: &'a VocabularyCache,
     pub(super) local: &'a mut ConstraintCache,
     pub(super) budget: &'a mut Budget,
+}
+
+impl MaskMaker<'_> {
+    /// Whether so many tokens are left open by a truncated stack that the mask is better made from more of it.
+    pub(super) fn leaves_much_open(&self, tokens: usize) -> bool {
+        tokens > MOST_UNSURE
+    }
+
+    /// Whether to give up where a truncated stack leaves open what follows. Without a lexer, walks end soon: the next one,
+    /// on more of the stack, costs less than to try tokens one by one.
+    #[inline]
+    pub(super) fn gives_up(&self, state: ByteState) -> bool {
+        state == CUT_OFF && !self.machine.has_lexemes
+    }
 }
 
 /// `None`: the answer depends on more of a truncated stack.

@@ -23,7 +23,14 @@ use crate::vocabulary::{Vocabulary, get_bit};
 #[derive(Clone)]
 struct Partial {
     row: Arc<Row>,
-    unsure: Arc<[u32]>,
+    /// `None`: of none.
+    unsure: Option<Arc<[u32]>>,
+}
+
+impl Partial {
+    fn new(row: Arc<Row>, unsure: Vec<u32>) -> Partial {
+        Partial { row, unsure: if unsure.is_empty() { None } else { Some(unsure.into()) } }
+    }
 }
 
 /// How many frames footprints show, from the shallowest; then twice as many each time.
@@ -96,7 +103,7 @@ impl Masks {
                 }
             };
             match found {
-                Some(partial) if partial.unsure.is_empty() => return Ok(partial.row),
+                Some(Partial { row, unsure: None }) => return Ok(row),
                 Some(partial) => before = Some(partial),
                 None => {}
             }
@@ -107,9 +114,9 @@ impl Masks {
     /// The mask of a footprint, given that of a shallower one.
     fn decide(&mut self, sources: &mut Sources, exact: &Heads, before: &Partial) -> Result<Partial> {
         let words = sources.vocab.words();
-        let (allowed, unsure) = self.maker(sources).decided(exact, &before.unsure)?;
+        let (allowed, unsure) = self.maker(sources).decided(exact, before.unsure.as_deref().unwrap_or_default())?;
         let row = if allowed.is_empty() { before.row.clone() } else { self.keep(before.row.with(&allowed, words)) };
-        Ok(Partial { row, unsure: unsure.into() })
+        Ok(Partial::new(row, unsure))
     }
 
     /// The mask of a footprint. Where it counts: that of the looser footprint without the counts, less the long tokens
@@ -143,12 +150,13 @@ impl Masks {
             return Ok(Some(Partial { row: wide, unsure }));
         }
         let row = self.keep(wide.without(&refused, vocab.words()));
-        Ok(Some(Partial { row, unsure: unsure.iter().copied().chain(more).collect() }))
+        let unsure = unsure.iter().flat_map(|tokens| tokens.iter().copied()).chain(more).collect();
+        Ok(Some(Partial::new(row, unsure)))
     }
 
     fn new_row(&mut self, sources: &mut Sources, kernel: &Heads) -> Answer<Partial> {
         let made = self.maker(sources).row(kernel)?;
-        Ok(made.map(|(row, unsure)| Partial { row: self.keep(row), unsure: unsure.into() }))
+        Ok(made.map(|(row, unsure)| Partial::new(self.keep(row), unsure)))
     }
 
     fn maker<'a>(&'a mut self, sources: &'a mut Sources) -> MaskMaker<'a> {

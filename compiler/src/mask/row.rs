@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::stack::{ByteState, is_unsure};
 use crate::vocabulary::{clear_bit, get_bit, set_bit};
 
 /// Tokens that a finished row keeps as lists, at most.
@@ -37,10 +36,10 @@ fn write(base: Option<&[u32]>, clear: &[u32], set: &[u32], out: &mut [u32]) {
 }
 
 impl Draft {
-    /// Adds tokens that lead to a state that is alive, or may be.
+    /// Adds tokens that are allowed, or may be.
     #[inline]
-    pub(super) fn reach(&mut self, state: ByteState, tokens: &[u32]) {
-        let list = if is_unsure(state) { &mut self.unsure } else { &mut self.set };
+    pub(super) fn reach(&mut self, unsure: bool, tokens: &[u32]) {
+        let list = if unsure { &mut self.unsure } else { &mut self.set };
         list.extend_from_slice(tokens);
     }
 
@@ -78,7 +77,7 @@ impl Draft {
     }
 
     /// The row, and the tokens that it may lack.
-    pub(super) fn finish(mut self, words: usize) -> (Row, Box<[u32]>) {
+    pub(super) fn finish(mut self, words: usize) -> (Row, Vec<u32>) {
         let mut unsure = std::mem::take(&mut self.unsure);
         if !unsure.is_empty() {
             let mut bits = vec![0u32; words];
@@ -87,7 +86,7 @@ impl Draft {
             unsure.sort_unstable();
             unsure.dedup();
         }
-        (self.row(words), unsure.into())
+        (self.row(words), unsure)
     }
 
     fn row(self, words: usize) -> Row {

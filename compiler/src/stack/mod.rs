@@ -32,4 +32,4 @@ pub use continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack, UNSURE};
 pub use grammar::Analysis;
 pub use position::{PosId, Positions};
 pub use step::{Closure, Head, Heads, Machine};
-pub use table::{ByteState, CUT_OFF, DEAD, is_unsure};
+pub use table::{ByteState, CUT_OFF, DEAD};

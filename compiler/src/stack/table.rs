@@ -24,23 +24,8 @@ pub type ByteState = u32;
 /// The state without threads: no text goes on from here.
 pub const DEAD: ByteState = 0;
 
-/// Set in the numbers of states of which all depends on more of a truncated stack: whether any text goes on from there.
-const UNSURE_STATE: ByteState = 1 << 31;
-
 /// A truncated stack was popped below its cut: nothing is known of what follows.
-pub const CUT_OFF: ByteState = 1 | UNSURE_STATE;
-
-/// Whether it depends on more of a truncated stack if any text goes on from a state.
-#[inline]
-pub fn is_unsure(state: ByteState) -> bool {
-    state & UNSURE_STATE != 0
-}
-
-/// Where a state stands in the table.
-#[inline]
-fn place(state: ByteState) -> usize {
-    (state & !UNSURE_STATE) as usize
-}
+pub const CUT_OFF: ByteState = 1;
 
 const UNKNOWN: ByteState = u32::MAX;
 
@@ -64,6 +49,8 @@ struct Entry {
     accepting: bool,
     /// Whether it depends on more of a truncated stack if the text may end here (known once the closure is).
     may_accept: bool,
+    /// Whether it depends on more of a truncated stack if any text goes on from here.
+    unsure: bool,
     /// The transitions found so far: sets of bytes that lead to the same state, and that state.
     classes: SmallVec<[(ByteSet, ByteState); 2]>,
     /// Where the table has the same transitions by single byte, if there are many classes.
@@ -81,6 +68,7 @@ impl Entry {
             first: ByteSet::NONE,
             accepting: false,
             may_accept: false,
+            unsure: false,
             classes,
             row: NO_ROW,
             label: None,
@@ -133,7 +121,8 @@ impl Table {
             let first = if state == CUT_OFF { ByteSet::ALL } else { ByteSet::NONE };
             let classes = SmallVec::from_slice(&[(ByteSet::ALL, state)]);
             let (open, may_accept) = (Some(None), state == CUT_OFF);
-            self.entries.push(Entry { open, first, may_accept, classes, ..Entry::new(Threads::new()) });
+            let unsure = may_accept;
+            self.entries.push(Entry { open, first, may_accept, unsure, classes, ..Entry::new(Threads::new()) });
         }
     }
 
@@ -146,7 +135,7 @@ impl Table {
         if threads.is_empty() {
             return DEAD;
         }
-        let mut unsure = 0;
+        let mut unsure = false;
         if threads.iter().any(|t| t.is_unsure()) {
             if threads.iter().any(|t| t.is_anything()) {
                 threads.retain(|t| !t.is_unsure() || t.is_anything());
@@ -154,36 +143,36 @@ impl Table {
                     return CUT_OFF;
                 }
             }
-            unsure = if threads.iter().all(|t| t.is_unsure()) { UNSURE_STATE } else { 0 };
+            unsure = threads.iter().all(|t| t.is_unsure());
         }
         let hash = |threads: &Threads| FxBuildHasher.hash_one(threads);
         let entries = &mut self.entries;
         match self.ids.entry(
             hash(&threads),
-            |&s| entries[place(s)].kernel == threads,
-            |&s| hash(&entries[place(s)].kernel),
+            |&s| entries[s as usize].kernel == threads,
+            |&s| hash(&entries[s as usize].kernel),
         ) {
             hash_table::Entry::Occupied(known) => *known.get(),
             hash_table::Entry::Vacant(new) => {
-                let state = entries.len() as ByteState | unsure;
+                let state = entries.len() as ByteState;
                 new.insert(state);
-                entries.push(Entry::new(threads));
+                entries.push(Entry { unsure, ..Entry::new(threads) });
                 state
             }
         }
     }
 
     pub fn label(&self, state: ByteState) -> Option<u32> {
-        self.entries[place(state)].label
+        self.entries[state as usize].label
     }
 
     pub fn set_label(&mut self, state: ByteState, label: u32) {
-        self.entries[place(state)].label = Some(label);
+        self.entries[state as usize].label = Some(label);
     }
 
     #[inline]
     fn known(&self, state: ByteState, byte: u8) -> ByteState {
-        let entry = &self.entries[place(state)];
+        let entry = &self.entries[state as usize];
         if entry.row != NO_ROW {
             return self.rows[entry.row as usize][byte as usize];
         }
@@ -192,7 +181,7 @@ impl Table {
 
     /// Notes where these bytes lead from a state.
     fn set_next(&mut self, state: ByteState, bytes: ByteSet, next: ByteState) {
-        let entry = &mut self.entries[place(state)];
+        let entry = &mut self.entries[state as usize];
         entry.classes.push((bytes, next));
         if entry.row == NO_ROW && entry.classes.len() > FEW {
             entry.row = self.rows.len() as u32;
@@ -224,9 +213,9 @@ impl Machine {
         }
         // known only once it is whole: the budget may end here
         let first = self.first_of_all(&threads, budget)?;
-        let unsure = if threads.iter().all(|t| t.is_unsure()) { UNSURE_STATE } else { 0 };
-        let state = self.table.entries.len() as ByteState | unsure;
-        self.table.entries.push(Entry { open: Some(None), first, ..Entry::new(threads.clone()) });
+        let unsure = threads.iter().all(|t| t.is_unsure());
+        let state = self.table.entries.len() as ByteState;
+        self.table.entries.push(Entry { unsure, open: Some(None), first, ..Entry::new(threads.clone()) });
         self.table.closed.insert(threads, state);
         Ok(state)
     }
@@ -243,27 +232,33 @@ impl Machine {
 
     /// The kernel that a state stands for.
     pub fn kernel_of(&mut self, state: ByteState, budget: &mut Budget) -> Result<Heads> {
-        let threads = self.table.entries[place(state)].kernel.clone();
+        let threads = self.table.entries[state as usize].kernel.clone();
         self.join(&threads, budget)
     }
 
     /// The bytes that lead on from a state, or may.
     #[inline]
     pub fn first(&mut self, state: ByteState, budget: &mut Budget) -> Result<ByteSet> {
-        let entry = &self.table.entries[place(state)];
+        let entry = &self.table.entries[state as usize];
         if entry.open.is_some() { Ok(entry.first) } else { self.open(state, budget) }
     }
 
     /// Whether the text may end at a state.
     pub fn accepts(&mut self, state: ByteState, budget: &mut Budget) -> Result<bool> {
         self.first(state, budget)?;
-        Ok(self.table.entries[place(state)].accepting)
+        Ok(self.table.entries[state as usize].accepting)
+    }
+
+    /// Whether it depends on more of a truncated stack if any text goes on from a state.
+    #[inline]
+    pub fn is_unsure(&self, state: ByteState) -> bool {
+        state == CUT_OFF || self.has_lexemes && self.table.entries[state as usize].unsure
     }
 
     /// Whether the text may end at a state; `None`: it depends on more of a truncated stack.
     pub fn may_end(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<bool>> {
         let accepting = self.accepts(state, budget)?;
-        let open = self.table.entries[place(state)].may_accept;
+        let open = self.table.entries[state as usize].may_accept;
         Ok(if open && !accepting { None } else { Some(accepting) })
     }
 
@@ -271,7 +266,7 @@ impl Machine {
     #[cold]
     fn open(&mut self, state: ByteState, budget: &mut Budget) -> Result<ByteSet> {
         budget.spend(4)?;
-        let kernel = self.table.entries[place(state)].kernel.clone();
+        let kernel = self.table.entries[state as usize].kernel.clone();
         let mut closure = Threads::new();
         let (mut accepting, mut may_accept, mut ends) = (false, false, false);
         for &t in &kernel {
@@ -299,7 +294,7 @@ impl Machine {
             closure.dedup();
         }
         let first = self.first_of_all(&closure, budget)?;
-        let entry = &mut self.table.entries[place(state)];
+        let entry = &mut self.table.entries[state as usize];
         (entry.open, entry.first) = (Some(ends.then_some(closure)), first);
         (entry.accepting, entry.may_accept) = (accepting, may_accept);
         Ok(first)
@@ -341,17 +336,17 @@ impl Machine {
     /// The only head of a state's closure; `None` if it has several or none.
     pub fn only_head(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<Head>> {
         self.first(state, budget)?;
-        Ok(match &self.table.entries[place(state)].closure()[..] {
+        Ok(match &self.table.entries[state as usize].closure()[..] {
             &[only] => self.join(&[only], budget)?.first().copied(),
             _ => None,
         })
     }
 
-    /// If the kernel of a state is one thread, of which the front part of a terminal is kept apart or is all that there
-    /// is: that part, and the bytes that lead on from the state in other ways.
+    /// If the kernel of a state is one thread, of which the front part of a terminal is kept apart: that part, and the
+    /// bytes that lead on from the state in other ways.
     pub fn lone_part(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<(Id, ByteSet)>> {
         self.first(state, budget)?;
-        let entry = &self.table.entries[place(state)];
+        let entry = &self.table.entries[state as usize];
         let &[thread] = &entry.kernel[..] else { return Ok(None) };
         if matches!(entry.open, Some(None)) && self.ending_of(thread).rest != EPS {
             return Ok(None); // the state of a closure, unlike that of the kernel with this thread
@@ -373,7 +368,7 @@ impl Machine {
             return Ok((ByteSet::ALL.minus(first), DEAD));
         }
         self.go(state, byte, budget)?;
-        let classes = &self.table.entries[place(state)].classes;
+        let classes = &self.table.entries[state as usize].classes;
         Ok(*classes.iter().find(|c| c.0.contains(byte)).expect("it was just found"))
     }
 
@@ -391,7 +386,7 @@ impl Machine {
         if !self.first(state, budget)?.contains(byte) {
             return Ok(DEAD);
         }
-        let closure = self.table.entries[place(state)].closure().clone();
+        let closure = self.table.entries[state as usize].closure().clone();
         let (mut same, mut after) = (ByteSet::ALL, Threads::new());
         for t in closure {
             same = same.and(self.follow(t, byte, &mut after, budget)?);

@@ -97,11 +97,10 @@ impl Machine {
         t.tail == EPS && self.arena.is_end(t.part)
     }
 
-    /// If a thread is split or cannot be: its part, and the bytes that can come next from what follows the part.
+    /// If a thread is split: its part, and the bytes that can come next from what follows the part.
     pub(super) fn apart(&mut self, t: Thread, budget: &mut Budget) -> Result<Option<(Id, ByteSet)>> {
         if t.tail == EPS {
-            let whole = matches!(self.arena.form(t.part), Form::Whole) && !self.arena.is_end(t.part);
-            return Ok(whole.then_some((t.part, ByteSet::NONE)));
+            return Ok(None);
         }
         let nullable = self.arena.nullable(t.part);
         let after = if nullable { self.first_of_rest(t.tail, budget)? } else { ByteSet::NONE };

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::steps::{Place, VOCABULARY};
 use super::union::Union;
 use crate::error::Result;
-use crate::mask::maker::{Answer, MOST_UNSURE, MaskMaker};
+use crate::mask::maker::{Answer, MaskMaker};
 use crate::mask::row::Draft;
 use crate::recursion::deep;
 use crate::regular::Id;
@@ -27,10 +27,10 @@ impl MaskMaker<'_> {
     fn follow(&mut self, heads: &[Head], place: Place, followed: &mut Followed, out: &mut Union) -> Answer<()> {
         let starts = self.trie(place).child_bytes(0);
         for &head in heads {
-            if out.unsure.len() > 4 * MOST_UNSURE {
+            if self.leaves_much_open(out.unsure.len() / 4) {
                 out.unsure.sort_unstable();
                 out.unsure.dedup();
-                if out.unsure.len() > MOST_UNSURE {
+                if self.leaves_much_open(out.unsure.len()) {
                     return Ok(None);
                 }
             }

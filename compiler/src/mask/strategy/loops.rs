@@ -37,7 +37,7 @@ impl MaskMaker<'_> {
         for t in class.others() {
             match self.try_token(start, t)? {
                 DEAD => {}
-                state => draft.reach(state, &[t]),
+                state => draft.reach(self.machine.is_unsure(state), &[t]),
             }
         }
         Ok(Some(draft))

@@ -13,13 +13,13 @@ mod whitespace;
 
 use smallvec::SmallVec;
 
-use super::maker::{Answer, Attempt, BROAD, MANY, MOST_UNSURE, MaskMaker};
+use super::maker::{Answer, Attempt, BROAD, MANY, MaskMaker};
 use super::row::{Draft, Row};
 use super::shape::characters;
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::regular::{EMPTY, Id};
-use crate::stack::{CUT_OFF, DEAD, Head, Heads, is_unsure};
+use crate::stack::{CUT_OFF, DEAD, Head, Heads};
 use crate::vocabulary::{blank_bytes, get_bit};
 
 /// A way to make the mask of a head that many bytes lead on from.
@@ -37,7 +37,7 @@ const STRATEGIES: [Strategy; 5] = [
 impl MaskMaker<'_> {
     /// The row of the tokens that `kernel` allows, EOS tokens included, and those of which that depends on more of a
     /// truncated stack.
-    pub(super) fn row(&mut self, kernel: &[Head]) -> Answer<(Row, Box<[u32]>)> {
+    pub(super) fn row(&mut self, kernel: &[Head]) -> Answer<(Row, Vec<u32>)> {
         self.begin();
         let closure = self.machine.close(kernel, self.budget)?;
         if closure.is_open() {
@@ -59,7 +59,7 @@ impl MaskMaker<'_> {
             }
         }
         let (row, unsure) = all.finish(self.vocab.words());
-        Ok(if unsure.len() > MOST_UNSURE { None } else { Some((row, unsure)) })
+        Ok(if self.leaves_much_open(unsure.len()) { None } else { Some((row, unsure)) })
     }
 
     /// Of tokens of which it depended on more of a truncated stack whether they are allowed: those that are by
@@ -79,7 +79,7 @@ impl MaskMaker<'_> {
                 self.try_token(start, token)?
             };
             if state != DEAD {
-                draft.reach(state, &[token]);
+                draft.reach(self.machine.is_unsure(state), &[token]);
             }
         }
         Ok((draft.set, draft.unsure))
@@ -109,7 +109,7 @@ impl MaskMaker<'_> {
             }
             match self.try_token(start, t)? {
                 DEAD => out.push(t),
-                state if is_unsure(state) => unsure.push(t),
+                state if self.machine.is_unsure(state) => unsure.push(t),
                 _ => {}
             }
         }

@@ -12,7 +12,7 @@ use crate::mask::row::Draft;
 use crate::mask::shape::Looping;
 use crate::recursion::deep;
 use crate::regular::{Arena, EPS, Form, Id};
-use crate::stack::{ByteState, DEAD, Head, is_unsure};
+use crate::stack::{ByteState, DEAD, Head};
 use crate::vocabulary::{NodeIndex, Trie};
 
 /// Walks in lockstep that have not ended after so many nodes will take as long as two walks.
@@ -83,7 +83,7 @@ impl MaskMaker<'_> {
                     *state = self.machine.go(*state, byte, self.budget)?;
                 }
             }
-            if pair.iter().any(|&state| is_unsure(state)) {
+            if pair.iter().any(|&state| self.machine.is_unsure(state)) {
                 return Ok(Attempt::Deeper);
             } else if pair[0] != pair[1] {
                 differ(trie, node, pair, &mut draft);
@@ -147,7 +147,7 @@ impl MaskMaker<'_> {
                 self.budget.spend(1)?;
                 let (our_bytes, ours) = self.machine.go_class(ours, byte, self.budget)?;
                 let (their_bytes, theirs) = self.machine.go_class(theirs, byte, self.budget)?;
-                if is_unsure(ours) || is_unsure(theirs) {
+                if self.machine.is_unsure(ours) || self.machine.is_unsure(theirs) {
                     return Ok(Attempt::Deeper);
                 }
                 let class = our_bytes.and(their_bytes).and(rest);

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::mask::cache::{Branch, Ends};
-use crate::mask::maker::{Answer, BROAD, MANY, MOST_UNSURE, MaskMaker};
+use crate::mask::maker::{Answer, BROAD, MANY, MaskMaker};
 use crate::mask::row::Draft;
 use crate::stack::{ByteState, CUT_OFF, DEAD};
 use crate::vocabulary::{NodeIndex, Trie};
@@ -50,8 +50,10 @@ impl MaskMaker<'_> {
         for byte in changing.iter() {
             if let Some(child) = trie.child(node, byte) {
                 let next = self.machine.go(here, byte, self.budget)?;
-                if next != DEAD {
-                    out.reach(next, trie.tokens_at(child));
+                if self.gives_up(next) {
+                    return Ok(None);
+                } else if next != DEAD {
+                    out.reach(self.machine.is_unsure(next), trie.tokens_at(child));
                     todo.push((child, next));
                 }
             }
@@ -59,9 +61,11 @@ impl MaskMaker<'_> {
                 Ends::Nodes([]) => {}
                 Ends::Nodes(nodes) => {
                     let next = self.machine.go(looping, byte, self.budget)?;
-                    if next != DEAD {
+                    if self.gives_up(next) {
+                        return Ok(None);
+                    } else if next != DEAD {
                         for &node in nodes {
-                            out.reach(next, trie.tokens_at(node));
+                            out.reach(self.machine.is_unsure(next), trie.tokens_at(node));
                             todo.push((node, next));
                         }
                     }
@@ -88,19 +92,19 @@ impl MaskMaker<'_> {
         while let Some((node, state)) = todo.pop() {
             if let Some((bytes, tokens)) = trie.below(node) {
                 if state == CUT_OFF {
-                    out.reach(state, tokens);
+                    out.reach(self.machine.is_unsure(state), tokens);
                     continue;
                 }
                 if let Some((plain, changing)) = self.state_loop(state)? {
                     if bytes.minus(plain.and(ByteSet::range(0, 127))).is_empty() {
-                        out.reach(state, tokens);
+                        out.reach(self.machine.is_unsure(state), tokens);
                         continue;
                     }
                     if let Some(name) = trie.name
                         && self.vocab.later_holders_of_any(changing) <= MANY
                     {
                         let branch = self.shared.branch((name, trie), node, plain);
-                        out.reach(state, &branch.plain);
+                        out.reach(self.machine.is_unsure(state), &branch.plain);
                         let states = (state, state, changing);
                         if self.leave((trie, node), &branch, states, (&mut todo, out))?.is_none() {
                             return Ok(None);
@@ -109,11 +113,11 @@ impl MaskMaker<'_> {
                     }
                 }
                 if visits > LONG && !self.machine.careful && bytes.minus(self.plain(state, &mut plain)?).is_empty() {
-                    out.reach(state, tokens);
+                    out.reach(self.machine.is_unsure(state), tokens);
                     continue;
                 }
             }
-            if out.unsure.len() > MOST_UNSURE {
+            if self.leaves_much_open(out.unsure.len()) {
                 return Ok(None);
             }
             let first = self.machine.first(state, self.budget)?;
@@ -123,8 +127,10 @@ impl MaskMaker<'_> {
                 let state = self.machine.go(state, byte, self.budget)?;
                 if state == DEAD {
                     continue;
+                } else if self.gives_up(state) {
+                    return Ok(None);
                 }
-                out.reach(state, trie.tokens_at(child));
+                out.reach(self.machine.is_unsure(state), trie.tokens_at(child));
                 if !trie.is_leaf(child) {
                     todo.push((child, state));
                 }
