@@ -26,7 +26,7 @@ SIGN: " = " | " < "
 
 
 def test_a_text_means_its_tree() -> None:
-    query = gs.lark(QUERY, read="tree")
+    query = gs.lark(QUERY, tree=True)
     text = "SELECT a, b FROM c WHERE d = 3;"
     tree = query.parse(text)
     assert tree == lark.Lark(QUERY).parse(text)
@@ -55,7 +55,7 @@ def test_captures_by_names_of_trees() -> None:
 
 
 def test_as_values() -> None:
-    query = gs.lark(QUERY, read="tree", captures=["NAME"])
+    query = gs.lark(QUERY, tree=True, captures=["NAME"])
     again = pickle.loads(pickle.dumps(query))
     assert again == query != gs.lark(QUERY)
     assert eval(repr(query), {"gs": gs}) == query
@@ -82,17 +82,17 @@ def test_files(tmp_path: Path) -> None:
     file.write_text("start: WORD\n%import .words.WORD\n")
     assert gs.load(file, captures=["WORD"]).match("word").captures == {"WORD": ["word"]}
     with pytest.raises(gs.UnsupportedFeature, match="a text stands beside no files"):
-        gs.lark(file.read_text(), read="tree")
+        gs.lark(file.read_text(), tree=True)
     schema = tmp_path / "schema.json"
     schema.write_text("true")
     with pytest.raises(TypeError, match="is a JSON Schema, which has no options read, captures"):
-        gs.load(schema, read="tree", captures=["x"])
+        gs.load(schema, tree=True, captures=["x"])
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in shipped().values() if not entry.missing])
 @pytest.mark.property
 def test_every_text_has_a_tree(name: str) -> None:
-    grammar = gs.load(name, read="tree", captures=["start"])
+    grammar = gs.load(name, tree=True, captures=["start"])
     for seed in range(draws(20)):
         found = grammar.match(grammar.sample(seed, max_bytes=40))
         assert isinstance(found.value, lark.Tree)
