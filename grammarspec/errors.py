@@ -18,7 +18,6 @@ __all__ = [
     "GrammarError",
     "GrammarSyntaxError",
     "GrammarspecError",
-    "Invalid",
     "InvalidLogits",
     "LimitExceeded",
     "MissingPackage",

@@ -110,7 +110,8 @@ def _given(name: str, grammar: Grammar[Any], lexer: str) -> GivenTerminal:
         if call.function is regex and call.options["dialect"] == "python":
             flags = re.RegexFlag(call.options["flags"])
             letters = "".join(letter for flag, letter in _FLAGS.items() if flag & flags)
-            return GivenTerminal(name, grammar, pattern=(call.arguments[0], letters))
+            end = "\n" if flags & re.VERBOSE else ""  # ends a comment, before the bracket that lark adds
+            return GivenTerminal(name, grammar, pattern=(call.arguments[0] + end, letters))
         if call.function is literal:
             return GivenTerminal(name, grammar, words=(call.arguments[0],))
         if call.function is choice:
@@ -135,6 +136,7 @@ def replace_terminals(definitions: Mapping[str, Any], given: Iterable[GivenTermi
         UnsupportedFeature: another terminal is made of a given one: lark would only join the text of expressions.
     """
     from lark import Tree
+    from lark.grammar import TOKEN_DEFAULT_PRIORITY
 
     terminals = {name: definition for name, definition in definitions.items() if definition.is_term}
     for one in given:
@@ -147,6 +149,7 @@ def replace_terminals(definitions: Mapping[str, Any], given: Iterable[GivenTermi
         _refuse_users(one, definition.tree, terminals, text)
         if definition.tree is None:
             definition.tree = Tree("expansions", [])
+            definition.options = TOKEN_DEFAULT_PRIORITY  # lark's loader gives declared terminals another
         definition.tree.children[:] = [Tree("pattern", [pattern]) for pattern in _patterns(one)]
 
 
