@@ -46,7 +46,7 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
     except ImportError as error:
         raise UnsupportedFeature(str(error.args[0]), hint="pip install regex") from error
     except (AssertionError, OSError, ValueError) as error:
-        raise GrammarSyntaxError(f"malformed grammar: {error or type(error).__name__}") from error
+        raise GrammarSyntaxError(f"malformed grammar: {str(error) or type(error).__name__}") from error
 
 
 def _with_position(message: str, source: GrammarText) -> tuple[str, str]:
