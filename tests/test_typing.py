@@ -49,7 +49,9 @@ def test_lark() -> None:
     assert_type(gs.lark(text, captures=["start"], terminals={}), gs.Grammar[str])
     assert_type(gs.lark(text, tree=True), gs.Grammar[Tree[Any]])
     assert_type(gs.lark(text, tree=True).parse("x"), Tree[Any])
+    assert_type(gs.lark(text, tree=bool(text)), gs.Grammar[Any])
     assert_type(gs.lark(text, transformer=Length), gs.Grammar[int])
+    assert_type(gs.lark(text, transformer=Transformer[Token, Tree[Token]]() * Length()), gs.Grammar[int])
     assert_type(gs.lark(text, transformer=Length()).parse("x"), int)
     assert_type(gs.load("json", tree=True), gs.Grammar[Any])
 

@@ -94,8 +94,8 @@ def _check_texts(name: str, grammar: Grammar[Any]) -> None:
         raise UnsupportedFeature(f"{title} has special tokens: {listed}", where, "combine grammars by + and | instead")
     try:
         can_be_empty = grammar.node.byte_constraint.matcher().is_accepting
-    except Unsatisfiable as error:
-        raise Unsatisfiable(f"{title} has no texts: {error.message}", where, error.hint) from None
+    except Unsatisfiable:
+        raise Unsatisfiable(f"{title} has no texts", where) from None
     if can_be_empty:
         raise UnsupportedFeature(f"{title} can be empty", where, f"write [{name}] in rules where it may be left out")
 

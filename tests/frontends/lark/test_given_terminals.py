@@ -192,6 +192,7 @@ def test_embedding_is_writing_it_out(ignored: str, rules: str, text: str) -> Non
             r'lexer=.dynamic.(.|\n)*hint: .*"dynamic_complete"',
         ),
         ({"ARGS": ARGS}, {"parser": "lalr", "lexer": "basic"}, gs.UnsupportedFeature, r"lexer='basic'"),
+        ({"ARGS": gs.regex(r"\p{Lu}")}, {"lexer": "dynamic", "tree": True}, gs.GrammarSyntaxError, r"bad escape \\p"),
         ({"ARGS": gs.regex("a", dialect="ecma262")}, {"lexer": "basic"}, gs.UnsupportedFeature, r"lexer='basic'"),
     ],
 )
