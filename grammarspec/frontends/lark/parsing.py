@@ -77,17 +77,14 @@ def _parts(parser: Any) -> set[str]:
     found = set[str]()
     for rule in parser.rules:
         options = rule.options
-        kept = [symbol for symbol in rule.expansion if options.keep_all_tokens or not _is_left_out(symbol)]
+        everything = options.keep_all_tokens
+        kept = [symbol for symbol in rule.expansion if everything or not getattr(symbol, "filter_out", False)]
         found.update(symbol.name for symbol in kept if symbol.is_term)
         inlined = [symbol for symbol in kept if not symbol.is_term and symbol.name.startswith("_")]
         placeholders = parser.options.maybe_placeholders and any(options.empty_indices)
         if rule.alias or not options.expand1 or len(kept) != 1 or inlined or placeholders:
             found.add(rule.alias or options.template_source or rule.origin.name)
     return {name for name in found if not name.startswith("_")}
-
-
-def _is_left_out(symbol: Any) -> bool:
-    return bool(symbol.is_term and symbol.filter_out)
 
 
 @lru_cache(maxsize=32)
@@ -100,8 +97,8 @@ def _parser(grammar: Parsed, enclosed: bool) -> Any:
     options, loaded, shape = grammar.options, None, dict[str, Any](propagate_positions=True)
     if enclosed:
         shape["tree_class"] = None
-        if "ambiguity" in dict(options.others):
-            shape["ambiguity"] = "auto"
+        if dict(options.others).get("ambiguity") == "explicit":
+            shape["ambiguity"] = "resolve"
     if options.given:
         keep = bool(dict(options.others).get("keep_all_tokens"))
         loaded = read(grammar.text, grammar.file, options.folders, options.given, keep_all_tokens=keep).grammar

@@ -186,6 +186,7 @@ def test_as_values() -> None:
         ({"transformer": lark.Transformer(), "tree_class": tuple}, gs.UnsupportedFeature, "no subclass of lark.Tree"),
         ({"tree": True, "ambiguity": "forest"}, gs.UnsupportedFeature, "ambiguity='forest'"),
         ({"captures": ["start"], "ambiguity": "forest"}, gs.UnsupportedFeature, "ambiguity='forest'"),
+        ({"captures": ["start"], "ambiguity": "all"}, gs.GrammarSyntaxError, "invalid ambiguity option"),
         ({"read": "tree"}, TypeError, "no option read"),
     ],
 )
