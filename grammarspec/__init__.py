@@ -36,6 +36,7 @@ from grammarspec.errors import (
     UnsupportedModel,
     UnsupportedTokenizer,
     UnsupportedType,
+    ValidationFailed,
 )
 from grammarspec.grammars.expressions import Grammar, choice, literal, read_types_by, special, text
 from grammarspec.vocabulary import Vocabulary
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from grammarspec.grammars.writing.converted import Converted
     from grammarspec.models.decorators import output, use
     from grammarspec.models.model import Model
-    from grammarspec.models.results import Result, ValidationFailed
+    from grammarspec.models.results import Result
     from grammarspec.models.streaming import Stream
     from grammarspec.models.tool_loop import Conversation, ToolLimitExceeded, arun_tools, run_tools
     from grammarspec.tools.sources import tool
@@ -144,7 +145,6 @@ _LATER = {
     "Result": "models.results",
     "Sampling": "decoding",
     "Stream": "models.streaming",
-    "ValidationFailed": "models.results",
     "Tool": "tools.tool",
     "ToolCall": "tools.tool",
     "check": "frontends.types.report",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 __all__ = [
     "BudgetTooSmall",
@@ -32,6 +32,7 @@ __all__ = [
     "UnsupportedModel",
     "UnsupportedTokenizer",
     "UnsupportedType",
+    "ValidationFailed",
     "needed_by",
 ]
 
@@ -158,6 +159,48 @@ class Truncated(GrammarspecError, RuntimeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.partial,), vars(self)
+
+
+class Invalid(NamedTuple):
+    """An error that a validator raised.
+
+    Attributes:
+        where: the place as a JSON pointer into the answer (``"#/age"``); ``"#"`` for the whole.
+        message: what is wrong.
+    """
+
+    where: str
+    message: str
+
+
+class ValidationFailed(GrammarspecError, ValueError):
+    """A validator of the answer's type refused the value, in every attempt.
+
+    Attributes:
+        text: the last answer.
+        errors: the errors of the validators about it.
+        attempts: the number of answers; 0 for a text that no model was asked for.
+    """
+
+    code = "validation-failed"
+
+    def __init__(self, text: str, errors: tuple[Invalid, ...], attempts: int = 1) -> None:
+        self.text, self.errors, self.attempts = text, errors, attempts
+        listed = "\n".join(f"  {message}\n    at {where}" for where, message in errors)
+        hint = "retries=2 gives the model two more attempts, and tells it what is wrong" if attempts == 1 else ""
+        what = f"the answer is not valid (after {attempts} attempt{'s' * (attempts > 1)})"
+        super().__init__(f"{what if attempts else 'the text is not valid'}:\n{listed}", hint=hint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.text, self.errors, self.attempts), vars(self)
+
+    @property
+    def feedback(self) -> str:
+        """The message that tells the model of the errors before it answers again: one line for each, with its place."""
+        listed = "\n".join(
+            f"- {message}" if where == "#" else f"- {where}: {message}" for where, message in self.errors
+        )
+        return f"Your answer is not valid:\n{listed}\nAnswer again with this corrected."
 
 
 class NoModel(GrammarspecError, LookupError):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, assert_type
 
+import pytest
+
 import grammarspec as gs
 from grammarspec.models.tool_loop import Conversation, arun_tools
 
@@ -32,6 +34,26 @@ def test_grammars() -> None:
     assert_type(number.match("12"), gs.Match[int])
     assert_type(number.match("12").value, int)
     assert_type(number.sample(1), str)
+
+
+def test_lark() -> None:
+    pytest.importorskip("lark")
+    from lark import Token, Transformer, Tree
+
+    class Length(Transformer[Token, int]):
+        def start(self, children: list[Token]) -> int:
+            return len(children)
+
+    text = 'start: "x"'
+    assert_type(gs.lark(text), gs.Grammar[str])
+    assert_type(gs.lark(text, captures=["start"], terminals={}), gs.Grammar[str])
+    assert_type(gs.lark(text, tree=True), gs.Grammar[Tree[Any]])
+    assert_type(gs.lark(text, tree=True).parse("x"), Tree[Any])
+    assert_type(gs.lark(text, tree=bool(text)), gs.Grammar[Any])
+    assert_type(gs.lark(text, transformer=Length), gs.Grammar[int])
+    assert_type(gs.lark(text, transformer=Transformer[Token, Tree[Token]]() * Length()), gs.Grammar[int])
+    assert_type(gs.lark(text, transformer=Length()).parse("x"), int)
+    assert_type(gs.load("json", tree=True), gs.Grammar[Any])
 
 
 class Point(NamedTuple):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from grammarspec.models.loading import encode_prompt, load_draft, load_model, vocabulary_of
     from grammarspec.models.model import Model
     from grammarspec.models.options import Options
-    from grammarspec.models.results import Result, ValidationFailed
+    from grammarspec.models.results import Result
     from grammarspec.models.streaming import Stream
     from grammarspec.models.tool_loop import Conversation, ToolLimitExceeded, arun_tools, run_tools
 
@@ -26,7 +26,6 @@ __all__ = [
     "Result",
     "Stream",
     "ToolLimitExceeded",
-    "ValidationFailed",
     "arun_tools",
     "encode_prompt",
     "load_draft",
@@ -46,7 +45,6 @@ _MODULES = {
     "Result": "results",
     "Stream": "streaming",
     "ToolLimitExceeded": "tool_loop",
-    "ValidationFailed": "results",
     "arun_tools": "tool_loop",
     "encode_prompt": "loading",
     "load_draft": "loading",

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from grammarspec.decoding import Generation, Request, Statistics
-from grammarspec.errors import GrammarspecError, Truncated
+from grammarspec.errors import GrammarspecError, Truncated, ValidationFailed
 from grammarspec.grammars import marks
 from grammarspec.models.chat import Prompt, encode, messages_of
 from grammarspec.models.generator import Generator
 from grammarspec.models.instructions import instructions_for, with_instructions
 from grammarspec.models.options import CallOptions
 from grammarspec.models.reasoning import Section, Splitter, prepare, split
-from grammarspec.models.results import Result, Usage, ValidationFailed
+from grammarspec.models.results import Result, Usage
 from grammarspec.models.turns import Turn, VisibleText
 from grammarspec.vocabulary import Vocabulary
 

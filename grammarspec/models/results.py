@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from grammarspec.errors import GrammarspecError
+from grammarspec.errors import Invalid, ValidationFailed
 from grammarspec.positions import pointer_token
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.report.verdicts import Report
     from grammarspec.tools.tool import ToolCall
 
-__all__ = ["Invalid", "Result", "Timing", "Usage", "ValidationFailed", "assistant_message", "rejections"]
+__all__ = ["Result", "Timing", "Usage", "assistant_message", "rejections"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -55,49 +55,6 @@ class Timing:
     phases: Mapping[str, float]
 
 
-class Invalid(NamedTuple):
-    """An error that a validator raised.
-
-    Attributes:
-        where: the place as a JSON pointer into the answer (``"#/age"``); ``"#"`` for the whole.
-        message: what is wrong.
-    """
-
-    where: str
-    message: str
-
-
-class ValidationFailed(GrammarspecError, ValueError):
-    """A validator of the answer's type refused the value, in every attempt.
-
-    Attributes:
-        text: the last answer.
-        errors: the errors of the validators about it.
-        attempts: the number of answers.
-    """
-
-    code = "validation-failed"
-
-    def __init__(self, text: str, errors: tuple[Invalid, ...], attempts: int = 1) -> None:
-        self.text, self.errors, self.attempts = text, errors, attempts
-        listed = "\n".join(f"  {message}\n    at {where}" for where, message in errors)
-        hint = "" if attempts > 1 else "retries=2 gives the model two more attempts, and tells it what is wrong"
-        super().__init__(
-            f"the answer is not valid (after {attempts} attempt{'s' * (attempts > 1)}):\n{listed}", hint=hint
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.text, self.errors, self.attempts), vars(self)
-
-    @property
-    def feedback(self) -> str:
-        """The message that tells the model of the errors before it answers again: one line for each, with its place."""
-        listed = "\n".join(
-            f"- {message}" if where == "#" else f"- {where}: {message}" for where, message in self.errors
-        )
-        return f"Your answer is not valid:\n{listed}\nAnswer again with this corrected."
-
-
 def rejections(error: Any) -> tuple[Invalid, ...] | None:
     """The errors of validators in an exception.
 
@@ -113,6 +70,8 @@ def rejections(error: Any) -> tuple[Invalid, ...] | None:
         return tuple(Invalid("/".join(("#", *map(pointer_token, one["loc"]))), one["msg"]) for one in error.errors())
     if msgspec is not None and isinstance(error, msgspec.ValidationError):
         return (Invalid("#", str(error)),)
+    if isinstance(error, ValidationFailed):  # of a grammar that reads texts by code of the user's
+        return error.errors
     if isinstance(error, ValueError | AssertionError):
         return (Invalid("#", str(error)),)
     return None

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from grammarspec.errors import GrammarError, PromptError, UnsupportedFeature
+from grammarspec.errors import GrammarError, Invalid, PromptError, UnsupportedFeature, ValidationFailed
 from grammarspec.grammars import marks
 from grammarspec.grammars.expressions import Grammar, text
 from grammarspec.models.chat import Prompt, messages_of
 from grammarspec.models.messages import to_template_messages
 from grammarspec.models.reasoning import gap, marker
-from grammarspec.models.results import Invalid, ValidationFailed, assistant_message, rejections
+from grammarspec.models.results import assistant_message, rejections
 from grammarspec.tools.declaration import Declaration
 from grammarspec.tools.tool import Tool, ToolCall
 from grammarspec.vocabulary import Vocabulary
@@ -257,7 +257,8 @@ def _validators(text: str, where: str) -> Iterator[None]:
         errors = rejections(error)
         if errors is None:
             raise
-        raise ValidationFailed(text, tuple(Invalid(where + at[1:], message) for at, message in errors)) from error
+        cause = error.__cause__ if isinstance(error, ValidationFailed) else error
+        raise ValidationFailed(text, tuple(Invalid(where + at[1:], message) for at, message in errors)) from cause
 
 
 _CALLS = "/tool_calls"  # the member of an assistant's message that has the calls

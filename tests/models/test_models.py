@@ -248,6 +248,19 @@ def test_what_validators_refuse(model: gs.Model) -> None:
     assert failure.value.attempts == 3
 
 
+def test_errors_of_transformers_are_told_as_those_of_validators(model: gs.Model) -> None:
+    lark = pytest.importorskip("lark")
+
+    class Never(lark.Transformer):  # type: ignore[misc, name-defined]
+        def start(self, children: Any) -> Any:
+            raise KeyError("x")
+
+    with pytest.raises(gs.ValidationFailed, match=r"(?s)after 2 attempts.*KeyError: 'x' \(in start") as failure:
+        model("a", gs.lark('start: "a"', transformer=Never), retries=1)
+    assert isinstance(failure.value.__cause__, KeyError)
+    assert (failure.value.text, failure.value.attempts) == ("a", 2)
+
+
 def test_what_models_are_told(model: gs.Model) -> None:
     """The prompt of a retry is the chat so far, the answer, and what is wrong with it."""
     asked: list[str] = []

@@ -6,16 +6,17 @@ records of its rules (:mod:`.tree`) and regular expressions of its terminals; th
 builder (:mod:`.lalr`, :mod:`.lexers`). :mod:`.options` says under which of lark's options that is done,
 :mod:`.limits` what is too large to be loaded, :mod:`.imports` what it may import, and :mod:`.errors` how lark's errors
 are shown. Trees of generated texts are made by lark (:mod:`.parsing`). :mod:`.contradictions` says why a grammar has no
-texts. Some grammars come with the package (:mod:`.shipped`).
+texts. Terminals can be given other grammars (:mod:`.given_terminals`). Some grammars come with the package
+(:mod:`.shipped`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, TypeVar, Unpack, overload
 
 from grammarspec._compiler import CancelToken
 from grammarspec.errors import GrammarSyntaxError
@@ -29,7 +30,7 @@ from grammarspec.frontends.lark.limits import check_expansion
 from grammarspec.frontends.lark.loader import Source
 from grammarspec.frontends.lark.loader import read as load_source
 from grammarspec.frontends.lark.options import LarkOptions, Options, resolved
-from grammarspec.frontends.lark.parsing import Captures, Parsed, Tree
+from grammarspec.frontends.lark.parsing import Captures, Parsed, Transformed, Tree, check_transformer
 from grammarspec.frontends.lark.rules import AnyTerminals, Rules
 from grammarspec.frontends.lark.shipped import shipped_as
 from grammarspec.frontends.lark.terminals import Terminals
@@ -39,7 +40,16 @@ from grammarspec.grammars.engine import Limits
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
 
+if TYPE_CHECKING:
+    from lark import Transformer
+    from lark import Tree as LarkTree
+    from lark.visitors import TransformerChain
+
 __all__ = ["lark", "load"]
+
+T = TypeVar("T")
+
+_DEFAULTS: Final = {"start": "start", "parser": None, "lexer": None, "import_paths": (), "terminals": None}
 
 _LOADING: Final = 100
 """Steps that lark's loader takes for each character of a grammar: about twenty microseconds. Once it runs, nothing can
@@ -51,7 +61,9 @@ class _ReadOptions(TypedDict, total=False):
     parser: str | None
     lexer: str | None
     import_paths: Sequence[str | PathLike[str]]
-    read: Literal["text", "tree"]
+    terminals: Mapping[str, Grammar[Any]] | None
+    tree: bool
+    transformer: Any
     captures: Sequence[str]
 
 
@@ -67,7 +79,9 @@ def lark(
     parser: str | None = None,
     lexer: str | None = None,
     import_paths: Sequence[str | PathLike[str]] = (),
-    read: Literal["text"] = "text",
+    terminals: Mapping[str, Grammar[Any]] | None = None,
+    tree: Literal[False] = False,
+    transformer: None = None,
     captures: Sequence[str] = (),
     limits: Limits | None = None,
     cancel: CancelToken | None = None,
@@ -81,7 +95,41 @@ def lark(
     parser: str | None = None,
     lexer: str | None = None,
     import_paths: Sequence[str | PathLike[str]] = (),
-    read: Literal["tree"],
+    terminals: Mapping[str, Grammar[Any]] | None = None,
+    tree: Literal[True],
+    transformer: None = None,
+    captures: Sequence[str] = (),
+    limits: Limits | None = None,
+    cancel: CancelToken | None = None,
+    **options: Unpack[LarkOptions],
+) -> Grammar[LarkTree[Any]]: ...
+@overload
+def lark(
+    text: str,
+    *,
+    start: str | Sequence[str] = "start",
+    parser: str | None = None,
+    lexer: str | None = None,
+    import_paths: Sequence[str | PathLike[str]] = (),
+    terminals: Mapping[str, Grammar[Any]] | None = None,
+    tree: Literal[False] = False,
+    transformer: Transformer[Any, T] | TransformerChain[Any, T] | type[Transformer[Any, T]],
+    captures: Sequence[str] = (),
+    limits: Limits | None = None,
+    cancel: CancelToken | None = None,
+    **options: Unpack[LarkOptions],
+) -> Grammar[T]: ...
+@overload
+def lark(
+    text: str,
+    *,
+    start: str | Sequence[str] = "start",
+    parser: str | None = None,
+    lexer: str | None = None,
+    import_paths: Sequence[str | PathLike[str]] = (),
+    terminals: Mapping[str, Grammar[Any]] | None = None,
+    tree: bool,
+    transformer: None = None,
     captures: Sequence[str] = (),
     limits: Limits | None = None,
     cancel: CancelToken | None = None,
@@ -94,7 +142,9 @@ def lark(
     parser: str | None = None,
     lexer: str | None = None,
     import_paths: Sequence[str | PathLike[str]] = (),
-    read: Literal["text", "tree"] = "text",
+    terminals: Mapping[str, Grammar[Any]] | None = None,
+    tree: bool = False,
+    transformer: Any = None,
     captures: Sequence[str] = (),
     limits: Limits | None = None,
     cancel: CancelToken | None = None,
@@ -114,7 +164,13 @@ def lark(
             ``"basic"`` for ``parser="lalr"``; ``"auto"`` or ``None``.
         import_paths: folders with grammars that it may import. It can import lark's own (``common``, ...) in any case,
             and reads no other files.
-        read: what a text means: itself, or the ``lark.Tree`` that lark makes of it, with positions.
+        terminals: grammars by the names of terminals, which the grammar declares (``%declare``) or defines: their texts
+            are those of the grammars. With ``lexer="dynamic_complete"`` any grammars but those that have special tokens
+            or named parts; with the others those of :func:`regex` (in Python's dialect), :func:`literal` and
+            :func:`choice`, which lark tries as it does the file's own expressions.
+        tree: whether a text means the ``lark.Tree`` that lark makes of it, with positions; else it means itself.
+        transformer: a ``lark.Transformer``, or a class of which an instance is made for each text: a text means what it
+            makes of the tree. Its errors are :class:`ValidationFailed` with their cause.
         captures: names of rules, aliases and terminals, as they are in lark's trees. :meth:`Grammar.match` has the list
             of the texts of each.
         limits: what the call may use: ``max_steps`` and ``timeout`` of them. By default the text may have 40,000
@@ -123,23 +179,27 @@ def lark(
         options: further options of ``lark.Lark``. Those that shape trees make a difference to trees alone.
 
     Raises:
-        GrammarSyntaxError: lark rejects the grammar, an imported grammar is not there or cannot be read, or a
-            terminal's regular expression is malformed.
+        GrammarSyntaxError: lark rejects the grammar, an imported grammar is not there or cannot be read, a terminal's
+            regular expression is malformed, or the grammar has no terminal of a name in ``terminals``.
         UnsupportedFeature: a terminal can be empty, looks behind past its own text, or holds what a regular expression
             must not (see :func:`regex`); Python code decides which texts there are (``lexer_callbacks``); lark needs a
-            package for it that is not installed; or it imports what it must not read.
+            package for it that is not installed; it imports what it must not read; or ``terminals`` has a grammar that
+            a terminal cannot have.
+        Unsatisfiable: one of ``terminals`` has no texts.
         LimitExceeded: nesting, counts or templates go too far, or the limits are reached.
         Cancelled: ``cancel`` was cancelled.
         MissingPackage: the package ``lark`` is not installed.
-        TypeError: ``text`` is no string, ``import_paths`` is one path, ``captures`` one name, or lark has no such
-            option.
-        ValueError: lark has no such parser or lexer, its trees have no parts of a name in ``captures``, or ``read`` is
-            neither of the two.
+        TypeError: ``text`` is no string, ``import_paths`` is one path, ``captures`` one name, ``terminals`` no dict of
+            grammars, ``transformer`` none of lark's, or lark has no such option.
+        ValueError: lark has no such parser or lexer, its trees have no parts of a name in ``captures``, or both
+            ``tree`` and ``transformer`` are given.
     """
     if not isinstance(text, str):
         raise TypeError(f"lark() takes the text of a grammar, not {text!r:.60}\n  hint: gs.load(path) reads a file")
     named: dict[str, Any] = {"start": start, "parser": parser, "lexer": lexer, "import_paths": import_paths, **options}
-    checked, reading = resolved(**named), _Reading(read, captures)
+    named["terminals"] = terminals
+    checked = resolved(**named)
+    reading = _Reading(checked, tree, transformer, captures)
     call = Call(lark, (text,), {**named, "import_paths": checked.paths, **reading.arguments()})
     return _grammar(text, None, checked, reading, call, Budget(limits, cancel))
 
@@ -177,38 +237,57 @@ def load(
     if is_schema:
         schema_options: Any = options
         return json_schema(Path(path).read_text(encoding="utf-8"), limits=limits, cancel=cancel, **schema_options)
-    given: dict[str, Any] = {"start": "start", "parser": None, "lexer": None, "import_paths": (), **options}
-    reading = _Reading(given.pop("read", "text"), given.pop("captures", ()))
-    checked = resolved(**given)
-    named = {**given, "import_paths": checked.paths, **reading.arguments()}
-    call = Call(load, (str(path),), {name: named[name] for name in options})
     file, entry = Path(path), shipped_as(path)
+    given: dict[str, Any] = {**_DEFAULTS, **options}
+    read_as = given.pop("tree", False), given.pop("transformer", None), given.pop("captures", ())
+    meant = given
     if entry is not None:
         file = entry.path
         if given["parser"] is None and given["lexer"] is None:
-            checked = resolved(**{**entry.options, **given, "parser": entry.parser, "lexer": entry.lexer})
+            meant = {**entry.options, **given, "parser": entry.parser, "lexer": entry.lexer}
+    checked = resolved(**meant)
+    reading = _Reading(checked, *read_as)
+    named = {**given, "import_paths": checked.paths, **reading.arguments()}
+    call = Call(load, (str(path),), {name: named[name] for name in options})
     return _grammar(file.read_text(encoding="utf-8"), file, checked, reading, call, Budget(limits, cancel))
 
 
 class _Reading:
     """How texts of a grammar are read: options that have been checked."""
 
-    def __init__(self, read: str, captures: Sequence[str]) -> None:
+    def __init__(self, options: Options, tree: bool, transformer: Any, captures: Sequence[str]) -> None:
         """Check the options of :func:`lark`.
 
         Raises:
-            TypeError: ``captures`` is one name.
-            ValueError: ``read`` is unknown.
+            TypeError: one of them is of a wrong type.
+            ValueError: there is both a tree and a transformer.
+            UnsupportedFeature: a transformer could not read lark's trees under its options.
         """
         if isinstance(captures, str):
             raise TypeError(f"captures takes a sequence of names, not one name: write captures=[{captures!r:.60}]")
-        if read not in ("text", "tree"):
-            raise ValueError(f'read must be "text" or "tree", not {read!r:.60}')
-        self.trees, self.names = read == "tree", tuple(dict.fromkeys(captures))
+        if not isinstance(tree, bool):
+            raise TypeError(f"tree takes True or False, not {tree!r:.60}")
+        if transformer is not None:
+            if tree:
+                raise ValueError("a text means its tree or what the transformer makes of it: give tree or transformer")
+            check_transformer(transformer, options)
+        self.tree, self.transformer, self.names = tree, transformer, tuple(dict.fromkeys(captures))
 
     def arguments(self) -> dict[str, Any]:
         """The options as arguments."""
-        return {"read": "tree" if self.trees else "text", "captures": self.names}
+        return {"tree": self.tree, "transformer": self.transformer, "captures": self.names}
+
+    def reader(self, parsed: Parsed) -> Tree | Transformed | None:
+        """What reads texts; ``None``: they mean themselves.
+
+        Raises:
+            GrammarError, ValueError: as :meth:`Parsed.check`.
+        """
+        if self.names or self.tree or self.transformer is not None:
+            parsed.check(self.names)
+        if self.transformer is not None:
+            return Transformed(parsed, self.transformer)
+        return Tree(parsed) if self.tree else None
 
 
 def _grammar(
@@ -221,7 +300,7 @@ def _grammar(
     """
     size = len(" ".join(text.split()))
     budget.spend(_LOADING * size, f"the text of the grammar, {size} characters")
-    source = load_source(text, file, options.folders)
+    source = load_source(text, file, options.folders, options.given)
     budget.allow(partial(len, source.text.text))
     for name in options.start:
         if name not in source.rules:
@@ -232,11 +311,9 @@ def _grammar(
     except RecursionError:
         raise too_deep() from None
     parsed = Parsed(text, file, options)
-    if reading.names or reading.trees:
-        parsed.check(reading.names)
     return Grammar(
         builder.build(node),
-        read=Tree(parsed) if reading.trees else None,
+        read=reading.reader(parsed),
         call=call,
         why_empty=lambda: contradiction(source, options.start[0]),
         captures=Captures(parsed, reading.names) if reading.names else None,

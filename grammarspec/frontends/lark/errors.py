@@ -45,8 +45,8 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
         raise too_deep() from error
     except ImportError as error:
         raise UnsupportedFeature(str(error.args[0]), hint="pip install regex") from error
-    except (AssertionError, OSError, ValueError) as error:
-        raise GrammarSyntaxError(f"malformed grammar: {error or type(error).__name__}") from error
+    except (AssertionError, OSError, ValueError, re.error) as error:
+        raise GrammarSyntaxError(f"malformed grammar: {str(error) or type(error).__name__}") from error
 
 
 def _with_position(message: str, source: GrammarText) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from grammarspec.errors import GrammarSyntaxError, needed_by
 from grammarspec.frontends.lark.errors import lark_errors
+from grammarspec.frontends.lark.given_terminals import GivenTerminal, replace_terminals
 from grammarspec.frontends.lark.imports import Imports
 from grammarspec.frontends.lark.limits import check_terminal, check_text, without_long_gaps
 from grammarspec.frontends.lark.text import GrammarText
@@ -47,6 +48,7 @@ class Source:
         terminals: lark's tree of each terminal by name, for :meth:`pattern`; ``None`` if it is only declared.
         ignored: the names of the terminals that ``%ignore`` names.
         grammar: what lark's loader has made of it all.
+        given: by name the terminals whose texts are those of another grammar; their own patterns mean nothing.
     """
 
     text: GrammarText
@@ -54,6 +56,7 @@ class Source:
     terminals: dict[str, Any]
     ignored: tuple[str, ...]
     grammar: Any
+    given: dict[str, GivenTerminal]
 
     def pattern(self, name: str) -> Pattern | None:
         """The regular expression of a terminal; ``None`` if it is only declared.
@@ -75,22 +78,33 @@ class Source:
             return _pattern((PrepareLiterals() * TerminalTreeToPattern()).transform(nr_deepcopy_tree(tree)))  # type: ignore[no-untyped-call]
 
 
-def read(text: str, file: Path | None = None, import_paths: Several[Path] = ()) -> Source:
+def read(
+    text: str,
+    file: Path | None = None,
+    import_paths: Several[Path] = (),
+    given: Several[GivenTerminal] = (),
+    *,
+    keep_all_tokens: bool = False,
+) -> Source:
     """Load a grammar with its imports.
 
     Args:
         file: the file that it was read from, beside which its relative imports stand; ``None``: it is a text.
         import_paths: other folders with grammars that it may import.
+        given: terminals that replace its own.
+        keep_all_tokens: the option of lark, which shapes trees.
 
     Raises:
-        GrammarSyntaxError: lark rejects the grammar, or there is no grammar of an imported name.
-        UnsupportedFeature: lark needs a package for it that is not installed; or it imports what it must not read.
+        GrammarSyntaxError: lark rejects the grammar, there is no grammar of an imported name, or no terminal of a given
+            one.
+        UnsupportedFeature: lark needs a package for it that is not installed; it imports what it must not read; or a
+            terminal is made of a given one.
         LimitExceeded: it is nested too deeply, or its terminals are too large.
         MissingPackage: lark is not installed.
         TypeError: lark's loader makes a tree of a kind that is unknown here.
     """
     with needed_by(".lark grammars"):
-        from lark.load_grammar import PrepareLiterals, load_grammar, nr_deepcopy_tree
+        from lark.load_grammar import GrammarBuilder, PrepareLiterals, nr_deepcopy_tree
 
     source = GrammarText(text)
     surrogate = re.search("[\ud800-\udfff]", text)
@@ -100,14 +114,18 @@ def read(text: str, file: Path | None = None, import_paths: Several[Path] = ()) 
     check_text(source)
     imports = Imports(source, file, import_paths)
     with lark_errors(source):
-        grammar, _ = load_grammar(without_long_gaps(text), imports.source_name, [imports], False)  # type: ignore[no-untyped-call]
+        builder: Any = GrammarBuilder(keep_all_tokens, [imports])
+        builder.load_grammar(without_long_gaps(text), imports.source_name)
+        replace_terminals(builder._definitions, given, source)
+        grammar = builder.build()
         literals = PrepareLiterals()
         rules = {
             name: Rule(tuple(parameters), tree and _body(literals.transform(nr_deepcopy_tree(tree))))  # type: ignore[no-untyped-call]
             for name, parameters, tree, _ in grammar.rule_defs
         }
     terminals = {name: tree for name, (tree, _) in grammar.term_defs}
-    return Source(source, rules, terminals, tuple(grammar.ignore), grammar)
+    embedded = {one.name: one for one in given if not one.is_expression}
+    return Source(source, rules, terminals, tuple(grammar.ignore), grammar, embedded)
 
 
 def _body(tree: Any) -> Body:

@@ -15,9 +15,11 @@ from typing import Any, Final, TypedDict
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.lark.errors import lark_errors
+from grammarspec.frontends.lark.given_terminals import GivenTerminal, checked
 from grammarspec.frontends.lark.imports import Imports
 from grammarspec.frontends.lark.limits import without_long_gaps
 from grammarspec.frontends.lark.text import GrammarText
+from grammarspec.grammars.expressions import Grammar
 
 __all__ = ["LarkOptions", "Options", "resolved"]
 
@@ -46,7 +48,6 @@ class LarkOptions(TypedDict, total=False):
     maybe_placeholders: bool
     keep_all_tokens: bool
     tree_class: Any
-    transformer: Any
     debug: bool
     cache: bool | str
     cache_grammar: bool
@@ -131,6 +132,7 @@ class Options:
         lexer: ``"dynamic"``, ``"dynamic_complete"``, ``"basic"`` or ``"contextual"``.
         start: the rules to start from.
         folders: those with grammars that may be imported.
+        given: terminals whose texts are those of another grammar.
         others: further options of lark, with their values.
     """
 
@@ -138,6 +140,7 @@ class Options:
     lexer: str
     start: tuple[str, ...]
     folders: tuple[Path, ...]
+    given: tuple[GivenTerminal, ...]
     others: tuple[tuple[str, Any], ...]
 
     @property
@@ -201,6 +204,7 @@ def resolved(
     parser: str | None,
     lexer: str | None,
     import_paths: Sequence[str | PathLike[str]],
+    terminals: Mapping[str, Grammar[Any]] | None,
     **others: Any,
 ) -> Options:
     """Check options, and fill in lark's defaults.
@@ -208,7 +212,8 @@ def resolved(
     Raises:
         TypeError: an option is of a wrong type, or lark has no such option.
         ValueError: lark has no such value, or the parser no such lexer.
-        UnsupportedFeature: lark has it, and it is not supported.
+        UnsupportedFeature: lark has it, and it is not supported; or a terminal is given what it cannot be.
+        Unsatisfiable: a terminal is given a grammar without texts.
     """
     unknown = others.keys() - LarkOptions.__annotations__.keys()
     if unknown:
@@ -239,7 +244,8 @@ def resolved(
     folders = tuple(Path(path) for path in import_paths)
     if others.get("source_path") is not None:
         folders += (Path(others["source_path"]).parent,)
-    return Options(parser, lexer, starts, folders, tuple(kept.items()))
+    given = checked({} if terminals is None else terminals, lexer, others.get("g_regex_flags", 0))
+    return Options(parser, lexer, starts, folders, given, tuple(kept.items()))
 
 
 def check_postlex(postlex: Any) -> None:

@@ -20,6 +20,7 @@ from functools import cached_property
 from math import inf
 
 from grammarspec.errors import GrammarError, UnsupportedFeature
+from grammarspec.frontends.lark.given_terminals import GivenTerminal
 from grammarspec.frontends.lark.loader import Source
 from grammarspec.frontends.lark.tree import Pattern
 from grammarspec.frontends.regex.alphabet import PlainText
@@ -101,12 +102,26 @@ class Terminals:
             GrammarError: as :meth:`taken`; or the terminal is only declared.
         """
         node = self.known.get(name)
+        if node is None and name in self.source.given:
+            node = self.known[name] = self.embedded(self.source.given[name])
         if node is None:
             origin = _Origin(self.source, name=name)
             pattern = self.pattern(origin)
             self.used.add(pattern.regex)
             node = self.known[name] = self.lexeme(self.taken(pattern, origin))
         return node
+
+    def embedded(self, given: GivenTerminal) -> int:
+        """A terminal whose texts are those of another grammar, and what may be ignored before it.
+
+        Raises:
+            GrammarError: as :attr:`ignored`.
+        """
+        node = self.builder.embed(given.grammar.ir)
+        blanks = self.blanks_before(Neighbour(given.first, False))
+        if blanks is EMPTY:
+            return node
+        return self.builder.seq(self.skipped if blanks is None else self.builder.terminal(self.lower(blanks)), node)
 
     def literal(self, pattern: Pattern) -> int:
         """A string or regular expression within a rule.
@@ -169,6 +184,7 @@ class Terminals:
         """
         patterns = [self.source.pattern(name) for name in self.source.ignored]
         used = any(pattern is not None and pattern.regex in self.used for pattern in patterns)
+        used |= any(name in self.known for name in self.source.given)  # which have lexemes of their own
         return [] if used else self.skipped_lexemes
 
     def lower(self, tree: Node) -> int:
@@ -226,6 +242,7 @@ class Terminals:
         every: list[Node] = []
         for name in self.source.ignored:
             origin = _Origin(self.source, name=name)
+            self.check_ignored(origin)
             tree = self.own_tree(self.pattern(origin), origin)
             every.append(self.preferred(tree, origin, ANYWHERE))
             match tree:
@@ -239,6 +256,17 @@ class Terminals:
                 case _:
                     others = True
         return _Ignored(union(*blanks), union(*greedy), others, tuple(every))
+
+    def check_ignored(self, origin: _Origin) -> None:
+        """Refuse to ignore the texts of another grammar: an ignored terminal takes what its expression prefers.
+
+        Raises:
+            UnsupportedFeature: the terminal has the texts of another grammar.
+        """
+        if origin.name in self.source.given:
+            message = f"{origin.title} is ignored, and has the texts of another grammar"
+            hint = "define it in the file: what is ignored is cut by its regular expression"
+            raise UnsupportedFeature(message, origin.where or self.source.text.statement("%ignore"), hint)
 
     def pattern(self, origin: _Origin) -> Pattern:
         """The regular expression of a terminal that has a name.

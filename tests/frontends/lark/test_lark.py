@@ -331,7 +331,7 @@ def test_options_are_checked() -> None:
     for name, value in (("start", []), ("start", 5), ("g_regex_flags", "i")):
         with pytest.raises(TypeError, match=f"{name} takes"):
             gs.lark(one, **{name: value})
-    assert gs.lark(one, lexer_callbacks={}, read="tree").parse("a").data == "start"
+    assert gs.lark(one, lexer_callbacks={}, tree=True).parse("a").data == "start"
     shaping = {"propagate_positions": True, "maybe_placeholders": False, "ambiguity": "explicit", "priority": "invert"}
     assert matches(gs.lark(one, **shaping, keep_all_tokens=True, g_regex_flags=re.IGNORECASE))("A")
     assert [matches(gs.lark('a: "a"\nb: "b"', start=["a", "b"], parser="lalr"))(text) for text in "abc"] == [1, 1, 0]

@@ -104,7 +104,7 @@ def test_a_name_and_a_file() -> None:
     assert grammar.matches("1.2.3-rc.1")
     assert gs.load(Path("semver")) == grammar
     assert gs.load("semver", captures=["build"]).match("1.0.0+a.b").captures == {"build": ["a.b"]}
-    assert gs.load("arithmetic", read="tree").parse("1 + x").children[0].data == "add"
+    assert gs.load("arithmetic", tree=True).parse("1 + x").children[0].data == "add"
 
 
 def test_files_come_before_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
