@@ -6,7 +6,8 @@ records of its rules (:mod:`.tree`) and regular expressions of its terminals; th
 builder (:mod:`.lalr`, :mod:`.lexers`). :mod:`.options` says under which of lark's options that is done,
 :mod:`.limits` what is too large to be loaded, :mod:`.imports` what it may import, and :mod:`.errors` how lark's errors
 are shown. Trees of generated texts are made by lark (:mod:`.parsing`). :mod:`.contradictions` says why a grammar has no
-texts. Some grammars come with the package (:mod:`.shipped`).
+texts. Some grammars come with the package (:mod:`.shipped`, :mod:`.opening`). Reports on grammars and on their texts
+are made in :mod:`.report`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Literal, TypedDict, Unpack, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from grammarspec._compiler import CancelToken
 from grammarspec.errors import GrammarSyntaxError
@@ -25,13 +26,13 @@ from grammarspec.frontends.lark.contradictions import contradiction
 from grammarspec.frontends.lark.errors import too_deep
 from grammarspec.frontends.lark.lalr import lalr
 from grammarspec.frontends.lark.lexers import BasicTerminals
-from grammarspec.frontends.lark.limits import check_expansion
+from grammarspec.frontends.lark.limits import charge_loading, check_expansion
 from grammarspec.frontends.lark.loader import Source
 from grammarspec.frontends.lark.loader import read as load_source
+from grammarspec.frontends.lark.opening import Opened, found
 from grammarspec.frontends.lark.options import LarkOptions, Options, resolved
 from grammarspec.frontends.lark.parsing import Captures, Parsed, Tree
 from grammarspec.frontends.lark.rules import AnyTerminals, Rules
-from grammarspec.frontends.lark.shipped import shipped_as
 from grammarspec.frontends.lark.terminals import Terminals
 from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.builder import GrammarBuilder
@@ -39,11 +40,7 @@ from grammarspec.grammars.engine import Limits
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
 
-__all__ = ["lark", "load"]
-
-_LOADING: Final = 100
-"""Steps that lark's loader takes for each character of a grammar: about twenty microseconds. Once it runs, nothing can
-stop it."""
+__all__ = ["grammar_of", "lark", "load"]
 
 
 class _ReadOptions(TypedDict, total=False):
@@ -179,15 +176,20 @@ def load(
         return json_schema(Path(path).read_text(encoding="utf-8"), limits=limits, cancel=cancel, **schema_options)
     given: dict[str, Any] = {"start": "start", "parser": None, "lexer": None, "import_paths": (), **options}
     reading = _Reading(given.pop("read", "text"), given.pop("captures", ()))
-    checked = resolved(**given)
+    file, checked = found(path, given)
     named = {**given, "import_paths": checked.paths, **reading.arguments()}
     call = Call(load, (str(path),), {name: named[name] for name in options})
-    file, entry = Path(path), shipped_as(path)
-    if entry is not None:
-        file = entry.path
-        if given["parser"] is None and given["lexer"] is None:
-            checked = resolved(**{**entry.options, **given, "parser": entry.parser, "lexer": entry.lexer})
     return _grammar(file.read_text(encoding="utf-8"), file, checked, reading, call, Budget(limits, cancel))
+
+
+def grammar_of(opened: Opened, budget: Budget) -> Grammar[str]:
+    """The language of a grammar that has been opened; its texts mean themselves.
+
+    Raises:
+        GrammarError, MissingPackage: as :func:`lark`.
+    """
+    call = Call(lark, (opened.text,))
+    return _grammar(opened.text, opened.file, opened.options, _Reading("text", ()), call, budget)
 
 
 class _Reading:
@@ -219,8 +221,7 @@ def _grammar(
     Args:
         file: where the text stands; ``None``: it stands nowhere.
     """
-    size = len(" ".join(text.split()))
-    budget.spend(_LOADING * size, f"the text of the grammar, {size} characters")
+    charge_loading(text, budget)
     source = load_source(text, file, options.folders)
     budget.allow(partial(len, source.text.text))
     for name in options.start:
