@@ -31,7 +31,7 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
         LimitExceeded: it is nested too deeply for lark.
         UnsupportedFeature: lark needs a package for it that is not installed.
     """
-    from lark.exceptions import GrammarError, UnexpectedInput
+    from lark.exceptions import GrammarError, LexError, UnexpectedInput
 
     try:
         yield
@@ -41,7 +41,7 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
         offset = error.pos_in_stream
         position = source.at(offset) if isinstance(offset, int) else ""
         raise GrammarSyntaxError("malformed grammar: unexpected input", position) from error
-    except GrammarError as error:
+    except (GrammarError, LexError) as error:
         message, position = _with_position(str(error).partition("\n\n")[0].strip(), source)
         raise GrammarSyntaxError(f"malformed grammar: {message}", position) from error
     except RecursionError as error:

@@ -15,7 +15,7 @@ from grammarspec.constraint import CancelToken, Limits
 from grammarspec.frontends.lark import grammar_of
 from grammarspec.frontends.lark.loader import Source, read
 from grammarspec.frontends.lark.opening import Opened, OpeningOptions, opened
-from grammarspec.frontends.lark.report.naming import Names
+from grammarspec.frontends.lark.report.naming import END, Names
 from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.reading import completed, departure
 from grammarspec.positions import Position, excerpt
@@ -95,6 +95,8 @@ def explain_lark(
         return Explanation(True)
     position = Position.of(text, found.at, found.at + 1)
     expected, at = _expected(grammar, text)
+    if found.may_end and at == position[:2] and END not in expected:  # Earley's parser does not say that
+        expected = (*expected, END)
     following = sorted({chr(byte) for byte in found.following if byte < 128})
     return Explanation(
         ok=False,
@@ -143,6 +145,7 @@ def _at_end(error: Any) -> bool:
 def _names(error: Any, source: Source, parser: Any) -> Iterator[str]:
     """What an error of lark's says was expected."""
     going_on = getattr(error, "interactive_parser", None)
-    found = going_on.accepts() if going_on is not None else getattr(error, "allowed", None) or error.expected
+    known = getattr(error, "allowed", None) or getattr(error, "expected", None) or ()
+    found = going_on.accepts() if going_on is not None else known
     names = Names(source, parser.terminals)
     yield from (names.of(str(getattr(one, "name", one))) for one in found if one not in source.ignored)

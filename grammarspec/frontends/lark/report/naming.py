@@ -7,9 +7,9 @@ from typing import Any
 
 from grammarspec.frontends.lark.loader import Source
 
-__all__ = ["Names"]
+__all__ = ["END", "Names"]
 
-_END = "the end of the text"
+END = "the end of the text"
 
 
 class Names:
@@ -28,5 +28,5 @@ class Names:
         """What a rule or terminal is called."""
         definition = self.definitions.get(name)
         if name == "$END":
-            return _END
+            return END
         return name if definition is None or name in self.defined else definition.pattern.raw or name

@@ -75,25 +75,24 @@ def modes(parser: Any) -> Iterator[tuple[list[Any], frozenset[str]]]:
 
 
 def _parser(source: Source, opened: Opened, budget: Budget, found: list[GrammarError]) -> Any:
-    """Lark's parser; where its tables have conflicts, one without tables, whose lexer tries all terminals.
+    """Lark's parser; where it is refused, one that is not strict, or one without tables, for all terminals.
 
     Raises:
         GrammarError: lark refuses the grammar for other reasons.
     """
     options = opened.options
     check_expansion(source.rules, budget, tables=options.parser == "lalr")
-    try:
-        return options.tables(opened.text, opened.file, source.grammar)
-    except UnsupportedFeature:
-        raise
-    except GrammarError as error:
-        if options.parser != "lalr":
-            raise
-        if "Reduce/Reduce" not in error.message:  # those are conflicts, which are looked for by themselves
-            found.append(error)
-    others = tuple(item for item in options.others if item[0] not in ("postlex", "strict"))
-    loose = replace(options, parser="earley", lexer="basic", others=others)
-    return loose.tables(opened.text, opened.file, source.grammar)
+    others = tuple(item for item in options.others if item[0] != "strict")
+    without = tuple(item for item in others if item[0] != "postlex")
+    tried = [options, replace(options, others=others)]
+    tried.append(replace(options, parser="earley", lexer="basic", others=without))
+    for one in dict.fromkeys(tried[:-1]):
+        try:
+            return one.tables(opened.text, opened.file, source.grammar)
+        except GrammarError as error:
+            if "Reduce/Reduce" not in error.message:  # those are conflicts, which are looked for by themselves
+                found.append(error)
+    return tried[-1].tables(opened.text, opened.file, source.grammar)
 
 
 class ModeLexemes(Lexemes):

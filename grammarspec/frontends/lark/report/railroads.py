@@ -11,7 +11,16 @@ from grammarspec.errors import LimitExceeded, needed_by
 from grammarspec.frontends.lark.limits import charge_loading
 from grammarspec.frontends.lark.loader import Source, read
 from grammarspec.frontends.lark.opening import OpeningOptions, opened
-from grammarspec.frontends.lark.tree import Alternatives, Body, Maybe, Repetition, Sequence, Symbol, TemplateUse
+from grammarspec.frontends.lark.tree import (
+    Alternatives,
+    Body,
+    Maybe,
+    Pattern,
+    Repetition,
+    Sequence,
+    Symbol,
+    TemplateUse,
+)
 from grammarspec.frontends.lark.tree import Literal as StringOrExpression
 from grammarspec.grammars.budget import Budget
 
@@ -20,6 +29,8 @@ __all__ = ["draw_lark"]
 _TITLE: Final = 30
 """The height of a diagram's title in an SVG."""
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+_LONGEST: Final = 100
+"""Characters of a string or expression that are shown."""
 _STYLE: Final = """
     svg { background-color: white; }
     text.title { font: bold 16px sans-serif; text-anchor: start; }
@@ -74,7 +85,7 @@ def _diagrams(source: Source) -> Iterator[tuple[str, Any]]:
             yield title, railroad.Diagram(_item(rule.body))
     for name in source.terminals:
         if source.text.definition(name) and (pattern := source.pattern(name)) is not None:
-            yield name, railroad.Diagram(railroad.Terminal(pattern.raw or f"/{pattern.regex}/"))
+            yield name, railroad.Diagram(railroad.Terminal(_literal(pattern)))
 
 
 def _item(body: Body) -> Any:
@@ -92,7 +103,7 @@ def _item(body: Body) -> Any:
         case Repetition(inner, operator, counts):
             return _repetition(_item(inner), operator, counts)
         case StringOrExpression(pattern):
-            return railroad.Terminal(pattern.raw or f"/{pattern.regex}/")
+            return railroad.Terminal(_literal(pattern))
         case TemplateUse():
             return railroad.NonTerminal(_written(body), f"#{body.name}")
         case Symbol(name, is_terminal):
@@ -119,8 +130,15 @@ def _written(value: Any) -> str:
         case TemplateUse(name, arguments):
             return f"{name}{{{', '.join(map(_written, arguments))}}}"
         case StringOrExpression(pattern):
-            return pattern.raw or f"/{pattern.regex}/"
+            return _literal(pattern)
     return str(value.name)
+
+
+def _literal(pattern: Pattern) -> str:
+    """A string or expression as it is written, as far as there is room; characters that do not show are escaped."""
+    text = pattern.raw or f"/{pattern.regex}/"
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def _svg(diagrams: list[tuple[str, Any]]) -> str:
@@ -133,7 +151,8 @@ def _svg(diagrams: list[tuple[str, Any]]) -> str:
         diagram.format(10)
         diagram.attrs["y"] = str(height + _TITLE)
         parts.append(
-            f'<g id="{escape(title.partition("{")[0])}"><text class="title" x="10" y="{height + 22}">{escape(title)}</text>'
+            f'<g id="{escape(title.partition("{")[0])}">'
+            f'<text class="title" x="10" y="{height + 22}">{escape(title)}</text>'
         )
         diagram.writeSvg(parts.append)
         parts.append("</g>\n")
