@@ -207,6 +207,9 @@ def test_lark(tiny_model_directory: Path, tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "numbers.lark").write_text("NUMBER: /[0-9]{1,3}/\n")
     assert main(["generate", "--lark", str(path), "--model", str(tiny_model_directory), "a prompt"]) == 0
     assert re.fullmatch(r"\d{1,3}(\+\d{1,3}){1,3}\n", capsys.readouterr().out)
+    options = ["--start", "NUMBERS", "--start", "sum", "--parser", "lalr", "--import-path", str(tmp_path)]
+    assert main(["generate", "--lark", str(path), *options, "a prompt"]) == 2
+    assert "there is no rule 'NUMBERS' to start from" in capsys.readouterr().err
     path.write_text("start: missing\n")
     assert main(["generate", "--lark", str(path), "a prompt"]) == 2
     first, *rest = capsys.readouterr().err.splitlines()

@@ -87,6 +87,14 @@ def test_all_that_lark_refuses_is_found() -> None:
         assert part in message
 
 
+def test_many_errors_are_cut_short() -> None:
+    undefined = "start: " + " ".join(f"a{number}" for number in range(150))
+    for text in (undefined, "start: a\n" + ")\n" * 150):
+        report = gs.check_lark(text)
+        assert len(report.findings) == 100
+        assert report.notes == ("no more than 100 errors are looked for",)
+
+
 @pytest.mark.parametrize(("parser", "lexer"), [("earley", "dynamic"), ("earley", "basic"), ("lalr", "contextual")])
 def test_all_obstacles_are_found(parser: str, lexer: str) -> None:
     report = gs.check_lark(REFUSED, parser=parser, lexer=lexer)

@@ -12,13 +12,14 @@ from typing import Unpack
 from grammarspec.constraint import CancelToken, Limits, compile
 from grammarspec.errors import GrammarError, GrammarSyntaxError, needed_by
 from grammarspec.frontends.lark import grammar_of
+from grammarspec.frontends.lark.errors import too_deep
 from grammarspec.frontends.lark.limits import charge_loading
 from grammarspec.frontends.lark.loader import Source, read
 from grammarspec.frontends.lark.opening import Opened, OpeningOptions, opened
 from grammarspec.frontends.lark.report.collisions import collisions
 from grammarspec.frontends.lark.report.conflicts import conflicts
 from grammarspec.frontends.lark.report.findings import Finding, GrammarReport
-from grammarspec.frontends.lark.report.malformed import malformed
+from grammarspec.frontends.lark.report.malformed import MOST, malformed
 from grammarspec.frontends.lark.report.naming import Names
 from grammarspec.frontends.lark.report.obstacles import ModeLexemes, obstacles
 from grammarspec.frontends.lark.report.symbols import symbols
@@ -63,14 +64,17 @@ def check_lark(
         charge_loading(grammar.text, budget)
         refused = malformed(grammar)
         if refused:
-            return GrammarReport.of(map(Finding.of, refused))
+            notes = [f"no more than {MOST} errors are looked for"] if len(refused) >= MOST else []
+            return GrammarReport.of(map(Finding.of, refused), notes)
         source = read(grammar.text, grammar.file, grammar.options.folders)
         for name in grammar.options.start:
             if name not in source.rules:
                 raise GrammarSyntaxError(f"there is no rule {name!r} to start from", hint="pass start=...")
+        return _of_source(source, grammar, limits, cancel)
     except GrammarError as error:
         return GrammarReport.of([Finding.of(error)])
-    return _of_source(source, grammar, limits, cancel)
+    except RecursionError:
+        return GrammarReport.of([Finding.of(too_deep())])
 
 
 def _of_source(source: Source, grammar: Opened, limits: Limits | None, cancel: CancelToken | None) -> GrammarReport:

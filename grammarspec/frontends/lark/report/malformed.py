@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from grammarspec.errors import GrammarError
 from grammarspec.frontends.lark.errors import lark_errors, owner
@@ -18,7 +18,10 @@ from grammarspec.frontends.lark.limits import check_text, without_long_gaps
 from grammarspec.frontends.lark.opening import Opened
 from grammarspec.frontends.lark.text import GrammarText
 
-__all__ = ["malformed"]
+__all__ = ["MOST", "malformed"]
+
+MOST: Final = 100
+"""Errors after which no further ones are looked for, since each takes a look at the whole grammar."""
 
 _UNDEFINED = re.compile(r"(?:Rule|Terminal) '(\w+)' used but not defined|Terminal used but not defined: (\w+)")
 _AT = re.compile(r",? at line \d+,? col(?:umn)? \d+")
@@ -40,7 +43,7 @@ def malformed(opened: Opened) -> list[GrammarError]:
     text = without_long_gaps(opened.text)
     syntax: list[Any] = []
     _taken_down(found, source, lambda: syntax.extend(find_grammar_errors(text)))
-    for unexpected, message in syntax:
+    for unexpected, message in syntax[:MOST]:
         _taken_down(found, source, _raising(unexpected, message))
     if not found:
         _taken_down(found, source, lambda: _load(text, opened, source, found))
@@ -82,8 +85,9 @@ def _load(text: str, opened: Opened, source: GrammarText, found: list[GrammarErr
         def _extend(self, *arguments: Any, **options: Any) -> None:
             _taken_down(found, source, lambda: super(Loader, self)._extend(*arguments, **options))  # type: ignore[no-untyped-call]
 
-        def do_import(self, path: Any, base: Any, aliases: Any, mangle: Any = None) -> None:
-            if _taken_down(found, source, lambda: super(Loader, self).do_import(path, base, aliases, mangle)):
+        def do_import(self, dotted_path: Any, base_path: Any, aliases: Any, base_mangle: Any = None) -> None:
+            arguments = dotted_path, base_path, aliases, base_mangle
+            if _taken_down(found, source, lambda: super(Loader, self).do_import(*arguments)):
                 self.declare(*aliases.values())
 
         def resolve(self) -> None:
@@ -108,7 +112,7 @@ def _load(text: str, opened: Opened, source: GrammarText, found: list[GrammarErr
     stages = [lambda: loader.load_grammar(text, imports.source_name), loader.resolve, loader.validate]
     for stage in stages:
         while _taken_down(found, source, stage):
-            if not _mend(loader, found[-1].message):
+            if len(found) >= MOST or not _mend(loader, found[-1].message):
                 return
             stage = loader.resolve if stage is stages[0] else stage  # noqa: PLW2901  # which it ends with
 
