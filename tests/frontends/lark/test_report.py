@@ -203,6 +203,7 @@ def test_what_is_refused_is_what_cannot_be_compiled(parser: str, lexer: str, gra
 
 
 def test_errors_of_the_call() -> None:
+    assert gs.check_lark('start: "a"', lexer="basic", lexer_callbacks={}, tree_class=dict).ok
     with pytest.raises(FileNotFoundError):
         gs.check_lark(Path("no/such.lark"))
     with pytest.raises(ValueError, match="parser must be"):

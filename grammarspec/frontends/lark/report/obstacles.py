@@ -82,17 +82,19 @@ def _parser(source: Source, opened: Opened, budget: Budget, found: list[GrammarE
     """
     options = opened.options
     check_expansion(source.rules, budget, tables=options.parser == "lalr")
-    others = tuple(item for item in options.others if item[0] != "strict")
-    without = tuple(item for item in others if item[0] != "postlex")
-    tried = [options, replace(options, others=others)]
-    tried.append(replace(options, parser="earley", lexer="basic", others=without))
-    for one in dict.fromkeys(tried[:-1]):
+    lenient = replace(options, others=_without(options, "strict"))
+    for one in (options, lenient) if dict(options.others).get("strict") else (options,):
         try:
             return one.tables(opened.text, opened.file, source.grammar)
         except GrammarError as error:
             if "Reduce/Reduce" not in error.message:  # those are conflicts, which are looked for by themselves
                 found.append(error)
-    return tried[-1].tables(opened.text, opened.file, source.grammar)
+    loose = replace(options, parser="earley", lexer="basic", others=_without(options, "strict", "postlex"))
+    return loose.tables(opened.text, opened.file, source.grammar)
+
+
+def _without(options: Options, *names: str) -> tuple[tuple[str, Any], ...]:
+    return tuple(item for item in options.others if item[0] not in names)
 
 
 class ModeLexemes(Lexemes):
