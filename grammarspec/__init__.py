@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.report.openai import Problem, check_openai_strict
     from grammarspec.frontends.json_schema.report.verdicts import Report
     from grammarspec.frontends.lark import lark, load
+    from grammarspec.frontends.lark.report.check import check_lark
+    from grammarspec.frontends.lark.report.explanation import Explanation, explain_lark
+    from grammarspec.frontends.lark.report.findings import Finding, GrammarReport
+    from grammarspec.frontends.lark.report.railroads import draw_lark
     from grammarspec.frontends.llguidance import llguidance
     from grammarspec.frontends.regex import regex
     from grammarspec.frontends.types.decorator import schema
@@ -72,8 +76,11 @@ __all__ = [
     "Conversation",
     "Converted",
     "DraftMismatch",
+    "Explanation",
+    "Finding",
     "Grammar",
     "GrammarError",
+    "GrammarReport",
     "GrammarSyntaxError",
     "GrammarspecError",
     "InvalidLogits",
@@ -109,9 +116,12 @@ __all__ = [
     "apply_bitmask",
     "arun_tools",
     "check",
+    "check_lark",
     "check_openai_strict",
     "choice",
     "compile",
+    "draw_lark",
+    "explain_lark",
     "fill_bitmasks",
     "gbnf",
     "grammar",
@@ -147,8 +157,14 @@ _LATER = {
     "Stream": "models.streaming",
     "Tool": "tools.tool",
     "ToolCall": "tools.tool",
+    "Explanation": "frontends.lark.report.explanation",
+    "Finding": "frontends.lark.report.findings",
+    "GrammarReport": "frontends.lark.report.findings",
     "check": "frontends.types.report",
+    "check_lark": "frontends.lark.report.check",
     "check_openai_strict": "frontends.json_schema.report.openai",
+    "draw_lark": "frontends.lark.report.railroads",
+    "explain_lark": "frontends.lark.report.explanation",
     "gbnf": "frontends.gbnf",
     "grammar": "frontends.types.python",
     "json_schema": "frontends.json_schema",

@@ -233,6 +233,7 @@ _INSTALLED_BY = {
     "numpy": "numpy",
     "pydantic": "'grammarspec[types]'",
     "pydantic_core": "'grammarspec[types]'",
+    "railroad": "'grammarspec[railroads]'",
     "referencing": "referencing",
     "torch": "'grammarspec[transformers]'",
     "transformers": "'grammarspec[transformers]'",

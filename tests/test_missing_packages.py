@@ -64,7 +64,13 @@ def said(blocked: str, statements: list[str]) -> list[str]:
         ),
         ("pydantic_core", ["gs.grammar(int)"], "'grammarspec[types]'"),
         ("msgspec", [STRUCT], "msgspec"),
-        ("lark lark.load_grammar", ["gs.lark('start: \"a\"')"], "'grammarspec[lark]'"),
+        (
+            "lark lark.load_grammar",
+            [f"gs.{name}('start: \"a\"')" for name in ("lark", "check_lark")]
+            + ["gs.explain_lark('start: \"a\"', 'a')"],
+            "'grammarspec[lark]'",
+        ),
+        ("railroad", ["gs.draw_lark('start: \"a\"')"], "'grammarspec[railroads]'"),
         ("referencing", ["from grammarspec.cli.files import registry; registry(['x'], '{}')"], "referencing"),
     ],
 )

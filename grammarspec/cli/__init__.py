@@ -1,7 +1,9 @@
 """The ``grammarspec`` command line.
 
 Arguments come in; what a command prints, and its exit code, go out. Each command is a module with ``add_parser``:
-:mod:`.generate` and :mod:`.check`. Here the errors of all commands become one line on standard error.
+:mod:`.generate`,
+:mod:`.check`, and for ``.lark`` grammars :mod:`.sample`, :mod:`.explain` and :mod:`.draw`. Here the errors of all
+commands become one line on standard error.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 import grammarspec
-from grammarspec.cli import check, generate
+from grammarspec.cli import check, draw, explain, generate, sample
 
 __all__ = ["main"]
 
@@ -54,7 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"grammarspec {grammarspec.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     generate.add_parser(commands)
-    check.add_parser(commands)
+    for command in (check, sample, explain, draw):
+        command.add_parser(commands)
     return parser
 
 

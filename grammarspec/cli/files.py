@@ -1,4 +1,4 @@
-"""Files that the commands read: a schema, whose errors get their place in the file, and what its references name."""
+"""Files that the commands read: schemas, grammars, and what references name; errors get their place in the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grammarspec.positions import Position, excerpt, locate
 if TYPE_CHECKING:
     import referencing
 
-__all__ = ["STDIN", "file_text", "registry", "schema_text"]
+__all__ = ["STDIN", "file_text", "lark_file", "registry", "schema_text"]
 
 STDIN = "-"
 """What stands for standard input in place of a file, or of the prompt."""
@@ -95,6 +95,26 @@ def schema_text(path: Path) -> Iterator[str]:
         position = _position(error.where, text)
         if position is not None:
             error.add_note(f"{path}:{position.line}:{position.column}:\n{excerpt(text, position)}")
+        raise
+
+
+@contextmanager
+def lark_file(path: Path) -> Iterator[str | Path]:
+    """A ``.lark`` grammar as the functions of grammarspec take it: a path, or the text that is standard input.
+
+    Errors about it get a note with their place in it.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is not UTF-8.
+    """
+    try:
+        yield file_text(path) if str(path) == STDIN else path
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: byte {error.start} is not UTF-8") from None
+    except grammarspec.GrammarError as error:
+        if found := re.match(r"line (\d+), column (\d+)\n", error.where):
+            error.add_note(f"{path}:{found[1]}:{found[2]}:\n{error.where[found.end() :]}")
         raise
 
 

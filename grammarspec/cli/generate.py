@@ -15,8 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grammarspec
-from grammarspec.cli.files import STDIN, file_text, registry, schema_text
-from grammarspec.cli.options import Commands, add_command, add_output, add_schema_options
+from grammarspec.cli.files import STDIN, file_text, lark_file, registry, schema_text
+from grammarspec.cli.options import (
+    Commands,
+    add_command,
+    add_lark_options,
+    add_output,
+    add_schema_options,
+    lark_options,
+)
 
 if TYPE_CHECKING:
     from grammarspec.decoding import Generation
@@ -57,6 +64,7 @@ def add_parser(commands: Commands) -> None:
     grammar.add_argument("--gbnf", metavar="FILE", type=Path, help="a grammar in GBNF, or XGrammar's EBNF")
     grammar.add_argument("--llguidance", metavar="FILE", type=Path, help="a grammar in llguidance's syntax")
     add_schema_options(generate)
+    add_lark_options(generate.add_argument_group("options of --lark", "Those of lark in Python."))
     model = generate.add_argument_group("model")
     model.add_argument("--model", default="smollm2", help="directory, .gguf file or hub name (%(default)s)")
     model.add_argument("--system", metavar="TEXT", help="system message")
@@ -158,13 +166,12 @@ def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
     if options.schema is not None:
         with schema_text(options.schema) as text:
             return grammarspec.json_schema(text, whitespace=options.whitespace, registry=registry(options.refs, text))
-    if str(options.lark) == STDIN:
-        return grammarspec.lark(file_text(options.lark))
     if options.lark is not None:
-        try:
-            return grammarspec.load(options.lark)
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{options.lark}: byte {error.start} is not UTF-8") from None
+        with lark_file(options.lark) as file:
+            named = lark_options(options)
+            return grammarspec.lark(file, **named) if isinstance(file, str) else grammarspec.load(file, **named)
+    if lark_options(options):
+        raise ValueError("--parser, --lexer, --start, --import-path and --strict are options of --lark")
     if options.gbnf is not None:
         return grammarspec.gbnf(file_text(options.gbnf))
     if options.llguidance is not None:

@@ -21,7 +21,7 @@ from grammarspec.grammars import marks
 from grammarspec.grammars.engine import over_bytes
 from grammarspec.positions import where
 
-__all__ = ["Match", "Readable", "Reader", "match", "match_marked", "matches"]
+__all__ = ["Departure", "Match", "Readable", "Reader", "completed", "departure", "match", "match_marked", "matches"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -164,9 +164,8 @@ def match(grammar: Readable, text: str) -> Match[Any]:
         NoMatch: the text is not in the language.
         GrammarError: the grammar cannot be compiled.
     """
-    surrogate = re.search("[\ud800-\udfff]", text)
-    data = marks.with_marks(text[: surrogate.start() if surrogate else None], grammar.special_tokens)
-    _check(grammar, data, text, surrogate is not None)
+    data, broken = _marked(grammar, text)
+    _check(grammar, data, text, broken)
     return _read(grammar, data)
 
 
@@ -194,8 +193,63 @@ def _check(grammar: Readable, data: bytes, text: str, broken: bool) -> None:
         data: the bytes of the text, with marks; only up to its first lone surrogate, if it has any.
         broken: the text has a lone surrogate.
     """
+    found = _departure(grammar, data, text, broken)
+    if found is not None:
+        raise NoMatch(found.message, where(text, found.at))
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """Where a text leaves a language.
+
+    Attributes:
+        at: the offset of the first character behind which no text of the language goes on; the length of the text, if
+            it only ends too early.
+        message: what is wrong there.
+        following: the bytes that may stand there.
+        may_end: whether the text may end there.
+    """
+
+    at: int
+    message: str
+    following: bytes
+    may_end: bool
+
+
+def departure(grammar: Readable, text: str) -> Departure | None:
+    """Where a text, in which names of special tokens stand for these, leaves a language; ``None``: it is in it.
+
+    Raises:
+        GrammarError: the grammar cannot be compiled.
+    """
+    data, broken = _marked(grammar, text)
+    return _departure(grammar, data, text, broken)
+
+
+def completed(grammar: Readable, text: str) -> str:
+    """The shortest text of a language that begins with this one, as some text of it does.
+
+    Raises:
+        GrammarError: the grammar cannot be compiled, or finding an ending goes beyond its limits.
+    """
+    data, constraint = marks.with_marks(text, grammar.special_tokens), grammar.byte_constraint
+    matcher = constraint.matcher()
+    matcher.accept_tokens(data)
+    rest = bytes(token for token in constraint.shortest_completion(matcher.state) if token < 256)
+    return marks.named(data + rest).decode()
+
+
+def _marked(grammar: Readable, text: str) -> tuple[bytes, bool]:
+    """The bytes of a text with marks, up to its first lone surrogate, and whether it has one."""
+    surrogate = re.search("[\ud800-\udfff]", text)
+    return marks.with_marks(text[: surrogate.start() if surrogate else None], grammar.special_tokens), bool(surrogate)
+
+
+def _departure(grammar: Readable, data: bytes, text: str, broken: bool) -> Departure | None:
     matcher = grammar.byte_constraint.matcher()
     taken = matcher.accept_tokens(data)
+    if taken == len(data) and not broken and matcher.is_accepting:
+        return None
     if marks.BEGIN in data[:taken].rpartition(marks.END)[2]:  # the text leaves the language inside a mark
         matcher.rollback(taken - data.rindex(marks.BEGIN, 0, taken))
         taken = data.rindex(marks.BEGIN, 0, taken)
@@ -203,11 +257,12 @@ def _check(grammar: Readable, data: bytes, text: str, broken: bool) -> None:
     following, may_end = matcher.next_bytes()
     if taken < len(data):
         expected = f"{_listed(following)} may stand here" if following else "the text may only end here"
-        raise NoMatch(f"unexpected {text[at]!r}; {expected}", where(text, at))
-    if broken:
-        raise NoMatch("a lone surrogate is no text", where(text, at))
-    if not may_end:
-        raise NoMatch(f"the text ends here, where {_listed(following)} must follow", where(text, at))
+        message = f"unexpected {text[at]!r}; {expected}"
+    elif broken:
+        message = "a lone surrogate is no text"
+    else:
+        message = f"the text ends here, where {_listed(following)} must follow"
+    return Departure(at, message, following, may_end)
 
 
 def _listed(following: bytes) -> str:

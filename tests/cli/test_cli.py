@@ -207,9 +207,14 @@ def test_lark(tiny_model_directory: Path, tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "numbers.lark").write_text("NUMBER: /[0-9]{1,3}/\n")
     assert main(["generate", "--lark", str(path), "--model", str(tiny_model_directory), "a prompt"]) == 0
     assert re.fullmatch(r"\d{1,3}(\+\d{1,3}){1,3}\n", capsys.readouterr().out)
+    options = ["--start", "NUMBERS", "--start", "sum", "--parser", "lalr", "--import-path", str(tmp_path)]
+    assert main(["generate", "--lark", str(path), *options, "a prompt"]) == 2
+    assert "there is no rule 'NUMBERS' to start from" in capsys.readouterr().err
     path.write_text("start: missing\n")
     assert main(["generate", "--lark", str(path), "a prompt"]) == 2
-    assert re.fullmatch("grammarspec: error: .*missing.*\n", capsys.readouterr().err)
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert re.fullmatch("grammarspec: error: .*missing.*", first)
+    assert rest == [f"{path}:1:8:", "    start: missing", "           ^"]
     path.write_bytes(b"\xff")
     assert main(["generate", "--lark", str(path), "a prompt"]) == 2
     assert capsys.readouterr().err == f"grammarspec: error: {path}: byte 0 is not UTF-8\n"
@@ -406,3 +411,96 @@ def test_standard_input(
     assert code == 2 and "-: byte 0 is not UTF-8" in error
     code, out, error = run(b'{"minLength": "a"}', "check", "-")
     assert "-:1:" in out + error
+
+
+LARK = """\
+start: "a" NAME | other
+other: "b"? TAG
+unused: "c"
+NAME: /[a-z]*/
+TAG: /<(b)\\1>/
+"""
+
+
+def test_check_of_a_grammar(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("lark")
+    path = tmp_path / "some.lark"
+    path.write_text(LARK)
+    assert main(["check", str(path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines[:3]] == [["refused", "4:1"], ["refused", "5:1"], ["unused", "3:1"]]
+    assert lines[3:8] == [
+        "2 refused, 1 unused",
+        "",
+        f"{path}:4:1: the terminal NAME can be empty",
+        "    NAME: /[a-z]*/",
+        "    ^",
+    ]
+    assert main(["check", str(path), "--output", "json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert not report["ok"]
+    assert [(one["kind"], one["line"]) for one in report["findings"]] == [("refused", 4), ("refused", 5), ("unused", 3)]
+    path.rename(tmp_path / "some.txt")
+    assert main(["check", "--lark", str(tmp_path / "some.txt"), "--start", "unused"]) == 0
+    assert main(["check", "sql"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["check", "json", "--property-order", "any"],
+            "which has no options --property-order",
+        ),
+        (["check", "-", "--parser", "lalr"], "- is a JSON Schema, which has no options --parser"),
+        (["generate", "--regex", "a", "--parser", "lalr", "x"], "--parser, .* are options of --lark"),
+        (["check", "--lark", "json", "--lexer", "contextual"], "parser='earley' has the lexers"),
+        (["sample", "no/such.lark"], "no/such.lark: No such file or directory"),
+        (["sample", "json", "-n", "-1"], "not negative"),
+        (["explain", "-", "-"], "one thing only"),
+        (["draw", "json", "-o", "out.png"], "out.png: .* .svg or .html"),
+    ],
+)
+def test_errors_about_grammars(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("lark")
+    assert main(arguments) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert re.search(f"grammarspec: error: .*{message}", output.err)
+
+
+def test_sample(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("lark")
+    arguments = ["sample", "semver", "-n", "5", "--seed", "3", "--longest", "8"]
+    assert main(arguments) == 0
+    texts = capsys.readouterr().out.splitlines()
+    assert len(texts) == 5
+    assert all(re.match(r"\d+\.\d+\.\d+", text) and len(text) < 20 for text in texts)
+    assert main([*arguments, "--output", "json"]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == texts
+    assert main([*arguments[:4], "--seed", "4"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] != texts[0]
+
+
+def test_explain(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("lark")
+    assert main(["explain", "json", "[1, 2]"]) == 0
+    assert capsys.readouterr().out == "the text belongs to the grammar\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"[1,\n2")))
+    assert main(["explain", "json", "-"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("2:2: the text ends here, where ")
+    assert lines[1:] == ["    2", "     ^", 'expected: ",", "]"', "shortest way on: [1,", "2]"]
+    assert main(["explain", "json", "[1 2]", "--output", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["expected"] == ['","', '"]"']
+
+
+def test_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("lark")
+    pytest.importorskip("railroad")
+    assert main(["draw", "json", "-o", str(tmp_path / "json.svg")]) == 0
+    assert main(["draw", "json", "-o", str(tmp_path / "json.html")]) == 0
+    assert capsys.readouterr().out == ""
+    assert (tmp_path / "json.html").read_text().startswith("<!doctype html>")
+    assert main(["draw", "json"]) == 0
+    assert capsys.readouterr().out == (tmp_path / "json.svg").read_text()

@@ -7,7 +7,7 @@ builder (:mod:`.lalr`, :mod:`.lexers`). :mod:`.options` says under which of lark
 :mod:`.limits` what is too large to be loaded, :mod:`.imports` what it may import, and :mod:`.errors` how lark's errors
 are shown. Trees of generated texts are made by lark (:mod:`.parsing`). :mod:`.contradictions` says why a grammar has no
 texts. Terminals can be given other grammars (:mod:`.given_terminals`). Some grammars come with the package
-(:mod:`.shipped`).
+(:mod:`.shipped`, :mod:`.opening`). Reports on grammars and on their texts are made in :mod:`.report`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from grammarspec._compiler import CancelToken
 from grammarspec.errors import GrammarSyntaxError
@@ -26,13 +26,13 @@ from grammarspec.frontends.lark.contradictions import contradiction
 from grammarspec.frontends.lark.errors import too_deep
 from grammarspec.frontends.lark.lalr import lalr
 from grammarspec.frontends.lark.lexers import BasicTerminals
-from grammarspec.frontends.lark.limits import check_expansion
+from grammarspec.frontends.lark.limits import charge_loading, check_expansion
 from grammarspec.frontends.lark.loader import Source
 from grammarspec.frontends.lark.loader import read as load_source
+from grammarspec.frontends.lark.opening import DEFAULTS, Opened, found
 from grammarspec.frontends.lark.options import LarkOptions, Options, resolved
 from grammarspec.frontends.lark.parsing import Captures, Parsed, Transformed, Tree, check_transformer
 from grammarspec.frontends.lark.rules import AnyTerminals, Rules
-from grammarspec.frontends.lark.shipped import shipped_as
 from grammarspec.frontends.lark.terminals import Terminals
 from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.builder import GrammarBuilder
@@ -45,15 +45,9 @@ if TYPE_CHECKING:
     from lark import Tree as LarkTree
     from lark.visitors import TransformerChain
 
-__all__ = ["lark", "load"]
+__all__ = ["grammar_of", "lark", "load"]
 
 T = TypeVar("T")
-
-_DEFAULTS: Final = {"start": "start", "parser": None, "lexer": None, "import_paths": (), "terminals": None}
-
-_LOADING: Final = 100
-"""Steps that lark's loader takes for each character of a grammar: about twenty microseconds. Once it runs, nothing can
-stop it."""
 
 
 class _ReadOptions(TypedDict, total=False):
@@ -237,19 +231,23 @@ def load(
     if is_schema:
         schema_options: Any = options
         return json_schema(Path(path).read_text(encoding="utf-8"), limits=limits, cancel=cancel, **schema_options)
-    file, entry = Path(path), shipped_as(path)
-    given: dict[str, Any] = {**_DEFAULTS, **options}
+    given: dict[str, Any] = {**DEFAULTS, **options}
     read_as = given.pop("tree", False), given.pop("transformer", None), given.pop("captures", ())
-    meant = given
-    if entry is not None:
-        file = entry.path
-        if given["parser"] is None and given["lexer"] is None:
-            meant = {**entry.options, **given, "parser": entry.parser, "lexer": entry.lexer}
-    checked = resolved(**meant)
+    file, checked = found(path, given)
     reading = _Reading(checked, *read_as)
     named = {**given, "import_paths": checked.paths, **reading.arguments()}
     call = Call(load, (str(path),), {name: named[name] for name in options})
     return _grammar(file.read_text(encoding="utf-8"), file, checked, reading, call, Budget(limits, cancel))
+
+
+def grammar_of(opened: Opened, budget: Budget) -> Grammar[str]:
+    """The language of a grammar that has been opened; its texts mean themselves.
+
+    Raises:
+        GrammarError, MissingPackage: as :func:`lark`.
+    """
+    call = Call(lark, (opened.text,))
+    return _grammar(opened.text, opened.file, opened.options, _Reading(opened.options, False, None, ()), call, budget)
 
 
 class _Reading:
@@ -298,8 +296,7 @@ def _grammar(
     Args:
         file: where the text stands; ``None``: it stands nowhere.
     """
-    size = len(" ".join(text.split()))
-    budget.spend(_LOADING * size, f"the text of the grammar, {size} characters")
+    charge_loading(text, budget)
     source = load_source(text, file, options.folders, options.given)
     budget.allow(partial(len, source.text.text))
     for name in options.start:

@@ -7,6 +7,7 @@ search follows what has none until it comes to a terminal, or back to a rule.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from grammarspec.errors import GrammarError, Unsatisfiable
@@ -18,7 +19,7 @@ from grammarspec.frontends.regex.patterns import parser_of
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.engine import over_bytes
 
-__all__ = ["contradiction"]
+__all__ = ["contradiction", "unproductive"]
 
 _SECONDS: Final = 0.5
 """After which the search for the cause is given up."""
@@ -27,6 +28,29 @@ _SECONDS: Final = 0.5
 def contradiction(source: Source, start: str) -> Unsatisfiable:
     """The error that says why a grammar has no texts from a rule on."""
     return _Search(source).error(start)
+
+
+def unproductive(source: Source, names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The rules and terminals that have no texts, each with the reason.
+
+    Templates are not looked into, and nothing is found if the search takes too long.
+
+    Args:
+        names: those that are looked for; the rules in the order of the grammar come first, then the terminals.
+    """
+    search = _Search(source)
+    for name, body in search.rules.items():
+        missed = search.needed(body) if name in names and name not in search.productive else None
+        if search.gives_up:
+            return
+        if isinstance(missed, Literal):
+            yield name, f"derives no text: it needs {missed.pattern.raw}, which matches none"
+        elif missed is not None:
+            again = "itself" if missed.name == name else f"{missed.name}, which has none"
+            yield name, f"derives no text: it needs {again}"
+    for name in source.terminals:
+        if name in names and not search.gives_up and search.is_empty(name, None):
+            yield name, "matches no text"
 
 
 class _Search:
@@ -43,9 +67,14 @@ class _Search:
         while more := self.more_productive():
             self.productive |= more
 
+    @property
+    def gives_up(self) -> bool:
+        """Whether the time is used up, so that it is not known which rules have texts."""
+        return time.monotonic() > self.until
+
     def more_productive(self) -> set[str]:
         """Further rules that have texts, if there are any; none if the time is used up."""
-        if time.monotonic() > self.until:
+        if self.gives_up:
             return set()
         return {name for name, rule in self.rules.items() if name not in self.productive and not self.needed(rule)}
 
@@ -92,7 +121,7 @@ class _Search:
         """The error for a grammar in which the rule ``start`` has no texts."""
         path = [start]
         place = self.source.text.definition
-        if time.monotonic() > self.until:  # which rules have texts is not known
+        if self.gives_up:  # which rules have texts is not known
             self.rules.clear()
         while (found := self.needed(self.rules[path[-1]]) if path[-1] in self.rules else None) is not None:
             if isinstance(found, Literal):

@@ -9,13 +9,16 @@ from contextlib import contextmanager
 from grammarspec.errors import GrammarspecError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
 from grammarspec.frontends.lark.text import GrammarText
 
-__all__ = ["lark_errors", "too_deep"]
+__all__ = ["lark_errors", "owner", "too_deep"]
 
 _UNDEFINED = re.compile(
     r"'(?P<rule>\w+)' used but not defined \(in rule (?P<user>\w+)"
     r"|not defined: (?P<terminal>\w+)|Terminals {'(?P<ignored>\w+)"
 )
 """Lark's messages about names that are not defined, which have no positions."""
+_TWICE = re.compile(r"'(\w+)' defined more than once")
+_RANGE = re.compile(r"\((-?\d+)\.\.(-?\d+) isn't allowed\)")
+_OWNER = re.compile(r"(?: in |\(in (?:rule |terminal |template )?)'?(\w+)'?\)$|Recursion in terminal '(\w+)'")
 _POSITION = re.compile(r",? at line (\d+),? column (\d+)")
 
 
@@ -28,7 +31,7 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
         LimitExceeded: it is nested too deeply for lark.
         UnsupportedFeature: lark needs a package for it that is not installed.
     """
-    from lark.exceptions import GrammarError, UnexpectedInput
+    from lark.exceptions import GrammarError, LexError, UnexpectedInput
 
     try:
         yield
@@ -38,7 +41,7 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
         offset = error.pos_in_stream
         position = source.at(offset) if isinstance(offset, int) else ""
         raise GrammarSyntaxError("malformed grammar: unexpected input", position) from error
-    except GrammarError as error:
+    except (GrammarError, LexError) as error:
         message, position = _with_position(str(error).partition("\n\n")[0].strip(), source)
         raise GrammarSyntaxError(f"malformed grammar: {message}", position) from error
     except RecursionError as error:
@@ -57,7 +60,17 @@ def _with_position(message: str, source: GrammarText) -> tuple[str, str]:
     if undefined := _UNDEFINED.search(message):
         name = undefined["rule"] or undefined["terminal"] or undefined["ignored"]
         return message, source.use(name, undefined["user"])
-    return message, ""
+    if twice := _TWICE.search(message):
+        return message, source.redefinition(twice[1])
+    if counts := _RANGE.search(message):
+        return message, source.range(int(counts[1]), int(counts[2]))
+    return message, source.definition(owner(message))
+
+
+def owner(message: str) -> str:
+    """The definition in which, as a message of lark's says, something is wrong; ``""`` if it says none."""
+    found = _OWNER.search(message)
+    return (found[1] or found[2]) if found else ""
 
 
 def too_deep() -> LimitExceeded:

@@ -27,8 +27,11 @@ from grammarspec.frontends.lark.tree import (
 )
 from grammarspec.grammars.budget import Budget
 
-__all__ = ["check_expansion", "check_terminal", "check_text", "without_long_gaps"]
+__all__ = ["charge_loading", "check_expansion", "check_terminal", "check_text", "without_long_gaps"]
 
+_LOADING: Final = 100
+"""Steps that lark's loader takes for each character of a grammar: about twenty microseconds. Once it runs, nothing can
+stop it."""
 _MAX_TERMINAL: Final = 1_000_000
 """Characters of one terminal's regular expression."""
 _MAX_SYMBOLS: Final = 40_000
@@ -50,6 +53,16 @@ _LONG_GAP = re.compile(rf"(?:[ \t\r]*\n){{{_MAX_BLANK_LINES},}}")
 def without_long_gaps(text: str) -> str:
     """The grammar with at most 100 blank lines in a row; lark's time is quadratic in them."""
     return _LONG_GAP.sub(lambda gap: "\n" * min(_MAX_BLANK_LINES, gap[0].count("\n")), text)
+
+
+def charge_loading(text: str, budget: Budget) -> None:
+    """Charge what lark's loader takes for a text.
+
+    Raises:
+        LimitExceeded: it is too much.
+    """
+    size = len(" ".join(text.split()))
+    budget.spend(_LOADING * size, f"the text of the grammar, {size} characters")
 
 
 def check_text(source: GrammarText) -> None:

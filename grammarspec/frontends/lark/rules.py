@@ -166,7 +166,8 @@ class Rules:
             raise LimitExceeded(f"a repetition count exceeds the limit: {counts[-1][:_MAX_DIGITS]}...")
         least, most = int(counts[0]), int(counts[-1])
         if not 0 <= least <= most:
-            raise GrammarSyntaxError(f"bad range of a repetition: {least}..{most}")
+            where = self.source.text.range(least, most)
+            raise GrammarSyntaxError(f"bad range of a repetition: {least}..{most}", where)
         try:
             return self.builder.repeat(node, least, most)
         except OverflowError as error:

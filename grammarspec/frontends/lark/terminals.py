@@ -243,7 +243,10 @@ class Terminals:
         for name in self.source.ignored:
             origin = _Origin(self.source, name=name)
             self.check_ignored(origin)
-            tree = self.own_tree(self.pattern(origin), origin)
+            pattern = self.pattern(origin)
+            if name.startswith("__") and pattern.raw:  # an expression behind %ignore, which lark has named
+                origin = _Origin(self.source, raw=pattern.raw)
+            tree = self.own_tree(pattern, origin)
             every.append(self.preferred(tree, origin, ANYWHERE))
             match tree:
                 case Chars(ranges):

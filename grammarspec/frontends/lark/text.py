@@ -44,8 +44,23 @@ class GrammarText:
 
     def definition(self, name: str) -> str:
         """Where a rule or terminal is defined."""
-        found = re.search(rf"^[ \t]*(?:%\w+[ \t]+)?[!?]*({re.escape(name)})[ \t]*[.:{{]", self.text, re.MULTILINE)
+        found = re.search(self._definition(name), self.text, re.MULTILINE)
         return self.at(found.start(1)) if found else ""
+
+    @staticmethod
+    def _definition(name: str) -> str:
+        """How a definition begins."""
+        return rf"^[ \t]*(?:%\w+[ \t]+)?[!?]*({re.escape(name)})[ \t]*[.:{{]"
+
+    def redefinition(self, name: str) -> str:
+        """Where a rule or terminal is defined for the last time."""
+        *_, last = [None, *re.finditer(self._definition(name), self.text, re.MULTILINE)]
+        return self.at(last.start(1)) if last else ""
+
+    def range(self, least: int, most: int) -> str:
+        """Where a repetition with these counts stands."""
+        found = re.search(rf"~[ \t]*{least}[ \t]*\.\.[ \t]*{most}\b", self.text)
+        return self.at(found.start()) if found else ""
 
     def statement(self, keyword: str) -> str:
         """Where the first statement of a kind stands (``%ignore``, ``%declare``)."""
