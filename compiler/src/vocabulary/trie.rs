@@ -151,6 +151,12 @@ impl Trie {
         &self.tokens[node.first_token as usize..node.first_token as usize + node.tokens as usize]
     }
 
+    /// The byte that leads to a node.
+    #[inline]
+    pub fn byte(&self, node: NodeIndex) -> u8 {
+        self.bytes[node as usize]
+    }
+
     /// A token whose text begins with that of the node, if there is one.
     pub fn first_token(&self, node: NodeIndex) -> Option<u32> {
         let TrieNode { first_token, end_token, .. } = self.nodes[node as usize];

@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::steps::{Place, VOCABULARY};
 use super::union::Union;
+use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::mask::maker::{Answer, MaskMaker};
 use crate::mask::row::Draft;
@@ -69,17 +70,17 @@ impl MaskMaker<'_> {
             }
         }
         for end in &step.ends {
-            let after = self.after(head, end.end)?;
-            if after.heads.is_empty() {
-                continue;
-            } else if end.except.is_empty() {
-                if self.follow(&after.heads, end.behind, followed, out)?.is_none() {
+            let known = self.after(head, end.end)?;
+            let (after, first) = &*known;
+            let Some(behind) = self.behind(&end.behind, *first) else { continue };
+            if end.except.is_empty() {
+                if self.follow(&after.heads, behind, followed, out)?.is_none() {
                     return Ok(None);
                 }
                 continue;
             }
             let mut apart = Union::default();
-            if self.follow(&after.heads, end.behind, &mut Followed::default(), &mut apart)?.is_none() {
+            if self.follow(&after.heads, behind, &mut Followed::default(), &mut apart)?.is_none() {
                 return Ok(None);
             }
             out.add_without(apart, &end.except);
@@ -87,15 +88,22 @@ impl MaskMaker<'_> {
         Ok(Some(()))
     }
 
-    /// What follows where a head has come to an end of its lexeme.
-    fn after(&mut self, head: Head, (condition, position): (Id, u32)) -> Result<Arc<Closure>> {
+    /// What follows where a head has come to an end of its lexeme, and the bytes that it begins with.
+    fn after(&mut self, head: Head, (condition, position): (Id, u32)) -> Result<Arc<(Closure, ByteSet)>> {
         let tag = self.machine.accept(position);
         let end = Head { rest: self.machine.arena.under(condition, tag), ..head };
         if let Some(known) = self.local.steps.closures.get(&end) {
             return Ok(known.clone());
         }
-        let closure = Arc::new(self.machine.close(&[end], self.budget)?);
-        self.local.steps.closures.insert(end, closure.clone());
-        Ok(closure)
+        let closure = self.machine.close(&[end], self.budget)?;
+        let mut first = ByteSet::NONE;
+        for head in &closure.heads {
+            for &(_, bytes) in self.alternatives(head.rest)?.iter() {
+                first = first.or(bytes);
+            }
+        }
+        let found = Arc::new((closure, first));
+        self.local.steps.closures.insert(end, found.clone());
+        Ok(found)
     }
 }

@@ -14,7 +14,7 @@ use crate::mask::shape::lead_bytes;
 use crate::recursion::deep;
 use crate::regular::{EMPTY, Id, TOP};
 use crate::stack::{Closure, Head};
-use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary, blank_bytes, clear_bit};
+use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary, blank_bytes, clear_bit, set_bit};
 
 /// A trie that steps are taken on, by its number.
 pub(super) type Place = u32;
@@ -39,9 +39,25 @@ pub(super) struct End {
     /// What the whole rest must be in, and the position behind the lexeme.
     pub(super) end: (Id, u32),
     /// What the tokens have behind it.
-    pub(super) behind: Place,
+    pub(super) behind: Behind,
     /// Tokens of that trie that the lexeme does not end in, in order.
     pub(super) except: Box<[u32]>,
+}
+
+impl End {
+    /// Bytes held, roughly.
+    fn memory(&self) -> usize {
+        let nodes = if let Behind::From(_, nodes) = &self.behind { nodes.len() } else { 0 };
+        64 + (nodes + self.except.len()) * 4
+    }
+}
+
+/// What tokens have behind the end of a lexeme.
+pub(super) enum Behind {
+    Whole(Place),
+    /// The texts from some nodes on, each of which the byte behind the end leads to. They are no trie yet: what follows
+    /// the lexeme mostly begins with few of these bytes.
+    From(Place, Box<[NodeIndex]>),
 }
 
 /// Where a trie is.
@@ -81,8 +97,8 @@ pub(in crate::mask) struct Steps {
     behind: FxHashMap<Id, ByteSet>,
     /// The lexemes of a union, with the bytes that each begins with.
     alternatives: FxHashMap<Id, Arc<[(Id, ByteSet)]>>,
-    /// What follows the ends of lexemes.
-    pub(super) closures: FxHashMap<Head, Arc<Closure>>,
+    /// What follows the ends of lexemes, and the bytes that it begins with.
+    pub(super) closures: FxHashMap<Head, Arc<(Closure, ByteSet)>>,
     /// Bytes of the tries and tokens, roughly.
     held: usize,
 }
@@ -191,7 +207,8 @@ impl<'a> MaskMaker<'a> {
         let trie = self.trie(place);
         let step = Arc::new(self.take(place, &trie, rest)?);
         let tokens: usize = step.reached.iter().map(|(_, draft)| draft.memory()).sum();
-        self.local.steps.held += tokens + step.ends.iter().map(|end| 64 + end.except.len() * 4).sum::<usize>();
+        let ends: usize = step.ends.iter().map(End::memory).sum();
+        self.local.steps.held += tokens + ends;
         self.local.steps.taken.insert((place, rest), step.clone());
         Ok(step)
     }
@@ -219,13 +236,24 @@ impl<'a> MaskMaker<'a> {
         for (end, mut nodes) in walk.ends {
             nodes.sort_unstable();
             nodes.dedup();
-            step.ends.push(End { end, behind: self.behind(place, trie, nodes), except: [].into() });
+            step.ends.push(End { end, behind: Behind::From(place, nodes.into()), except: [].into() });
         }
         Ok(step)
     }
 
+    /// The trie of what tokens have behind an end that begins with one of these bytes; `None`: there is nothing.
+    pub(super) fn behind(&mut self, behind: &Behind, first: ByteSet) -> Option<Place> {
+        let (place, nodes) = match behind {
+            &Behind::Whole(place) => return Some(place),
+            Behind::From(place, nodes) => (*place, nodes),
+        };
+        let trie = self.trie(place);
+        let nodes: Vec<NodeIndex> = nodes.iter().copied().filter(|&node| first.contains(trie.byte(node))).collect();
+        if nodes.is_empty() { None } else { Some(self.texts_of(place, &trie, nodes)) }
+    }
+
     /// The trie of the texts from some nodes on.
-    fn behind(&mut self, place: Place, trie: &Trie, nodes: Vec<NodeIndex>) -> Place {
+    fn texts_of(&mut self, place: Place, trie: &Trie, nodes: Vec<NodeIndex>) -> Place {
         let steps = &mut self.local.steps;
         let key = (place, nodes.into_boxed_slice());
         if let Some(&known) = steps.by_nodes.get(&key) {
@@ -392,13 +420,19 @@ impl<'a> MaskMaker<'a> {
         let Some(except) = self.exceptions((rest, run), &ends, &mut others)? else { return Ok(()) };
         others.todo.push((0, rest, ByteSet::ALL.minus(plain)));
         *walk = others;
-        let branch = self.shared.branch((name, trie), 0, plain);
-        self.leave_run(walk, &branch, within, &except)?;
+        let leads_on = !self.machine.arena.first(within, self.budget)?.minus(plain).is_empty();
+        let is_blank = plain == blank_bytes() && name == Name::Tokens;
+        let mut row: Arc<[u32]> = if is_blank && !leads_on {
+            self.blank_row().into()
+        } else {
+            let branch = self.shared.branch((name, trie), 0, plain);
+            self.leave_run(walk, &branch, within, &except)?;
+            branch.row(self.vocab.words())
+        };
+        self.budget.spend(row.len() as u64 / 16)?;
         let mut except: Vec<u32> = except.tokens.into_iter().collect();
         except.sort_unstable();
         let except: Box<[u32]> = except.into();
-        let mut row = branch.row(self.vocab.words());
-        self.budget.spend(row.len() as u64 / 16)?;
         if !except.is_empty() {
             let mut bits = row.to_vec();
             except.iter().for_each(|&token| clear_bit(&mut bits, token));
@@ -406,15 +440,22 @@ impl<'a> MaskMaker<'a> {
         }
         step.reached.push((within, Draft { base: Some(row), ..Draft::default() }));
         for &end in ends.iter() {
-            let behind = if plain == blank_bytes() && name == Name::Tokens {
+            let behind = if is_blank {
                 self.local.steps.named(Name::AfterBlanks, Source::AfterBlanks)
             } else {
                 let behind = self.shared.runs((name, trie), plain).behind.clone();
                 self.local.steps.named(behind.name.expect("it has one"), Source::Shared(behind))
             };
-            step.ends.push(End { end, behind, except: except.clone() });
+            step.ends.push(End { end, behind: Behind::Whole(behind), except: except.clone() });
         }
         Ok(())
+    }
+
+    /// The tokens that are blanks and nothing else.
+    fn blank_row(&self) -> Vec<u32> {
+        let mut bits = vec![0; self.vocab.words()];
+        self.vocab.blank_runs().iter().flat_map(|run| &run.tokens).for_each(|&token| set_bit(&mut bits, token));
+        bits
     }
 
     /// Follows a residual and the one inside of a run in lockstep, where plain bytes do not lead both to the same. What
