@@ -83,5 +83,7 @@ def shipped_as(path: str | PathLike[str]) -> Shipped | None:
 
 
 def _folder() -> Path:
-    installed = Path(str(files("grammarspec.frontends.lark") / "grammars"))
-    return installed if installed.is_dir() else Path(__file__).resolve().parents[3] / "grammars"
+    top = Path(__file__).resolve().parents[3]
+    if (top / "grammars" / "index.toml").is_file() and (top / "pyproject.toml").is_file():
+        return top / "grammars"  # a checkout: the copies beside this module may be older
+    return Path(str(files("grammarspec.frontends.lark") / "grammars"))
