@@ -44,6 +44,9 @@ const DEPTHS: [u32; 3] = [1, 2, 4];
 /// A set of terminals of a mode: the rule of the parser, the mode, and the terminals.
 type Lexemes = (RuleId, u32, Box<[u32]>);
 
+/// The topmost states after a reduction, each with the continuation below the state that it began in.
+type Reduced = SmallVec<[(Frame, Stack); 2]>;
+
 /// What has been found out about parsers.
 #[derive(Default)]
 pub(super) struct Parsers {
@@ -491,7 +494,7 @@ impl Machine {
         frame: Frame,
         by: u32,
         budget: &mut Budget,
-    ) -> Result<Option<SmallVec<[(Frame, Stack); 2]>>> {
+    ) -> Result<Option<Reduced>> {
         let (symbol, length) = parser.rule(by);
         let mut tops: SmallVec<[Frame; 2]> = SmallVec::from_slice(&[frame]);
         for _ in 0..length {
