@@ -72,7 +72,7 @@ impl MaskMaker<'_> {
         for end in &step.ends {
             let known = self.after(head, end.end)?;
             let (after, first) = &*known;
-            let Some(behind) = self.behind(&end.behind, *first) else { continue };
+            let Some(behind) = self.behind(&end.behind, *first)? else { continue };
             if end.except.is_empty() {
                 if self.follow(&after.heads, behind, followed, out)?.is_none() {
                     return Ok(None);

@@ -242,29 +242,30 @@ impl<'a> MaskMaker<'a> {
     }
 
     /// The trie of what tokens have behind an end that begins with one of these bytes; `None`: there is nothing.
-    pub(super) fn behind(&mut self, behind: &Behind, first: ByteSet) -> Option<Place> {
+    pub(super) fn behind(&mut self, behind: &Behind, first: ByteSet) -> Result<Option<Place>> {
         let (place, nodes) = match behind {
-            &Behind::Whole(place) => return Some(place),
+            &Behind::Whole(place) => return Ok(Some(place)),
             Behind::From(place, nodes) => (*place, nodes),
         };
         let trie = self.trie(place);
         let nodes: Vec<NodeIndex> = nodes.iter().copied().filter(|&node| first.contains(trie.byte(node))).collect();
-        if nodes.is_empty() { None } else { Some(self.texts_of(place, &trie, nodes)) }
+        if nodes.is_empty() { Ok(None) } else { self.texts_of(place, &trie, nodes).map(Some) }
     }
 
     /// The trie of the texts from some nodes on.
-    fn texts_of(&mut self, place: Place, trie: &Trie, nodes: Vec<NodeIndex>) -> Place {
+    fn texts_of(&mut self, place: Place, trie: &Trie, nodes: Vec<NodeIndex>) -> Result<Place> {
         let steps = &mut self.local.steps;
         let key = (place, nodes.into_boxed_slice());
         if let Some(&known) = steps.by_nodes.get(&key) {
-            return known;
+            return Ok(known);
         }
         let texts = trie.texts_of(key.1.iter().copied());
+        self.budget.spend(texts.tokens().len() as u64)?;
         steps.held += texts.memory() + key.1.len() * 4;
         steps.tries.push(Source::Shared(Arc::new(texts)));
         let made = steps.tries.len() as Place - 1;
         steps.by_nodes.insert(key, made);
-        made
+        Ok(made)
     }
 
     /// Goes on with a walk at a node that a residual leads to.
@@ -286,7 +287,10 @@ impl<'a> MaskMaker<'a> {
             }
             let branch = match trie.name {
                 Some(name) => self.shared.branch((name, trie), node, plain),
-                None => Arc::new(Branch::new(trie, node, plain)),
+                None => {
+                    self.budget.spend(tokens.len() as u64)?;
+                    Arc::new(Branch::new(trie, node, plain))
+                }
             };
             walk.reach(state, &branch.plain);
             walk.todo.push((node, state, ByteSet::ALL.minus(plain)));
