@@ -88,7 +88,7 @@ impl MaskMaker<'_> {
         out: &mut Draft,
     ) -> Answer<()> {
         let mut plain: FxHashMap<ByteState, ByteSet> = FxHashMap::default();
-        let mut visits = 0;
+        let (mut visits, has_lexemes) = (0, self.machine.has_lexemes);
         while let Some((node, state)) = todo.pop() {
             if let Some((bytes, tokens)) = trie.below(node) {
                 if state == CUT_OFF {
@@ -125,12 +125,14 @@ impl MaskMaker<'_> {
             for (byte, child) in trie.children(node, first) {
                 self.budget.spend(1)?;
                 let state = self.machine.go(state, byte, self.budget)?;
-                if state == DEAD {
-                    continue;
-                } else if self.gives_up(state) {
-                    return Ok(None);
+                if state <= CUT_OFF {
+                    if state == DEAD {
+                        continue;
+                    } else if self.gives_up(state) {
+                        return Ok(None);
+                    }
                 }
-                out.reach(self.machine.is_unsure(state), trie.tokens_at(child));
+                out.reach(has_lexemes && self.machine.is_unsure(state), trie.tokens_at(child));
                 if !trie.is_leaf(child) {
                     todo.push((child, state));
                 }
