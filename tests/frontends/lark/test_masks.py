@@ -61,6 +61,7 @@ def test_small_grammars(grammar: str, options: tuple[str, str]) -> None:
         discard("limit exceeded")
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_grammars(name: str, smollm2_tokenizer: Any) -> None:
     vocabulary = gs.Vocabulary.from_tokenizer(smollm2_tokenizer)
