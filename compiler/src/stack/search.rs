@@ -41,6 +41,9 @@ pub(super) struct Searches {
     open: FxHashSet<Id>,
 }
 
+/// Steps that an item of a parser's state costs a search.
+const ITEM: u64 = 8;
+
 /// Blanks by which a new block is wider than the one around it.
 const NEW_BLOCK: u32 = 4;
 
@@ -367,7 +370,7 @@ impl Machine {
                         let below: FxHashSet<Stack> = tops.iter().map(|top| top.below).collect();
                         tops = below.iter().flat_map(|&k| self.stacks.frames(k).iter().copied()).collect();
                     }
-                    budget.spend(tops.len() as u64)?;
+                    budget.spend(ITEM + 2 * u64::from(read) + 4 * tops.len() as u64)?;
                     for top in tops {
                         let Pos::State { state, .. } = self.positions.get(top.back) else { continue };
                         if let Some(next) = parser.goto(state, symbol) {
