@@ -41,6 +41,13 @@ struct Between {
 /// How many frames of a stack are looked at before all of them are.
 const DEPTHS: [u32; 3] = [1, 2, 4];
 
+impl Between {
+    /// Whether it does not depend on the rest of the stack.
+    fn is_settled(&self) -> bool {
+        self.open.is_empty() && !self.may_end && self.callers.is_empty()
+    }
+}
+
 /// A set of terminals of a mode: the rule of the parser, the mode, and the terminals.
 type Lexemes = (RuleId, u32, Box<[u32]>);
 
@@ -329,19 +336,13 @@ impl Machine {
                 Some(known) => known.clone(),
                 None => self.find_between(rule, shallow, top, found.as_deref(), budget)?,
             };
-            let settled = between.open.is_empty() && !between.may_end && between.callers.is_empty();
+            if between.is_settled() {
+                self.parsers.between.insert(stack, between.clone());
+                return Ok(between);
+            }
             found = Some(between);
-            if settled {
-                break;
-            }
         }
-        match found {
-            Some(found) if found.open.is_empty() && !found.may_end && found.callers.is_empty() => {
-                self.parsers.between.insert(stack, found.clone());
-                Ok(found)
-            }
-            found => self.find_between(rule, stack, top, found.as_deref(), budget),
-        }
+        self.find_between(rule, stack, top, found.as_deref(), budget)
     }
 
     /// The same, given what is known of fewer of the stack's frames.
@@ -486,8 +487,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The topmost states after a reduction, each with the continuation below the state that it began in; `None`: it
-    /// depends on more of the stack.
+    /// Where a reduction leads; `None`: it depends on more of the stack.
     fn reduced(
         &mut self,
         (rule, parser): (RuleId, &Parser),

@@ -1,7 +1,7 @@
 //! The cache that all constraints on a vocabulary share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
@@ -12,9 +12,12 @@ use super::whitespace::Whitespace;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
-use crate::mask::lexical::Runs;
 use crate::regular::{Arena, Id};
 use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary};
+
+/// The numbers of tries that were given a name. None is used twice in a process: what is cached by the name of a trie that
+/// was dropped is never found.
+static NAMES: AtomicU32 = AtomicU32::new(0);
 
 /// What masks need to know of a vocabulary, whatever the grammar: shared by its constraints and bounded by bytes. The
 /// least recently used entries go first.
@@ -28,7 +31,7 @@ pub struct VocabularyCache {
 enum Key {
     Class(ByteSet, ByteSet),
     Branch(Name, NodeIndex, ByteSet),
-    Runs(Name, ByteSet),
+    Behind(Name, ByteSet),
     Whitespace(u128),
     SelfLoop(u128),
 }
@@ -37,7 +40,7 @@ enum Key {
 enum Entry {
     Class(Arc<TokenClass>),
     Branch(Arc<Branch>),
-    Runs(Arc<Runs>),
+    Behind(Arc<Trie>),
     Whitespace(Arc<Whitespace>),
     SelfLoop(Option<ByteSet>),
 }
@@ -47,7 +50,7 @@ impl Entry {
         match self {
             Entry::Class(class) => class.memory(),
             Entry::Branch(branch) => branch.memory(),
-            Entry::Runs(runs) => runs.memory(),
+            Entry::Behind(trie) => trie.memory(),
             Entry::Whitespace(whitespace) => whitespace.memory(),
             Entry::SelfLoop(_) => 128,
         }
@@ -89,15 +92,24 @@ impl VocabularyCache {
         branch
     }
 
-    /// What the tokens of a trie with a name that begin with plain characters have behind these.
-    pub(in crate::mask) fn runs(&self, (name, trie): (Name, &Trie), plain: ByteSet) -> Arc<Runs> {
-        let key = Key::Runs(name, plain);
-        if let Some(Entry::Runs(runs)) = self.get(key) {
-            return runs;
+    /// What the tokens of a trie with a name that begin with plain characters have behind these, if they have anything.
+    /// It begins with a byte that is not plain.
+    pub(in crate::mask) fn behind(&self, (name, trie): (Name, &Trie), plain: ByteSet) -> Arc<Trie> {
+        let key = Key::Behind(name, plain);
+        if let Some(Entry::Behind(behind)) = self.get(key) {
+            return behind;
         }
-        let runs = Arc::new(Runs::new(trie, &self.branch((name, trie), 0, plain)));
-        self.put(key, Entry::Runs(runs.clone()));
-        runs
+        let branch = self.branch((name, trie), 0, plain);
+        let nodes = branch.exits().flat_map(|(_, nodes)| nodes.iter().copied());
+        let name = Name::Behind(NAMES.fetch_add(1, Ordering::Relaxed));
+        let behind = Arc::new(trie.texts_of(nodes).named(name));
+        self.put(key, Entry::Behind(behind.clone()));
+        behind
+    }
+
+    /// Whether it is known already what tokens have behind these characters.
+    pub(in crate::mask) fn knows_behind(&self, name: Name, plain: ByteSet) -> bool {
+        self.entries.read().map.contains_key(&Key::Behind(name, plain))
     }
 
     /// What the expression `w` of whitespace admits.

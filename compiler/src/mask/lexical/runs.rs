@@ -1,33 +1,179 @@
-//! What tokens have behind a run of plain characters that they begin with: an identifier, blanks, digits.
+//! Steps of residuals that begin with a run of characters: an identifier, blanks, digits.
 //!
-//! It depends on the vocabulary alone, so that it is found once for all grammars, and followed once for all lexemes that
-//! end in such a run.
+//! Which tokens are such runs, and what the others have behind one, depends on the vocabulary alone. Only where the
+//! residual and the inside of the run differ (key words, a digit at the beginning) is the trie walked.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::mask::cache::Branch;
-use crate::vocabulary::{Name, Trie};
+use rustc_hash::FxHashSet;
 
-/// What the tokens of a trie that begin with plain characters, and have something else, have behind these. It begins with
-/// a byte that is not plain.
-pub(in crate::mask) struct Runs {
-    pub(in crate::mask) behind: Arc<Trie>,
+use super::steps::{Behind, End, LARGE, Source, Step, Walk};
+use crate::byteset::ByteSet;
+use crate::error::Result;
+use crate::mask::maker::MaskMaker;
+use crate::mask::row::Draft;
+use crate::regular::{EMPTY, Id};
+use crate::vocabulary::{Name, NodeIndex, blank_bytes, clear_bit, set_bit};
+
+/// A run of characters that a residual begins with: an identifier, blanks, digits.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    /// The residual behind any number of them, for most texts.
+    pub(super) within: Id,
+    /// The bytes of the characters.
+    plain: ByteSet,
 }
 
-/// Names of tries are never used twice in a process: what is cached by a name that was dropped is never found.
-static NAMES: AtomicU32 = AtomicU32::new(0);
+/// Where a residual and the one inside of the run that it begins with differ.
+#[derive(Default)]
+pub(super) struct Exceptions {
+    /// Tokens that the residual refuses, or that lead it elsewhere.
+    pub(super) tokens: FxHashSet<u32>,
+    /// Nodes behind the first byte that is not plain, which the residual leads to in another way, if at all.
+    pub(super) nodes: FxHashSet<NodeIndex>,
+}
 
-impl Runs {
-    /// `branch`: the tokens of the trie, sorted for these characters.
-    pub(in crate::mask) fn new(trie: &Trie, branch: &Branch) -> Runs {
-        let nodes = branch.exits().flat_map(|(_, nodes)| nodes.iter().copied());
-        let name = Name::Behind(NAMES.fetch_add(1, Ordering::Relaxed));
-        Runs { behind: Arc::new(trie.texts_of(nodes).named(name)) }
+impl MaskMaker<'_> {
+    /// The run that a residual begins with, if its end can be told by the next character.
+    pub(super) fn run(&mut self, rest: Id) -> Result<Option<Run>> {
+        let mut found: Option<Run> = None;
+        for (bytes, within) in self.machine.arena.edges(rest, self.budget)?.to_vec() {
+            let plain = match self.self_loop(within)? {
+                Some(plain) => plain,
+                None => {
+                    let edges = self.machine.arena.edges(within, self.budget)?;
+                    let back = edges.iter().filter(|edge| edge.1 == within).fold(ByteSet::NONE, |all, e| all.or(e.0));
+                    back.and(ByteSet::range(0, 127))
+                }
+            };
+            let mut after = ByteSet::NONE;
+            for &(condition, _) in self.ends_of(within)?.iter() {
+                after = after.or(self.first_behind(condition)?);
+            }
+            let is_longer = |other: Run| plain.len() > other.plain.len();
+            if !bytes.and(plain).is_empty() && after.and(plain).is_empty() && found.is_none_or(is_longer) {
+                found = Some(Run { within, plain });
+            }
+        }
+        Ok(found)
     }
 
-    /// Bytes held.
-    pub(in crate::mask) fn memory(&self) -> usize {
-        self.behind.memory()
+    /// Takes the tokens that begin with a run from what is known of the vocabulary, if few of them are exceptions. The
+    /// walk is left what else there is.
+    pub(super) fn by_run(
+        &mut self,
+        name: Name,
+        (rest, run): (Id, Run),
+        walk: &mut Walk,
+        step: &mut Step,
+    ) -> Result<()> {
+        let (trie, Run { within, plain }) = (walk.trie, run);
+        let ends = self.ends_of(within)?;
+        let mut others = walk.beside();
+        let Some(except) = self.exceptions((rest, run), &ends, &mut others)? else { return Ok(()) };
+        others.todo.push((0, rest, ByteSet::ALL.minus(plain)));
+        *walk = others;
+        let leads_on = !self.machine.arena.first(within, self.budget)?.minus(plain).is_empty();
+        let is_blank = plain == blank_bytes() && name == Name::Tokens;
+        let mut row: Arc<[u32]> = if is_blank && !leads_on {
+            self.blank_row().into()
+        } else {
+            let branch = self.shared.branch((name, trie), 0, plain);
+            self.leave_run(walk, &branch, within, &except)?;
+            branch.row(self.vocab.words())
+        };
+        self.budget.spend(row.len() as u64 / 16)?;
+        let mut except: Vec<u32> = except.tokens.into_iter().collect();
+        except.sort_unstable();
+        let except: Box<[u32]> = except.into();
+        if !except.is_empty() {
+            let mut bits = row.to_vec();
+            except.iter().for_each(|&token| clear_bit(&mut bits, token));
+            row = bits.into();
+        }
+        step.reached.push((within, Draft { base: Some(row), ..Draft::default() }));
+        for &end in ends.iter() {
+            let behind = if is_blank {
+                self.local.steps.named(Name::AfterBlanks, Source::AfterBlanks)
+            } else {
+                if !self.shared.knows_behind(name, plain) {
+                    self.budget.spend(trie.tokens().len() as u64)?;
+                }
+                let behind = self.shared.behind((name, trie), plain);
+                self.local.steps.named(behind.name.expect("it has one"), Source::Shared(behind))
+            };
+            step.ends.push(End { end, behind: Behind::Whole(behind), except: except.clone() });
+        }
+        Ok(())
+    }
+
+    /// The tokens that are blanks and nothing else.
+    fn blank_row(&self) -> Vec<u32> {
+        let mut bits = vec![0; self.vocab.words()];
+        self.vocab.blank_runs().iter().flat_map(|run| &run.tokens).for_each(|&token| set_bit(&mut bits, token));
+        bits
+    }
+
+    /// Follows a residual and the one inside of a run in lockstep, where plain bytes do not lead both to the same. What
+    /// the residual does there is noted in `walk`. `None` if the exceptions are too many.
+    fn exceptions(
+        &mut self,
+        (rest, run): (Id, Run),
+        ends: &[(Id, u32)],
+        walk: &mut Walk,
+    ) -> Result<Option<Exceptions>> {
+        let (trie, others) = (walk.trie, ByteSet::ALL.minus(run.plain));
+        let mut except = Exceptions::default();
+        let mut todo = vec![(0, rest, run.within)];
+        while let Some((node, ours, theirs)) = todo.pop() {
+            let mut left = trie.child_bytes(node).and(run.plain);
+            while let Some(byte) = left.first() {
+                self.budget.spend(1)?;
+                let (our_bytes, ours) = self.class(ours, byte)?;
+                let (their_bytes, theirs) = self.class(theirs, byte)?;
+                let class = our_bytes.and(their_bytes).and(left);
+                left = left.minus(class);
+                if ours == theirs {
+                    continue;
+                } else if except.tokens.len() > LARGE {
+                    return Ok(None);
+                }
+                for (_, child) in trie.children(node, class) {
+                    if ours == EMPTY {
+                        let before = except.tokens.len();
+                        trie.texts_from(child, &mut |_, token| except.tokens.extend([token]));
+                        self.budget.spend((except.tokens.len() - before) as u64)?;
+                    } else if theirs == EMPTY {
+                        self.enter(walk, child, ours)?;
+                    } else {
+                        except.tokens.extend(trie.tokens_at(child));
+                        walk.reach(ours, trie.tokens_at(child));
+                        let found = self.ends_of(ours)?;
+                        let is_whole = theirs == run.within;
+                        for (_, after) in trie.children(child, others) {
+                            except.nodes.insert(after);
+                            if is_whole && found[..] != *ends {
+                                trie.texts_from(after, &mut |_, token| except.tokens.extend([token]));
+                            }
+                        }
+                        if !is_whole || found[..] != *ends {
+                            self.end_at(walk, child, &found)?;
+                        }
+                        walk.todo.push((child, ours, others));
+                        todo.push((child, ours, theirs));
+                    }
+                }
+            }
+        }
+        Ok(Some(except))
+    }
+
+    /// The residual after a byte, and the bytes that lead there.
+    fn class(&mut self, state: Id, byte: u8) -> Result<(ByteSet, Id)> {
+        let (bytes, next) = self.machine.arena.edge(state, byte, self.budget)?;
+        if next != EMPTY {
+            return Ok((bytes, next));
+        }
+        Ok((ByteSet::ALL.minus(self.machine.arena.first(state, self.budget)?), EMPTY))
     }
 }

@@ -3,8 +3,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
+use super::runs::Exceptions;
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::mask::cache::Branch;
@@ -14,7 +15,7 @@ use crate::mask::shape::lead_bytes;
 use crate::recursion::deep;
 use crate::regular::{EMPTY, Id, TOP};
 use crate::stack::{Closure, Head};
-use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary, blank_bytes, clear_bit, set_bit};
+use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary};
 
 /// A trie that steps are taken on, by its number.
 pub(super) type Place = u32;
@@ -23,7 +24,7 @@ pub(super) type Place = u32;
 pub(super) const VOCABULARY: Place = 0;
 
 /// On tries of fewer tokens than this, runs are walked like everything else.
-const LARGE: usize = 4096;
+pub(super) const LARGE: usize = 4096;
 
 /// What follows a residual on a trie, as long as its lexeme goes on.
 #[derive(Default)]
@@ -62,7 +63,7 @@ pub(super) enum Behind {
 
 /// Where a trie is.
 #[derive(Clone)]
-enum Source {
+pub(super) enum Source {
     Vocabulary,
     AfterBlanks,
     Shared(Arc<Trie>),
@@ -120,7 +121,7 @@ impl Default for Steps {
 }
 
 impl Steps {
-    fn named(&mut self, name: Name, source: Source) -> Place {
+    pub(super) fn named(&mut self, name: Name, source: Source) -> Place {
         let next = self.tries.len() as Place;
         let place = *self.by_name.entry(name).or_insert(next);
         if place == next {
@@ -137,41 +138,32 @@ impl Steps {
 }
 
 /// A step under way.
-struct Walk<'a> {
-    trie: &'a Trie,
+pub(super) struct Walk<'a> {
+    pub(super) trie: &'a Trie,
     careful: bool,
     /// Nodes with the residuals that lead there, and the bytes to go on with.
-    todo: Vec<(NodeIndex, Id, ByteSet)>,
+    pub(super) todo: Vec<(NodeIndex, Id, ByteSet)>,
     reached: FxHashMap<Id, Draft>,
     /// By end: the nodes that the bytes behind it lead to.
     ends: FxHashMap<(Id, u32), Vec<NodeIndex>>,
 }
 
-impl Walk<'_> {
-    fn reach(&mut self, state: Id, tokens: &[u32]) {
+impl<'a> Walk<'a> {
+    pub(super) fn new(trie: &'a Trie, careful: bool) -> Walk<'a> {
+        Walk { trie, careful, todo: Vec::new(), reached: FxHashMap::default(), ends: FxHashMap::default() }
+    }
+
+    /// One that has found nothing yet.
+    pub(super) fn beside(&self) -> Walk<'a> {
+        Walk::new(self.trie, self.careful)
+    }
+
+    pub(super) fn reach(&mut self, state: Id, tokens: &[u32]) {
         if !tokens.is_empty() {
             let state = if self.careful { state } else { TOP };
             self.reached.entry(state).or_default().set.extend_from_slice(tokens);
         }
     }
-}
-
-/// A run of characters that a residual begins with: an identifier, blanks, digits.
-#[derive(Clone, Copy)]
-struct Run {
-    /// The residual behind any number of them, for most texts.
-    within: Id,
-    /// The bytes of the characters.
-    plain: ByteSet,
-}
-
-/// Where a residual and the one inside of the run that it begins with differ.
-#[derive(Default)]
-struct Exceptions {
-    /// Tokens that the residual refuses, or that lead it elsewhere.
-    tokens: FxHashSet<u32>,
-    /// Nodes behind the first byte that is not plain, which the residual leads to in another way, if at all.
-    nodes: FxHashSet<NodeIndex>,
 }
 
 impl<'a> MaskMaker<'a> {
@@ -214,9 +206,8 @@ impl<'a> MaskMaker<'a> {
     }
 
     fn take(&mut self, place: Place, trie: &Trie, rest: Id) -> Result<Step> {
-        let careful = self.machine.careful;
-        let (reached, ends) = Default::default();
-        let mut walk = Walk { trie, careful, todo: vec![(0, rest, ByteSet::ALL)], reached, ends };
+        let mut walk = Walk::new(trie, self.machine.careful);
+        walk.todo.push((0, rest, ByteSet::ALL));
         let mut step = Step::default();
         if let Some(name) = trie.name
             && trie.tokens().len() >= LARGE
@@ -269,7 +260,7 @@ impl<'a> MaskMaker<'a> {
     }
 
     /// Goes on with a walk at a node that a residual leads to.
-    fn enter(&mut self, walk: &mut Walk, node: NodeIndex, state: Id) -> Result<()> {
+    pub(super) fn enter(&mut self, walk: &mut Walk, node: NodeIndex, state: Id) -> Result<()> {
         let trie = walk.trie;
         walk.reach(state, trie.tokens_at(node));
         if trie.is_leaf(node) {
@@ -309,7 +300,7 @@ impl<'a> MaskMaker<'a> {
     }
 
     /// Notes what is behind the ends at a node. Returns the bytes that may stand behind one.
-    fn end_at(&mut self, walk: &mut Walk, node: NodeIndex, ends: &[(Id, u32)]) -> Result<ByteSet> {
+    pub(super) fn end_at(&mut self, walk: &mut Walk, node: NodeIndex, ends: &[(Id, u32)]) -> Result<ByteSet> {
         let mut after = ByteSet::NONE;
         for &end in ends {
             let first = self.first_behind(end.0)?;
@@ -323,7 +314,7 @@ impl<'a> MaskMaker<'a> {
     }
 
     /// Goes on inside the lexeme behind the runs of a branch, which lead to `state`.
-    fn leave_run(&mut self, walk: &mut Walk, branch: &Branch, state: Id, except: &Exceptions) -> Result<()> {
+    pub(super) fn leave_run(&mut self, walk: &mut Walk, branch: &Branch, state: Id, except: &Exceptions) -> Result<()> {
         for (byte, nodes) in branch.exits() {
             let next = self.machine.arena.next(state, byte, self.budget)?;
             if next == EMPTY {
@@ -341,7 +332,7 @@ impl<'a> MaskMaker<'a> {
     }
 
     /// The ends of a residual.
-    fn ends_of(&mut self, state: Id) -> Result<Arc<[(Id, u32)]>> {
+    pub(super) fn ends_of(&mut self, state: Id) -> Result<Arc<[(Id, u32)]>> {
         if let Some(known) = self.local.steps.ends.get(&state) {
             return Ok(known.clone());
         }
@@ -358,7 +349,7 @@ impl<'a> MaskMaker<'a> {
 
     /// The bytes that characters begin with which a condition on what follows admits. Lexemes do not end inside of a
     /// character, and complements also hold what is none.
-    fn first_behind(&mut self, condition: Id) -> Result<ByteSet> {
+    pub(super) fn first_behind(&mut self, condition: Id) -> Result<ByteSet> {
         if let Some(&known) = self.local.steps.behind.get(&condition) {
             return Ok(known);
         }
@@ -389,137 +380,5 @@ impl<'a> MaskMaker<'a> {
             }
         }
         Ok(false)
-    }
-
-    /// The run that a residual begins with, if its end can be told by the next character.
-    fn run(&mut self, rest: Id) -> Result<Option<Run>> {
-        let mut found: Option<Run> = None;
-        for (bytes, within) in self.machine.arena.edges(rest, self.budget)?.to_vec() {
-            let plain = match self.self_loop(within)? {
-                Some(plain) => plain,
-                None => {
-                    let edges = self.machine.arena.edges(within, self.budget)?;
-                    let back = edges.iter().filter(|edge| edge.1 == within).fold(ByteSet::NONE, |all, e| all.or(e.0));
-                    back.and(ByteSet::range(0, 127))
-                }
-            };
-            let mut after = ByteSet::NONE;
-            for &(condition, _) in self.ends_of(within)?.iter() {
-                after = after.or(self.first_behind(condition)?);
-            }
-            let is_longer = |other: Run| plain.len() > other.plain.len();
-            if !bytes.and(plain).is_empty() && after.and(plain).is_empty() && found.is_none_or(is_longer) {
-                found = Some(Run { within, plain });
-            }
-        }
-        Ok(found)
-    }
-
-    /// Takes the tokens that begin with a run from what is known of the vocabulary, if few of them are exceptions. The
-    /// walk is left what else there is.
-    fn by_run(&mut self, name: Name, (rest, run): (Id, Run), walk: &mut Walk, step: &mut Step) -> Result<()> {
-        let (trie, Run { within, plain }) = (walk.trie, run);
-        let ends = self.ends_of(within)?;
-        let mut others = Walk { todo: Vec::new(), reached: FxHashMap::default(), ends: FxHashMap::default(), ..*walk };
-        let Some(except) = self.exceptions((rest, run), &ends, &mut others)? else { return Ok(()) };
-        others.todo.push((0, rest, ByteSet::ALL.minus(plain)));
-        *walk = others;
-        let leads_on = !self.machine.arena.first(within, self.budget)?.minus(plain).is_empty();
-        let is_blank = plain == blank_bytes() && name == Name::Tokens;
-        let mut row: Arc<[u32]> = if is_blank && !leads_on {
-            self.blank_row().into()
-        } else {
-            let branch = self.shared.branch((name, trie), 0, plain);
-            self.leave_run(walk, &branch, within, &except)?;
-            branch.row(self.vocab.words())
-        };
-        self.budget.spend(row.len() as u64 / 16)?;
-        let mut except: Vec<u32> = except.tokens.into_iter().collect();
-        except.sort_unstable();
-        let except: Box<[u32]> = except.into();
-        if !except.is_empty() {
-            let mut bits = row.to_vec();
-            except.iter().for_each(|&token| clear_bit(&mut bits, token));
-            row = bits.into();
-        }
-        step.reached.push((within, Draft { base: Some(row), ..Draft::default() }));
-        for &end in ends.iter() {
-            let behind = if is_blank {
-                self.local.steps.named(Name::AfterBlanks, Source::AfterBlanks)
-            } else {
-                let behind = self.shared.runs((name, trie), plain).behind.clone();
-                self.local.steps.named(behind.name.expect("it has one"), Source::Shared(behind))
-            };
-            step.ends.push(End { end, behind: Behind::Whole(behind), except: except.clone() });
-        }
-        Ok(())
-    }
-
-    /// The tokens that are blanks and nothing else.
-    fn blank_row(&self) -> Vec<u32> {
-        let mut bits = vec![0; self.vocab.words()];
-        self.vocab.blank_runs().iter().flat_map(|run| &run.tokens).for_each(|&token| set_bit(&mut bits, token));
-        bits
-    }
-
-    /// Follows a residual and the one inside of a run in lockstep, where plain bytes do not lead both to the same. What
-    /// the residual does there is noted in `walk`. `None` if the exceptions are too many.
-    fn exceptions(
-        &mut self,
-        (rest, run): (Id, Run),
-        ends: &[(Id, u32)],
-        walk: &mut Walk,
-    ) -> Result<Option<Exceptions>> {
-        let (trie, others) = (walk.trie, ByteSet::ALL.minus(run.plain));
-        let mut except = Exceptions::default();
-        let mut todo = vec![(0, rest, run.within)];
-        while let Some((node, ours, theirs)) = todo.pop() {
-            let mut left = trie.child_bytes(node).and(run.plain);
-            while let Some(byte) = left.first() {
-                self.budget.spend(1)?;
-                let (our_bytes, ours) = self.class(ours, byte)?;
-                let (their_bytes, theirs) = self.class(theirs, byte)?;
-                let class = our_bytes.and(their_bytes).and(left);
-                left = left.minus(class);
-                if ours == theirs {
-                    continue;
-                } else if except.tokens.len() > LARGE {
-                    return Ok(None);
-                }
-                for (_, child) in trie.children(node, class) {
-                    if ours == EMPTY {
-                        trie.texts_from(child, &mut |_, token| except.tokens.extend([token]));
-                    } else if theirs == EMPTY {
-                        self.enter(walk, child, ours)?;
-                    } else {
-                        except.tokens.extend(trie.tokens_at(child));
-                        walk.reach(ours, trie.tokens_at(child));
-                        let found = self.ends_of(ours)?;
-                        let is_whole = theirs == run.within;
-                        for (_, after) in trie.children(child, others) {
-                            except.nodes.insert(after);
-                            if is_whole && found[..] != *ends {
-                                trie.texts_from(after, &mut |_, token| except.tokens.extend([token]));
-                            }
-                        }
-                        if !is_whole || found[..] != *ends {
-                            self.end_at(walk, child, &found)?;
-                        }
-                        walk.todo.push((child, ours, others));
-                        todo.push((child, ours, theirs));
-                    }
-                }
-            }
-        }
-        Ok(Some(except))
-    }
-
-    /// The residual after a byte, and the bytes that lead there.
-    fn class(&mut self, state: Id, byte: u8) -> Result<(ByteSet, Id)> {
-        let (bytes, next) = self.machine.arena.edge(state, byte, self.budget)?;
-        if next != EMPTY {
-            return Ok((bytes, next));
-        }
-        Ok((ByteSet::ALL.minus(self.machine.arena.first(state, self.budget)?), EMPTY))
     }
 }

@@ -24,7 +24,7 @@ impl MaskMaker<'_> {
         let mut state = if text.is_empty() { DEAD } else { start };
         for &b in text {
             state = self.machine.go(state, b, self.budget)?;
-            if state == DEAD || state == CUT_OFF {
+            if state <= CUT_OFF {
                 break;
             }
         }
@@ -92,7 +92,7 @@ impl MaskMaker<'_> {
         while let Some((node, state)) = todo.pop() {
             if let Some((bytes, tokens)) = trie.below(node) {
                 if state == CUT_OFF {
-                    out.reach(self.machine.is_unsure(state), tokens);
+                    out.unsure.extend_from_slice(tokens);
                     continue;
                 }
                 if let Some((plain, changing)) = self.state_loop(state)? {
