@@ -253,7 +253,8 @@ class GrammarBuilder:
         starves: bool,
         rules: Iterable[tuple[int, Sequence[int]]],
         ignored: Sequence[int],
-        modes: Iterable[Sequence[tuple[int, int]]],
+        modes: Iterable[Sequence[tuple[int, int, int]]],
+        classes: int = 1,
         states: Iterable[tuple[int, Sequence[tuple[int, int, int]], Sequence[tuple[int, int]]]],
         indenter: tuple[int, int, int, int, Sequence[int], Sequence[int]] | None = None,
     ) -> int:
@@ -267,16 +268,18 @@ class GrammarBuilder:
             starves: whether the tables may let tokens pass behind which no text ends.
             rules: for each rule the symbol that it derives, and the symbols that it consists of.
             ignored: the terminals that are passed over.
-            modes: for each mode of the lexer its lexemes: the terminal, and the node of its texts. A terminal may have
-                several. The nodes exclude by their assertions what the lexer reads otherwise.
-            states: for each state the mode in which the lexer reads on; its actions: the terminal
+            modes: for each mode of the lexer, and each class of the character before, its lexemes: the terminal, the
+                node of its texts, and the class of their last character. A terminal may have several. The nodes exclude
+                by their assertions what the lexer reads otherwise.
+            classes: the number of classes; ``0`` is that of the beginning of the text.
+            states: for each state the first mode in which the lexer reads on; its actions: the terminal
                 (``UNBOUNDED``: the end of the text), and ``0`` and the state to shift to, or ``1`` and the rule to
                 reduce by; and its gotos: a symbol and the state after it.
             indenter: what makes tokens of the indentation of lines, as ``lark.indenter`` does: the terminal that ends
                 lines, those of indents and dedents, the blanks that a tab is, and the terminals that open and close
                 brackets.
         """
-        operands: list[int] = [start, end, int(starves)]
+        operands: list[int] = [start, end, int(starves), classes]
 
         def put(items: Iterable[Sequence[int]]) -> None:
             listed = list(items)

@@ -40,9 +40,6 @@ here to `gs.load` with its path.
 | Name | Texts | Parser, lexer | Example |
 |---|---|---|---|
 """
-FOOT = """
-\\* Of `{name}`, {missing} is not supported yet: `gs.load` refuses it, and lark itself reads it.
-"""
 
 
 def page() -> str:
@@ -50,12 +47,11 @@ def page() -> str:
         gs.load("semvar")
     text = HEAD.format(count=len(shipped()), error=caught.value)
     text += "".join(row(code(name), entry.what, options(entry), example(entry)) for name, entry in shipped().items())
-    refused = [entry for entry in shipped().values() if entry.missing]
-    return text + "".join(FOOT.format(name=entry.name, missing=entry.missing) for entry in refused)
+    return text
 
 
 def options(entry: Shipped) -> str:
-    return f"{entry.parser}, {entry.lexer}" + ("\\*" if entry.missing else "")
+    return f"{entry.parser}, {entry.lexer}"
 
 
 def example(entry: Shipped) -> str:

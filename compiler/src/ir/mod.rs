@@ -22,7 +22,7 @@ pub use decode::Parts;
 pub use encode::Base;
 pub use kinds::Kinds;
 pub use parameters::{Guard, Layout, Update, Value};
-pub use parser::{Action, Indenter, Parser};
+pub use parser::{Action, Indenter, Lexeme, Parser};
 
 /// Index of an expression in [`Ir::nodes`]; operands come before the expressions that use them.
 pub type NodeId = u32;

@@ -2,19 +2,31 @@
 //!
 //! In a state, the lexer takes the lexemes of one of its *modes*. Each lexeme says itself when it is taken: by its
 //! assertions, it excludes texts that begin with a lexeme of higher priority. So the modes are sets.
+//!
+//! Where terminals look at the character before them, characters are sorted into classes that they tell apart. Each mode
+//! has then a set of lexemes for each class of the character before, and each lexeme says the class of its last one.
 
 use super::NodeId;
 
-/// A terminal, and the node of its texts.
-pub(crate) type Lexeme = (u32, NodeId);
+/// Some texts of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Lexeme {
+    pub terminal: u32,
+    /// The node of the texts.
+    pub text: NodeId,
+    /// The class of their last character.
+    pub last: u32,
+}
 
 /// A grammar's parser, with its lexer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Parser {
     /// By rule: the symbol that it derives, and the symbols that it consists of. Terminals have numbers among these, too.
     rules: Box<[(u32, Box<[u32]>)]>,
-    /// The lexemes of each mode: terminals and their texts. A terminal may occur several times.
+    /// The lexemes of each mode, for each class of the character before. A terminal may occur several times.
     modes: Box<[Box<[Lexeme]>]>,
+    /// The number of classes of characters.
+    classes: u32,
     states: Box<[State]>,
     /// The terminals that are passed over.
     ignored: Box<[u32]>,
@@ -44,6 +56,7 @@ pub struct Indenter {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
+    /// That of the first class of characters; those of the others follow.
     mode: u32,
     /// What to do before a terminal, sorted; [`Parser::END`] is what stands behind the text.
     actions: Box<[(u32, Action)]>,
@@ -62,6 +75,8 @@ pub enum Action {
 impl Parser {
     /// The terminal behind the text.
     pub const END: u32 = u32::MAX;
+    /// The class of characters before the text.
+    pub const BEFORE_TEXT: u32 = 0;
 
     /// What to do in a state before a terminal; `None`: it cannot come there.
     pub fn action(&self, state: u32, terminal: u32) -> Option<Action> {
@@ -95,9 +110,9 @@ impl Parser {
         self.states[state as usize].actions.iter().map(|a| a.0).filter(|&terminal| terminal != Parser::END)
     }
 
-    /// The number of modes.
-    pub fn modes(&self) -> u32 {
-        self.modes.len() as u32
+    /// The number of classes that characters before a lexeme are sorted into.
+    pub fn classes(&self) -> u32 {
+        self.classes
     }
 
     /// The symbols that may be derived in a state.
@@ -160,13 +175,14 @@ impl Parser {
         false
     }
 
-    pub fn mode(&self, state: u32) -> u32 {
-        self.states[state as usize].mode
+    /// The mode in which the lexer reads on in a state, behind a character of a class.
+    pub fn mode(&self, state: u32, class: u32) -> u32 {
+        self.states[state as usize].mode + class
     }
 
-    /// The lexemes of a mode: terminals and their texts.
-    pub fn lexemes_of(&self, mode: u32) -> &[Lexeme] {
-        &self.modes[mode as usize]
+    /// The lexemes of all modes, one mode after the other: those for each class of characters before them.
+    pub fn modes(&self) -> &[Box<[Lexeme]>] {
+        &self.modes
     }
 
     pub fn is_ignored(&self, terminal: u32) -> bool {
@@ -180,12 +196,12 @@ impl Parser {
 
     /// The texts of all lexemes.
     pub fn lexemes(&self) -> impl Iterator<Item = NodeId> + '_ {
-        self.all_lexemes().map(|lexeme| lexeme.1)
+        self.all_lexemes().map(|lexeme| lexeme.text)
     }
 
     /// The parser in the builder's numbers; `node` gives those of nodes.
     pub(super) fn encode(&self, node: impl Fn(NodeId) -> u32) -> Vec<u32> {
-        let mut out = vec![self.start, self.end, self.starves.into()];
+        let mut out = vec![self.start, self.end, self.starves.into(), self.classes];
         fn list<T>(out: &mut Vec<u32>, items: &[T], mut put: impl FnMut(&mut Vec<u32>, &T)) {
             out.push(items.len() as u32);
             items.iter().for_each(|item| put(out, item));
@@ -196,7 +212,12 @@ impl Parser {
             list(out, parts, |out, &part| out.push(part));
         });
         list(&mut out, &self.ignored, |out, &terminal| out.push(terminal));
-        list(&mut out, &self.modes, |out, mode| list(out, mode, |out, lexeme| out.extend([lexeme.0, node(lexeme.1)])));
+        list(&mut out, &self.modes, |out, mode| {
+            list(out, mode, |out, &lexeme| {
+                let Lexeme { terminal, text, last } = lexeme;
+                out.extend([terminal, node(text), last]);
+            })
+        });
         list(&mut out, &self.states, |out, state| {
             out.push(state.mode);
             list(out, &state.actions, |out, &(terminal, action)| {
@@ -219,10 +240,11 @@ impl Parser {
     /// A parser from the builder's numbers; `node` gives the nodes of its lexemes.
     pub(super) fn decode(numbers: &[u32], node: impl Fn(u32) -> Result<NodeId, String>) -> Result<Parser, String> {
         let mut r = Numbers(numbers);
-        let (start, end, starves) = (r.next()?, r.next()?, r.next()? != 0);
+        let (start, end, starves, classes) = (r.next()?, r.next()?, r.next()? != 0, r.next()?);
         let rules = r.list(|r| Ok((r.next()?, r.list(Numbers::next)?)))?;
         let ignored = r.list(Numbers::next)?;
-        let modes = r.list(|r| r.list(|r| Ok((r.next()?, node(r.next()?)?))))?;
+        let modes =
+            r.list(|r| r.list(|r| Ok(Lexeme { terminal: r.next()?, text: node(r.next()?)?, last: r.next()? })))?;
         let states = r.list(|r| {
             let mode = r.next()?;
             let mut actions = r
@@ -242,7 +264,7 @@ impl Parser {
             let (opening, closing) = (r.list(Numbers::next)?, r.list(Numbers::next)?);
             indenter = Some(Indenter { newline, indent, dedent, tab, opening, closing });
         }
-        let parser = Parser { rules, modes, states, ignored, indenter, starves, start, end };
+        let parser = Parser { rules, modes, classes, states, ignored, indenter, starves, start, end };
         if r.0.is_empty() && parser.is_sound() { Ok(parser) } else { Err("a parser's tables do not fit".into()) }
     }
 
@@ -250,14 +272,16 @@ impl Parser {
     fn is_sound(&self) -> bool {
         let state = |s: u32| (s as usize) < self.states.len();
         let sound = |s: &State| {
-            (s.mode as usize) < self.modes.len()
+            s.mode.is_multiple_of(self.classes)
+                && s.mode as usize + self.classes as usize <= self.modes.len()
                 && s.gotos.iter().all(|g| state(g.1))
                 && s.actions.iter().all(|a| match a.1 {
                     Action::Shift(to) => state(to),
                     Action::Reduce(rule) => (rule as usize) < self.rules.len(),
                 })
         };
-        state(self.start) && self.states.iter().all(sound)
+        let classes = self.classes > 0 && self.all_lexemes().all(|lexeme| lexeme.last < self.classes);
+        classes && state(self.start) && self.states.iter().all(sound)
     }
 }
 

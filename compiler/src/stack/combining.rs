@@ -4,13 +4,15 @@
 //! can keep them apart are the conditions that a lexeme leaves to the text behind it: no letter behind a name, say,
 //! which a blank meets before the next name.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashSet;
 
 use super::position::BOTTOM;
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Node, NodeId, Parser, RuleId};
+use crate::ir::{Lexeme, Node, NodeId, Parser, RuleId};
 use crate::regular::{Arena, EMPTY, Id, TOP};
 
 /// Tables of more states than this are not followed with care only because they starve a rule.
@@ -18,6 +20,18 @@ const MOST_STATES: u32 = 128;
 
 /// Conditions on what follows a lexeme, as far as it is worthwhile to look at all of them.
 const MOST_CONDITIONS: usize = 64;
+
+/// The lexemes that may stand behind a character of one class, each with the class of its last character.
+#[derive(Default)]
+struct Readable {
+    all: BTreeSet<(Id, u32)>,
+    /// Those that are passed over.
+    blanks: BTreeSet<(Id, u32)>,
+    /// Those that have to be able to follow whatever stands before.
+    needed: BTreeSet<Id>,
+    /// Whether each terminal that has lexemes behind characters of other classes has some behind these.
+    is_whole: bool,
+}
 
 /// When heads are searched for an ending.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,90 +48,44 @@ impl Machine {
     /// where each lexeme can end under one of these.
     pub(super) fn care(&mut self, budget: &mut Budget) -> Result<Care> {
         let ir = self.ir.clone();
-        let (mut lexemes, mut skipped, mut tokens) = (Vec::new(), Vec::new(), FxHashSet::default());
-        let mut todo: Vec<NodeId> = ir.rules.clone();
-        let mut met: FxHashSet<NodeId> = FxHashSet::default();
-        while let Some(node) = todo.pop() {
-            if !met.insert(node) {
-                continue;
-            }
-            match &ir.nodes[node as usize] {
-                Node::Text(os) => skipped.extend(os[1..].iter().copied()),
-                Node::Parser(parser) => {
-                    let starves = parser.starves && parser.states() <= MOST_STATES;
-                    let rule = ir.rules.iter().position(|&body| body == node).expect("it is a rule's body") as RuleId;
-                    if starves || !self.completes_all(rule, parser, budget)? || !self.lines_go_on(parser, budget)? {
-                        return Ok(Care::Always);
-                    }
-                    for (terminal, text) in parser.all_lexemes() {
-                        if parser.is_ignored(terminal) {
-                            skipped.push(text);
-                        } else {
-                            tokens.insert(text);
-                        }
-                    }
-                }
-                _ => {}
-            }
-            if ir.is_unit(node) {
-                lexemes.push(node);
-            } else {
-                ir.nodes[node as usize].operands(|o| todo.push(o));
+        let parsers: Vec<(RuleId, &Parser)> =
+            (0..ir.rules.len() as RuleId).filter_map(|rule| Some((rule, ir.parser(rule)?))).collect();
+        for &(rule, parser) in &parsers {
+            let starves = parser.starves && parser.states() <= MOST_STATES;
+            if starves || !self.completes_all(rule, parser, budget)? || !self.lines_go_on(parser, budget)? {
+                return Ok(Care::Always);
             }
         }
-        let any = self.whole_lexemes(&lexemes, budget)?;
-        let blanks = self.whole_lexemes(&skipped, budget)?;
-        // what is skipped alone need not be able to follow
-        lexemes.retain(|node| tokens.contains(node) || !skipped.contains(node));
-        let needed = self.whole_lexemes(&lexemes, budget)?;
-        let mut conditions = vec![TOP];
-        let mut at = 0;
-        // the conditions under which a lexeme can begin
-        while let Some(&condition) = conditions.get(at) {
-            at += 1;
-            if conditions.len() > MOST_CONDITIONS {
-                break; // to find all of them would take too long: those that are found stand for the others
-            }
-            if condition != TOP && self.arena.is_brief(condition) {
-                continue; // it is met or not by the first byte, so that other lexemes end as they do elsewhere
-            }
-            for &lexeme in &any {
-                let x = self.arena.under(condition, lexeme);
-                for left in self.conditions_behind(x, budget)? {
-                    if !conditions.contains(&left) {
-                        conditions.push(left);
-                    }
-                }
+        let Some(readable) = self.readable(&parsers, budget)? else { return Ok(Care::Always) };
+        let conditions = self.conditions(&readable, budget)?;
+        let mut free: FxHashSet<(u32, Id)> = FxHashSet::default();
+        for &(class, condition) in &conditions {
+            let next = &readable[class as usize];
+            if next.is_whole && self.all_begin(condition, &next.needed, budget)? {
+                free.insert((class, condition));
             }
         }
-        let mut free: Vec<Id> = Vec::new();
-        for &condition in &conditions {
-            if self.all_begin(condition, &needed, budget)? {
-                free.push(condition);
-            }
-        }
-        let (mut open, mut tight) = (FxHashSet::default(), false);
-        for condition in conditions {
-            let mut escapes = free.contains(&condition) && self.arena.nullable(condition);
-            for &blank in &blanks {
+        let (mut open, mut closed): (FxHashSet<Id>, FxHashSet<Id>) = Default::default();
+        for (class, condition) in conditions {
+            let mut escapes = free.contains(&(class, condition)) && self.arena.nullable(condition);
+            for &(blank, last) in &readable[class as usize].blanks {
                 if escapes {
                     break;
                 }
                 let x = self.arena.under(condition, blank);
                 for way in self.ways(x, budget)?.iter() {
                     let (left, _) = self.arena.under_condition(way.1);
-                    escapes |= free.contains(&left) && self.arena.nullable(left);
+                    escapes |= free.contains(&(last, left)) && self.arena.nullable(left);
                 }
             }
-            if escapes {
-                open.insert(self.arena.unit(condition));
-            }
-            tight |= !escapes;
+            let ways = if escapes { &mut open } else { &mut closed };
+            ways.insert(self.arena.unit(condition));
         }
-        if !tight {
+        if closed.is_empty() {
             return Ok(Care::Never);
         }
-        for &lexeme in &needed {
+        open.retain(|condition| !closed.contains(condition));
+        for &lexeme in readable.iter().flat_map(|next| &next.needed) {
             let mut some = false;
             for way in self.ways(lexeme, budget)?.iter() {
                 some |= open.contains(&self.arena.under_condition(way.1).0);
@@ -127,6 +95,108 @@ impl Machine {
             }
         }
         Ok(Care::Behind(open))
+    }
+
+    /// The lexemes that may stand behind a character, by its class. `None`: parsers differ in what their classes are.
+    fn readable(&mut self, parsers: &[(RuleId, &Parser)], budget: &mut Budget) -> Result<Option<Vec<Readable>>> {
+        let (units, skipped) = self.units_outside_parsers();
+        let classes = parsers.iter().map(|(_, parser)| parser.classes()).max().unwrap_or(1);
+        let differ = parsers.iter().any(|(_, parser)| parser.modes() != parsers[0].1.modes());
+        if classes > 1 && (differ || !units.is_empty()) {
+            return Ok(None);
+        }
+        let mut readable = Vec::new();
+        for class in 0..classes {
+            let mut next = Readable { is_whole: true, ..Readable::default() };
+            for &unit in &units {
+                self.add_readable(&mut next, (unit, 0), (skipped.contains(&unit), !skipped.contains(&unit)), budget)?;
+            }
+            for (_, parser) in parsers {
+                for modes in parser.modes().chunks(classes as usize) {
+                    let mut read: FxHashSet<u32> = FxHashSet::default();
+                    for &lexeme in &modes[class as usize] {
+                        let Lexeme { terminal, text, last } = lexeme;
+                        let is_blank = parser.is_ignored(terminal);
+                        if self.add_readable(&mut next, (text, last), (is_blank, !is_blank), budget)? {
+                            read.insert(terminal);
+                        }
+                    }
+                    let mut others = modes.iter().flatten().filter(|lexeme| !parser.is_ignored(lexeme.terminal));
+                    next.is_whole &= classes == 1 || others.all(|lexeme| read.contains(&lexeme.terminal));
+                }
+            }
+            readable.push(next);
+        }
+        Ok(Some(readable))
+    }
+
+    /// Adds a lexeme, unless it takes no text. Returns whether it does.
+    fn add_readable(
+        &mut self,
+        next: &mut Readable,
+        (text, last): (NodeId, u32),
+        (is_blank, is_needed): (bool, bool),
+        budget: &mut Budget,
+    ) -> Result<bool> {
+        let x = self.whole_lexeme(text, budget)?;
+        if !self.arena.alive(x, budget)? {
+            return Ok(false);
+        }
+        next.all.insert((x, last));
+        if is_blank {
+            next.blanks.insert((x, last));
+        }
+        if is_needed {
+            next.needed.insert(x);
+        }
+        Ok(true)
+    }
+
+    /// The lexemes of rules that are no parser's, and those that may stand before any of them.
+    fn units_outside_parsers(&self) -> (FxHashSet<NodeId>, FxHashSet<NodeId>) {
+        let (mut units, mut skipped): (FxHashSet<NodeId>, FxHashSet<NodeId>) = Default::default();
+        let mut todo: Vec<NodeId> = self.ir.rules.clone();
+        let mut met: FxHashSet<NodeId> = FxHashSet::default();
+        while let Some(node) = todo.pop() {
+            if !met.insert(node) {
+                continue;
+            }
+            match &self.ir.nodes[node as usize] {
+                Node::Text(os) => skipped.extend(os[1..].iter().copied()),
+                Node::Parser(_) => continue,
+                _ => {}
+            }
+            if self.ir.is_unit(node) {
+                units.insert(node);
+            } else {
+                self.ir.nodes[node as usize].operands(|o| todo.push(o));
+            }
+        }
+        (units, skipped)
+    }
+
+    /// The conditions under which a lexeme can begin, each with the class of the character before it.
+    fn conditions(&mut self, readable: &[Readable], budget: &mut Budget) -> Result<Vec<(u32, Id)>> {
+        let mut conditions = vec![(Parser::BEFORE_TEXT, TOP)];
+        let mut at = 0;
+        while let Some(&(class, condition)) = conditions.get(at) {
+            at += 1;
+            if conditions.len() > MOST_CONDITIONS {
+                break; // to find all of them would take too long: those that are found stand for the others
+            }
+            if condition != TOP && self.arena.is_brief(condition) {
+                continue; // it is met or not by the first byte, so that other lexemes end as they do elsewhere
+            }
+            for &(lexeme, last) in &readable[class as usize].all {
+                let x = self.arena.under(condition, lexeme);
+                for left in self.conditions_behind(x, budget)? {
+                    if !conditions.contains(&(last, left)) {
+                        conditions.push((last, left));
+                    }
+                }
+            }
+        }
+        Ok(conditions)
     }
 
     /// The conditions under which lexemes can end. Of a lexeme under a condition, only those that it has while that
@@ -167,12 +237,12 @@ impl Machine {
     /// states on the way can read.
     fn completes_all(&mut self, rule: RuleId, parser: &Parser, budget: &mut Budget) -> Result<bool> {
         let mut read: Vec<FxHashSet<u32>> = Vec::new();
-        for mode in 0..parser.modes() {
+        for modes in parser.modes().chunks(parser.classes() as usize) {
             let mut terminals = FxHashSet::default();
-            for &(terminal, text) in parser.lexemes_of(mode) {
-                let x = self.whole_lexeme(text, budget)?;
+            for lexeme in modes.iter().flatten() {
+                let x = self.whole_lexeme(lexeme.text, budget)?;
                 if self.arena.alive(x, budget)? {
-                    terminals.insert(terminal);
+                    terminals.insert(lexeme.terminal);
                 }
             }
             if let Some(indenter) = parser.indenter() {
@@ -180,7 +250,7 @@ impl Machine {
             }
             read.push(terminals);
         }
-        let is_read = |state, terminal| read[parser.mode(state) as usize].contains(&terminal);
+        let is_read = |state, terminal| read[(parser.mode(state, 0) / parser.classes()) as usize].contains(&terminal);
         if (0..parser.states()).all(|state| parser.expected(state).all(|terminal| is_read(state, terminal))) {
             return Ok(true);
         }
@@ -227,8 +297,11 @@ impl Machine {
     /// is none that the text has to keep.
     fn lines_go_on(&mut self, parser: &Parser, budget: &mut Budget) -> Result<bool> {
         let Some(indenter) = parser.indenter() else { return Ok(true) };
-        let lexemes: FxHashSet<NodeId> =
-            parser.all_lexemes().filter(|lexeme| lexeme.0 == indenter.newline).map(|lexeme| lexeme.1).collect();
+        let lexemes: FxHashSet<NodeId> = parser
+            .all_lexemes()
+            .filter(|lexeme| lexeme.terminal == indenter.newline)
+            .map(|lexeme| lexeme.text)
+            .collect();
         for node in lexemes {
             let x = self.whole_lexeme(node, budget)?;
             for (text, ..) in self.ways(x, budget)?.iter() {
@@ -246,7 +319,7 @@ impl Machine {
     }
 
     /// Whether each of some lexemes can follow under a condition.
-    fn all_begin(&mut self, condition: Id, lexemes: &[Id], budget: &mut Budget) -> Result<bool> {
+    fn all_begin(&mut self, condition: Id, lexemes: &BTreeSet<Id>, budget: &mut Budget) -> Result<bool> {
         for &lexeme in lexemes {
             let x = self.arena.under(condition, lexeme);
             if !self.arena.alive(x, budget)? {
@@ -256,18 +329,7 @@ impl Machine {
         Ok(true)
     }
 
-    /// Lexemes with a tag that means nothing; those that take no text are left out.
-    fn whole_lexemes(&mut self, nodes: &[NodeId], budget: &mut Budget) -> Result<Vec<Id>> {
-        let mut found = Vec::new();
-        for &node in nodes {
-            let x = self.whole_lexeme(node, budget)?;
-            if self.arena.alive(x, budget)? && !found.contains(&x) {
-                found.push(x);
-            }
-        }
-        Ok(found)
-    }
-
+    /// A lexeme with a tag that means nothing.
     pub(super) fn whole_lexeme(&mut self, node: NodeId, budget: &mut Budget) -> Result<Id> {
         let ir = self.ir.clone();
         let mut x = self.arena.lower(&ir, node, &mut self.lowered, budget)?;

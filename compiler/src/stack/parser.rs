@@ -20,7 +20,7 @@ use super::position::Pos;
 use super::step::{Closure, Further, Head, Machine};
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Action, Indenter, Layout, Node, NodeId, Parser, RuleId};
+use crate::ir::{Action, Indenter, Layout, Lexeme, Node, Parser, RuleId};
 use crate::regular::{Counts, EMPTY, Id};
 
 /// What a parser can do between two tokens.
@@ -57,13 +57,13 @@ type Reduced = SmallVec<[(Frame, Stack); 2]>;
 /// What has been found out about parsers.
 #[derive(Default)]
 pub(super) struct Parsers {
-    /// By stack of one topmost state.
-    between: FxHashMap<Stack, Arc<Between>>,
+    /// By stack of one topmost state, and class of the character before.
+    between: FxHashMap<(Stack, u32), Arc<Between>>,
     /// The stacks after a token.
     after: FxHashMap<(Stack, u32), Stack>,
     lexemes: FxHashMap<Lexemes, Id>,
-    /// Single lexemes, by parser, terminal and text.
-    lexeme: FxHashMap<(RuleId, u32, NodeId), Id>,
+    /// Single lexemes, by parser.
+    lexeme: FxHashMap<(RuleId, Lexeme), Id>,
     /// Whether residuals can end in a token that ends a line.
     ends_lines: FxHashMap<Id, bool>,
 }
@@ -96,11 +96,11 @@ impl Machine {
         Frame { callee: NO_CALLEE, back: self.positions.intern(Pos::State { rule, state }), below }
     }
 
-    /// Adds what can follow between two tokens.
+    /// Adds what can follow between two tokens, behind a character of a class.
     pub(super) fn before_token(
         &mut self,
         condition: Id,
-        rule: RuleId,
+        (rule, class): (RuleId, u32),
         stack: Stack,
         (out, further): (&mut Closure, &mut Further),
         budget: &mut Budget,
@@ -113,7 +113,7 @@ impl Machine {
         let frames: SmallVec<[Frame; 4]> = self.stacks.frames(stack).into();
         for frame in frames {
             let stack = self.stacks.of_frames(param, vec![frame]);
-            let between = self.between(rule, stack, frame, budget)?;
+            let between = self.between((rule, class), stack, frame, budget)?;
             self.add_head(condition, Head { rest: between.lexemes, stack }, out);
             self.add_head(condition, Head { rest: between.unsure, stack: UNSURE }, out);
             if between.may_end && self.analysis.ends_texts(rule) {
@@ -144,7 +144,7 @@ impl Machine {
     pub(super) fn after_token(
         &mut self,
         condition: Id,
-        (rule, terminal): (RuleId, u32),
+        (rule, terminal, last): (RuleId, u32, u32),
         stack: Stack,
         (out, further): (&mut Closure, &mut Further),
         budget: &mut Budget,
@@ -157,7 +157,7 @@ impl Machine {
         let parser = ir.parser(rule).expect("the rule is a parser's");
         if parser.is_ignored(terminal) {
             let stack = self.forget_column(stack, EMPTY);
-            return self.before_token(condition, rule, stack, (out, further), budget);
+            return self.before_token(condition, (rule, last), stack, (out, further), budget);
         }
         let next = match self.parsers.after.get(&(stack, terminal)) {
             Some(&known) => Some(known),
@@ -173,7 +173,7 @@ impl Machine {
             }
         };
         match next {
-            Some(next) => self.before_token(condition, rule, next, (out, further), budget),
+            Some(next) => self.before_token(condition, (rule, last), next, (out, further), budget),
             None => Ok(()),
         }
     }
@@ -300,7 +300,7 @@ impl Machine {
         }
         let (ir, positions) = (&self.ir, &self.positions);
         let other = |p| match positions.get(p) {
-            Pos::Token { rule, terminal } => {
+            Pos::Token { rule, terminal, .. } => {
                 ir.parser(rule).and_then(Parser::indenter).is_none_or(|indenter| indenter.newline != terminal)
             }
             _ => true,
@@ -320,8 +320,9 @@ impl Machine {
 
     /// What the parser can do between two tokens, over a stack of one topmost state. It is looked up for the topmost
     /// states first, which many stacks share; only what these leave open is found out from more of the stack.
-    fn between(&mut self, rule: RuleId, stack: Stack, top: Frame, budget: &mut Budget) -> Result<Arc<Between>> {
-        if let Some(known) = self.parsers.between.get(&stack) {
+    fn between(&mut self, place: (RuleId, u32), stack: Stack, top: Frame, budget: &mut Budget) -> Result<Arc<Between>> {
+        let class = place.1;
+        if let Some(known) = self.parsers.between.get(&(stack, class)) {
             return Ok(known.clone());
         }
         let mut found: Option<Arc<Between>> = None;
@@ -332,23 +333,23 @@ impl Machine {
             if shallow == stack {
                 break;
             }
-            let between = match self.parsers.between.get(&shallow) {
+            let between = match self.parsers.between.get(&(shallow, class)) {
                 Some(known) => known.clone(),
-                None => self.find_between(rule, shallow, top, found.as_deref(), budget)?,
+                None => self.find_between(place, shallow, top, found.as_deref(), budget)?,
             };
             if between.is_settled() {
-                self.parsers.between.insert(stack, between.clone());
+                self.parsers.between.insert((stack, class), between.clone());
                 return Ok(between);
             }
             found = Some(between);
         }
-        self.find_between(rule, stack, top, found.as_deref(), budget)
+        self.find_between(place, stack, top, found.as_deref(), budget)
     }
 
     /// The same, given what is known of fewer of the stack's frames.
     fn find_between(
         &mut self,
-        rule: RuleId,
+        (rule, class): (RuleId, u32),
         stack: Stack,
         top: Frame,
         shallow: Option<&Between>,
@@ -357,7 +358,7 @@ impl Machine {
         let Pos::State { state, .. } = self.positions.get(top.back) else { unreachable!("the stack is a parser's") };
         let ir = self.ir.clone();
         let parser = ir.parser(rule).expect("the rule is a parser's");
-        let mode = parser.mode(state);
+        let mode = parser.mode(state, class);
         let never_ends = shallow.is_some_and(|known| !known.may_end && known.callers.is_empty());
         let end = if never_ends { Moves::default() } else { self.at_end(rule, parser, stack, budget)? };
         let in_brackets = parser.indenter().is_some() && self.instances.layout(self.stacks.param(stack)).depth > 0;
@@ -368,7 +369,8 @@ impl Machine {
                 known.open.to_vec()
             }
             None => {
-                let mut all: Vec<u32> = parser.lexemes_of(mode).iter().map(|lexeme| lexeme.0).collect();
+                let lexemes = parser.modes()[mode as usize].iter();
+                let mut all: Vec<u32> = lexemes.map(|lexeme| lexeme.terminal).collect();
                 all.sort_unstable();
                 all.dedup();
                 all
@@ -387,7 +389,7 @@ impl Machine {
         let unsure = self.lexemes(rule, parser, mode, open.clone(), budget)?;
         let (callers, may_end) = (end.callers, end.cut_off);
         let between = Arc::new(Between { lexemes, unsure, possible, open, callers, may_end });
-        self.parsers.between.insert(stack, between.clone());
+        self.parsers.between.insert((stack, class), between.clone());
         Ok(between)
     }
 
@@ -405,9 +407,9 @@ impl Machine {
             return Ok(known);
         }
         let mut all = Vec::new();
-        for &(terminal, text) in parser.lexemes_of(mode) {
-            if key.2.binary_search(&terminal).is_ok() {
-                all.push(self.lexeme(rule, terminal, text, budget)?);
+        for &lexeme in &parser.modes()[mode as usize] {
+            if key.2.binary_search(&lexeme.terminal).is_ok() {
+                all.push(self.lexeme(rule, lexeme, budget)?);
             }
         }
         let any = self.arena.alt_within(&all, budget)?;
@@ -416,23 +418,24 @@ impl Machine {
     }
 
     /// A lexeme that ends in the tag of its terminal.
-    pub(super) fn lexeme(&mut self, rule: RuleId, terminal: u32, text: NodeId, budget: &mut Budget) -> Result<Id> {
-        if let Some(&known) = self.parsers.lexeme.get(&(rule, terminal, text)) {
+    pub(super) fn lexeme(&mut self, rule: RuleId, lexeme: Lexeme, budget: &mut Budget) -> Result<Id> {
+        if let Some(&known) = self.parsers.lexeme.get(&(rule, lexeme)) {
             return Ok(known);
         }
+        let Lexeme { terminal, text, last } = lexeme;
         let ir = self.ir.clone();
         let mut x = self.arena.lower(&ir, text, &mut self.lowered, budget)?;
         if !matches!(ir.nodes[text as usize], Node::Lexeme(_)) {
             x = self.arena.unit(x);
         }
-        let position = self.positions.intern(Pos::Token { rule, terminal });
+        let position = self.positions.intern(Pos::Token { rule, terminal, last });
         let tag = self.accept(position);
         let x = self.arena.concat_within(x, tag, budget)?;
         let mut x = self.arena.lexeme(x);
         if !self.arena.alive(x, budget)? {
             x = EMPTY;
         }
-        self.parsers.lexeme.insert((rule, terminal, text), x);
+        self.parsers.lexeme.insert((rule, lexeme), x);
         Ok(x)
     }
 

@@ -20,10 +20,11 @@ pub(super) enum Pos {
         rule: RuleId,
         state: u32,
     },
-    /// The end of a lexeme that such a parser reads.
+    /// The end of a lexeme that such a parser reads, behind a character of the class `last`.
     Token {
         rule: RuleId,
         terminal: u32,
+        last: u32,
     },
     /// An expression, and the position after it.
     Then(NodeId, PosId),

@@ -17,7 +17,7 @@ use super::shortest::{LONGEST, NEVER};
 use super::step::{Head, Machine};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::ir::{Indenter, NodeId, Parser, RuleId};
+use crate::ir::{Indenter, Lexeme, NodeId, Parser, RuleId};
 use crate::recursion::deep;
 use crate::regular::Id;
 
@@ -231,7 +231,7 @@ impl Machine {
     /// Texts like this one, for lines of different widths if it ends one.
     fn laid_out(&mut self, text: &[u8], position: PosId, stack: Stack) -> Vec<Vec<u8>> {
         let mut texts = vec![text.to_vec()];
-        let Pos::Token { rule, terminal } = self.positions.get(position) else { return texts };
+        let Pos::Token { rule, terminal, .. } = self.positions.get(position) else { return texts };
         let ir = self.ir.clone();
         let layout = self.instances.layout(self.stacks.param(stack));
         match ir.parser(rule).and_then(Parser::indenter) {
@@ -301,7 +301,7 @@ impl Machine {
 
     /// A lower bound of the bytes that are still to come behind a position.
     fn left_behind(&mut self, position: PosId, stack: Stack, budget: &mut Budget) -> Result<u64> {
-        let Pos::Token { rule, terminal } = self.positions.get(position) else {
+        let Pos::Token { rule, terminal, .. } = self.positions.get(position) else {
             let here = self.position_length(position, stack, budget)?;
             let rule = self.positions.rule(position);
             return Ok(here.saturating_add(self.after_rule(rule, stack, budget)?.0));
@@ -438,15 +438,15 @@ impl Machine {
         parser: &Parser,
         budget: &mut Budget,
     ) -> Result<FxHashMap<u32, u64>> {
-        let mut lexemes: Vec<(u32, NodeId)> = parser.all_lexemes().collect();
+        let mut lexemes: Vec<Lexeme> = parser.all_lexemes().collect();
         lexemes.sort_unstable();
         lexemes.dedup();
         let mut lengths: FxHashMap<u32, u64> = FxHashMap::default();
-        for (terminal, text) in lexemes {
-            let x = self.lexeme(rule, terminal, text, budget)?;
+        for lexeme in lexemes {
+            let x = self.lexeme(rule, lexeme, budget)?;
             let least = self.ways(x, budget)?.iter().map(|way| way.0.len() as u64).min();
             if let Some(least) = least {
-                let known = lengths.entry(terminal).or_insert(least);
+                let known = lengths.entry(lexeme.terminal).or_insert(least);
                 *known = least.min(*known);
             }
         }

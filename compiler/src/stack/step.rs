@@ -22,7 +22,7 @@ use super::shortest::Shortest;
 use super::table::{ByteState, Table};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::ir::{Ir, Kinds, RuleId, UNBOUNDED};
+use crate::ir::{Ir, Kinds, Parser, RuleId, UNBOUNDED};
 use crate::regular::{Arena, Counts, EMPTY, Id, Lowered, TOP};
 
 /// A residual of the terminal at hand, which ends in the `Accept`s of the positions after it, and the continuation of
@@ -282,7 +282,8 @@ impl Machine {
             budget.spend((self.stacks.size() - size) as u64 / 8)?;
             if self.has_lexemes && self.ir.parser(rule).is_some() {
                 let stack = self.before_text(rule, stack);
-                self.before_token(condition, rule, stack, (&mut *out, &mut *further), budget)?;
+                let place = (rule, Parser::BEFORE_TEXT);
+                self.before_token(condition, place, stack, (&mut *out, &mut *further), budget)?;
                 continue;
             }
             let entry = self.entry(instance, budget)?;
@@ -316,9 +317,9 @@ impl Machine {
         for &(ahead, position) in &ends {
             let both = self.arena.both_hold(condition, ahead);
             match self.positions.get(position) {
-                Pos::Token { rule, terminal } => {
+                Pos::Token { rule, terminal, last } => {
                     if self.arena.alive(both, budget)? {
-                        let token = (rule, terminal);
+                        let token = (rule, terminal, last);
                         self.after_token(both, token, head.stack, (&mut *out, &mut *further), budget)?;
                     }
                 }

@@ -44,7 +44,8 @@ class _Tables:
         self.lexer = lexer.lexer if parser.parser.lexer_conf.postlex else lexer
         self.ignored = frozenset(parser.parser.lexer_conf.ignore)
         configuration = parser.parser.lexer_conf
-        self.lexemes = Lexemes(text, configuration.g_regex_flags, configuration.re_module, builder)
+        flags, re_module = configuration.g_regex_flags, configuration.re_module
+        self.lexemes = Lexemes(configuration.terminals, text, flags, re_module, builder)
         self.postlex = configuration.postlex
         self.symbols: dict[str, int] = {}
         self.derived = {rule.origin.name for rule in parser.rules}
@@ -54,15 +55,15 @@ class _Tables:
 
     def node(self, starts: Sequence[str]) -> int:
         """The texts from any of these rules on."""
-        modes: list[list[tuple[int, int]]] = []
+        modes: list[list[tuple[int, int, int]]] = []
         mode_numbers: dict[int, int] = {}
         states = []
         for state, moves in self.table.states.items():
             lexer = getattr(self.lexer, "lexers", {}).get(state, self.lexer)
             if id(lexer) not in mode_numbers:
                 mode_numbers[id(lexer)] = len(modes)
-                found = self.lexemes.mode(lexer.terminals, self.ignored)
-                modes.append([(self.symbol(name), node) for name, node in found])
+                for mode in self.lexemes.modes(lexer.terminals, self.ignored):
+                    modes.append([(self.symbol(name), node, last) for name, node, last in mode])
             actions, gotos = self.moves(moves)
             states.append((mode_numbers[id(lexer)], actions, gotos))
         indenter = self.indenter(self.postlex) if self.postlex else None
@@ -75,6 +76,7 @@ class _Tables:
                 rules=self.productions,
                 ignored=[self.symbol(IGNORED)],
                 modes=modes,
+                classes=len(self.lexemes.classes),
                 states=states,
                 indenter=indenter,
             )

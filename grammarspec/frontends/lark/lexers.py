@@ -8,7 +8,9 @@ a regular expression of the same priority matches is no alternative of its own: 
 it (keywords among names).
 
 The contextual lexer has a mode for each set of terminals that a state of the parser accepts; the basic one has only
-one.
+one. What a terminal sees of the character before it (a lookbehind, ``\\b`` at the beginning) is decided by the class
+of that character (:mod:`grammarspec.frontends.regex.before`): each mode has lexemes for each class, and each lexeme
+ends in characters of one class.
 """
 
 from __future__ import annotations
@@ -25,15 +27,17 @@ from grammarspec.errors import GrammarError, UnsupportedFeature
 from grammarspec.frontends.lark.text import GrammarText
 from grammarspec.frontends.lark.tree import Pattern
 from grammarspec.frontends.regex.alphabet import PlainText
-from grammarspec.frontends.regex.facts import ANYWHERE, FactTable
+from grammarspec.frontends.regex.before import behind, classes_before
+from grammarspec.frontends.regex.charsets import intersect
+from grammarspec.frontends.regex.facts import ANYWHERE, FactTable, Neighbour
 from grammarspec.frontends.regex.lower import lexeme, lower
 from grammarspec.frontends.regex.patterns import parse
 from grammarspec.frontends.regex.preference import guarded, may_both_match, preferred
 from grammarspec.frontends.regex.reach import looks_outside
-from grammarspec.frontends.regex.tree import EMPTY, NOTHING, Alternation, Look, Node, Sequence, Text
+from grammarspec.frontends.regex.tree import ANY_TEXT, EMPTY, NOTHING, Alternation, Chars, Look, Node, Sequence, Text
 from grammarspec.grammars.builder import GrammarBuilder
 
-__all__ = ["IGNORED", "BasicTerminals", "Lexemes"]
+__all__ = ["IGNORED", "BasicTerminals", "Lexeme", "Lexemes"]
 
 IGNORED: Final = "%ignore"
 """Stands for the terminals that are passed over."""
@@ -53,27 +57,51 @@ class _Terminal:
         return bool(self.definition.pattern.type == "str")
 
 
+@dataclass(frozen=True)
+class _Taken:
+    """The lexemes of a terminal, as nodes: guards before them, their texts, and guards behind them.
+
+    If guards stand within the texts, all of it is ``before``, and ``body`` is ``None``.
+    """
+
+    before: int
+    body: int | None
+    after: int
+
+
+Lexeme = tuple[str, int, int]
+"""The name of a terminal, or ``IGNORED``; the node of the texts; and the class of their last character."""
+
+
 class Lexemes:
     """The lexemes of a grammar's terminals, each made once."""
 
-    def __init__(self, text: GrammarText, flags: int, re_module: Any, builder: GrammarBuilder) -> None:
+    def __init__(
+        self, definitions: Several[Any], text: GrammarText, flags: int, re_module: Any, builder: GrammarBuilder
+    ) -> None:
         """Make nothing yet.
 
         Args:
+            definitions: lark's records of all terminals that may look at the character before them.
             text: the grammar, for positions in it.
             flags: those of :mod:`re` for all terminals.
             re_module: what lark runs the expressions by, ``re`` or ``regex``.
+
+        Raises:
+            GrammarError: a terminal's expression is malformed or uses what is refused.
         """
         self.text, self.flags, self.re, self.builder = text, flags, re_module, builder
         self.alphabet = PlainText(builder)
         self.table = FactTable()
-        self.terminals: dict[str, _Terminal] = {}
-        self.rivalries: dict[tuple[str, str], bool] = {}
+        self.trees: dict[str, Node] = {}
+        self.terminals: dict[tuple[str, Neighbour | None], _Terminal] = {}
+        self.rivalries: dict[tuple[_Terminal, _Terminal], bool] = {}
         self.embeddings: dict[tuple[str, str], bool] = {}
         self.nodes: dict[tuple[object, ...], int] = {}
+        self.classes = classes_before([self.tree(definition) for definition in definitions], self.table)
 
-    def mode(self, definitions: Several[Any], ignored: frozenset[str]) -> list[tuple[str, int]]:
-        """The lexemes of a mode: names of terminals, or ``IGNORED``, and nodes.
+    def modes(self, definitions: Several[Any], ignored: frozenset[str]) -> list[list[Lexeme]]:
+        """The lexemes of a mode, for each class of the character before.
 
         Args:
             definitions: lark's records of the mode's terminals, in the order in which they are tried.
@@ -84,7 +112,11 @@ class Lexemes:
             GrammarError: as :meth:`terminal`.
             UnsupportedFeature: guards for a terminal would be inexact or too many.
         """
-        terminals = [self.terminal(definition) for definition in definitions]
+        return [self.mode(definitions, ignored, before) for before in self.classes]
+
+    def mode(self, definitions: Several[Any], ignored: frozenset[str], before: Neighbour) -> list[Lexeme]:
+        """The lexemes of a mode behind a character of a class; as :meth:`modes`."""
+        terminals = [self.terminal(definition, before) for definition in definitions]
         keywords = {
             name.name: [word for word in terminals if self.is_keyword(word, name)]
             for name in terminals
@@ -97,32 +129,58 @@ class Lexemes:
             if word.definition.pattern.flags <= name.definition.pattern.flags
         }
         tried = [terminal for terminal in terminals if terminal.name not in embedded]
-        found: list[tuple[str, int]] = []
+        found: list[Lexeme] = []
         for place, terminal in enumerate(tried):
             rivals = tuple([other for other in tried[:place] if self.rivals(other, terminal)])
             if terminal.name in ignored:
-                found += [(IGNORED, node) for _, node in self.lexemes(terminal, rivals, ())]
+                found += [(IGNORED, node, last) for _, node, last in self.lexemes(terminal, rivals, ())]
             else:
                 found += self.lexemes(terminal, rivals, tuple(keywords.get(terminal.name, ())))
         return found
 
-    def terminal(self, definition: Any) -> _Terminal:
-        """A terminal by lark's record of it.
+    def terminal(self, definition: Any, before: Neighbour) -> _Terminal:
+        """A terminal by lark's record of it, behind a character of a class: one for all, where it sees none.
 
         Raises:
-            GrammarError: its expression is malformed or uses what is refused, or looks at the text before it.
+            GrammarError: its expression is malformed or uses what is refused, or looks at more of the text before it.
         """
-        known = self.terminals.get(definition.name)
+        tree = self.tree(definition)
+        decided = self.behind(definition, tree, before)
+        key = definition.name, None if decided is tree else before
+        known = self.terminals.get(key)
         if known is None:
-            known = self.terminals[definition.name] = _Terminal(definition.name, definition, self.tree(definition))
+            known = self.terminals[key] = _Terminal(definition.name, definition, decided)
         return known
 
     def tree(self, definition: Any) -> Node:
-        """The syntax tree of a terminal.
+        """The syntax tree of a terminal, made once.
 
         Raises:
-            GrammarError: as :meth:`terminal`.
+            GrammarError: its expression is malformed or uses what is refused.
         """
+        known = self.trees.get(definition.name)
+        if known is None:
+            known = self.trees[definition.name] = self.new_tree(definition)
+        return known
+
+    def behind(self, definition: Any, tree: Node, before: Neighbour) -> Node:
+        """The syntax tree of a terminal, without assertions about the character before it.
+
+        Raises:
+            UnsupportedFeature: it looks at more of the text before it.
+        """
+        if not tree.asserts:
+            return tree
+        decided = behind(tree, before, self.table)
+        outside = looks_outside(decided, before, ANYWHERE, self.table, room_after=inf)
+        if outside:
+            title, where = self.called(definition)
+            message, hint = f"{title} has {outside} of its own text", "say the condition in the rules instead"
+            raise UnsupportedFeature(message, where, hint)
+        return decided
+
+    def new_tree(self, definition: Any) -> Node:
+        """The syntax tree of a terminal; as :meth:`tree`."""
         pattern = definition.pattern
         if pattern.type == "str" and not pattern.flags and not self.flags & re.IGNORECASE:
             return Text(pattern.value)
@@ -132,10 +190,6 @@ class Lexemes:
         except GrammarError as error:
             place = f"{where or title}\n  in its expression, {error.where}"
             raise type(error)(f"{error.message} ({title})", place, error.hint) from None
-        outside = looks_outside(tree, ANYWHERE, ANYWHERE, self.table, room_after=inf)
-        if outside:
-            message, hint = f"{title} has {outside} of its own text", "say the condition in the rules instead"
-            raise UnsupportedFeature(message, where, hint)
         if self.table.of(tree).nullable:
             raise UnsupportedFeature(f"{title} can be empty", where, "make it optional where it is used instead")
         return tree
@@ -161,21 +215,17 @@ class Lexemes:
 
     def rivals(self, higher: _Terminal, lower: _Terminal) -> bool:
         """Whether both terminals may match at one place."""
-        key = higher.name, lower.name
-        known = self.rivalries.get(key)
+        known = self.rivalries.get((higher, lower))
         if known is None:
-            known = self.rivalries[key] = may_both_match(higher.tree, lower.tree, self.table)
+            known = self.rivalries[higher, lower] = may_both_match(higher.tree, lower.tree, self.table)
         return known
 
-    def lexemes(
-        self, terminal: _Terminal, rivals: tuple[_Terminal, ...], words: tuple[_Terminal, ...]
-    ) -> list[tuple[str, int]]:
+    def lexemes(self, terminal: _Terminal, rivals: tuple[_Terminal, ...], words: tuple[_Terminal, ...]) -> list[Lexeme]:
         """The lexemes of an alternative of the lexer: those of a terminal, and those of the strings among them.
 
         Raises:
             UnsupportedFeature: as :meth:`mode`.
         """
-        names = tuple([rival.name for rival in rivals])
         try:
             guard = guarded([rival.tree for rival in rivals], terminal.tree, self.table)
             if guard is NOTHING:
@@ -185,21 +235,38 @@ class Lexemes:
             title, where = self.called(terminal.definition)
             raise UnsupportedFeature(f"{error.message} ({title})", where, error.hint) from None
         tree = tree if guard is EMPTY else Sequence((guard, tree))
-        key: tuple[object, ...] = (terminal.name, names)
-        if not words:
-            return [(terminal.name, self.once(key, lambda: lexeme(tree, self.builder, self.alphabet)))]
-        found = []
+        key: tuple[object, ...] = (terminal, rivals)
+        if not words and len(self.classes) == 1:
+            return [(terminal.name, self.once(key, lambda: lexeme(tree, self.builder, self.alphabet)), 0)]
+        taken = self.taken(tree)
         trees = tuple([word.tree for word in words])
-        but = (*key, "but", *[word.name for word in words])
-        found.append((terminal.name, self.once(but, lambda: self.other_than(tree, trees))))
+        found = self.by_last(terminal, (*key, "but", words), partial(self.others, taken, trees))
         for place, word in enumerate(words):
-            before = self.earlier(words[:place], word)
-            if before is None:
+            earlier = self.earlier(words[:place], word)
+            if earlier is None:
                 continue
-            equal = partial(self.equal_to, tree, word.tree, tuple([other.tree for other in before]))
-            names = tuple([other.name for other in before])
-            found.append((word.name, self.once((*key, "as", word.name, names), equal)))
+            equal = partial(self.equal_to, taken, word.tree, tuple([other.tree for other in earlier]))
+            found += self.by_last(word, (*key, "as", word, tuple(earlier)), equal)
         return found
+
+    def by_last(self, terminal: _Terminal, key: tuple[object, ...], make: Callable[[int | None], int]) -> list[Lexeme]:
+        """The lexemes of a terminal, sorted by the class of their last character.
+
+        Args:
+            make: makes a node of them, given one of texts that all of them end; ``None``: they end as they may.
+        """
+        last = self.table.of(terminal.tree).last
+        possible = [number for number, one in enumerate(self.classes) if intersect(last, one.chars)]
+        if len(possible) < 2:
+            return [(terminal.name, self.once(key, lambda: make(None)), number) for number in possible or (0,)]
+        return [
+            (terminal.name, self.once((*key, number), partial(make, self.ending_in(self.classes[number]))), number)
+            for number in possible
+        ]
+
+    def ending_in(self, one: Neighbour) -> int:
+        """The texts that end in a character of a class."""
+        return lower(Sequence((ANY_TEXT, Chars(one.chars))), self.builder, self.alphabet)
 
     def earlier(self, words: Several[_Terminal], word: _Terminal) -> list[_Terminal] | None:
         """Those of some strings that may equal a text that a string equals; ``None``: one of them always does."""
@@ -208,6 +275,11 @@ class Lexemes:
             return None
         folded = text.casefold()
         return [other for other in words if other.definition.pattern.value.casefold() == folded]
+
+    def taken(self, tree: Node) -> _Taken:
+        """The lexemes of a tree, in parts."""
+        before, body, after = _parted(tree)
+        return _Taken(self.open(before), None if body is None else self.words((body,)), self.open(after))
 
     def once(self, key: tuple[object, ...], make: Callable[[], int]) -> int:
         """A node that is made once."""
@@ -220,29 +292,28 @@ class Lexemes:
         """Any of these texts."""
         return lower(trees[0] if len(trees) == 1 else Alternation(trees), self.builder, self.alphabet)
 
-    def other_than(self, tree: Node, words: tuple[Node, ...]) -> int:
-        """The lexemes of a tree that are none of these texts."""
+    def others(self, taken: _Taken, words: tuple[Node, ...], ending: int | None) -> int:
+        """The lexemes that are none of these texts, and end in a text of ``ending``."""
         builder = self.builder
-        others = builder.complement(self.words(words))
-        before, body, after = _parted(tree)
-        if body is None:
-            return builder.lexeme(builder.seq(self.open(before), builder.behind(others)))
-        return builder.lexeme(
-            builder.seq(self.open(before), builder.both(self.words((body,)), others), self.open(after))
-        )
+        others = [builder.complement(self.words(words))] if words else []
+        return self.lexeme(taken, [taken.body, *others] if taken.body is not None else others, ending)
 
-    def equal_to(self, tree: Node, word: Node, others: tuple[Node, ...]) -> int:
-        """The lexemes of a tree that are this text, and none of the others."""
-        builder = self.builder
-        text = self.words((word,))
+    def equal_to(self, taken: _Taken, word: Node, others: tuple[Node, ...], ending: int | None) -> int:
+        """The lexemes that are this text, and none of the others, and end in a text of ``ending``."""
+        texts = [self.words((word,))]
         if others:
-            text = builder.both(text, builder.complement(self.words(others)))
-        before, body, after = _parted(tree)
-        if body is None:
-            return builder.lexeme(builder.seq(self.open(before), builder.behind(text)))
-        if not isinstance(word, Text):  # of texts that differ in case, only some may be lexemes
-            text = builder.both(text, self.words((body,)))
-        return builder.lexeme(builder.seq(self.open(before), text, self.open(after)))
+            texts.append(self.builder.complement(self.words(others)))
+        if taken.body is not None and not isinstance(word, Text):  # of texts that differ in case, some may be lexemes
+            texts.append(taken.body)
+        return self.lexeme(taken, texts, ending)
+
+    def lexeme(self, taken: _Taken, texts: list[int], ending: int | None) -> int:
+        """The lexemes whose texts are all of these, and end in a text of ``ending``."""
+        builder = self.builder
+        texts = texts if ending is None else [*texts, ending]
+        if taken.body is not None:
+            return builder.lexeme(builder.seq(taken.before, builder.both(*texts), taken.after))
+        return builder.lexeme(builder.seq(taken.before, *[builder.behind(text) for text in texts]))
 
     def open(self, tree: Node) -> int:
         """A part of a lexeme, whose assertions see what follows."""
@@ -281,10 +352,11 @@ class BasicTerminals:
         """
         self.builder, self.look_past_their_ends = builder, True
         configuration = parser.parser.lexer_conf
-        lexemes = Lexemes(text, configuration.g_regex_flags, configuration.re_module, builder)
+        # rules do not know the character before them
+        lexemes = Lexemes((), text, configuration.g_regex_flags, configuration.re_module, builder)
         definitions = parser.parser.lexer.terminals
         found: dict[str, list[int]] = {}
-        for name, node in lexemes.mode(definitions, frozenset(configuration.ignore)):
+        for name, node, _ in lexemes.mode(definitions, frozenset(configuration.ignore), ANYWHERE):
             found.setdefault(name, []).append(node)
         self.skipped_alone = found.get(IGNORED, [])
         self.trailing = builder.repeat(builder.alt(*self.skipped_alone), 0, None)

@@ -123,6 +123,16 @@ class Tables:
         return bool(completed - reduced)
 
 
+def _unchecked(lexer: Callable[..., Any]) -> Callable[..., Any]:
+    """A lexer of lark that takes its terminals to be sound."""
+
+    def make(conf: Any, *args: Any, **kwargs: Any) -> Any:
+        conf.skip_validation = True
+        return lexer(conf, *args, **kwargs)
+
+    return make
+
+
 @dataclass(frozen=True)
 class Options:
     """Options that have been checked.
@@ -169,6 +179,13 @@ class Options:
             self.open(text, file, grammar)
         plugins = {"BasicLexer": BasicTries, "ContextualLexer": ContextualTries, "LALR_Parser": Tables}
         return self.open(text, file, grammar, _plugins=plugins)
+
+    def reader(self, text: str, file: Path | None, grammar: Any = None, **others: Any) -> Any:
+        """Lark's parser of a grammar that has been checked before: as :meth:`open`, without that search."""
+        from lark.lexer import BasicLexer, ContextualLexer
+
+        plugins = {"BasicLexer": _unchecked(BasicLexer), "ContextualLexer": _unchecked(ContextualLexer)}
+        return self.open(text, file, grammar, **others, _plugins=plugins)
 
     def open(self, text: str, file: Path | None, grammar: Any = None, **others: Any) -> Any:
         """Lark's parser of a grammar.

@@ -102,7 +102,7 @@ def _parser(grammar: Parsed, enclosed: bool) -> Any:
     if options.given:
         keep = bool(dict(options.others).get("keep_all_tokens"))
         loaded = read(grammar.text, grammar.file, options.folders, options.given, keep_all_tokens=keep).grammar
-    parser = options.open(grammar.text, grammar.file, loaded, **shape)
+    parser = options.reader(grammar.text, grammar.file, loaded, **shape)
     if any(not one.is_expression for one in options.given):
         parser.parser.parser.term_matcher = Matcher(options.given, parser.parser.parser.term_matcher)
     if enclosed:

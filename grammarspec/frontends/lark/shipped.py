@@ -32,7 +32,6 @@ class Shipped:
         parser, lexer: the options of ``lark.Lark`` that it is written for.
         example: a text that it accepts.
         postlex: the class of ``lark.indenter`` that it needs besides, or ``""``.
-        missing: what of it is not supported yet, so that only lark itself reads it, or ``""``.
     """
 
     name: str
@@ -41,7 +40,6 @@ class Shipped:
     lexer: str
     example: str
     postlex: str = ""
-    missing: str = ""
 
     @property
     def options(self) -> dict[str, Any]:

@@ -7,9 +7,10 @@ matcher would let them see the text around it. The two agree if no assertion's t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import inf
 
-from grammarspec.frontends.regex.facts import FactTable, Neighbour, with_neighbours
+from grammarspec.frontends.regex.facts import ANYWHERE, FactTable, Neighbour, with_neighbours
 from grammarspec.frontends.regex.simplify import at_border, inside_repeat, look_verdict
 from grammarspec.frontends.regex.tree import (
     Alternation,
@@ -23,7 +24,7 @@ from grammarspec.frontends.regex.tree import (
     Text,
 )
 
-__all__ = ["looks_outside"]
+__all__ = ["assertions_outside", "looks_outside"]
 
 
 def looks_outside(
@@ -31,7 +32,25 @@ def looks_outside(
 ) -> str | None:
     """An assertion whose truth may depend on text outside the lexeme, in words; ``None``: there is none.
 
-    The proof follows the structure of the pattern, so it may name an assertion that would do no harm.
+    The arguments are those of :func:`assertions_outside`.
+    """
+    for found in assertions_outside(node, before, after, table, room_before, room_after):
+        match found:
+            case Start():
+                return "an anchor at the start of the text (^ or \\A)"
+            case End():
+                return "an anchor at the end of the text ($ or \\Z)"
+            case Look(_, ahead, _):
+                return "a lookahead past the end" if ahead else "a lookbehind before the start"
+    return None
+
+
+def assertions_outside(
+    node: Node, before: Neighbour, after: Neighbour, table: FactTable, room_before: float = 0, room_after: float = 0
+) -> Iterator[Node]:
+    """The assertions whose truth may depend on text outside the lexeme.
+
+    The proof that others do not follows the pattern's structure, so it may name an assertion that would do no harm.
 
     Args:
         node: the lexeme's pattern, or a part of it.
@@ -41,36 +60,34 @@ def looks_outside(
         room_after: the same after the node; ``inf``: assertions may look past the lexeme's end.
     """
     if not node.asserts:
-        return None
+        return
     match node:
         case Start():
-            return None if at_border(before) is not None else "an anchor at the start of the text (^ or \\A)"
+            if at_border(before) is None:
+                yield node
         case End():
-            return (
-                None
-                if at_border(after) is not None or room_after == inf
-                else "an anchor at the end of the text ($ or \\Z)"
-            )
+            if at_border(after) is None and room_after < inf:
+                yield node
         case Look(body, ahead, _):
             if look_verdict(node, after if ahead else before, table) is not None:
-                return None
-            if _width(body, ahead, table) <= (room_after if ahead else room_before):
-                return None
-            return "a lookahead past the end" if ahead else "a lookbehind before the start"
+                return
+            if _width(body, ahead, table) > (room_after if ahead else room_before):
+                yield node
+            elif ahead:  # what it holds looks back from where it stands
+                yield from assertions_outside(body, before, ANYWHERE, table, room_before, inf)
         case Sequence(parts):
             shortest = [table.of(part).shortest for part in parts]
             for k, (part, part_before, part_after) in enumerate(with_neighbours(parts, before, after, table)):
                 rooms = room_before + sum(shortest[:k]), room_after + sum(shortest[k + 1 :])
-                found = looks_outside(part, part_before, part_after, table, *rooms)
-                if found:
-                    return found
-            return None
+                yield from assertions_outside(part, part_before, part_after, table, *rooms)
         case Alternation(branches):
-            found_in = (looks_outside(branch, before, after, table, room_before, room_after) for branch in branches)
-            return next((found for found in found_in if found), None)
+            for branch in branches:
+                yield from assertions_outside(branch, before, after, table, room_before, room_after)
         case Repeat(body):
-            return looks_outside(body, *inside_repeat(node, before, after, table), table, room_before, room_after)
-    raise AssertionError(f"{type(node).__name__} holds no assertion")
+            neighbours = inside_repeat(node, before, after, table)
+            yield from assertions_outside(body, *neighbours, table, room_before, room_after)
+        case _:
+            raise AssertionError(f"{type(node).__name__} holds no assertion")
 
 
 def _width(node: Node, forward: bool, table: FactTable) -> float:

@@ -154,6 +154,16 @@ def _simplify_look(look: Look, before: Neighbour, after: Neighbour, table: FactT
     return Rest(body, look.ahead, look.negative)
 
 
+def _is_one_character(node: Node) -> bool:
+    """Whether the texts are the single characters that they begin with."""
+    match node:
+        case Text(text):
+            return len(text) == 1
+        case Alternation(branches):
+            return all(_is_one_character(branch) for branch in branches)
+    return isinstance(node, Chars)
+
+
 def look_verdict(look: Look, neighbour: Neighbour, table: FactTable) -> bool | None:
     """Whether a lookaround holds, if its neighbour on the side that it looks to decides that; else ``None``."""
     facts = table.of(look.body)
@@ -161,6 +171,5 @@ def look_verdict(look: Look, neighbour: Neighbour, table: FactTable) -> bool | N
         return None if look.body.asserts else not look.negative
     if not intersect(facts.first if look.ahead else facts.last, neighbour.chars):
         return look.negative
-    one = isinstance(look.body, Chars) or (isinstance(look.body, Text) and len(look.body.text) == 1)
-    sure = one and not neighbour.border and is_subset(neighbour.chars, facts.first)
+    sure = _is_one_character(look.body) and not neighbour.border and is_subset(neighbour.chars, facts.first)
     return not look.negative if sure else None

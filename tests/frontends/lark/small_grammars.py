@@ -28,7 +28,12 @@ LOOKING = [
     "/(?<!a)b/",
     "/(?<=a)b/",
     r"/a\b/",
+    "/(?<=[ab])c/",
+    "/(?<![bc])a+/",
     r"/\bb+/",
+    r"/\Ba/",
+    r"/^a|b/",
+    "/(?m:^)[bc]/",
     "/a$/",
     "/b(?!$)/",
 ]
@@ -79,7 +84,7 @@ def grammars(draw: st.DrawFn) -> str:
     regexes = st.sampled_from([*REGEXES, LOOKING] if looking else REGEXES).flatmap(st.sampled_from)
     atoms = st.one_of(_words, regexes, regexes)
     symbols = st.one_of(_names, _names, _words, atoms)
-    ignored = st.sampled_from([*IGNORED, "/b(?=c)/"] if looking else IGNORED)
+    ignored = st.sampled_from([*IGNORED, "/b(?=c)/", "/(?<=[ac])c/"] if looking else IGNORED)
     lines = [
         f"start: {draw(_joined(_items(symbols), 1, 3))}{draw(_tails)}",
         f"{draw(_modifiers)}x{draw(_priorities)}: {draw(_joined(_items(symbols), 1, 2))}{draw(_tails)}",

@@ -21,10 +21,6 @@ from tests.oracles.shipped import FOLDER, accepts, cases
 NAMES = list(shipped())
 
 
-NOT_YET = [name for name in NAMES if shipped()[name].missing]
-LOADED = [name for name in NAMES if name not in NOT_YET]
-
-
 def test_the_index_names_the_files_that_there_are() -> None:
     assert sorted(NAMES) == sorted(path.stem for path in FOLDER.glob("*.lark"))
     assert sorted(NAMES) == sorted(path.name.partition(".")[0] for path in FOLDER.glob("*.cases.toml"))
@@ -39,7 +35,7 @@ def test_by_lark(name: str) -> None:
     assert [text for text in texts["reject"] if contains(text)] == []
 
 
-@pytest.mark.parametrize("name", LOADED)
+@pytest.mark.parametrize("name", NAMES)
 def test_by_grammarspec(name: str) -> None:
     constraint, texts = gs.compile(gs.load(name), gs.Vocabulary.bytes()), cases(name)
 
@@ -51,14 +47,7 @@ def test_by_grammarspec(name: str) -> None:
     assert [text for text in texts["reject"] if contains(text)] == []
 
 
-@pytest.mark.parametrize("name", NOT_YET)
-def test_what_cannot_be_loaded_yet_is_refused_by_name(name: str) -> None:
-    with pytest.raises(gs.UnsupportedFeature) as caught:
-        gs.load(name)
-    assert shipped()[name].missing.split()[-1] in caught.value.message
-
-
-@pytest.mark.parametrize("name", LOADED)
+@pytest.mark.parametrize("name", NAMES)
 def test_samples_are_accepted_by_lark(name: str) -> None:
     contains, grammar = accepts(name), gs.load(name)
     texts = [grammar.sample(seed=seed) for seed in range(20)]

@@ -17,8 +17,8 @@ from grammarspec.frontends.lark.report.findings import Finding
 from grammarspec.frontends.lark.report.naming import Names
 from grammarspec.frontends.lark.report.obstacles import modes
 from grammarspec.frontends.regex.alphabet import PlainText
+from grammarspec.frontends.regex.facts import Neighbour
 from grammarspec.frontends.regex.lower import lower
-from grammarspec.frontends.regex.tree import Node
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.engine import over_bytes
 
@@ -42,8 +42,8 @@ def collisions(parser: Any, lexemes: Lexemes, names: Names) -> tuple[list[Findin
         try:
             if time.monotonic() > until:
                 raise LimitExceeded("the time is used up")
-            trees = [lexemes.terminal(definition) for definition in (one, other)]
-            text = _common(trees[0].tree, trees[1].tree) if lexemes.rivals(*trees) else None
+            texts = [_common(lexemes, one, other, before) for before in lexemes.classes]
+            text = next((text for text in texts if text is not None), None)
         except GrammarError:
             unknown.append(both)
             continue
@@ -66,15 +66,18 @@ def _pairs(parser: Any) -> Iterator[tuple[Any, Any]]:
                 yield one, other
 
 
-def _common(one: Node, other: Node) -> str | None:
-    """A shortest text that belongs to both of two terminals; ``None`` if there is none.
+def _common(lexemes: Lexemes, one: Any, other: Any, before: Neighbour) -> str | None:
+    """A shortest text that belongs to both of two terminals, behind a character; ``None`` if there is none.
 
     Raises:
         GrammarError: they are too large to be compared.
     """
+    terminals = lexemes.terminal(one, before), lexemes.terminal(other, before)
+    if not lexemes.rivals(*terminals):
+        return None
     builder = GrammarBuilder()
     alphabet = PlainText(builder)
-    node = builder.both(lower(one, builder, alphabet), lower(other, builder, alphabet))
+    node = builder.both(*[lower(terminal.tree, builder, alphabet) for terminal in terminals])
     try:
         constraint = over_bytes(builder.build(builder.terminal(node)))
     except Unsatisfiable:

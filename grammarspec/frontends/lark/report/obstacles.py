@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from grammarspec.errors import GrammarError, GrammarSyntaxError, UnsupportedFeature
-from grammarspec.frontends.lark.lexers import BasicTerminals, Lexemes
+from grammarspec.frontends.lark.lexers import BasicTerminals, Lexeme, Lexemes
 from grammarspec.frontends.lark.limits import check_expansion
 from grammarspec.frontends.lark.loader import Source
 from grammarspec.frontends.lark.opening import Opened
@@ -20,6 +20,7 @@ from grammarspec.frontends.lark.options import Options
 from grammarspec.frontends.lark.rules import AnyTerminals, Rules
 from grammarspec.frontends.lark.terminals import Terminals
 from grammarspec.frontends.lark.tree import Body, Pattern
+from grammarspec.frontends.regex.facts import Neighbour
 from grammarspec.frontends.regex.tree import Node, Text
 from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.builder import GrammarBuilder
@@ -48,7 +49,7 @@ def obstacles(source: Source, opened: Opened, budget: Budget) -> tuple[list[Gram
             parser = _parser(source, opened, budget, found)
             lexemes = ModeLexemes(source, parser, builder, found)
             for definitions, ignored in modes(parser):
-                lexemes.mode(definitions, ignored)
+                lexemes.modes(definitions, ignored)
     except GrammarError as error:
         found.append(error)
     try:
@@ -102,14 +103,22 @@ class ModeLexemes(Lexemes):
 
     def __init__(self, source: Source, parser: Any, builder: GrammarBuilder, found: list[GrammarError]) -> None:
         configuration = parser.parser.lexer_conf
-        super().__init__(source.text, configuration.g_regex_flags, configuration.re_module, builder)
         self.found = found
+        flags, re_module = configuration.g_regex_flags, configuration.re_module
+        super().__init__(configuration.terminals, source.text, flags, re_module, builder)
 
-    def tree(self, definition: Any) -> Node:
+    def new_tree(self, definition: Any) -> Node:
         """The syntax tree of a terminal; of one that is refused, another."""
-        return _or(lambda: super(ModeLexemes, self).tree(definition), _TREE, self.found)
+        return _or(lambda: super(ModeLexemes, self).new_tree(definition), _TREE, self.found)
 
-    def lexemes(self, terminal: Any, rivals: Any, words: Any) -> list[tuple[str, int]]:
+    def behind(self, definition: Any, tree: Node, before: Neighbour) -> Node:
+        """The syntax tree behind a character; of a terminal that is refused, another."""
+        decided = _or(lambda: super(ModeLexemes, self).behind(definition, tree, before), None, self.found)
+        if decided is None:
+            decided = self.trees[definition.name] = _TREE
+        return decided
+
+    def lexemes(self, terminal: Any, rivals: Any, words: Any) -> list[Lexeme]:
         """The lexemes of a terminal; none, if they are refused."""
         return _or(lambda: super(ModeLexemes, self).lexemes(terminal, rivals, words), [], self.found)
 
