@@ -46,10 +46,11 @@ impl VocabularyIndex {
     }
 
     fn keep(&self, py: Python<'_>, constraints: usize, memory: usize) -> PyResult<()> {
-        match detached(py, || self.0.keep(Bounds { constraints, memory })) {
-            Some(freed) => Ok(memory::count_freed(freed)),
-            None => Err(PyValueError::new_err("a vocabulary without caches keeps no constraints")),
-        }
+        let Some(freed) = detached(py, || self.0.keep(Bounds { constraints, memory })) else {
+            return Err(PyValueError::new_err("a vocabulary without caches keeps no constraints"));
+        };
+        memory::count_freed(freed);
+        Ok(())
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

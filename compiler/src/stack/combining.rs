@@ -258,10 +258,10 @@ impl Machine {
 
     /// Lexemes with a tag that means nothing; those that take no text are left out.
     fn whole_lexemes(&mut self, nodes: &[NodeId], budget: &mut Budget) -> Result<Vec<Id>> {
-        let mut found = Vec::new();
+        let (mut found, mut met) = (Vec::new(), FxHashSet::default());
         for &node in nodes {
             let x = self.whole_lexeme(node, budget)?;
-            if self.arena.alive(x, budget)? && !found.contains(&x) {
+            if self.arena.alive(x, budget)? && met.insert(x) {
                 found.push(x);
             }
         }

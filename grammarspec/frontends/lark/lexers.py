@@ -99,7 +99,7 @@ class Lexemes:
         }
         tried = [terminal for terminal in terminals if terminal.name not in embedded]
         found: list[tuple[str, int]] = []
-        for terminal, rivals in zip(tried, self.rivals(tried), strict=True):
+        for terminal, rivals in zip(tried, self.rivals_before(tried), strict=True):
             if terminal.name in ignored:
                 found += [(IGNORED, node) for _, node in self.lexemes(terminal, rivals, ())]
             else:
@@ -159,7 +159,7 @@ class Lexemes:
             known = self.embeddings[key] = found is not None and found[0] == text
         return known
 
-    def rivals(self, tried: list[_Terminal]) -> list[tuple[_Terminal, ...]]:
+    def rivals_before(self, tried: list[_Terminal]) -> list[tuple[_Terminal, ...]]:
         """For each terminal, those before it that may match where it does.
 
         Plain texts, of which there may be thousands, are not compared one by one.
@@ -171,13 +171,15 @@ class Lexemes:
         for place, terminal in enumerate(tried):
             if isinstance(terminal.tree, Text):
                 places = [texts[i][0] for i in next(among_texts)]
-                places += [other for other in others[: bisect_left(others, place)] if self.rival(tried[other], terminal)]
+                places += [
+                    other for other in others[: bisect_left(others, place)] if self.rivals(tried[other], terminal)
+                ]
             else:
-                places = [other for other in range(place) if self.rival(tried[other], terminal)]
+                places = [other for other in range(place) if self.rivals(tried[other], terminal)]
             found.append(tuple([tried[other] for other in sorted(places)]))
         return found
 
-    def rival(self, higher: _Terminal, lower: _Terminal) -> bool:
+    def rivals(self, higher: _Terminal, lower: _Terminal) -> bool:
         """Whether both terminals may match at one place."""
         key = higher.name, lower.name
         known = self.rivalries.get(key)

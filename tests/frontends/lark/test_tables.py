@@ -13,7 +13,10 @@ from grammarspec.frontends.lark.options import Tables
 GRAMMARS = [
     'start: start "+" t | t\nt: t "*" f | f\nf: "(" start ")" | "n"\n',
     'start: a "b" c? d\na: | "a" a\nc: "c" start "e" | "c"\nd: "d" d |\n',
-    "start: " + " | ".join(f"r{i}" for i in range(40)) + "\n" + "".join(f'r{i}: "k{i}" r{i * 7 % 40}?\n' for i in range(40)),
+    "start: "
+    + " | ".join(f"r{i}" for i in range(40))
+    + "\n"
+    + "".join(f'r{i}: "k{i}" r{i * 7 % 40}?\n' for i in range(40)),
 ]
 
 
@@ -36,6 +39,6 @@ def canonical(table: Any) -> list[Any]:
 
 @pytest.mark.parametrize("text", GRAMMARS, ids=["expressions", "empty rules", "many rules"])
 def test_tables_are_those_of_lark(text: str) -> None:
-    configuration = Lark(text, parser="lalr").parser.parser_conf  # type: ignore[attr-defined]
+    configuration = Lark(text, parser="lalr").parser.parser_conf
     ours, theirs = Tables(configuration), LALR_Parser(configuration)
     assert canonical(ours._parse_table) == canonical(theirs._parse_table)
