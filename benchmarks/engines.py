@@ -61,7 +61,9 @@ def grammarspec(tokenizer: Any, *, caches: bool = True) -> Engine:
     vocabulary = gs.Vocabulary.from_tokenizer(tokenizer)
 
     def compile(schema: dict[str, Any]) -> Callable[[], _GrammarSpec]:
-        constraint = gs.compile(gs.json_schema(schema), vocabulary if caches else vocabulary.without_caches())
+        used = vocabulary if caches else vocabulary.without_caches()
+        # that it can be cancelled keeps later rounds from finding it, with its masks
+        constraint = gs.compile(gs.json_schema(schema), used, cancel=gs.CancelToken())
         return lambda: _GrammarSpec(constraint.matcher(), words(tokenizer))
 
     def batch(threads: int) -> Callable[[Sequence[Any]], None]:
@@ -198,9 +200,8 @@ def from_lark(name: str, tokenizer: Any) -> Callable[[Any], Callable[[], Any]]:
         limits = gs.Limits(max_steps=10**9, max_memory=4 << 30)
 
         def ours(real: Any) -> Callable[[], _GrammarSpec]:
-            constraint = gs.compile(
-                gs.load(real.file, limits=limits, **judge.our_options(real.options())), vocabulary, limits=limits
-            )
+            grammar = gs.load(real.file, limits=limits, **judge.our_options(real.options()))
+            constraint = gs.compile(grammar, vocabulary, limits=limits, cancel=gs.CancelToken())
             return lambda: _GrammarSpec(constraint.matcher(), words(tokenizer))
 
         return ours

@@ -130,7 +130,17 @@ class VocabularyIndex:
         size: int,
     ) -> VocabularyIndex: ...
     def without_caches(self) -> VocabularyIndex:
-        """The same index, but sharing no cache between the grammars compiled on it."""
+        """The same index, but sharing no cache between the grammars compiled on it, and no constraints."""
+
+    def keep(self, constraints: int, memory: int) -> None:
+        """Bound what waits for its next user: so many constraints, with so many bytes together.
+
+        Raises:
+            ValueError: the index is one without caches, which keeps no constraints.
+        """
+
+    def stats(self) -> dict[str, int]:
+        """Numbers by name: constraints that can be found, those of them that nobody uses, and the bytes of these."""
 
     @property
     def size(self) -> int:

@@ -26,14 +26,16 @@ def compile(
 ) -> Constraint:
     """Compile a grammar for a vocabulary. The automaton is built lazily, as matchers reach its states.
 
-    The result is thread-safe and made to be shared: keep one per (grammar, vocabulary) and take a
-    ``constraint.matcher()`` for each sequence.
+    The result is thread-safe and made to be shared: take a ``constraint.matcher()`` for each sequence. Compiling an
+    equal grammar again on the same vocabulary, under equal limits, finds the same automaton, with what its users have
+    built of it, and for a while after the last of them has gone (:meth:`.Vocabulary.keep`). They share its limits, too.
 
     Args:
         grammar: the language.
         vocabulary: the tokens of the model.
         limits: what compiling and running may use; :class:`Limits` with its defaults if not given.
-        cancel: ``cancel.cancel()``, from any thread, stops the constraint's work under way and all its later work.
+        cancel: ``cancel.cancel()``, from any thread, stops the constraint's work under way and all its later work. An
+            automaton that can be cancelled is shared with no other call.
 
     Raises:
         Unsatisfiable: no text of the language can be spelled with this vocabulary's tokens, or the vocabulary lacks a

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 
 /// Limits that a caller sets for a constraint. The error of a call that exceeds one names it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// States alive at one time.
     pub max_states: usize,

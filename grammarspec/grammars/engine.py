@@ -104,4 +104,6 @@ def over_bytes(ir: Ir) -> Constraint:
 @cache
 def byte_index() -> VocabularyIndex:
     """The index of the 256 single bytes as tokens; token 256 ends a text."""
-    return VocabularyIndex([*(bytes([value]) for value in range(256)), None], [256], [], 257)
+    index = VocabularyIndex([*(bytes([value]) for value in range(256)), None], [256], [], 257)
+    index.keep(0, 0)  # most grammars on it are tried once
+    return index

@@ -121,8 +121,24 @@ class Vocabulary:
                 return tokens
         return self.index.spell(text)
 
+    def keep(self, *, constraints: int = 32, memory: int = 64 * 1024 * 1024) -> None:
+        """Bound what is kept of constraints that nobody uses any more.
+
+        :func:`grammarspec.compile` finds the automaton of an equal grammar with its states and masks: always while it
+        is in use, and afterwards within these bounds; the least recently used go first.
+
+        Args:
+            constraints: how many are kept; 0 for none.
+            memory: bytes that they may hold together.
+
+        Raises:
+            ValueError: the vocabulary is one of :meth:`without_caches`.
+            OverflowError: a bound is below 0.
+        """
+        self.index.keep(constraints, memory)
+
     def without_caches(self) -> Vocabulary:
-        """The same index, but sharing no cache between the grammars compiled on it: for measuring cold compiles."""
+        """The same index, but sharing nothing between what is compiled on it: for measuring cold compiles."""
         return Vocabulary(self.index.without_caches(), self._encode, self.special_tokens)
 
     @classmethod

@@ -20,7 +20,8 @@ VOCABULARY = gs.Vocabulary.bytes()
 def slow_to_step() -> gs.Constraint:
     """A constraint in which texts of some fifty commas take some millions of steps: counts within counts."""
     rules = 'start: a~1..1000\na: b~1..1000\nb: c~0..1000\nc: "x" | ","\n'
-    return gs.compile(gs.lark(rules), VOCABULARY, limits=gs.Limits(max_steps=50_000_000))
+    limits = gs.Limits(max_steps=50_000_000)
+    return gs.compile(gs.lark(rules), VOCABULARY, limits=limits, cancel=gs.CancelToken())  # shared with no other test
 
 
 TEXT = b"," * 60

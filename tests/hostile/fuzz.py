@@ -115,7 +115,8 @@ def run(seed: int, kinds: list[str], vocabulary: gs.Vocabulary) -> dict[str, str
 
 def _use(meter: Meter, make: Callable[[], gs.Grammar], vocabulary: gs.Vocabulary, draw: random.Random) -> None:
     grammar = meter("front-end", make)
-    matcher = meter("compile", gs.compile, grammar, vocabulary).matcher()
+    # that it can be cancelled keeps later inputs from finding it
+    matcher = meter("compile", lambda: gs.compile(grammar, vocabulary, cancel=gs.CancelToken())).matcher()
     for _ in range(_TOKENS):
         mask = meter("mask", matcher.constraint.mask, matcher.state)
         allowed = [token for token in range(vocabulary.size) if mask[token >> 3] >> (token & 7) & 1]

@@ -27,13 +27,15 @@ COMMAS = list(b"," * 60)
 
 
 def counting() -> gs.Matcher:
+    """A matcher on a constraint that no call has used: one that can be cancelled is not found again."""
     grammar = gs.lark(LARK_FILES["counts of rules in counts"])
-    return gs.compile(grammar, VOCABULARY, limits=gs.Limits(max_steps=4_000_000)).matcher()
+    return gs.compile(grammar, VOCABULARY, limits=gs.Limits(max_steps=4_000_000), cancel=gs.CancelToken()).matcher()
 
 
 def walked(grammar: gs.Grammar) -> None:
     """What can be computed with few limits: the start, its mask, and the first tokens."""
-    matcher = gs.compile(grammar, VOCABULARY, limits=gs.Limits(max_steps=2_000_000)).matcher()
+    limits = gs.Limits(max_steps=2_000_000)
+    matcher = gs.compile(grammar, VOCABULARY, limits=limits, cancel=gs.CancelToken()).matcher()
     matcher.fill_bitmask(gs.allocate_bitmask(1, VOCABULARY.size))
     matcher.accept_tokens(list(b"abcdefgh" * 8))
 

@@ -73,7 +73,7 @@ class Walk:
         return grammar
 
     def _compiled(self, grammar: gs.Grammar) -> gs.Constraint:
-        return gs.compile(grammar, self.vocabulary)
+        return gs.compile(grammar, self.vocabulary, cancel=gs.CancelToken())  # so that it is not found again
 
     def _begin(self, matcher: gs.Matcher) -> list[int]:
         """Walk what the case begins with."""

@@ -87,11 +87,16 @@ def build(make: Callable[[GrammarBuilder], int]) -> gs.Grammar:
     return gs.Grammar(builder.build(make(builder)))
 
 
+def alone(grammar: gs.Grammar) -> gs.Constraint:
+    """A constraint that no other compile of the grammar finds: it can be cancelled."""
+    return gs.compile(grammar, VOCABULARY, cancel=gs.CancelToken())
+
+
 class Replay:
     """Masks by fresh matchers on a constraint of its own, remembered by token list."""
 
     def __init__(self, grammar: gs.Grammar) -> None:
-        self.constraint = gs.compile(grammar, VOCABULARY)
+        self.constraint = alone(grammar)
         self.known: dict[tuple[int, ...], bytes] = {}
 
     def mask(self, tokens: list[int]) -> bytes:
@@ -123,7 +128,7 @@ def test_interleavings(make: Callable[[GrammarBuilder], int]) -> None:
     """Random operations on each grammar; after every one the mask is compared."""
     rng = random.Random(tiers.seed(1))
     replay = Replay(build(make))
-    constraint = gs.compile(build(make), VOCABULARY)
+    constraint = alone(build(make))
     live: list[tuple[gs.Matcher, list[int]]] = [(constraint.matcher(), [])]
     for _ in range(tiers.draws(25_000)):
         i = rng.randrange(len(live))
@@ -170,7 +175,7 @@ def test_interleavings(make: Callable[[GrammarBuilder], int]) -> None:
 def test_threads(make: Callable[[GrammarBuilder], int]) -> None:
     """Threads walk one constraint at once, states being collected under them; every mask is right."""
     grammar = build(make)
-    constraint = gs.compile(grammar, VOCABULARY)
+    constraint = alone(grammar)
     failures: list[BaseException] = []
 
     def walk(seed: int) -> None:
@@ -212,7 +217,7 @@ def test_batch_equals_single(make: Callable[[GrammarBuilder], int]) -> None:
                 tokens.append(token)
         paths.append((which, tokens))
     for threads in (0, 1, 2, 3):
-        constraints = [gs.compile(grammar, VOCABULARY) for grammar in grammars]
+        constraints = [alone(grammar) for grammar in grammars]
         for part in (paths[:40], paths):
             matchers = [constraints[which].matcher() for which, _ in part]
             for matcher, (_, tokens) in zip(matchers, part, strict=True):

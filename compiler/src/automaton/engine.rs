@@ -116,6 +116,13 @@ impl Engine {
         used / 5 * 8 + self.masks.row_bytes()
     }
 
+    /// Whether states in use leave at least half of what the limits allow.
+    pub(super) fn has_room(&self) -> bool {
+        self.states.len() <= self.limits.max_states / 2
+            && self.kept <= self.limits.max_memory / 2
+            && self.states.has_ids()
+    }
+
     /// The byte state after a token's text; `DEAD` if the token is not allowed.
     pub(super) fn advance(&mut self, mut state: ByteState, text: &[u8]) -> Result<ByteState> {
         if text.is_empty() {

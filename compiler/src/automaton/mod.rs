@@ -4,6 +4,7 @@
 //! [`Constraint`] is an [`Engine`] behind a lock. The engine interns states (`states.rs`), follows texts on the pushdown
 //! automaton (`crate::stack`), keeps histories beside it where parts of a text must be distinct (`distinct.rs`), has
 //! `crate::mask` make the rows, and looks after tokens that end inside a character that cannot be completed (`cuts.rs`).
+//! Equal grammars on one vocabulary share a constraint (`pool.rs`).
 
 mod batch;
 mod completion;
@@ -11,6 +12,7 @@ mod configuration;
 mod cuts;
 mod distinct;
 mod engine;
+mod pool;
 mod states;
 
 use std::sync::Arc;
@@ -22,18 +24,22 @@ use crate::error::{Error, Result};
 use crate::ir::Ir;
 use crate::mask::{Row, VocabularyCache};
 use crate::vocabulary::Vocabulary;
+use pool::Pool;
 
 pub use batch::rows;
 pub use completion::spell;
 pub use engine::Engine;
+pub use pool::{Bounds, Lease};
 pub use states::{Anchor, ENDED, StateId};
 
-/// A vocabulary, and the cache that its constraints share.
+/// A vocabulary, the cache that its constraints share, and the constraints themselves.
 #[derive(Clone)]
 pub struct Index {
     pub vocab: Arc<Vocabulary>,
     /// `None`: every constraint has a cache of its own.
-    pub shared: Option<Arc<VocabularyCache>>,
+    cache: Option<Arc<VocabularyCache>>,
+    /// `None`: every constraint is its user's alone.
+    pool: Option<Arc<Pool>>,
 }
 
 /// Bytes of the cache that all constraints on a vocabulary share.
@@ -43,12 +49,13 @@ const OWN_CACHE: usize = 16 << 20;
 
 impl Index {
     pub fn new(vocab: Vocabulary) -> Index {
-        Index { vocab: Arc::new(vocab), shared: Some(Arc::new(VocabularyCache::new(SHARED_CACHE))) }
+        let cache = Some(Arc::new(VocabularyCache::new(SHARED_CACHE)));
+        Index { vocab: Arc::new(vocab), cache, pool: Some(Arc::default()) }
     }
 
-    /// The same index, sharing no cache between grammars.
+    /// The same index, sharing nothing between constraints.
     pub fn without_caches(&self) -> Index {
-        Index { vocab: self.vocab.clone(), shared: None }
+        Index { vocab: self.vocab.clone(), cache: None, pool: None }
     }
 }
 
@@ -63,7 +70,7 @@ impl Constraint {
     /// Fails with `Error::Unsatisfiable` if nothing that the vocabulary can spell belongs to the grammar, and with
     /// another error if the grammar has a construct that is refused or exceeds a limit.
     pub fn new(ir: Arc<Ir>, index: &Index, limits: Limits, cancel: Option<Cancel>) -> Result<Constraint> {
-        let cache = index.shared.clone().unwrap_or_else(|| Arc::new(VocabularyCache::new(OWN_CACHE)));
+        let cache = index.cache.clone().unwrap_or_else(|| Arc::new(VocabularyCache::new(OWN_CACHE)));
         let budget = Budget::new(&limits, cancel);
         let mut engine = Engine::new(ir, index.vocab.clone(), cache, limits, budget)?;
         let start = engine.start()?;
@@ -93,6 +100,11 @@ impl Constraint {
     /// Roots the state with this id.
     pub fn anchor(&self, state: StateId) -> Result<Arc<Anchor>> {
         self.engine.lock().states.anchor(state)
+    }
+
+    /// Whether one user more would have room, as far as can be told without waiting for another thread.
+    fn has_room(&self) -> bool {
+        self.engine.try_lock().is_none_or(|engine| engine.has_room())
     }
 
     /// The mask row, if it is known and no other thread has the engine.

@@ -52,6 +52,11 @@ impl States {
         self.list.len()
     }
 
+    /// Whether half of the ids that there are have not been used.
+    pub(super) fn has_ids(&self) -> bool {
+        self.next <= StateId::MAX / 2
+    }
+
     pub(super) fn memory(&self) -> usize {
         self.list.len() * 160 + self.held.bytes()
     }

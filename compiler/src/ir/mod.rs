@@ -13,6 +13,8 @@ mod parameters;
 mod parser;
 mod portable;
 
+use std::hash::{Hash, Hasher};
+
 use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
 
@@ -93,7 +95,22 @@ pub struct Ir {
     pub depth: usize,
 }
 
+impl Hash for Ir {
+    /// What everything else follows from.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.nodes, &self.rules, &self.names, &self.kinds).hash(state);
+    }
+}
+
 impl Ir {
+    /// Bytes that the grammar holds.
+    pub fn memory(&self) -> usize {
+        let each = size_of::<Node>() + size_of::<Facts>();
+        let nodes: usize = self.nodes.iter().map(|node| each + node.boxed()).sum();
+        let names: usize = self.names.iter().map(|name| size_of::<String>() + name.len()).sum();
+        nodes + names + self.rules.len() * size_of::<NodeId>() + self.kinds.len()
+    }
+
     /// The rule that describes a whole text.
     pub fn start(&self) -> RuleId {
         self.rules.len() as RuleId - 1
@@ -287,6 +304,18 @@ impl Ir {
 }
 
 impl Node {
+    /// Bytes that it holds outside of itself.
+    fn boxed(&self) -> usize {
+        match self {
+            Node::Literal(text) => text.len(),
+            Node::Codepoints(ranges) => size_of_val(&**ranges),
+            Node::Seq(os) | Node::Alt(os) | Node::Both(os) | Node::Text(os) => size_of_val(&**os),
+            Node::Words(texts) => texts.iter().map(|text| size_of_val(text) + text.len()).sum(),
+            Node::Parser(parser) => parser.memory(),
+            _ => 0,
+        }
+    }
+
     /// Calls `f` for every operand expression.
     pub fn operands(&self, mut f: impl FnMut(NodeId)) {
         match self {

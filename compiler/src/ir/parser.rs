@@ -78,6 +78,15 @@ impl Parser {
     /// The class of characters before the text.
     pub const BEFORE_TEXT: u32 = 0;
 
+    /// Bytes that it holds.
+    pub(super) fn memory(&self) -> usize {
+        let rules: usize = self.rules.iter().map(|rule| size_of_val(rule) + size_of_val(&*rule.1)).sum();
+        let modes: usize = self.modes.iter().map(|lexemes| size_of_val(lexemes) + size_of_val(&**lexemes)).sum();
+        let states = self.states.iter();
+        let states: usize = states.map(|s| size_of_val(s) + size_of_val(&*s.actions) + size_of_val(&*s.gotos)).sum();
+        size_of_val(self) + rules + modes + states
+    }
+
     /// What to do in a state before a terminal; `None`: it cannot come there.
     pub fn action(&self, state: u32, terminal: u32) -> Option<Action> {
         let actions = &self.states[state as usize].actions;

@@ -15,7 +15,7 @@ use super::matcher::Matcher;
 use super::memory::Rows;
 use super::shared::Shared;
 use super::vocabulary::VocabularyIndex;
-use crate::automaton::{self, Anchor, StateId};
+use crate::automaton::{Anchor, StateId};
 use crate::budget::{Cancel, Limits};
 use crate::error::Error;
 
@@ -142,6 +142,6 @@ pub(super) fn compile(
     let limits = Limits { max_states, max_memory, max_steps, max_depth, timeout };
     let cancel = cancel.map(|c| c.0.clone());
     let (ir, index) = (grammar.0.clone(), vocabulary.0.clone());
-    let made = detached(py, || automaton::Constraint::new(ir, &index, limits, cancel));
+    let made = detached(py, || index.compile(ir, limits, cancel));
     Ok(Constraint(Shared::new(made.or_raise(py)?)))
 }

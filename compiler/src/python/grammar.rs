@@ -83,8 +83,7 @@ impl Grammar {
     fn __hash__(&self) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut h = rustc_hash::FxHasher::default();
-        self.0.nodes.hash(&mut h);
-        self.0.rules.hash(&mut h);
+        self.0.hash(&mut h);
         h.finish()
     }
 }

@@ -8,13 +8,13 @@ use pyo3::prelude::*;
 use super::detached::detached;
 use super::errors::OrRaise;
 use super::memory;
-use crate::automaton::{self, Engine, StateId};
+use crate::automaton::{self, Engine, Lease, StateId};
 use crate::error::{Error, Result};
 use crate::mask::Row;
 
-/// A constraint whose memory goes back to the system when the last of its users drops it.
+/// A hold of a constraint. Memory that ends with it goes back to the system.
 pub(super) struct Shared {
-    constraint: automaton::Constraint,
+    constraint: Lease,
     /// Dropped after the constraint.
     freed: Freed,
 }
@@ -29,7 +29,7 @@ impl Deref for Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.freed.0 = self.constraint.lock().memory();
+        self.freed.0 = self.constraint.end();
     }
 }
 
@@ -43,7 +43,7 @@ impl Drop for Freed {
 }
 
 impl Shared {
-    pub(super) fn new(constraint: automaton::Constraint) -> Arc<Shared> {
+    pub(super) fn new(constraint: Lease) -> Arc<Shared> {
         Arc::new(Shared { constraint, freed: Freed(0) })
     }
 

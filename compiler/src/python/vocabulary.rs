@@ -2,10 +2,11 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use super::detached::detached;
-use crate::automaton::{Index, spell};
+use super::memory;
+use crate::automaton::{Bounds, Index, spell};
 use crate::vocabulary::Vocabulary;
 
 /// Logits of a model, at most.
@@ -42,6 +43,22 @@ impl VocabularyIndex {
 
     fn without_caches(&self) -> VocabularyIndex {
         VocabularyIndex(self.0.without_caches())
+    }
+
+    fn keep(&self, py: Python<'_>, constraints: usize, memory: usize) -> PyResult<()> {
+        let Some(freed) = detached(py, || self.0.keep(Bounds { constraints, memory })) else {
+            return Err(PyValueError::new_err("a vocabulary without caches keeps no constraints"));
+        };
+        memory::count_freed(freed);
+        Ok(())
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let out = PyDict::new(py);
+        for (name, value) in self.0.stats() {
+            out.set_item(name, value)?;
+        }
+        Ok(out)
     }
 
     #[getter]

@@ -16,6 +16,7 @@ ends in characters of one class.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 from collections.abc import Sequence as Several
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from grammarspec.frontends.regex.charsets import intersect
 from grammarspec.frontends.regex.facts import ANYWHERE, FactTable, Neighbour
 from grammarspec.frontends.regex.lower import lexeme, lower
 from grammarspec.frontends.regex.patterns import parse
-from grammarspec.frontends.regex.preference import guarded, may_both_match, preferred
+from grammarspec.frontends.regex.preference import guarded, may_both_match, preferred, text_rivals
 from grammarspec.frontends.regex.reach import looks_outside
 from grammarspec.frontends.regex.tree import ANY_TEXT, EMPTY, NOTHING, Alternation, Chars, Look, Node, Sequence, Text
 from grammarspec.grammars.builder import GrammarBuilder
@@ -130,8 +131,7 @@ class Lexemes:
         }
         tried = [terminal for terminal in terminals if terminal.name not in embedded]
         found: list[Lexeme] = []
-        for place, terminal in enumerate(tried):
-            rivals = tuple([other for other in tried[:place] if self.rivals(other, terminal)])
+        for terminal, rivals in zip(tried, self.rivals_before(tried), strict=True):
             if terminal.name in ignored:
                 found += [(IGNORED, node, last) for _, node, last in self.lexemes(terminal, rivals, ())]
             else:
@@ -212,6 +212,26 @@ class Lexemes:
             found = self.re.match(name.definition.pattern.to_regexp(), text, self.flags)
             known = self.embeddings[key] = found is not None and found[0] == text
         return known
+
+    def rivals_before(self, tried: list[_Terminal]) -> list[tuple[_Terminal, ...]]:
+        """For each terminal, those before it that may match where it does.
+
+        Plain texts, of which there may be thousands, are not compared one by one.
+        """
+        texts = [(place, one.tree.text) for place, one in enumerate(tried) if isinstance(one.tree, Text)]
+        among_texts = iter(text_rivals([text for _, text in texts], closed=False))
+        others = [place for place, one in enumerate(tried) if not isinstance(one.tree, Text)]
+        found = []
+        for place, terminal in enumerate(tried):
+            if isinstance(terminal.tree, Text):
+                places = [texts[i][0] for i in next(among_texts)]
+                places += [
+                    other for other in others[: bisect_left(others, place)] if self.rivals(tried[other], terminal)
+                ]
+            else:
+                places = [other for other in range(place) if self.rivals(tried[other], terminal)]
+            found.append(tuple([tried[other] for other in sorted(places)]))
+        return found
 
     def rivals(self, higher: _Terminal, lower: _Terminal) -> bool:
         """Whether both terminals may match at one place."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypedDict
@@ -109,6 +110,7 @@ class Tables:
         from lark.parsers.lalr_analysis import LALR_Analyzer
 
         analysis: Any = LALR_Analyzer(parser_conf, strict=strict)
+        analysis.compute_includes_lookback = partial(_by_symbol, analysis, analysis.compute_includes_lookback)
         analysis.compute_lalr()
         self._parse_table = analysis.parse_table
         self.starves = any(map(self._starves, analysis.lr0_itemsets))
@@ -121,6 +123,24 @@ class Tables:
             if terminal not in items.transitions:
                 reduced.add(max(rules, key=lambda rule: rule.options.priority or 0))
         return bool(completed - reduced)
+
+
+def _by_symbol(analysis: Any, relate: Callable[[], None]) -> None:
+    """Relate transitions as lark does, showing it only the items of a state that derive the transition's symbol.
+
+    It looks for these among all items of the state, for each transition anew: quadratic in the rules of an alternation.
+    """
+    transitions, items = analysis.nonterminal_transitions, dict[Any, dict[Any, list[Any]]]()
+    for state, symbol in transitions:
+        if state not in items:
+            items[state] = {}
+            for item in state.closure:
+                items[state].setdefault(item.rule.origin, []).append(item)
+        whole, state.closure = state.closure, items[state].get(symbol, [])
+        analysis.nonterminal_transitions = [(state, symbol)]
+        relate()
+        state.closure = whole
+    analysis.nonterminal_transitions = transitions
 
 
 def _unchecked(lexer: Callable[..., Any]) -> Callable[..., Any]:

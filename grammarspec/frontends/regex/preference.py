@@ -25,7 +25,7 @@ from grammarspec.frontends.regex.charsets import Ranges, intersect, single
 from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, FactTable, Neighbour
 from grammarspec.frontends.regex.tree import EMPTY, NOTHING, Alternation, Chars, Look, Node, Repeat, Sequence, Text
 
-__all__ = ["guarded", "may_both_match", "preferred"]
+__all__ = ["guarded", "may_both_match", "preferred", "text_rivals"]
 
 _MAX_UNROLLED: Final = 64
 """The greatest count of a repetition that is written out as nested options."""
@@ -177,7 +177,7 @@ class _Preference:
         closed = follow.more is None and follow.next == BORDER
         texts = [branch.text for branch in branches if isinstance(branch, Text)]
         if len(texts) == len(branches):
-            return [[branches[j] for j in earlier] for earlier in _text_rivals(texts, closed)]
+            return [[branches[j] for j in earlier] for earlier in text_rivals(texts, closed)]
         self.spend(len(branches) ** 2 // 100)
         heads = [list(islice(_head(branch), _MAX_HEAD)) for branch in branches]
         facts = [self.table.of(branch) for branch in branches]
@@ -245,7 +245,7 @@ def _head(node: Node) -> Iterator[Ranges]:
                 yield from _head(part)
 
 
-def _text_rivals(texts: list[str], closed: bool) -> list[list[int]]:
+def text_rivals(texts: list[str], closed: bool) -> list[list[int]]:
     """For each text, the indices of those before it that are a prefix of it or (unless ``closed``) begin with it.
 
     Args:
