@@ -180,7 +180,7 @@ impl Machine {
 
     /// The stacks after a token, and the tokens that an indenter makes of it; the inner `None`: there are none, the outer:
     /// it depends on more of the stack.
-    fn read(
+    pub(super) fn read(
         &mut self,
         rule: RuleId,
         parser: &Parser,

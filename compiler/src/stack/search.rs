@@ -17,12 +17,22 @@ use super::shortest::{LONGEST, NEVER};
 use super::step::{Head, Machine};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::ir::{Indenter, Lexeme, NodeId, Parser, RuleId};
-use crate::recursion::deep;
+use crate::ir::{Lexeme, NodeId, Parser, RuleId};
 use crate::regular::Id;
 
-/// The ends of a residual: a shortest text to each, and what is left there (an `Accept`, perhaps under a condition).
-type Ways = Arc<[(Box<[u8]>, Id, PosId)]>;
+/// An end of a residual: a shortest text to it, and what is left there (an `Accept`, perhaps under a condition).
+type Way = (Box<[u8]>, Id, PosId);
+
+/// The ends of a residual, the nearest first, as far as they were asked for.
+#[derive(Default)]
+struct Ways {
+    /// By the length of the texts to them.
+    found: Vec<Arc<[Way]>>,
+    ended: FxHashSet<Id>,
+    /// The residuals that texts of the next length lead to first, each with one.
+    next: Vec<(Id, Vec<u8>)>,
+    met: FxHashSet<Id>,
+}
 
 /// An end of a head: a text to it, what is left there, and its position.
 type End = (Box<[u8]>, Head, PosId);
@@ -31,6 +41,8 @@ type End = (Box<[u8]>, Head, PosId);
 #[derive(Default)]
 pub(super) struct Searches {
     ways: FxHashMap<Id, Ways>,
+    /// Those that ways lead through.
+    residuals: usize,
     /// By parser.
     items: FxHashMap<RuleId, Arc<Items>>,
     /// Lower bounds of what parsers still read, by stack of one topmost state.
@@ -44,6 +56,9 @@ pub(super) struct Searches {
 /// Steps that an item of a parser's state costs a search.
 const ITEM: u64 = 8;
 
+/// Residuals of a lexeme, as far as it is worthwhile to look at all of them for its ends.
+const MOST_RESIDUALS: usize = 1024;
+
 /// Blanks by which a new block is wider than the one around it.
 const NEW_BLOCK: u32 = 4;
 
@@ -56,8 +71,13 @@ impl Searches {
         self.open.iter().copied()
     }
 
+    /// Whether it is known which ends of a residual texts of a length lead to.
+    fn knows_ways(&self, rest: Id, length: usize) -> bool {
+        self.ways.get(&rest).is_some_and(|ways| length < ways.found.len() || ways.next.is_empty())
+    }
+
     pub(super) fn memory(&self) -> usize {
-        self.ways.len() * 128 + self.to_come.len() * 24 + self.alive.len() * 24
+        self.ways.len() * 256 + self.residuals * 48 + self.to_come.len() * 24 + self.alive.len() * 24
     }
 }
 
@@ -67,6 +87,36 @@ struct Items {
     begun: Vec<Vec<(u32, u32, u64)>>,
     /// The bytes of a whole text.
     whole: u64,
+}
+
+/// What a search looks at next.
+#[derive(Clone, Copy)]
+enum Next {
+    Place(usize),
+    /// The ends of a head that are not known yet: those to which texts of this length lead, and longer ones.
+    Ends {
+        head: Head,
+        /// The place before the head.
+        from: usize,
+        length: usize,
+    },
+}
+
+/// A search that goes on.
+#[derive(Default)]
+struct Search {
+    places: Vec<Place>,
+    /// Lower bounds of the endings through what is looked at next, by its number in `next`.
+    queue: BinaryHeap<Reverse<(u64, usize)>>,
+    next: Vec<Next>,
+    met: FxHashSet<Head>,
+}
+
+impl Search {
+    fn add(&mut self, bound: u64, next: Next) {
+        self.queue.push(Reverse((bound, self.next.len())));
+        self.next.push(next);
+    }
 }
 
 /// A place between two tokens that a search has come to.
@@ -85,8 +135,7 @@ impl Machine {
         if self.close(kernel, budget)?.accepting {
             return Ok(Some(Vec::new()));
         }
-        let mut places: Vec<Place> = Vec::new();
-        let found = self.search_places(kernel, &mut places, false, budget)?;
+        let (places, found) = self.search_places(kernel, false, budget)?;
         Ok(found.map(|at| spell(&places, at)))
     }
 
@@ -141,8 +190,7 @@ impl Machine {
 
     /// The same by a search, which also shows it for the places that it goes through.
     fn reaches_an_ending(&mut self, head: Head, budget: &mut Budget) -> Result<bool> {
-        let mut places: Vec<Place> = Vec::new();
-        let found = self.search_places(&[head], &mut places, true, budget)?;
+        let (places, found) = self.search_places(&[head], true, budget)?;
         match found {
             Some(mut at) => {
                 while let Some(place) = places.get(at) {
@@ -159,28 +207,21 @@ impl Machine {
     fn search_places(
         &mut self,
         kernel: &[Head],
-        places: &mut Vec<Place>,
         known: bool,
         budget: &mut Budget,
-    ) -> Result<Option<usize>> {
-        let mut queue: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
-        let mut met: FxHashSet<Head> = FxHashSet::default();
-        let mut pending: Vec<(Head, u64, usize)> = kernel.iter().map(|&head| (head, 0, usize::MAX)).collect();
-        loop {
-            for (head, length, from) in std::mem::take(&mut pending) {
-                for (text, head, position) in self.ends_of(head, budget)? {
-                    budget.spend(4)?;
-                    let length = length + text.len() as u64;
-                    let estimate = self.left_behind(position, head.stack, budget)?;
-                    if estimate != NEVER && !met.contains(&head) {
-                        queue.push(Reverse((length + estimate, places.len())));
-                        places.push(Place { head, length, from, text });
-                    }
+    ) -> Result<(Vec<Place>, Option<usize>)> {
+        let mut search = Search::default();
+        self.add_heads(kernel, usize::MAX, &mut search, budget)?;
+        while let Some(Reverse((_, at))) = search.queue.pop() {
+            let at = match search.next[at] {
+                Next::Place(at) => at,
+                Next::Ends { head, from, length } => {
+                    self.add_ends(head, (from, length), &mut search, budget)?;
+                    continue;
                 }
-            }
-            let Some(Reverse((_, at))) = queue.pop() else { return Ok(None) };
-            let Place { head, length, .. } = places[at];
-            if !met.insert(head) {
+            };
+            let Place { head, length, .. } = search.places[at];
+            if !search.met.insert(head) {
                 continue;
             }
             if length > LONGEST {
@@ -188,23 +229,67 @@ impl Machine {
             }
             if known && let Some(&alive) = self.searches.alive.get(&head) {
                 if alive {
-                    return Ok(Some(at));
+                    return Ok((search.places, Some(at)));
                 }
                 continue;
             }
             let closure = self.close(&[head], budget)?;
             if closure.accepting {
-                return Ok(Some(at));
+                return Ok((search.places, Some(at)));
             }
-            pending.extend(closure.heads.iter().map(|&head| (head, length, at)));
+            self.add_heads(&closure.heads, at, &mut search, budget)?;
         }
+        Ok((search.places, None))
     }
 
-    /// The ends of a head: a shortest text to each, what is left there, and its position. Where blanks of lines are
-    /// counted, several texts: one for each block that can go on, and one for a new block.
-    fn ends_of(&mut self, head: Head, budget: &mut Budget) -> Result<Vec<End>> {
+    /// Adds the ends of heads behind a place.
+    fn add_heads(&mut self, heads: &[Head], from: usize, search: &mut Search, budget: &mut Budget) -> Result<()> {
+        for &head in heads {
+            for rest in self.arena.alternatives(head.rest) {
+                self.add_ends(Head { rest, ..head }, (from, 0), search, budget)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the nearest ends of a head to which texts of a length, or longer ones, lead; the others are left for later.
+    fn add_ends(
+        &mut self,
+        head: Head,
+        (from, mut length): (usize, usize),
+        search: &mut Search,
+        budget: &mut Budget,
+    ) -> Result<()> {
+        let so_far = search.places.get(from).map_or(0, |place| place.length);
+        let mut least = None;
+        while least.is_none() || self.searches.knows_ways(head.rest, length) {
+            budget.spend(4)?;
+            let Some(ways) = self.ways_of_length(head.rest, length, budget)? else { return Ok(()) };
+            length += 1;
+            for (text, head, position) in self.ends_of(head, &ways, budget)? {
+                budget.spend(4)?;
+                let length = so_far + text.len() as u64;
+                let estimate = self.left_behind(position, head.stack, budget)?;
+                least = Some(least.unwrap_or(NEVER).min(estimate));
+                if estimate != NEVER && !search.met.contains(&head) {
+                    search.add(length + estimate, Next::Place(search.places.len()));
+                    search.places.push(Place { head, length, from, text });
+                }
+            }
+        }
+        // what the other ends of a lexeme leave is estimated as what these leave
+        let bound = (so_far + length as u64).saturating_add(least.unwrap_or(NEVER));
+        if bound != NEVER {
+            search.add(bound, Next::Ends { head, from, length });
+        }
+        Ok(())
+    }
+
+    /// Ends of a head, given those of its residual: a text to each, what is left there, and its position. Where blanks of
+    /// lines are counted, several texts: one for each block that can go on, and one for a new block.
+    fn ends_of(&mut self, head: Head, ways: &[Way], budget: &mut Budget) -> Result<Vec<End>> {
         let mut found = Vec::new();
-        for (text, rest, position) in self.ways(head.rest, budget)?.iter() {
+        for (text, rest, position) in ways {
             if !self.counts_columns {
                 found.push((text.clone(), Head { rest: *rest, ..head }, *position));
                 continue;
@@ -252,51 +337,81 @@ impl Machine {
     /// The length of a shortest lexeme, whatever follows it.
     pub(super) fn shortest_of_lexeme(&mut self, node: NodeId, budget: &mut Budget) -> Result<u64> {
         let x = self.whole_lexeme(node, budget)?;
-        Ok(self.ways(x, budget)?.iter().map(|way| way.0.len() as u64).min().unwrap_or(NEVER))
+        Ok(self.nearest_end(x, budget)?.unwrap_or(NEVER))
     }
 
-    /// The ends of a residual.
-    pub(super) fn ways(&mut self, rest: Id, budget: &mut Budget) -> Result<Ways> {
-        if let Some(known) = self.searches.ways.get(&rest) {
-            return Ok(known.clone());
-        }
-        let alternatives = self.arena.alternatives(rest);
-        if alternatives.len() > 1 {
-            let mut all: Vec<(Box<[u8]>, Id, PosId)> = Vec::new();
-            for x in alternatives {
-                all.extend(deep(|| self.ways(x, budget))?.iter().cloned());
+    /// The length of a shortest text that leads to an end of a residual.
+    fn nearest_end(&mut self, rest: Id, budget: &mut Budget) -> Result<Option<u64>> {
+        let mut length = 0;
+        while let Some(ways) = self.ways_of_length(rest, length, budget)? {
+            if !ways.is_empty() {
+                return Ok(Some(length as u64));
             }
-            let mut ended: FxHashSet<Id> = FxHashSet::default();
-            all.sort_by_key(|way| way.0.len());
-            all.retain(|way| ended.insert(way.1));
-            let ways: Ways = all.into();
-            self.searches.ways.insert(rest, ways.clone());
-            return Ok(ways);
+            length += 1;
         }
-        let mut found = Vec::new();
+        Ok(None)
+    }
+
+    /// The ends of a residual; of one of very many states, the nearest.
+    pub(super) fn ways(&mut self, rest: Id, budget: &mut Budget) -> Result<Vec<Way>> {
+        let mut all = Vec::new();
+        for x in self.arena.alternatives(rest) {
+            let mut length = 0;
+            while let Some(ways) = self.ways_of_length(x, length, budget)? {
+                all.extend_from_slice(&ways);
+                length += 1;
+                if self.searches.ways[&x].met.len() > MOST_RESIDUALS && !all.is_empty() {
+                    break;
+                }
+            }
+        }
         let mut ended: FxHashSet<Id> = FxHashSet::default();
-        let mut met: FxHashSet<Id> = FxHashSet::from_iter([rest]);
-        let mut queue = VecDeque::from([(rest, Vec::new())]);
-        while let Some((at, text)) = queue.pop_front() {
+        all.sort_by_key(|way| way.0.len());
+        all.retain(|way| ended.insert(way.1));
+        Ok(all)
+    }
+
+    /// The ends of a residual to which texts of a length lead, but no shorter ones; `None`: texts of that length lead to
+    /// nothing that shorter ones do not lead to. To be asked for one length after the other.
+    fn ways_of_length(&mut self, rest: Id, length: usize, budget: &mut Budget) -> Result<Option<Arc<[Way]>>> {
+        if let Some(known) = self.searches.ways.get(&rest)
+            && (length < known.found.len() || known.next.is_empty())
+        {
+            return Ok(known.found.get(length).cloned());
+        }
+        let mut ways = match self.searches.ways.remove(&rest) {
+            Some(known) => known,
+            None => Ways { next: vec![(rest, Vec::new())], met: FxHashSet::from_iter([rest]), ..Ways::default() },
+        };
+        let found = self.go_on(&mut ways, budget)?;
+        self.searches.ways.insert(rest, ways);
+        Ok(Some(found))
+    }
+
+    /// Finds the ends of a residual to which texts that are longer by a byte lead.
+    fn go_on(&mut self, ways: &mut Ways, budget: &mut Budget) -> Result<Arc<[Way]>> {
+        let mut found = Vec::new();
+        for (at, text) in std::mem::take(&mut ways.next) {
             budget.spend(8)?;
             for (condition, position) in self.arena.ends(at) {
                 let end = self.accept(position);
                 let end = self.arena.under(condition, end);
-                if self.arena.alive(condition, budget)? && ended.insert(end) {
+                if self.arena.alive(condition, budget)? && ways.ended.insert(end) {
                     found.push((text.clone().into(), end, position));
                 }
             }
             for (byte, next) in self.arena.successors(at, budget)? {
-                if met.insert(next) {
+                if ways.met.insert(next) {
+                    self.searches.residuals += 1;
                     let mut text = text.clone();
                     text.push(byte);
-                    queue.push_back((next, text));
+                    ways.next.push((next, text));
                 }
             }
         }
-        let ways: Ways = found.into();
-        self.searches.ways.insert(rest, ways.clone());
-        Ok(ways)
+        let found: Arc<[Way]> = found.into();
+        ways.found.push(found.clone());
+        Ok(found)
     }
 
     /// A lower bound of the bytes that are still to come behind a position.
@@ -308,16 +423,13 @@ impl Machine {
         };
         let ir = self.ir.clone();
         let parser = ir.parser(rule).expect("the rule is a parser's");
-        let within = |i: &Indenter| i.newline == terminal && self.instances.layout(self.stacks.param(stack)).depth > 0;
-        if parser.is_ignored(terminal) || parser.indenter().is_some_and(within) {
+        if parser.is_ignored(terminal) {
             return self.parser_to_come(rule, parser, stack, budget);
         }
-        let mut least = NEVER;
-        for frame in self.moves(rule, parser, stack, terminal, budget)?.frames {
-            let stack = self.stacks.of_frames(UNSET, vec![frame]);
-            least = least.min(self.parser_to_come(rule, parser, stack, budget)?);
+        match self.read(rule, parser, stack, terminal, budget)? {
+            Some(Some(next)) => self.parser_to_come(rule, parser, next, budget),
+            _ => Ok(NEVER),
         }
-        Ok(least)
     }
 
     /// A lower bound of the bytes that a parser still reads: the cheapest way to complete what its states have begun.
@@ -345,24 +457,31 @@ impl Machine {
         from: Stack,
         budget: &mut Budget,
     ) -> Result<u64> {
-        let mut queue = BinaryHeap::from([Reverse((0u64, from))]);
-        let mut met: FxHashSet<Stack> = FxHashSet::default();
-        while let Some(Reverse((length, stack))) = queue.pop() {
-            if !met.insert(stack) {
+        // lengths so far, stacks, and those that they come from
+        let mut queue = BinaryHeap::from([Reverse((0u64, from, from))]);
+        let mut before: FxHashMap<Stack, (u64, Stack)> = FxHashMap::default();
+        // the shortest way so far that leads to a stack of which it is known how it goes on
+        let mut best: Option<(u64, Stack)> = None;
+        while let Some(Reverse((length, stack, back))) = queue.pop() {
+            if best.is_some_and(|(whole, _)| whole <= length) {
+                break;
+            }
+            if before.contains_key(&stack) {
                 continue;
             }
-            if let Some(&known) = self.searches.to_come.get(&stack) {
-                // exact, but other ways may be shorter: it is enough for a lower bound to take the first that is met
-                return Ok(length.saturating_add(known));
-            }
+            before.insert(stack, (length, back));
+            let mut is_end = false;
+            let known = self.searches.to_come.get(&stack).copied();
             budget.spend(4)?;
             for top in self.stacks.frames(stack).to_vec() {
                 let Pos::State { state, .. } = self.positions.get(top.back) else { continue };
-                if parser.is_end(state) {
-                    return Ok(length);
+                is_end |= parser.is_end(state);
+                if known.is_some() || is_end {
+                    continue;
                 }
                 if state == parser.start {
-                    queue.push(Reverse((length.saturating_add(items.whole), self.ended(rule, parser, top))));
+                    let length = length.saturating_add(items.whole);
+                    queue.push(Reverse((length, self.ended(rule, parser, top), stack)));
                 }
                 for &(read, symbol, rest) in &items.begun[state as usize] {
                     let mut tops = vec![top];
@@ -377,13 +496,25 @@ impl Machine {
                             let below = self.stacks.of_frames(UNSET, vec![top]);
                             let frame = self.frame_of(rule, next, below);
                             let next = self.stacks.of_frames(UNSET, vec![frame]);
-                            queue.push(Reverse((length.saturating_add(rest), next)));
+                            queue.push(Reverse((length.saturating_add(rest), next, stack)));
                         }
                     }
                 }
             }
+            if let Some(left) = if is_end { Some(0) } else { known } {
+                let whole = length.saturating_add(left);
+                if best.is_none_or(|(known, _)| whole < known) {
+                    best = Some((whole, stack));
+                }
+            }
         }
-        Ok(NEVER)
+        let Some((whole, mut at)) = best else { return Ok(NEVER) };
+        while at != from {
+            let (length, back) = before[&at];
+            self.searches.to_come.insert(at, whole - length);
+            at = back;
+        }
+        Ok(whole)
     }
 
     /// The stack on which the whole text has been read.
@@ -444,14 +575,13 @@ impl Machine {
         let mut lengths: FxHashMap<u32, u64> = FxHashMap::default();
         for lexeme in lexemes {
             let x = self.lexeme(rule, lexeme, budget)?;
-            let least = self.ways(x, budget)?.iter().map(|way| way.0.len() as u64).min();
-            if let Some(least) = least {
+            if let Some(least) = self.nearest_end(x, budget)? {
                 let known = lengths.entry(lexeme.terminal).or_insert(least);
                 *known = least.min(*known);
             }
         }
         if let Some(indenter) = parser.indenter() {
-            lengths.extend([(indenter.indent, 0), (indenter.dedent, 0)]);
+            lengths.extend([(indenter.indent, NEW_BLOCK.into()), (indenter.dedent, 0)]);
         }
         let mut changed = true;
         while changed {
