@@ -37,7 +37,7 @@ Each is written for one parser and one lexer of lark, with which `gs.load` opens
 others. A file of that name in the current folder comes first. To change a grammar, copy the file, and give the options
 here to `gs.load` with its path.
 
-| Name | Texts | Parser, lexer | Example |
+| Name | Texts | Parser, lexer, flags | Example |
 |---|---|---|---|
 """
 
@@ -51,7 +51,7 @@ def page() -> str:
 
 
 def options(entry: Shipped) -> str:
-    return f"{entry.parser}, {entry.lexer}"
+    return ", ".join([entry.parser, entry.lexer, *([f"`re.{entry.flags}`"] if entry.flags else [])])
 
 
 def example(entry: Shipped) -> str:

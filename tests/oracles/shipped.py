@@ -24,10 +24,9 @@ FOLDER = Path(__file__).parents[2] / "grammars"
 def parser(name: str) -> lark.Lark:
     """lark's parser. Where interegular is installed, lark would look for minutes whether terminals overlap."""
     entry = shipped()[name]
-    postlex = getattr(lark.indenter, entry.postlex)() if entry.postlex else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("lark.lexer.has_interegular", False)
-        return lark.Lark.open(str(FOLDER / f"{name}.lark"), parser=entry.parser, lexer=entry.lexer, postlex=postlex)
+        return lark.Lark.open(str(FOLDER / f"{name}.lark"), parser=entry.parser, lexer=entry.lexer, **entry.options)
 
 
 def accepts(name: str) -> Callable[[str], bool]:

@@ -9,6 +9,7 @@ that itself, and means something else under others.
 from __future__ import annotations
 
 import errno
+import re
 import tomllib
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -32,6 +33,8 @@ class Shipped:
         parser, lexer: the options of ``lark.Lark`` that it is written for.
         example: a text that it accepts.
         postlex: the class of ``lark.indenter`` that it needs besides, or ``""``.
+        flags: the flag of :mod:`re` that all of its terminals have, or ``""``. Where key words are written in either
+            case, it is ``ASCII``: otherwise ``ſ`` would be an ``s``.
     """
 
     name: str
@@ -40,11 +43,17 @@ class Shipped:
     lexer: str
     example: str
     postlex: str = ""
+    flags: str = ""
 
     @property
     def options(self) -> dict[str, Any]:
         """Further options that it is written for."""
-        return {"postlex": getattr(import_module("lark.indenter"), self.postlex)()} if self.postlex else {}
+        options: dict[str, Any] = {}
+        if self.postlex:
+            options["postlex"] = getattr(import_module("lark.indenter"), self.postlex)()
+        if self.flags:
+            options["g_regex_flags"] = re.RegexFlag[self.flags]
+        return options
 
     @property
     def path(self) -> Path:

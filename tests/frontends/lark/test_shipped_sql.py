@@ -67,7 +67,7 @@ def test_everyday_queries() -> None:
     assert [query for query in QUERIES if syntax_error(query)] == []
 
 
-LEFT_OUT = {"SELECT é€", "DROP TABLE t", "PRAGMA foreign_keys = ON", "ALTER TABLE t ADD COLUMN a", "BEGIN"}
+LEFT_OUT = {"DROP TABLE t", "PRAGMA foreign_keys = ON", "ALTER TABLE t ADD COLUMN a", "BEGIN"}
 """What SQLite parses among the rejected cases."""
 
 
