@@ -323,7 +323,8 @@ class Lexemes:
         texts = [self.words((word,))]
         if others:
             texts.append(self.builder.complement(self.words(others)))
-        if taken.body is not None and not isinstance(word, Text):  # of texts that differ in case, some may be lexemes
+        # of texts that differ in case, some may be lexemes; behind some characters, a terminal may have fewer of them
+        if taken.body is not None and (not isinstance(word, Text) or len(self.classes) > 1):
             texts.append(taken.body)
         return self.lexeme(taken, texts, ending)
 
