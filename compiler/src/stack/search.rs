@@ -2,7 +2,9 @@
 //!
 //! The search is A* (Hart, Nilsson and Raphael 1968) over the places between two tokens. What is still to come is
 //! estimated by the lengths that the rules alone ask for, as if any lexeme could follow any other: for a parser, by the
-//! items of its states, each a rule that may have been begun.
+//! items of its states, each a rule that may have been begun. Far from an ending, the estimate counts several times
+//! (Pohl 1970), as it leaves out much that has to stand between lexemes, the blanks of lines above all: endings are short,
+//! mostly shortest ones. What is found of one is kept, so that the ending of a text that follows it is what is left of it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -49,9 +51,17 @@ pub(super) struct Searches {
     to_come: FxHashMap<Stack, u64>,
     /// Whether heads have an ending.
     alive: FxHashMap<Head, bool>,
+    /// Endings that were found.
+    endings: FxHashMap<Head, Arc<[u8]>>,
+    /// Bytes of these.
+    written: usize,
     /// Conditions under which any lexeme can follow: what ends under one of them has an ending.
     open: FxHashSet<Id>,
 }
+
+/// How many times the estimate of what is still to come counts, beyond the bytes that are near.
+const WEIGHT: u64 = 3;
+const NEAR: u64 = 8;
 
 /// Steps that an item of a parser's state costs a search.
 const ITEM: u64 = 8;
@@ -77,7 +87,8 @@ impl Searches {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.ways.len() * 256 + self.residuals * 48 + self.to_come.len() * 24 + self.alive.len() * 24
+        let endings = self.endings.len() * 48 + self.written;
+        endings + self.ways.len() * 256 + self.residuals * 48 + self.to_come.len() * 24 + self.alive.len() * 24
     }
 }
 
@@ -136,7 +147,21 @@ impl Machine {
             return Ok(Some(Vec::new()));
         }
         let (places, found) = self.search_places(kernel, false, budget)?;
-        Ok(found.map(|at| spell(&places, at)))
+        Ok(found.map(|at| self.note_ending(&places, at)))
+    }
+
+    /// The text that leads to a place, and ends behind it. It is kept for the places on the way.
+    fn note_ending(&mut self, places: &[Place], mut at: usize) -> Vec<u8> {
+        let mut ending = self.searches.endings.get(&places[at].head).map_or(Vec::new(), |known| known.to_vec());
+        while let Some(place) = places.get(at) {
+            if !self.searches.endings.contains_key(&place.head) {
+                self.searches.written += ending.len();
+                self.searches.endings.insert(place.head, ending.as_slice().into());
+            }
+            ending.splice(0..0, place.text.iter().copied());
+            at = place.from;
+        }
+        ending
     }
 
     /// Whether a head has any ending.
@@ -233,6 +258,9 @@ impl Machine {
                 }
                 continue;
             }
+            if !known && self.searches.endings.contains_key(&head) {
+                return Ok((search.places, Some(at)));
+            }
             let closure = self.close(&[head], budget)?;
             if closure.accepting {
                 return Ok((search.places, Some(at)));
@@ -272,14 +300,17 @@ impl Machine {
                 let estimate = self.left_behind(position, head.stack, budget)?;
                 least = Some(least.unwrap_or(NEVER).min(estimate));
                 if estimate != NEVER && !search.met.contains(&head) {
-                    search.add(length + estimate, Next::Place(search.places.len()));
+                    let ending = self.searches.endings.get(&head).map(|ending| ending.len() as u64);
+                    let left = ending.unwrap_or(weighted(estimate));
+                    search.add(length.saturating_add(left), Next::Place(search.places.len()));
                     search.places.push(Place { head, length, from, text });
                 }
             }
         }
         // what the other ends of a lexeme leave is estimated as what these leave
-        let bound = (so_far + length as u64).saturating_add(least.unwrap_or(NEVER));
-        if bound != NEVER {
+        let least = least.unwrap_or(NEVER);
+        let bound = (so_far + length as u64).saturating_add(weighted(least));
+        if least != NEVER {
             search.add(bound, Next::Ends { head, from, length });
         }
         Ok(())
@@ -601,13 +632,7 @@ impl Machine {
     }
 }
 
-/// The text that leads to a place.
-fn spell(places: &[Place], mut at: usize) -> Vec<u8> {
-    let mut parts: Vec<&[u8]> = Vec::new();
-    while let Some(place) = places.get(at) {
-        parts.push(&place.text);
-        at = place.from;
-    }
-    parts.reverse();
-    parts.concat()
+/// An estimate as it counts.
+fn weighted(estimate: u64) -> u64 {
+    estimate.saturating_add(estimate.saturating_sub(NEAR).saturating_mul(WEIGHT - 1))
 }
