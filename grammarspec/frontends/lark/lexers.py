@@ -180,7 +180,12 @@ class Lexemes:
         return decided
 
     def new_tree(self, definition: Any) -> Node:
-        """The syntax tree of a terminal; as :meth:`tree`."""
+        """The syntax tree of a terminal.
+
+        Raises:
+            GrammarError: its expression is malformed or uses what is refused.
+            UnsupportedFeature: it can be empty.
+        """
         pattern = definition.pattern
         if pattern.type == "str" and not pattern.flags and not self.flags & re.IGNORECASE:
             return Text(pattern.value)
