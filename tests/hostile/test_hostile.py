@@ -23,7 +23,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is measu
 
 _KNOWN = {
     "forced text of megabytes": "2 MB of text take all the memory there may be, and are copied in a call",
-    "lark: names and 1,500 key words by the basic lexer": "each lexeme of a name is made for each of the key words",
     "lark: 300 expressions that overlap": "guards are made for each pair of expressions, and charged only afterwards",
     "gbnf: rules twice the size each, recursive": "an ending of 2^60 bytes is said not to be there",
 }

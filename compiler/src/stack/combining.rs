@@ -109,15 +109,14 @@ impl Machine {
         for class in 0..classes {
             let mut next = Readable { is_whole: true, ..Readable::default() };
             for &unit in &units {
-                self.add_readable(&mut next, (unit, 0), (skipped.contains(&unit), !skipped.contains(&unit)), budget)?;
+                self.add_readable(&mut next, (unit, 0), skipped.contains(&unit), budget)?;
             }
             for (_, parser) in parsers {
                 for modes in parser.modes().chunks(classes as usize) {
                     let mut read: FxHashSet<u32> = FxHashSet::default();
                     for &lexeme in &modes[class as usize] {
                         let Lexeme { terminal, text, last } = lexeme;
-                        let is_blank = parser.is_ignored(terminal);
-                        if self.add_readable(&mut next, (text, last), (is_blank, !is_blank), budget)? {
+                        if self.add_readable(&mut next, (text, last), parser.is_ignored(terminal), budget)? {
                             read.insert(terminal);
                         }
                     }
@@ -135,7 +134,7 @@ impl Machine {
         &mut self,
         next: &mut Readable,
         (text, last): (NodeId, u32),
-        (is_blank, is_needed): (bool, bool),
+        is_blank: bool,
         budget: &mut Budget,
     ) -> Result<bool> {
         let x = self.whole_lexeme(text, budget)?;
@@ -145,8 +144,7 @@ impl Machine {
         next.all.insert((x, last));
         if is_blank {
             next.blanks.insert((x, last));
-        }
-        if is_needed {
+        } else {
             next.needed.insert(x);
         }
         Ok(true)
