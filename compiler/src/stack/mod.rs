@@ -11,11 +11,12 @@
 //! `continuation` (sets of stacks), `grammar` (productive, nullable and left-recursive rules), and the [`Machine`], one
 //! `impl` over several files: `step` (closures of kernels), `predict` (what a position predicts), `proofs`
 //! (productivity where parameters matter), `parser` (LR parsers), `combining` and `search` (endings where lexemes look at
-//! the text behind them), `shortest` (shortest endings), `threads` and `table` (byte states, by which
-//! texts are followed).
+//! the text behind them) by `ways` (to the ends of lexemes) and `estimates` (of what is still to come), `shortest`
+//! (shortest endings), `threads` and `table` (byte states, by which texts are followed).
 
 mod combining;
 mod continuation;
+mod estimates;
 mod grammar;
 mod instances;
 mod parser;
@@ -27,6 +28,7 @@ mod shortest;
 mod step;
 mod table;
 mod threads;
+mod ways;
 
 pub use continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack, UNSURE};
 pub use grammar::Analysis;

@@ -9,30 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from grammarspec.errors import Invalid, UnsupportedFeature, ValidationFailed, needed_by
 from grammarspec.frontends.lark.given_terminals import Matcher
 from grammarspec.frontends.lark.loader import read
+from grammarspec.frontends.lark.opening import Opened
 from grammarspec.frontends.lark.options import Options
 
 __all__ = ["Captures", "Parsed", "Transformed", "Tree", "check_transformer"]
 
 
 @dataclass(frozen=True)
-class Parsed:
-    """A grammar as lark reads it.
-
-    Attributes:
-        text: the grammar.
-        file: the file that it was read from; ``None``: it is a text.
-        options: those under which its language is meant.
-    """
-
-    text: str
-    file: Path | None
-    options: Options
+class Parsed(Opened):
+    """A grammar as lark reads it."""
 
     def tree(self, text: str, *, enclosed: bool = False) -> Any:
         """Lark's tree of a text of the language, with positions; of several trees, the one that lark prefers.

@@ -14,8 +14,8 @@ from typing import Final
 from grammarspec.frontends.regex.charsets import ALL, Ranges, intersect, subtract, union
 from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, FactTable, Neighbour, with_neighbours
 from grammarspec.frontends.regex.reach import assertions_outside
-from grammarspec.frontends.regex.simplify import at_border, inside_repeat, look_verdict
-from grammarspec.frontends.regex.tree import EMPTY, NOTHING, Alternation, Look, Node, Repeat, Sequence, Start
+from grammarspec.frontends.regex.simplify import at_border, decided, inside_repeat, look_verdict
+from grammarspec.frontends.regex.tree import NOTHING, Alternation, Look, Node, Repeat, Sequence, Start
 
 __all__ = ["behind", "classes_before"]
 
@@ -58,9 +58,9 @@ def behind(node: Node, before: Neighbour, table: FactTable) -> Node:
         return node
     match node:
         case Start():
-            return _decided(at_border(before), node)
+            return decided(at_border(before), node)
         case Look(body, False, _):
-            return _decided(look_verdict(node, before, table), node)
+            return decided(look_verdict(node, before, table), node)
         case Look(body, True, negative):
             inner = behind(body, before, table)
             return node if inner is body else Look(inner, True, negative)
@@ -80,11 +80,6 @@ def behind(node: Node, before: Neighbour, table: FactTable) -> Node:
             inner = behind(body, inside_repeat(node, before, ANYWHERE, table)[0], table)
             return node if inner is body else Repeat(inner, least, most, lazy)
     return node
-
-
-def _decided(verdict: bool | None, node: Node) -> Node:
-    """A zero-width node whose truth is known, or the node itself where it is not."""
-    return node if verdict is None else EMPTY if verdict else NOTHING
 
 
 def _same(inners: tuple[Node, ...], parts: tuple[Node, ...]) -> bool:

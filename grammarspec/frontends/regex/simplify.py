@@ -29,7 +29,7 @@ from grammarspec.frontends.regex.tree import (
     Text,
 )
 
-__all__ = ["at_border", "inside_repeat", "look_verdict", "pad_left", "pad_right", "simplify"]
+__all__ = ["at_border", "decided", "inside_repeat", "look_verdict", "pad_left", "pad_right", "simplify"]
 
 
 def pad_right(node: Node, filler: AnyText = ANY_TEXT) -> Node:
@@ -76,9 +76,9 @@ def simplify(node: Node, before: Neighbour, after: Neighbour, table: FactTable) 
         return node
     match node:
         case Start():
-            return _decided(at_border(before), node)
+            return decided(at_border(before), node)
         case End():
-            return _decided(at_border(after), node)
+            return decided(at_border(after), node)
         case Look():
             return _simplify_look(node, before, after, table)
         case Sequence(parts):
@@ -112,7 +112,7 @@ def inside_repeat(repeat: Repeat, before: Neighbour, after: Neighbour, table: Fa
     )
 
 
-def _decided(verdict: bool | None, node: Node) -> Node:
+def decided(verdict: bool | None, node: Node) -> Node:
     """A zero-width node whose truth is known, or the node itself where it is not."""
     return node if verdict is None else EMPTY if verdict else NOTHING
 
@@ -144,7 +144,7 @@ def _simplify_look(look: Look, before: Neighbour, after: Neighbour, table: FactT
     """A lookaround: decided, or as a condition on all the text on the side that it looks to."""
     verdict = look_verdict(look, after if look.ahead else before, table)
     if verdict is not None:
-        return _decided(verdict, look)
+        return decided(verdict, look)
     if look.ahead:
         body = simplify(pad_right(look.body, ANY_SUFFIX), before, BORDER, table)
     else:
