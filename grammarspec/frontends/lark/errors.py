@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from grammarspec.errors import GrammarspecError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
 from grammarspec.frontends.lark.text import GrammarText
@@ -48,8 +50,16 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
         raise too_deep() from error
     except ImportError as error:
         raise UnsupportedFeature(str(error.args[0]), hint="pip install regex") from error
-    except (AssertionError, OSError, ValueError, re.error) as error:
+    except _malformed_patterns() as error:
+        position = source.literal(f"/{error.pattern}/")
+        raise GrammarSyntaxError(f"malformed regular expression: {error.msg}", position) from error
+    except (AssertionError, OSError, ValueError) as error:
         raise GrammarSyntaxError(f"malformed grammar: {str(error) or type(error).__name__}") from error
+
+
+def _malformed_patterns() -> Any:
+    """What lark raises for a malformed expression: the errors of ``re``, and of ``regex`` where that is loaded."""
+    return tuple([sys.modules[name].error for name in ("re", "regex") if name in sys.modules])
 
 
 def _with_position(message: str, source: GrammarText) -> tuple[str, str]:

@@ -80,3 +80,10 @@ def test_more_than_a_character_is_refused_by_name(parser: str) -> None:
     with pytest.raises(gs.UnsupportedFeature, match="the terminal A has a lookbehind before the start") as caught:
         gs.lark("start: A+\nA: /(?<!ab)b/", parser=parser)
     assert "line 2, column 1" in caught.value.where
+
+
+@pytest.mark.parametrize("pattern", ["(?<=a", "a(", "[a", "*a", "a{2,1}"])
+def test_malformed_expressions_are_our_errors_with_their_place(pattern: str) -> None:
+    with pytest.raises(gs.GrammarSyntaxError, match="malformed regular expression") as caught:
+        gs.lark(f"start: A\nA: /{pattern}/", parser="lalr")
+    assert "line 2, column 4" in caught.value.where
