@@ -15,11 +15,14 @@ ENDING := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 # The tests start many processes, which shall not compile the package each anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all test-long test-rust grammars-test written bench speculation extraction tools instructions lint audit
+.PHONY: demo test test-all test-long test-rust grammars-test written bench speculation extraction tools instructions draft lint audit
+
+# A head that drafts for the demo's model: make draft
+DRAFT := forced,lookup,eagle:examples/drafts/smollm2.safetensors
 
 demo: .venv/ready
-	$(BIN)/grammarspec generate --schema examples/person.json --stats "Alice is 31 and lives in Paris."
-	$(BIN)/grammarspec generate --regex '(19|20)[0-9]{2}' "In which year did World War II end?"
+	$(BIN)/grammarspec generate --draft $(DRAFT) --schema examples/person.json --stats "Alice is 31 and lives in Paris."
+	$(BIN)/grammarspec generate --draft $(DRAFT) --regex '(19|20)[0-9]{2}' "In which year did World War II end?"
 
 # The tiers of the tests are those of tests/tiers.py.
 test: .venv/ready test-rust
@@ -65,6 +68,10 @@ tools: .venv/ready
 
 instructions: .venv/ready
 	$(BIN)/python -m benchmarks.instructions
+
+# An hour on two cores.
+draft: .venv/ready
+	$(BIN)/python -m benchmarks.distill --work .cache/distill --output examples/drafts/smollm2.safetensors
 
 lint: .venv/ready
 	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy && $(BIN)/pyright && $(BIN)/lint-imports

@@ -1,93 +1,142 @@
-"""Tokens per target pass on fixed extraction and tool-call prompts: ``python -m benchmarks.speculation``."""
+"""What drafts gain: ``python -m benchmarks.speculation``.
+
+Texts of five kinds (JSON, tool calls, SQL, texts of regular expressions, free texts; at least 60 prompts each) are
+generated without drafts, with each proposer, and with drafts whose length is chosen in each round, in turns. Compared
+are tokens per pass of the target and wall-clock time, prompts included, by the median over the turns.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 import grammarspec as gs
-from grammarspec.decoding import Generation, Request, Sampling, Statistics, generate_batch
-from grammarspec.decoding.proposers import Forced, Lookup, Proposer
+from grammarspec.decoding import Sampling
+from grammarspec.decoding.alternation import Case, Measurement, Setting, alternate
+from grammarspec.decoding.proposers import Eagle, Forced, Lookup
+from grammarspec.models.chat import chat_template, encode, render
 from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
+from grammarspec.models.turns import turn_of
+from grammarspec.tools.sources import as_tool
 
-PROMPTS = Path(__file__).with_name("prompts.json")
-PROPOSERS: dict[str, list[Proposer]] = {
-    "none": [],
-    "forced": [Forced(preferred=False)],
-    "forced+preferred": [Forced()],
-    "lookup": [Lookup()],
-    "forced+lookup": [Forced(), Lookup()],
+HERE = Path(__file__).parent
+GAMMA = 8
+PLAIN = "none"
+
+
+def settings(tokens: int, head: Eagle | None = None) -> list[Setting]:
+    """What is compared; the last one is what a model does that nobody has tuned, but for a head that is given."""
+    sampling = Sampling(max_tokens=tokens)
+    both = [Forced(), Lookup()]
+    beside = [Setting("eagle", [*both, head], GAMMA, sampling=sampling)] if head else []
+    return [
+        Setting(PLAIN, sampling=sampling),
+        Setting("forced", [Forced(preferred=False)], GAMMA, adaptive=False, sampling=sampling),
+        Setting("forced+preferred", [Forced()], GAMMA, adaptive=False, sampling=sampling),
+        Setting("lookup", [Lookup()], GAMMA, adaptive=False, sampling=sampling),
+        Setting("forced+lookup", both, GAMMA, adaptive=False, sampling=sampling),
+        Setting("auto", both, GAMMA, sampling=sampling),
+        *beside,
+    ]
+
+
+def json_cases(model: gs.Model, whitespace: Any) -> list[Case]:
+    """Extraction and invention into JSON."""
+    return [
+        Case(
+            encode_prompt(model.tokenizer, entry["prompt"]),
+            gs.compile(gs.json_schema(entry["schema"], whitespace=whitespace), model.vocabulary),
+        )
+        for entry in json.loads((HERE / "prompts.json").read_text("utf-8"))
+    ]
+
+
+def tool_cases(model: gs.Model) -> list[Case]:
+    """A call of one of four tools."""
+    entries = json.loads((HERE / "tool_prompts.json").read_text("utf-8"))
+    tools = {tool.name: tool for tool in map(as_tool, entries["tools"])}
+    cases = []
+    for entry in entries["prompts"]:
+        offered = tuple(tools[name] for name in entry["tools"])
+        template = chat_template(model.tokenizer, tools=True)
+        turn = turn_of(model.tokenizer, model.vocabulary, gs.text(), offered, "required", False, None, template)
+        messages = turn.messages(entry["prompt"], None)
+        prompt = render(model.tokenizer, messages, variables=turn.template_variables({}))
+        cases.append(Case(encode(model.tokenizer, prompt), gs.compile(turn.grammar, model.vocabulary)))
+    return cases
+
+
+def text_cases(model: gs.Model, kind: str) -> list[Case]:
+    """SQL statements, texts of regular expressions, or free texts."""
+    sql = gs.compile(gs.load("sql"), model.vocabulary) if kind == "sql" else None
+    cases = []
+    for entry in json.loads((HERE / "text_prompts.json").read_text("utf-8"))[kind]:
+        prompt, constraint = entry, sql
+        if kind == "regex":
+            prompt, constraint = entry["prompt"], gs.compile(gs.regex(entry["pattern"]), model.vocabulary)
+        cases.append(Case(encode_prompt(model.tokenizer, prompt), constraint))
+    return cases
+
+
+KINDS: dict[str, Callable[[gs.Model], list[Case]]] = {
+    "compact JSON": lambda model: json_cases(model, "compact"),
+    "flexible JSON": lambda model: json_cases(model, "flexible"),
+    "tool calls": tool_cases,
+    "SQL": lambda model: text_cases(model, "sql"),
+    "regex": lambda model: text_cases(model, "regex"),
+    "free text": lambda model: text_cases(model, "free"),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run every set of proposers on every prompt, and compare texts and passes of the model."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure all kinds of texts under all settings."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="smollm2", help="as for grammarspec generate (%(default)s)")
-    parser.add_argument("--gamma", type=int, default=8, help="tokens of a draft at most (%(default)s)")
     parser.add_argument("--batch", type=int, default=1, help="prompts side by side (%(default)s)")
-    parser.add_argument("--max-tokens", type=int, default=400, help="of each text (%(default)s)")
-    parser.add_argument("--only", choices=list(PROPOSERS), action="append", help="proposers to run (all)")
-    parser.add_argument("--limit", type=int, help="prompts to run (all)")
+    parser.add_argument("--max-tokens", type=int, default=100, help="of each text (%(default)s)")
+    parser.add_argument("--turns", type=int, default=7, help="how often all of it is measured (%(default)s)")
+    parser.add_argument("--kind", choices=list(KINDS), action="append", help="kinds of texts (all)")
+    parser.add_argument("--only", action="append", help="settings beside that without drafts (all)")
+    parser.add_argument("--eagle", type=Path, metavar="FILE", help="a head for the model, to be run behind the others")
+    parser.add_argument("--limit", type=int, help="prompts of each kind (all)")
     parser.add_argument("--json", type=Path, help="write all figures here")
-    parser.add_argument("--threads", type=int, help="of torch (all cores)")
     options = parser.parse_args(arguments)
-    if options.threads:
-        torch.set_num_threads(options.threads)
-    model, tokenizer = load_model(options.model)
-    vocabulary = vocabulary_of(model, tokenizer)
-    entries: list[dict[str, Any]] = json.loads(PROMPTS.read_text("utf-8"))[: options.limit]
+    network, tokenizer = load_model(options.model)
+    model = gs.Model(network, tokenizer)
+    head = Eagle.from_file(options.eagle, network) if options.eagle else None
+    every = settings(options.max_tokens, head)
+    compared = [one for one in every if one.name in (PLAIN, *(options.only or [one.name]))]
     report: dict[str, Any] = {}
-    for whitespace in ("compact", "flexible"):
-        constraints = [
-            gs.compile(gs.json_schema(entry["schema"], whitespace=whitespace), vocabulary) for entry in entries
-        ]
-        reference: list[Generation] = []
-        for name in options.only or PROPOSERS:
-            requests = [
-                Request(
-                    prompt=encode_prompt(tokenizer, entry["prompt"]),
-                    matcher=constraint.matcher(),
-                    sampling=Sampling(max_tokens=options.max_tokens),
-                )
-                for entry, constraint in zip(entries, constraints, strict=True)
-            ]
-            texts: list[Generation] = []
-            for begin in range(0, len(requests), options.batch):
-                part = requests[begin : begin + options.batch]
-                texts += [
-                    text
-                    for [text] in generate_batch(
-                        model, part, vocabulary, proposers=PROPOSERS[name], gamma=options.gamma
-                    )
-                ]
-            reference = reference or texts
-            differing = sum(a.tokens != b.tokens for a, b in zip(texts, reference, strict=True))
-            # In texts that were cut short the model mostly repeats itself, which favours prompt lookup.
-            whole = [text for text in texts if text.finish_reason == "stop"]
-            total, ended = _together(texts), _together(whole)
-            line = (
-                f"{whitespace:9} {name:17} {total.tokens_per_pass:5.2f} tokens/pass ({ended.tokens_per_pass:.2f} in the"
-            )
-            line += f" {len(whole)} of {len(texts)} texts that ended), {total.tokens} tokens, {differing} texts differ"
-            print(f"{line}, {total.tokens_per_second:.0f} tokens/s", flush=True)
-            report[f"{whitespace} {name}"] = {"all": total.summary(), "ended": ended.summary(), "differing": differing}
+    for kind in options.kind or KINDS:
+        cases = KINDS[kind](model)[: options.limit]
+        measured = alternate(
+            network, vocabulary_of(network, tokenizer), cases, compared, turns=options.turns, batch=options.batch
+        )
+        for one in measured:
+            print(f"{kind:13} {line(one, measured[0])}", flush=True)
+            report[f"{kind}, {one.setting.name}"] = {
+                "seconds": one.seconds, "texts differ": differing(one, measured[0]), **one.statistics.summary()
+            }  # fmt: skip
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, batch {options.batch}")
 
 
-def _together(texts: Sequence[Generation]) -> Statistics:
-    """The statistics of several texts, added up."""
-    total = Statistics()
-    for text in texts:
-        total.add(text.statistics)
-    return total
+def line(one: Measurement, plain: Measurement) -> str:
+    """The figures of a setting, beside those without drafts."""
+    found = f"{one.setting.name:17} {one.statistics.tokens_per_pass:5.2f} tokens/pass  {one.speedup(plain)} x"
+    phases = "  ".join(f"{name} {milliseconds:.2f}" for name, milliseconds in one.phases.items())
+    return f"{found}  {one.tokens_per_second:5.1f} tokens/s  {differing(one, plain)} texts differ  ms a pass: {phases}"
+
+
+def differing(one: Measurement, plain: Measurement) -> int:
+    """How many texts differ from those without drafts: none, but for rounding in passes of other shapes."""
+    return sum(mine.tokens != theirs.tokens for mine, theirs in zip(one.texts, plain.texts, strict=True))
 
 
 if __name__ == "__main__":

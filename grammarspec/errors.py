@@ -229,6 +229,7 @@ class MissingPackage(GrammarspecError, ImportError):
 
 _INSTALLED_BY = {
     "lark": "'grammarspec[lark]'",
+    "matplotlib": "'grammarspec[plots]'",
     "msgspec": "msgspec",
     "numpy": "numpy",
     "pydantic": "'grammarspec[types]'",

@@ -2,7 +2,8 @@
 
 Arguments come in; what a command prints, and its exit code, go out. Each command is a module with ``add_parser``:
 :mod:`.generate`,
-:mod:`.check`, and for ``.lark`` grammars :mod:`.sample`, :mod:`.explain` and :mod:`.draw`. Here the errors of all
+:mod:`.check`, for ``.lark`` grammars :mod:`.sample`, :mod:`.explain` and :mod:`.draw`, and
+:mod:`.bench`. Here the errors of all
 commands become one line on standard error.
 """
 
@@ -14,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 import grammarspec
-from grammarspec.cli import check, draw, explain, generate, sample
+from grammarspec.cli import bench, check, draw, explain, generate, sample
 
 __all__ = ["main"]
 
@@ -56,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"grammarspec {grammarspec.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     generate.add_parser(commands)
-    for command in (check, sample, explain, draw):
+    for command in (check, sample, explain, draw, bench):
         command.add_parser(commands)
     return parser
 

@@ -26,12 +26,15 @@ from grammarspec.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from grammarspec.decoding import Generation
     from grammarspec.decoding.proposers import Proposer
 
-__all__ = ["add_parser"]
+__all__ = ["add_parser", "proposers_of"]
 
 COMPLETE, CUT_SHORT = 0, 1
+_EAGLE = "eagle:"
 _EXIT_CODES = """exit codes:
   0    the output is a whole text of the grammar
   1    --max-tokens or the model's context ran out first: the output is a beginning of one
@@ -76,7 +79,8 @@ def add_parser(commands: Commands) -> None:
         "--draft",
         metavar="SOURCES",
         help="where drafts come from, in order of preference: forced (what the grammar forces), "
-        "lookup (what followed the same tokens before), a smaller model (directory, .gguf file or hub name), or none "
+        "lookup (what followed the same tokens before), eagle:FILE (a head that reads the model's hidden states), "
+        "a smaller model (directory, .gguf file or hub name), or none "
         "(forced,lookup; none for a model that cannot take tokens back)",
     )
     speculation.add_argument("--gamma", type=int, default=8, help="tokens of a draft at most (%(default)s)")
@@ -141,7 +145,7 @@ def _generate(options: argparse.Namespace) -> int:
         constraint.matcher(),
         vocabulary,
         sampling=sampling,
-        proposers=_proposers(drafts, vocabulary),
+        proposers=proposers_of(drafts, model, vocabulary),
         gamma=options.gamma,
         forced=options.forced,
         on_text=None if live is None else _writer(live.write, live.flush),
@@ -179,9 +183,20 @@ def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
     return grammarspec.regex(options.regex)
 
 
-def _proposers(sources: str, vocabulary: grammarspec.Vocabulary) -> list[Proposer]:
-    """The proposers that ``--draft`` names."""
-    from grammarspec.decoding.proposers import DraftModel, Forced, Lookup
+def proposers_of(sources: str, model: PreTrainedModel, vocabulary: grammarspec.Vocabulary) -> list[Proposer]:
+    """The proposers that ``--draft`` names.
+
+    Args:
+        sources: as on the command line.
+        model: the target.
+        vocabulary: the target's tokens.
+
+    Raises:
+        ValueError: ``none`` stands beside others, or a name is empty.
+        DraftMismatch, MissingPackage, OSError: as :func:`grammarspec.models.loading.load_draft`, and
+            :meth:`grammarspec.decoding.proposers.Eagle.from_file`.
+    """
+    from grammarspec.decoding.proposers import DraftModel, Eagle, Forced, Lookup
     from grammarspec.models.loading import load_draft
 
     proposers: list[Proposer] = []
@@ -193,6 +208,8 @@ def _proposers(sources: str, vocabulary: grammarspec.Vocabulary) -> list[Propose
                 proposers.append(Forced())
             case "lookup":
                 proposers.append(Lookup())
+            case _ if source.startswith(_EAGLE):
+                proposers.append(Eagle.from_file(source.removeprefix(_EAGLE), model))
             case "" | "none":
                 raise ValueError(f"--draft {sources}: {source!r} cannot stand beside others")
             case _:

@@ -44,9 +44,13 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
             self.keys, self.values = (
                 torch.nn.functional.pad(states, (0, 0, 0, missing)) for states in (self.keys, self.values)
             )
-        rows = torch.arange(len(slots), device=slots.device)[:, None]
-        self.keys[rows, :, slots] = key_states.transpose(1, 2)
-        self.values[rows, :, slots] = value_states.transpose(1, 2)
+        if (span := self._cache.span) is not None:
+            self.keys[:, :, span] = key_states
+            self.values[:, :, span] = value_states
+        else:
+            rows = torch.arange(len(slots), device=slots.device)[:, None]
+            self.keys[rows, :, slots] = key_states.transpose(1, 2)
+            self.values[rows, :, slots] = value_states.transpose(1, 2)
         return self.keys[:, :, :visible], self.values[:, :, :visible]
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
@@ -67,6 +71,7 @@ class RaggedCache(Cache):
 
     Attributes:
         slots: ``int64[rows, new]``, the slots that the new keys and values are written to. Padding goes to the last.
+        span: these slots, if they are the same ones of each row, one behind the other; ``None`` otherwise.
         visible: attention sees the slots below this number.
         capacity: the number of allocated slots of each row.
     """
@@ -75,16 +80,19 @@ class RaggedCache(Cache):
         self._kept: list[_Layer] = []
         super().__init__(layers=self._kept)  # type: ignore[arg-type]  # of a list of any of its kinds
         self.slots = torch.empty(0, 0, dtype=torch.int64)
+        self.span: slice | None = None
         self.visible = 0
         self.capacity = 0
 
-    def plan(self, slots: torch.Tensor, visible: int) -> None:
+    def plan(self, slots: torch.Tensor, visible: int, span: slice | None = None) -> None:
         """Set what the next pass reads and writes, and grow the cache if need be.
 
         Args:
             slots: ``int64[rows, new]``, the slots to write to; for padding, any slot that is not visible.
             visible: attention sees the slots below this number.
+            span: the slots, if they are the same ones of each row, one behind the other: these are faster to write.
         """
+        self.span = span
         if visible >= self.capacity:
             self.capacity = max(2 * self.capacity, visible + 64)
         self.slots, self.visible = slots.clamp(max=self.capacity - 1), visible

@@ -13,6 +13,7 @@ from time import perf_counter
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from grammarspec.bitmask import allocate_bitmask
 from grammarspec.decoding.sequence_state import SequenceState
@@ -55,6 +56,8 @@ class Draft:
         sequences: the rows of the batch.
         tokens: the draft tokens of each row so far.
         sources: of each of them, the name of its proposer.
+        kinds: of each of them, what its acceptance is measured by: the name of its proposer, or finer.
+        cut: the first token that was cut from the draft of each row, and its kind; ``None`` if none was.
         drawn: of each of them, whether it was drawn from a distribution (see :meth:`add`).
         distributions: those distributions, ``[rows, gamma, width]``; ``None`` while no token was drawn.
         refused: the rows whose last draft token the constraint does not allow; they get no more tokens.
@@ -73,6 +76,8 @@ class Draft:
         self.sequences = sequences
         self.tokens: list[list[int]] = [[] for _ in sequences]
         self.sources: list[list[str]] = [[] for _ in sequences]
+        self.kinds: list[list[str]] = [[] for _ in sequences]
+        self.cut: list[tuple[int, str] | None] = [None for _ in sequences]
         self.drawn: list[list[bool]] = [[] for _ in sequences]
         self.distributions: torch.Tensor | None = None
         self.refused: set[int] = set()
@@ -106,17 +111,33 @@ class Draft:
         """
         current = np.full((len(self.sequences), self._masks.rows.shape[1]), -1, dtype=np.int32)
         for row in rows:
-            self._fill(row)
-            current[row] = self._masks.rows[self._mask_row(row, len(self.tokens[row]))]
+            current[row] = self.mask_row(row)
         return torch.from_numpy(current).to(self._device)
 
-    def extend(self, row: int, tokens: Sequence[int], source: str) -> int:
+    def mask_row(self, row: int) -> NDArray[np.int32]:
+        """The mask behind the draft of a row so far: ``int32[words]``, overwritten in the next round."""
+        last: NDArray[np.int32] = self.mask_rows(row)[-1]
+        return last
+
+    def position(self, row: int) -> int:
+        """The position in the text of a row of the token behind its draft so far, from 0."""
+        return self.sequences[row].length + len(self.tokens[row])
+
+    def is_open(self, row: int) -> bool:
+        """Whether many tokens can follow the draft of a row: more than one in sixteen."""
+        if self.sequences[row].matcher is None:
+            return True
+        mask = self.mask_row(row)
+        return int.from_bytes(mask.tobytes(), "little").bit_count() * 16 > mask.size * 32
+
+    def extend(self, row: int, tokens: Sequence[int], source: str, kinds: Sequence[str] | None = None) -> int:
         """Append tokens that were certain to be proposed, as far as there is room and the constraint allows them.
 
         Args:
             row: the row of the batch.
             tokens: a function of the text before them: their draft distributions are one-hot.
             source: the name of the proposer.
+            kinds: of each of them, what its acceptance is measured by, if that is finer than by proposer.
 
         Returns:
             the number of appended tokens.
@@ -140,7 +161,7 @@ class Draft:
             if matcher.is_terminated or row in self.failed:
                 self._masks.rows[self._mask_row(row, at + count)] = -1
         self._filled[row] = at + count + 1
-        self._append(row, list(tokens[:count]), source, False)
+        self._append(row, list(tokens[:count]), source, list(kinds or [source] * count)[:count], False)
         return count
 
     def add(self, row: int, token: int, source: str, distribution: torch.Tensor | None = None) -> None:
@@ -169,7 +190,7 @@ class Draft:
         with self.guard(row):
             if matcher is not None and not matcher.accept_token(token):
                 self.refused.add(row)
-        self._append(row, [token], source, distribution is not None)
+        self._append(row, [token], source, [source], distribution is not None)
 
     def finish(self, row: int) -> None:
         """End the draft of a row here. Tokens that were drawn stay: to drop one for its value would bias the text."""
@@ -185,6 +206,21 @@ class Draft:
             self.finish(row)
 
     # ------------------------------------------------------------------ for the loop
+    def limit(self, most: int) -> None:
+        """Cut the drafts to a length, which may not depend on tokens that were drawn; they get no longer than that."""
+        for row, tokens in enumerate(self.tokens):
+            self._room[row] = min(self._room[row], most)
+            if len(tokens) <= most:
+                continue
+            self.cut[row] = tokens[most], self.kinds[row][most]
+            matcher = self.sequences[row].matcher
+            if matcher is not None:
+                matcher.rollback(len(tokens) - most - (row in self.refused))
+            self.refused.discard(row)
+            for values in (tokens, self.sources[row], self.kinds[row], self.drawn[row]):
+                del values[most:]
+            self._filled[row] = min(self._filled[row], most + 1)
+
     @property
     def gamma(self) -> int:
         """The number of tokens of the longest draft so far."""
@@ -193,6 +229,12 @@ class Draft:
     def open(self) -> list[int]:
         """The rows whose drafts may get more tokens."""
         return [row for row in range(len(self.sequences)) if self.room(row) > 0]
+
+    def mask_rows(self, row: int) -> NDArray[np.int32]:
+        """The masks of the positions of a row: ``int32[draft tokens + 1, words]``, overwritten in the next round."""
+        self._fill(row)
+        begin = self._mask_row(row, 0)
+        return self._masks.rows[begin : begin + len(self.tokens[row]) + 1]
 
     def all_masks(self) -> torch.Tensor:
         """The masks of all positions.
@@ -207,6 +249,11 @@ class Draft:
             self._fill(row)
             every[row, len(tokens) + 1 :] = -1
         return torch.from_numpy(every[:, : self.gamma + 1]).to(self._device)
+
+    def fill_masks(self) -> None:
+        """Fill the masks behind the drafts, so that the time for that is counted before the target's pass."""
+        for row in range(len(self.sequences)):
+            self._fill(row)
 
     def padded(self) -> torch.Tensor:
         """The draft tokens: ``int64[rows, gamma]``, padded by -1."""
@@ -238,9 +285,10 @@ class Draft:
         rows = [[*row, *[padding] * (width - len(row))] for row in values]
         return torch.tensor(rows, dtype=dtype, device=self._device).reshape(len(rows), width)
 
-    def _append(self, row: int, tokens: list[int], source: str, drawn: bool) -> None:
+    def _append(self, row: int, tokens: list[int], source: str, kinds: list[str], drawn: bool) -> None:
         self.tokens[row] += tokens
         self.sources[row] += [source] * len(tokens)
+        self.kinds[row] += kinds
         self.drawn[row] += [drawn] * len(tokens)
 
     def _mask_row(self, row: int, position: int) -> int:

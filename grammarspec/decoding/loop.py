@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from grammarspec._compiler import Matcher
+from grammarspec.decoding.adaptive import Pace, experience_with
+from grammarspec.decoding.choosers import Chooser, TensorChooser, Verdict
 from grammarspec.decoding.draft import Draft, MaskRows
+from grammarspec.decoding.host_chooser import HostChooser
 from grammarspec.decoding.processing import Processing
-from grammarspec.decoding.proposers.protocol import Proposer, propose
+from grammarspec.decoding.proposers.protocol import Proposer, propose, runs_model
 from grammarspec.decoding.requests import Generation, Request
 from grammarspec.decoding.sampling import Sampling
 from grammarspec.decoding.sequence_state import SequenceState
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "generate", "generate_batch"]
 
+HOST_WIDTH = 4096  # from how many logits on tokens are chosen row by row, on the CPU
 _TRIES = 32  # after a token behind which no ending fits: how many others are tried before an ending is appended
 
 
@@ -43,13 +47,14 @@ def generate(
     sampling: Sampling | None = None,
     proposers: Sequence[Proposer] = (),
     gamma: int = 5,
+    adaptive: bool = True,
     forced: Literal["sample", "feed"] = "sample",
     on_text: Callable[[bytes], None] | None = None,
 ) -> Generation:
     """Generate one text.
 
     Args:
-        model, vocabulary, proposers, gamma, forced: as for :func:`generate_batch`.
+        model, vocabulary, proposers, gamma, adaptive, forced: as for :func:`generate_batch`.
         prompt, matcher: as for :class:`Request`.
         sampling: greedy, and at most 512 tokens, if not given.
         on_text: called with the bytes of the text as it grows; a character may be split between calls.
@@ -63,7 +68,14 @@ def generate(
     request = Request(prompt=prompt, matcher=matcher, sampling=sampling or Sampling())
     report = None if on_text is None else lambda _request, _sample, text: on_text(text)
     [[result]] = generate_batch(
-        model, [request], vocabulary, proposers=proposers, gamma=gamma, forced=forced, on_text=report
+        model,
+        [request],
+        vocabulary,
+        proposers=proposers,
+        gamma=gamma,
+        adaptive=adaptive,
+        forced=forced,
+        on_text=report,
     )
     if result.error is not None:
         raise result.error
@@ -77,6 +89,7 @@ def generate_batch(
     *,
     proposers: Sequence[Proposer] = (),
     gamma: int = 5,
+    adaptive: bool = True,
     forced: Literal["sample", "feed"] = "sample",
     on_text: Callable[[int, int, bytes], None] | None = None,
 ) -> list[list[Generation]]:
@@ -92,6 +105,9 @@ def generate_batch(
         proposers: where draft tokens come from, in order of priority: at each position, the first that has tokens for
             it appends them. With none, the target chooses each token alone.
         gamma: the greatest number of draft tokens of a row in a round.
+        adaptive: draft as many tokens as are expected to pay, up to ``gamma`` and down to none, by the costs and the
+            acceptance measured so far in this process (:mod:`grammarspec.decoding.adaptive`). Otherwise drafts are as
+            long as proposers make them.
         forced: ``"sample"`` scores every token. ``"feed"`` appends text that the grammar forces, tokenised by
             ``matcher.forced_tokens()``, without scoring it: the same texts are possible, but their probabilities are
             not those of the masked model, which may prefer another tokenisation.
@@ -124,6 +140,7 @@ def generate_batch(
             vocabulary,
             proposers=proposers if gamma else (),
             gamma=gamma if proposers else 0,
+            adaptive=adaptive,
             feed=forced == "feed",
             on_text=on_text,
         )
@@ -138,13 +155,14 @@ class Batch:
     It is the :class:`~grammarspec.decoding.proposers.BatchView` of its proposers.
 
     Args:
-        model, requests, vocabulary, proposers, gamma, on_text: as for :func:`generate_batch`.
+        model, requests, vocabulary, proposers, gamma, adaptive, on_text: as for :func:`generate_batch`.
         feed: append forced text without scoring it (``forced="feed"``).
 
     Attributes:
         sequences: the texts that have not ended: the rows of all tensors.
         target: the target, with what it has read.
         processing: the sampling options of the rows.
+        chooser: chooses their tokens.
         vocabulary: the target's tokens.
         end_token: the end-of-text token that the target is most likely to use.
         rounds: the number of rounds so far.
@@ -161,6 +179,7 @@ class Batch:
         *,
         proposers: Sequence[Proposer],
         gamma: int,
+        adaptive: bool = False,
         feed: bool = False,
         on_text: Callable[[int, int, bytes], None] | None = None,
     ) -> None:
@@ -180,6 +199,10 @@ class Batch:
         self.vocabulary = vocabulary
         self.end_token = _end_token(model, vocabulary)
         self._proposers = proposers
+        self._models = [proposer for proposer in proposers if runs_model(proposer)]
+        self._pace: Pace | None = None
+        if adaptive and proposers:
+            self._pace = Pace(experience_with(model), self._models[0].name if self._models else None)
         self._gamma = gamma
         self._feed = feed
         self._requests = requests
@@ -203,6 +226,7 @@ class Batch:
             width,
             self._device,
         )
+        self.chooser = chooser_for(self.processing, self._device)
         self.rounds = 0
         self._phases: dict[str, float] = dict.fromkeys(("draft", "mask", "target", "verify", "commit"), 0.0)
         self._read_prompts()
@@ -234,42 +258,25 @@ class Batch:
             self._device,
             self.target.width,
         )
-        propose(self._proposers, draft)
-        masks, tokens = draft.all_masks(), draft.padded()
+        self._propose(draft)
+        draft.fill_masks()
         drafted = perf_counter()
-        unread = [
-            sequence.tokens[read:] + proposed
-            for sequence, read, proposed in zip(self.sequences, self.target.lengths, draft.tokens, strict=True)
-        ]
+        before = [sequence.tokens[read:] for sequence, read in zip(self.sequences, self.target.lengths, strict=True)]
+        unread = [text + proposed for text, proposed in zip(before, draft.tokens, strict=True)]
         logits = self.target.read(unread, draft.gamma + 1)
         _check_width(logits, self.target.width)
-        logits = _aligned_left(logits, draft)
         _synchronise(self._device)
         passed = perf_counter()
-        scores = self.processing.scores(logits, masks, tokens)
-        best = scores.amax(-1)  # NaN or infinite where the model's logits are broken
-        first = torch.tensor([sequence.length for sequence in self.sequences], device=self._device)
-        accepted, following, distributions = self.processing.verify(
-            scores,
-            tokens.clamp(min=0),
-            draft.lengths(),
-            None if draft.distributions is None else draft.distributions[:, : draft.gamma],
-            draft.drawn_tokens(),
-            first[:, None] + torch.arange(draft.gamma + 1, device=self._device),
-            torch.full((len(self.sequences),), self.rounds, device=self._device),
-        )
-        counts, nexts, highest = accepted.tolist(), following.tolist(), best.tolist()
+        verdicts = self.chooser.verify(logits, draft, self.rounds)
         verified = perf_counter()
-        committed = [
-            self._commit(
-                row, draft, counts[row], nexts[row], highest[row], logits[row], scores[row], distributions[row]
-            )
-            for row in range(len(self.sequences))
-        ]
+        committed = [self._commit(row, draft, verdict, logits) for row, verdict in enumerate(verdicts)]
         for row, sequence in enumerate(self.sequences):
             self.target.lengths[row] = min(self.target.lengths[row], len(sequence.tokens) - 1)
         for proposer in self._proposers:
             proposer.commit(draft, committed)
+        if self._pace is not None:
+            usual = all(len(text) == 1 for text in before)
+            self._pace.learn(draft, committed, perf_counter() - drafted if usual else None)
         if self._feed:
             self._append_forced()
         end = perf_counter()
@@ -284,26 +291,28 @@ class Batch:
         self._drop_ended()
         return draft
 
-    def _commit(
-        self,
-        row: int,
-        draft: Draft,
-        accepted: int,
-        bonus: int,
-        highest: Sequence[float],
-        logits: torch.Tensor,
-        scores: torch.Tensor,
-        distributions: torch.Tensor,
-    ) -> int:
+    def _propose(self, draft: Draft) -> None:
+        """Fill the drafts, as far as they are expected to pay."""
+        if self._pace is None or not self._proposers:
+            propose(self._proposers, draft)
+            return
+        propose([proposer for proposer in self._proposers if proposer not in self._models], draft)
+        draft.limit(self._pace.length(draft, self._gamma))
+        if self._models and draft.open():
+            begin, passes = perf_counter(), sum(proposer.passes for proposer in self._models)
+            propose(self._proposers, draft)
+            steps = sum(proposer.passes for proposer in self._models) - passes
+            if steps:
+                self._pace.step((perf_counter() - begin) / steps)
+
+    def _commit(self, row: int, draft: Draft, verdict: Verdict, logits: torch.Tensor) -> int:
         """Commit the accepted draft tokens of a row, and the bonus token behind them.
 
         Args:
             row: the row of the batch.
             draft: the draft of the round.
-            accepted: how many of its tokens verification accepted.
-            bonus: the token that the target chose behind them.
-            highest: the greatest score at each position of the draft.
-            logits, scores, distributions: ``[gamma + 1, width]``, the target's at the positions of the draft.
+            verdict: what verification says of it.
+            logits: ``[rows, gamma + 1, width]``, the target's, of which rows are padded on the left.
 
         Returns:
             the number of committed draft tokens: fewer than accepted if the text ended before.
@@ -315,16 +324,18 @@ class Batch:
             return 0
         draft.rollback(row)
         # Behind an accepted end-of-text token there is no bonus token.
+        accepted = verdict.accepted
         ended = accepted > 0 and sequence.is_end(proposed[accepted - 1])
-        for position, score in enumerate(highest[: accepted + (not ended)]):
+        for position, score in enumerate(verdict.highest[: accepted + (not ended)]):
             if not isfinite(score):
                 sequence.fail(_invalid_logits(score, before + position))
                 return 0
         committed = written = 0
         try:
-            for position, token in enumerate(proposed[:accepted] if ended else [*proposed[:accepted], bonus]):
+            chosen = proposed[:accepted] if ended else [*proposed[:accepted], verdict.following]
+            for position, token in enumerate(chosen):
                 if not sequence.commit(token):
-                    written = self._steer(row, token, scores[position].clone(), distributions[position].clone())
+                    written = self._steer(row, token, self._scores(row, draft, logits)[position])
                     break
                 committed += position < accepted
                 if sequence.finish_reason is not None:
@@ -333,7 +344,8 @@ class Batch:
             sequence.fail(error)
         new = sequence.tokens[sequence.prompt_length + before :]
         if sequence.sampling.logprobs:
-            sequence.add_logprobs(before, new[: len(new) - written], logits, scores)
+            scores = self._scores(row, draft, logits)
+            sequence.add_logprobs(before, new[: len(new) - written], logits[row, -len(scores) :], scores)
         self.processing.count(row, new)
         statistics.rounds[len(proposed), committed] += 1
         statistics.proposed.update(draft.sources[row])
@@ -343,18 +355,32 @@ class Batch:
         statistics.bonus_tokens += len(new) - committed - written
         return committed
 
-    def _steer(self, row: int, token: int, scores: torch.Tensor, distribution: torch.Tensor) -> int:
+    def _scores(self, row: int, draft: Draft, logits: torch.Tensor) -> torch.Tensor:
+        """The scores at the positions of the draft of a row: ``[draft tokens + 1, width]``.
+
+        Args:
+            row: the row of the batch.
+            draft: the draft of the round.
+            logits: ``[rows, gamma + 1, width]``, the target's, of which rows are padded on the left.
+        """
+        masks, tokens = torch.from_numpy(draft.mask_rows(row)).to(self._device), draft.tokens[row]
+        prefix = torch.tensor(tokens, dtype=torch.int64, device=self._device)
+        return self.processing.of_row(row).scores(logits[row : row + 1, -len(masks) :], masks[None], prefix[None])[0]
+
+    def _steer(self, row: int, token: int, scores: torch.Tensor) -> int:
         """Commit another token in place of one behind which no ending fits, or else append an ending.
 
         Args:
             row: the row of the batch.
             token: the token that does not fit.
-            scores, distribution: ``[width]``, by which it was chosen; they are changed.
+            scores: ``[width]``, by which it was chosen.
 
         Returns:
             the number of tokens of an ending that were appended.
         """
         sequence = self.sequences[row]
+        distribution = self.processing.of_row(row).distribution(scores[None, None])[0, 0]
+        scores = scores.clone()
         for attempt in range(_TRIES):
             scores[token], distribution[token] = -torch.inf, 0
             other = self.processing.choose_again(
@@ -411,6 +437,12 @@ class Batch:
         self._masks = MaskRows(len(kept), self._gamma, self.vocabulary.size)
 
 
+def chooser_for(processing: Processing, device: torch.device) -> Chooser:
+    """What chooses the tokens of a batch: where rows are short, it pays to look at all of them at once."""
+    on_host = device.type == "cpu" and processing.width >= HOST_WIDTH
+    return HostChooser(processing) if on_host else TensorChooser(processing)
+
+
 def _end_token(model: PreTrainedModel | Target, vocabulary: Vocabulary) -> int:
     """The first end-of-text token of the generation configuration that the vocabulary knows, else the vocabulary's."""
     configured = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
@@ -441,17 +473,6 @@ def _check_width(logits: torch.Tensor, width: int) -> None:
             f"the model returns {logits.shape[-1]} logits, its configuration says {width}: "
             "set vocab_size of its configuration to what its output layer returns"
         )
-
-
-def _aligned_left(logits: torch.Tensor, draft: Draft) -> torch.Tensor:
-    """Logits whose rows are padded on the left, moved to be padded on the right: ``[rows, gamma + 1, width]``."""
-    missing = [draft.gamma - len(tokens) for tokens in draft.tokens]
-    if not any(missing):
-        return logits
-    last = logits.shape[1] - 1
-    index = torch.arange(last + 1)[None] + torch.tensor(missing)[:, None]
-    rows = torch.arange(len(missing), device=logits.device)[:, None]
-    return logits[rows, index.clamp(max=last).to(logits.device)]
 
 
 def _synchronise(device: torch.device) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelRunner"]
 
+_PART = 512  # tokens of a row that are read in one pass at most, but for those whose logits are wanted
+
 
 class ModelRunner:
     """A model and what it has read: one sequence of tokens per row, of different lengths.
@@ -74,7 +76,7 @@ class ModelRunner:
         return int(self._inner.config.get_text_config().vocab_size)
 
     def read(self, tokens: Sequence[Sequence[int]], keep: int) -> torch.Tensor:
-        """Read new tokens of each row, in one pass.
+        """Read new tokens of each row, in one pass; in several if they are very many.
 
         Args:
             tokens: the new tokens of each row; a row may have none, but not all rows.
@@ -90,19 +92,44 @@ class ModelRunner:
         new = max(map(len, tokens))
         if new < keep:
             raise ValueError(f"{keep} logits of each row asked for, but none has more than {new} new tokens")
-        visible = max(length + len(row) for length, row in zip(self.lengths, tokens, strict=True))
         # Rows are padded on the left, so that the last logits of the output are those to return.
         ids = torch.tensor([[0] * (new - len(row)) + list(row) for row in tokens])
         first = torch.tensor([length + len(row) - new for length, row in zip(self.lengths, tokens, strict=True)])
-        begin = torch.tensor([new - len(row) for row in tokens])
-        steps = torch.arange(new)
-        padding = steps < begin[:, None]
+        padding = torch.tensor([new - len(row) for row in tokens])
+        # A long prompt is read in parts: masks and inner states are as large as a part.
+        begins = range(0, max(new - keep, 1), _PART)
+        ends = [*begins[1:], new]
+        parts = [
+            self._pass(ids[:, begin:end], first + begin, padding - begin, keep if end == new else 1)
+            for begin, end in zip(begins, ends, strict=True)
+        ]
+        self.lengths = [length + len(row) for length, row in zip(self.lengths, tokens, strict=True)]
+        self.hidden = {layer: torch.cat([hidden[layer] for _, hidden in parts], dim=1) for layer in self._hidden_layers}
+        return parts[-1][0]
+
+    def _pass(
+        self, ids: torch.Tensor, first: torch.Tensor, padding: torch.Tensor, keep: int
+    ) -> tuple[torch.Tensor, dict[int, torch.Tensor]]:
+        """One pass of the model.
+
+        Args:
+            ids: ``int64[rows, new]``, the tokens to read.
+            first: ``int64[rows]``, the positions of the first of them.
+            padding: ``int64[rows]``, how many of them, on the left, are none; all and more, or below 0, mean the same.
+            keep: how many logits of each row to return.
+
+        Returns:
+            the logits, ``[rows, keep, width]``; and hidden states of the tokens, by layer.
+        """
+        steps, device = torch.arange(ids.shape[1]), self.device
+        unused = steps < padding[:, None]
+        visible = int(first.max()) + ids.shape[1]
         # Padding attends to the first token, as attention over nothing would be NaN; no token attends to padding.
-        positions = (first[:, None] + steps).masked_fill(padding, 0)
-        slots = positions.masked_fill(padding, torch.iinfo(torch.int64).max)
-        device = self.device
+        positions = (first[:, None] + steps).masked_fill(unused, 0)
+        slots = positions.masked_fill(unused, torch.iinfo(torch.int64).max)
         positions = positions.to(device)
-        self.cache.plan(slots.to(device), visible)
+        alike = not bool(unused.any()) and bool((first == first[0]).all())
+        self.cache.plan(slots.to(device), visible, slice(visible - ids.shape[1], visible) if alike else None)
         output = self.model(
             input_ids=ids.to(device),
             attention_mask=self._attention(positions, visible),
@@ -112,11 +139,9 @@ class ModelRunner:
             **({"logits_to_keep": keep} if self._keeps else {}),
             **self._options,
         )
-        self.lengths = [length + len(row) for length, row in zip(self.lengths, tokens, strict=True)]
         self.passes += 1
-        self.hidden = {layer: output.hidden_states[layer] for layer in self._hidden_layers}
         logits: torch.Tensor = output.logits[:, -keep:]
-        return logits
+        return logits, {layer: output.hidden_states[layer] for layer in self._hidden_layers}
 
     def select(self, rows: Sequence[int]) -> None:
         """Keep these rows, in this order; a row may be taken several times."""

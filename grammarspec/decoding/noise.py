@@ -9,15 +9,24 @@ The generator is Philox4x32-10, the counter-based generator of Salmon et al. 201
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
-__all__ = ["Purpose", "gumbel", "philox", "uniform"]
+__all__ = ["Purpose", "Stream", "above", "gumbel", "gumbel_of", "philox", "uniform", "uniform_of"]
+
+Stream = tuple[int, int, int]
+"""What the random numbers of a row depend on: the lower and the upper word of a seed, and the number of the sample."""
 
 _WORD = 0xFFFF_FFFF
 _MULTIPLIERS = (0xD251_1F53, 0xCD9E_8D57)
 _WEYL = (0x9E37_79B9, 0xBB67_AE85)
+
+_Words = TypeVar("_Words", int, NDArray[np.int64], torch.Tensor)
 
 
 class Purpose(IntEnum):
@@ -48,14 +57,19 @@ def philox(counter: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
     Returns:
         ``int64[..., 4]``, words of 32 bits.
     """
-    c0, c1, c2, c3 = counter.unbind(-1)
-    k0, k1 = key.unbind(-1)
+    return torch.stack(_rounds(*counter.unbind(-1), *key.unbind(-1)), -1)
+
+
+def _rounds(
+    c0: _Words, c1: _Words, c2: _Words, c3: _Words, k0: _Words, k1: _Words
+) -> tuple[_Words, _Words, _Words, _Words]:
+    """The ten rounds of the generator, on numbers, arrays or tensors: four words of a counter and two of a key."""
     for _ in range(10):
         left, right = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
-        # The product is taken modulo 2**64; of an arithmetic shift only the lower 32 bits are kept.
+        # The product may be taken modulo 2**64; of an arithmetic shift only the lower 32 bits are kept.
         c0, c1, c2, c3 = (right >> 32 & _WORD) ^ c1 ^ k0, right & _WORD, (left >> 32 & _WORD) ^ c3 ^ k1, left & _WORD
         k0, k1 = k0 + _WEYL[0] & _WORD, k1 + _WEYL[1] & _WORD
-    return torch.stack((c0, c1, c2, c3), -1)
+    return c0, c1, c2, c3
 
 
 def _words(
@@ -107,3 +121,54 @@ def gumbel(streams: torch.Tensor, positions: torch.Tensor, width: int) -> torch.
     """
     words = _words(streams, positions, Purpose.SHARED, torch.zeros_like(streams[:, 0]), (width + 3) // 4)
     return -torch.log(-torch.log(_fraction(words[..., :width])))
+
+
+def uniform_of(stream: Stream, position: int, purpose: Purpose, turn: int) -> float:
+    """The number that :func:`uniform` gives for one position of one row, on the CPU.
+
+    Args:
+        stream: the row's.
+        position, purpose: as for :func:`uniform`.
+        turn: the number of the round.
+    """
+    low, high, sample = stream
+    word, *_ = _rounds(0, position, sample, int(purpose) << 28 | turn, low, high)
+    return (word + 0.5) / 2.0**32
+
+
+def gumbel_of(stream: Stream, position: int, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The noise that :func:`gumbel` gives for some tokens at one position of one row, on the CPU.
+
+    Args:
+        stream: the row's.
+        position: as for :func:`gumbel`.
+        tokens: ``int64[n]``.
+
+    Returns:
+        ``float64[n]``.
+    """
+    words = np.stack(_words_of(stream, position, tokens >> 2))[tokens & 3, np.arange(len(tokens))]
+    noise: NDArray[np.float64] = -np.log(-np.log((words + 0.5) / 2.0**32))
+    return noise
+
+
+def above(stream: Stream, position: int, width: int, least: float) -> NDArray[np.int64]:
+    """The tokens whose noise at one position of one row is at least a number, and maybe a few more, on the CPU.
+
+    Args:
+        stream, position: as for :func:`gumbel_of`.
+        width: the number of tokens.
+        least: the number.
+
+    Returns:
+        ``int64[n]``, ascending.
+    """
+    words = np.stack(_words_of(stream, position, np.arange((width + 3) // 4)), axis=1).ravel()
+    return np.flatnonzero(words[:width] >= math.floor(math.exp(-math.exp(-least)) * 2.0**32) - 1)
+
+
+def _words_of(stream: Stream, position: int, blocks: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """The random words of shared noise for some blocks of four tokens."""
+    low, high, sample = stream
+    constants: Any = (position, sample, int(Purpose.SHARED) << 28, low, high)  # numbers go with arrays
+    return _rounds(blocks, *constants)

@@ -7,12 +7,13 @@ any device, and do not synchronise with the host.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import torch
 
 from grammarspec.bitmask import apply_bitmask
-from grammarspec.decoding.noise import Purpose, gumbel, uniform
+from grammarspec.decoding.noise import Purpose, Stream, gumbel, uniform
 from grammarspec.decoding.sampling import Sampling
 from grammarspec.decoding.verification import accepted_drafts, draw, residual_distribution
 
@@ -27,7 +28,9 @@ class Processing:
     * greedily (temperature 0): the most probable token;
     * by shared noise (a seed is given): the argmax of log-probabilities plus Gumbel noise that is a function of seed,
       sample and position (the Gumbel-max trick), for draft and target alike: the text does not depend on drafts;
-    * drawn (otherwise): by speculative sampling (:mod:`grammarspec.decoding.verification`).
+    * drawn (otherwise): by inversion of the distribution, with a random number that is a function of the row and the
+      position; draft tokens that were drawn themselves are accepted by speculative sampling
+      (:mod:`grammarspec.decoding.verification`), other ones if they are the token that comes out.
 
     Args:
         samplings: the options of each row.
@@ -37,6 +40,12 @@ class Processing:
         device: where the tensors are.
 
     Attributes:
+        samplings: the options of each row.
+        streams: what the random numbers of each row depend on.
+        width: the number of logits.
+        bias: ``[rows, 1, width]``, what is added to logits; ``None`` if no row has a ``logit_bias``.
+        in_prompt, counts: ``bool`` and ``int32[rows, 1, width]``: whether a token is in the prompt, and how often it is
+            in the text so far; ``None`` if no row has penalties.
         greedy: whether all rows choose greedily.
         draws: whether the tokens of some row are drawn.
 
@@ -55,8 +64,9 @@ class Processing:
         def column(values: Sequence[float]) -> torch.Tensor:
             return torch.tensor(values, device=device)[:, None, None]
 
+        self.samplings = list(samplings)
+        self.width = width
         self._device = device
-        self._width = width
         self._greedy = [sampling.temperature == 0 for sampling in samplings]
         self._shared = [sampling.seed is not None for sampling in samplings]
         self._seeds = [int(torch.randint(1 << 62, ())) if s.seed is None else s.seed for s in samplings]
@@ -71,27 +81,29 @@ class Processing:
         self._repetition = column([sampling.repetition_penalty for sampling in samplings])
         self._presence = column([sampling.presence_penalty for sampling in samplings])
         self._frequency = column([sampling.frequency_penalty for sampling in samplings])
-        self._bias = self._in_prompt = self._counts = None
+        self.bias: torch.Tensor | None = None
+        self.in_prompt: torch.Tensor | None = None
+        self.counts: torch.Tensor | None = None
         if any(sampling.logit_bias for sampling in samplings):
-            self._bias = torch.zeros(len(samplings), 1, width, device=device)
+            self.bias = torch.zeros(len(samplings), 1, width, device=device)
             for row, sampling in enumerate(samplings):
                 for token, bias in sampling.logit_bias.items():
                     if token >= width:
                         raise ValueError(f"logit_bias names token {token}, but the model has only {width}")
-                    self._bias[row, 0, token] = bias
-        if any((s.repetition_penalty, s.presence_penalty, s.frequency_penalty) != (1, 0, 0) for s in samplings):
-            self._in_prompt = torch.zeros(len(samplings), 1, width, dtype=torch.bool, device=device)
-            self._counts = torch.zeros(len(samplings), 1, width, dtype=torch.int32, device=device)
+                    self.bias[row, 0, token] = bias
+        if any(sampling.penalises for sampling in samplings):
+            self.in_prompt = torch.zeros(len(samplings), 1, width, dtype=torch.bool, device=device)
+            self.counts = torch.zeros(len(samplings), 1, width, dtype=torch.int32, device=device)
             for row, prompt in enumerate(prompts):
-                self._in_prompt[row, 0, torch.tensor(prompt, device=device)] = True
+                self.in_prompt[row, 0, torch.tensor(prompt, device=device)] = True
         self._update_streams()
 
     def _update_streams(self) -> None:
         """Make the tensors that follow from the lists of seeds, samples and kinds of rows."""
-        words = [
+        self.streams: list[Stream] = [
             (seed & 0xFFFF_FFFF, seed >> 32, sample) for seed, sample in zip(self._seeds, self._samples, strict=True)
         ]
-        self._streams = torch.tensor(words, dtype=torch.int64, device=self._device)
+        self._streams = torch.tensor(self.streams, dtype=torch.int64, device=self._device)
         noisy = [row for row, greedy in enumerate(self._greedy) if self._shared[row] and not greedy]
         self._noisy = torch.tensor(noisy, dtype=torch.int64, device=self._device)
         self._chosen_rows = [greedy or shared for greedy, shared in zip(self._greedy, self._shared, strict=True)]
@@ -99,29 +111,36 @@ class Processing:
         self.greedy = all(self._greedy)
         self.draws = not all(self._chosen_rows)
 
+    def of_row(self, row: int) -> Processing:
+        """The options of one row alone, as a batch of its own."""
+        alone = copy.copy(self)
+        alone.select([row])
+        return alone
+
     def draws_row(self, row: int) -> bool:
         """Whether the tokens of a row are drawn, so that verification needs the distributions of its draft."""
         return not self._chosen_rows[row]
 
     def select(self, rows: Sequence[int]) -> None:
         """Keep these rows, in this order."""
+        self.samplings = [self.samplings[row] for row in rows]
         self._greedy, self._shared = ([flags[row] for row in rows] for flags in (self._greedy, self._shared))
         self._seeds, self._samples = ([numbers[row] for row in rows] for numbers in (self._seeds, self._samples))
         index = torch.tensor(rows, device=self._device)
         for name in (
-            "temperature", "greedy_rows", "top_k", "top_p", "min_p", "repetition", "presence", "frequency",
+            "_temperature", "_greedy_rows", "_top_k", "_top_p", "_min_p", "_repetition", "_presence", "_frequency",
             "bias", "in_prompt", "counts",
         ):  # fmt: skip
-            tensor = getattr(self, f"_{name}")
+            tensor = getattr(self, name)
             if tensor is not None:
-                setattr(self, f"_{name}", tensor[index])
+                setattr(self, name, tensor[index])
         self._update_streams()
 
     def count(self, row: int, tokens: Sequence[int]) -> None:
         """Count tokens that were committed to a row's text, for its penalties."""
-        if self._counts is not None and tokens:
+        if self.counts is not None and tokens:
             index = torch.tensor(tokens, device=self._device)
-            self._counts[row, 0].index_add_(0, index, torch.ones_like(index, dtype=torch.int32))
+            self.counts[row, 0].index_add_(0, index, torch.ones_like(index, dtype=torch.int32))
 
     def scores(self, logits: torch.Tensor, masks: torch.Tensor, prefix: torch.Tensor) -> torch.Tensor:
         """Logits after penalties, bias and grammar mask.
@@ -137,17 +156,17 @@ class Processing:
         """
         rows, n, width = logits.shape
         scores = logits.to(torch.promote_types(logits.dtype, torch.float32), copy=True)
-        if self._counts is not None and self._in_prompt is not None:
+        if self.counts is not None and self.in_prompt is not None:
             m = prefix.shape[1]
             before = torch.arange(m, device=self._device) < torch.arange(m - n + 1, m + 1, device=self._device)[:, None]
             drafted = (before & (prefix >= 0)[:, None, :]).to(torch.int32)
-            counts = self._counts.repeat(1, n, 1)
+            counts = self.counts.repeat(1, n, 1)
             counts.scatter_add_(2, prefix.clamp(min=0)[:, None, :].expand(rows, n, m), drafted)
             penalised = torch.where(scores > 0, scores / self._repetition, scores * self._repetition)
-            scores = torch.where(self._in_prompt | (counts > 0), penalised, scores)
+            scores = torch.where(self.in_prompt | (counts > 0), penalised, scores)
             scores -= self._frequency * counts + self._presence * (counts > 0)
-        if self._bias is not None:
-            scores += self._bias
+        if self.bias is not None:
+            scores += self.bias
         apply_bitmask(scores.view(rows * n, width), masks.reshape(rows * n, -1))
         return scores
 
@@ -167,7 +186,7 @@ class Processing:
         scores = (scores - scores.amax(-1, keepdim=True)) / self._temperature
         if self._sorts:
             ordered, order = scores.sort(dim=-1, descending=True, stable=True)
-            ordered.masked_fill_(torch.arange(self._width, device=self._device) >= self._top_k, -torch.inf)
+            ordered.masked_fill_(torch.arange(self.width, device=self._device) >= self._top_k, -torch.inf)
             probabilities = ordered.softmax(-1)
             ordered.masked_fill_(probabilities.cumsum(-1) - probabilities >= self._top_p, -torch.inf)
             scores = scores.scatter(-1, order, ordered)
@@ -190,7 +209,7 @@ class Processing:
         chosen = distribution.argmax(-1)
         if len(self._noisy):
             noisy = distribution[self._noisy].double().log() + gumbel(
-                self._streams[self._noisy], positions[self._noisy], self._width
+                self._streams[self._noisy], positions[self._noisy], self.width
             )
             chosen[self._noisy] = noisy.argmax(-1)
         return chosen
@@ -247,20 +266,24 @@ class Processing:
         target = self.distribution(scores)
         inside = torch.arange(tokens.shape[1], device=self._device) < lengths[:, None]
         chosen = self.choices(target, positions)
-        agreed = ((chosen[:, :-1] == tokens) & inside).cumprod(1).sum(1)
-        following = chosen.gather(1, agreed[:, None])[:, 0]
         if not self.draws:
-            return agreed, following, target
+            agreed = ((chosen[:, :-1] == tokens) & inside).cumprod(1).sum(1)
+            return agreed, chosen.gather(1, agreed[:, None])[:, 0], target
+        # Each place of a text is decided once, so that its number need not depend on the round: a text in which no
+        # draft token was drawn is the same for all drafts.
+        chances = uniform(self._streams, positions, Purpose.CHOOSE, torch.zeros_like(rounds))
+        drawn_each = draw(target.flatten(0, 1), chances.flatten()).view_as(chosen)
+        chosen = torch.where(self._chosen[:, None], chosen, drawn_each)
         accept = uniform(self._streams, positions[:, :-1], Purpose.ACCEPT, rounds)
-        accepted = accepted_drafts(target, tokens, inside, draft, drawn, accept)
-        residual = residual_distribution(target, tokens, accepted, lengths, draft, drawn)
-        next_positions = positions.gather(1, accepted[:, None])
-        drawn_next = draw(residual, uniform(self._streams, next_positions, Purpose.CHOOSE, rounds)[:, 0])
-        return (
-            torch.where(self._chosen, agreed, accepted),
-            torch.where(self._chosen, following, drawn_next),
-            target,
-        )
+        ratio = drawn & ~self._chosen[:, None]
+        accepted = accepted_drafts(target, tokens, inside, draft, ratio, accept, chosen[:, :-1])
+        following = chosen.gather(1, accepted[:, None])[:, 0]
+        if draft is not None:
+            residual = residual_distribution(target, tokens, accepted, lengths, draft, ratio)
+            drawn_next = draw(residual, chances.gather(1, accepted[:, None])[:, 0])
+            refused = (torch.cat((ratio, ratio.new_zeros(len(ratio), 1)), 1)).gather(1, accepted[:, None])[:, 0]
+            following = torch.where(refused & (accepted < lengths), drawn_next, following)
+        return accepted, following, target
 
     def choose_again(
         self, row: int, scores: torch.Tensor, distribution: torch.Tensor, position: int, attempt: int
@@ -285,6 +308,6 @@ class Processing:
         positions = torch.tensor([[position]], device=self._device)
         stream = self._streams[row : row + 1]
         if self._shared[row]:
-            return int((distribution.double().log() + gumbel(stream, positions, self._width)[0, 0]).argmax())
+            return int((distribution.double().log() + gumbel(stream, positions, self.width)[0, 0]).argmax())
         attempts = torch.tensor([attempt], device=self._device)
         return int(draw(distribution[None], uniform(stream, positions, Purpose.AGAIN, attempts)[:, 0]))

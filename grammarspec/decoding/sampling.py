@@ -112,3 +112,8 @@ class Sampling:
                 raise TypeError(f"stop takes texts, not {text!r}")
             if not text:
                 raise ValueError("stop must not hold an empty text")
+
+    @property
+    def penalises(self) -> bool:
+        """Whether tokens of the prompt or of the text so far get other scores."""
+        return (self.repetition_penalty, self.presence_penalty, self.frequency_penalty) != (1, 0, 0)

@@ -6,9 +6,25 @@ Leviathan et al. 2023 (arXiv:2211.17192, section 2.3; the proof is in appendix A
 
 from __future__ import annotations
 
-import torch
+from typing import Any, TypeVar
 
-__all__ = ["accepted_drafts", "draw", "residual_distribution"]
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+__all__ = ["accepted_drafts", "accepts", "draw", "draw_one", "residual_distribution", "residual_of"]
+
+_Number = TypeVar("_Number", float, torch.Tensor)
+
+
+def accepts(p: _Number, q: _Number, uniform: _Number) -> Any:
+    """Whether a draft token is accepted: ``u * q(x) < p(x)``, strictly, so that what p forbids never is.
+
+    Args:
+        p, q: the probabilities of the token under the target's and the draft's distribution.
+        uniform: a random number strictly between 0 and 1.
+    """
+    return uniform * q < p
 
 
 def accepted_drafts(
@@ -18,8 +34,12 @@ def accepted_drafts(
     draft: torch.Tensor | None,
     drawn: torch.Tensor,
     uniforms: torch.Tensor,
+    chosen: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """How many tokens of each draft are accepted: those before the first with ``u * q(x) >= p(x)``.
+
+    A token that was certain to be proposed, of which q is 1, may be compared with a token that was drawn from p:
+    they are equal with probability p(x), and otherwise the drawn one is distributed as the residual distribution.
 
     Args:
         target: ``[rows, drafts + 1, width]``, the target's distributions p.
@@ -29,6 +49,8 @@ def accepted_drafts(
             where none was.
         drawn: ``bool[rows, drafts]``. Tokens that were not drawn were certain: their q has a single 1.
         uniforms: ``[rows, drafts]``, random numbers u strictly between 0 and 1.
+        chosen: ``int64[rows, drafts]``, tokens drawn from p, with which those that were certain are compared; ``None``:
+            they are accepted by their probability, as the others are.
 
     Returns:
         ``int64[rows]``.
@@ -37,7 +59,11 @@ def accepted_drafts(
     q = torch.ones_like(p)
     if draft is not None:
         q = torch.where(drawn, draft.gather(2, tokens[..., None])[..., 0], q)
-    return ((uniforms * q < p) & inside).cumprod(1).sum(1)
+    each = accepts(p, q, uniforms)
+    if chosen is not None:
+        each = torch.where(drawn, each, chosen == tokens)
+    accepted: torch.Tensor = (each & inside).cumprod(1).sum(1)
+    return accepted
 
 
 def residual_distribution(
@@ -87,3 +113,31 @@ def draw(weights: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
     cumulative = weights.double().cumsum(-1)
     # The first token whose cumulative weight exceeds the number, which lies below the total.
     return torch.searchsorted(cumulative, uniforms[:, None] * cumulative[:, -1:], right=True)[:, 0]
+
+
+def residual_of(target: NDArray[Any], draft: NDArray[Any]) -> NDArray[Any]:
+    """:func:`residual_distribution` of one rejected token that was drawn, on the CPU.
+
+    Args:
+        target: ``[n]``, the target's distribution p.
+        draft: ``[n]``, the distribution q that the token was drawn from.
+
+    Returns:
+        ``[n]``, not normalised.
+    """
+    residual = np.maximum(target - draft, 0)
+    return residual if residual.any() else target
+
+
+def draw_one(weights: NDArray[Any], uniform: float) -> int:
+    """:func:`draw` for one row, on the CPU.
+
+    Args:
+        weights: ``[n]``, not normalised, none negative, not all 0.
+        uniform: a random number strictly between 0 and 1.
+
+    Returns:
+        an index of a weight above 0.
+    """
+    cumulative = weights.cumsum(dtype=np.float64)
+    return int(cumulative.searchsorted(uniform * cumulative[-1], side="right"))

@@ -8,15 +8,16 @@ every machine. Memory is bounded by the same steps, since whatever is kept has b
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from grammarspec._compiler import CancelToken
 from grammarspec.errors import Cancelled, LimitExceeded
 from grammarspec.grammars.engine import Limits, given_or_default
 
 __all__ = ["Budget"]
+
+T = TypeVar("T")
 
 _WATCHED: Final = 20_000
 """Steps between two looks at the clock and the flag: a few milliseconds."""
@@ -39,7 +40,7 @@ class Budget:
         Raises:
             TypeError: ``limits`` is no :class:`.Limits`, or ``cancel`` no :class:`.CancelToken`.
         """
-        if not isinstance(cancel, CancelToken | None):
+        if cancel is not None and not isinstance(cancel, CancelToken):
             raise TypeError(f"cancel must be a gs.CancelToken, not {cancel!r:.60}")
         self._limits = given_or_default(limits)
         self._cancel = cancel
@@ -77,14 +78,13 @@ class Budget:
         """Whether steps were asked for that were not there."""
         return self._left < 0
 
-    @contextmanager
-    def most(self) -> Iterator[None]:
-        """Keep a quarter of the steps for what comes after the block."""
+    def most(self, work: Callable[[], T]) -> T:
+        """What ``work`` returns, which may take no more than three quarters of the steps that are left."""
         there = max(0, self._left + self._reserve)
         kept = there // 4
         self._left, self._reserve = 0, there - kept
         try:
-            yield
+            return work()
         finally:
             self._left, self._reserve = max(0, self._left), self._reserve + kept
 

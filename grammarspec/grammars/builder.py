@@ -134,9 +134,10 @@ class GrammarBuilder:
         data = text.encode() if isinstance(text, str) else text
         node = self._literals.get(data)
         if node is None:
-            node = self._node(OP_LITERAL, (len(self._blob), len(data)))
+            self._ops.extend((OP_LITERAL, 2, len(self._blob), len(data)))
             self._blob += data
-            self._literals[data] = node
+            node = self._literals[data] = self._size
+            self._size = node + 1
         return node
 
     def words(self, texts: Iterable[str | bytes]) -> int:
@@ -175,11 +176,21 @@ class GrammarBuilder:
 
     def seq(self, *nodes: int) -> int:
         """One after the other."""
-        return nodes[0] if len(nodes) == 1 else self._node(OP_SEQ, nodes)
+        if len(nodes) == 1:
+            return nodes[0]
+        self._ops.extend((OP_SEQ, len(nodes), *nodes))
+        node = self._size
+        self._size = node + 1
+        return node
 
     def alt(self, *nodes: int) -> int:
         """Any of them; of none, the empty language."""
-        return nodes[0] if len(nodes) == 1 else self._node(OP_ALT, nodes)
+        if len(nodes) == 1:
+            return nodes[0]
+        self._ops.extend((OP_ALT, len(nodes), *nodes))
+        node = self._size
+        self._size = node + 1
+        return node
 
     def repeat(self, node: int, least: int, most: int | None) -> int:
         """``least`` to ``most`` times (``None``: no upper bound). Counts are never expanded.

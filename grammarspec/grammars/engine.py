@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Final
 
 from grammarspec._compiler import CancelToken, Constraint, VocabularyIndex
 from grammarspec._compiler import Grammar as Ir
@@ -45,6 +46,9 @@ class Limits:
             raise ValueError("timeout must be above 0 seconds, or None")
 
 
+_DEFAULTS: Final = Limits()
+
+
 def given_or_default(limits: Limits | None) -> Limits:
     """The limits that a caller has given; those with the defaults if none.
 
@@ -52,7 +56,7 @@ def given_or_default(limits: Limits | None) -> Limits:
         TypeError: what was given is no :class:`Limits`.
     """
     if limits is None:
-        return Limits()
+        return _DEFAULTS
     if not isinstance(limits, Limits):
         raise TypeError(f"limits must be a gs.Limits, not {limits!r:.60}")
     return limits

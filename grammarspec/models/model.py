@@ -119,7 +119,8 @@ class Model:
             path_or_name: as for :func:`grammarspec.models.loading.load_model`.
             draft: the same for a smaller model with the same tokens, which drafts.
             gamma, instructions, limits: as for a model that is loaded already.
-            options: passed on to ``from_pretrained`` of model and tokenizer.
+            options: ``packed``, as for :func:`~grammarspec.models.loading.load_model`; all others are passed on to
+                ``from_pretrained`` of model and tokenizer.
 
         Raises:
             MissingPackage: torch or transformers is missing.

@@ -26,6 +26,8 @@ PERSON = {
 }
 PATTERN = r"[a-f]{3}-\d{1,4}"
 
+pytestmark = pytest.mark.usefixtures("drafts_pay")
+
 
 @pytest.fixture
 def person(tmp_path: Path) -> str:
@@ -285,6 +287,28 @@ def test_drafts(tiny_model_directory: Path, person: str, capsys: pytest.CaptureF
     assert "no such file: no/such.gguf" in capsys.readouterr().err
     assert main([*arguments, "--gamma", "-1"]) == 2
     assert "gamma must be at least 0, not -1" in capsys.readouterr().err
+
+
+def test_drafts_of_a_head(
+    tiny_model_directory: Path, person: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch = pytest.importorskip("torch")
+    from transformers import AutoModelForCausalLM
+
+    from grammarspec.decoding.proposers import Eagle
+    from grammarspec.decoding.proposers.eagle import EagleConfig, EagleHead
+
+    model, path = AutoModelForCausalLM.from_pretrained(tiny_model_directory), tmp_path / "head.safetensors"
+    Eagle.save(path, EagleHead(EagleConfig.like(model, 16)), torch.arange(200), {})
+    arguments = ["generate", "--schema", person, "--model", str(tiny_model_directory), "--output", "json", "--stats"]
+    reports = []
+    for draft in ("none", f"forced,eagle:{path}"):
+        assert main([*arguments, "--draft", draft, "a prompt"]) == 0
+        reports.append(json.loads(capsys.readouterr().out))
+    assert reports[0]["text"] == reports[1]["text"]
+    assert reports[1]["statistics"]["draft_passes"]
+    assert main([*arguments, "--draft", f"eagle:{tmp_path / 'none'}", "a prompt"]) == 2
+    assert "none" in capsys.readouterr().err
 
 
 @pytest.mark.slow

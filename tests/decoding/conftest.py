@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -16,3 +17,15 @@ def inference() -> Iterator[None]:
     with torch.inference_mode():
         yield
     logging.disable(logging.NOTSET)
+
+
+@pytest.fixture(autouse=True)
+def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens are chosen as they are on the CPU, although the models of the tests have few tokens."""
+    if (loop := sys.modules.get("grammarspec.decoding.loop")) is not None:
+        monkeypatch.setattr(loop, "HOST_WIDTH", 0)
+
+
+@pytest.fixture(autouse=True)
+def long_drafts(drafts_pay: None) -> None:
+    """Drafts are as long as they can be."""

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from grammarspec.decoding import Request, Sampling, Statistics, generate_batch, processing  # noqa: E402
+from grammarspec.decoding import (  # noqa: E402
+    Request,
+    Sampling,
+    Statistics,
+    adaptive,
+    generate_batch,
+    host_chooser,
+    loop,
+    processing,
+)
 from grammarspec.decoding.draft import Draft  # noqa: E402
+from grammarspec.decoding.host_chooser import HostChooser  # noqa: E402
+from grammarspec.decoding.noise import Purpose, uniform_of  # noqa: E402
 from grammarspec.decoding.processing import Processing  # noqa: E402
 from grammarspec.decoding.proposers import (  # noqa: E402
     DraftModel,
@@ -22,6 +35,7 @@ from grammarspec.decoding.proposers import (  # noqa: E402
     Lookup,
     Proposer,
 )
+from grammarspec.decoding.verification import draw_one  # noqa: E402
 from tests import tiers  # noqa: E402
 from tests.oracles.tables import (  # noqa: E402
     PROMPT,
@@ -138,8 +152,14 @@ def test_the_tests_own_statistics() -> None:
     assert kolmogorov([(i / 50) ** 2 for i in range(50)]) < 0.01
 
 
+@pytest.mark.parametrize(("on_host", "adapts"), [(True, True), (True, False), (False, False)])
 @pytest.mark.property
-def test_distribution() -> None:
+def test_distribution(on_host: bool, adapts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the CPU and by tensors; with drafts as long as they can be, and as long as costs and acceptance say."""
+    monkeypatch.setattr(loop, "HOST_WIDTH", 0 if on_host else 4096)
+    if adapts:
+        costs = random.Random(tiers.seed(1))
+        monkeypatch.setattr(adaptive.Costs, "seconds", lambda self, rows, tokens: tokens * 2 ** costs.uniform(-1, 1))
     values = []
     for case in range(LANGUAGES):
         for number, (name, make) in enumerate(PROPOSERS.items()):
@@ -195,18 +215,21 @@ def _raw_ratio(patch: pytest.MonkeyPatch) -> None:
 
 def _bonus_from_draft(patch: pytest.MonkeyPatch) -> None:
     """Behind a draft that is accepted as a whole, the next token is drawn from the draft's distribution at its end."""
-    residual = processing.residual_distribution
+    verify = Processing.verify
 
-    def wrong(distribution: Any, tokens: Any, accepted: Any, lengths: Any, distributions: Any, drawn: Any) -> Any:
-        right = residual(distribution, tokens, accepted, lengths, distributions, drawn)
-        if distributions is None:
-            return right
+    def wrong(self: Processing, scores: Any, tokens: Any, lengths: Any, draft: Any, *rest: Any) -> Any:
+        accepted, following, target = verify(self, scores, tokens, lengths, draft, *rest)
+        if draft is None:
+            return accepted, following, target
         # The draft's last distribution, among the tokens that the target may choose.
-        last = distributions[torch.arange(len(distribution)), (lengths - 1).clamp(min=0)] * (right > 0)
+        rows = torch.arange(len(tokens))
+        right = target[rows, accepted]
+        last = draft[rows, (lengths - 1).clamp(min=0)] * (right > 0)
         whole = (accepted == lengths) & (lengths > 0) & (last.sum(-1) > 0)
-        return torch.where(whole[:, None], last, right)
+        other = processing.draw(torch.where(whole[:, None], last, right), torch.rand(len(rows), dtype=torch.float64))
+        return accepted, torch.where(whole, other, following), target
 
-    patch.setattr(processing, "residual_distribution", wrong)
+    patch.setattr(Processing, "verify", wrong)
 
 
 def _row_off_by_one(patch: pytest.MonkeyPatch) -> None:
@@ -270,6 +293,108 @@ def _stale_row(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Draft, "all_masks", wrong)
 
 
+def _raw_ratio_on_host(patch: pytest.MonkeyPatch) -> None:
+    """As :func:`_raw_ratio`."""
+    scores, draw, raw = HostChooser._scores, HostChooser._draw, []
+
+    def remember(self: HostChooser, row: int, logits: Any, mask: Any, prefix: Any, *, best: bool) -> Any:
+        raw.append(scores(self, row, logits, None, prefix, best=best))
+        return scores(self, row, logits, mask, prefix, best=best)
+
+    def wrong(self: HostChooser, row: int, masked: Any, best: int, proposed: int | None, *rest: Any) -> int | None:
+        distribution = self._distribution(row, raw[-1], int(raw[-1].values.argmax()))
+        p = 0.0 if proposed is None else distribution.of(proposed)
+        patch.setattr(host_chooser, "accepts", lambda _, q, uniform: uniform * q < p)
+        return draw(self, row, masked, best, proposed, *rest)
+
+    patch.setattr(HostChooser, "_scores", remember)
+    patch.setattr(HostChooser, "_draw", wrong)
+
+
+def _bonus_from_draft_on_host(patch: pytest.MonkeyPatch) -> None:
+    """As :func:`_bonus_from_draft`."""
+    draw = HostChooser._draw
+
+    def wrong(
+        self: HostChooser,
+        row: int,
+        scores: Any,
+        best: int,
+        proposed: int | None,
+        draft: Draft,
+        position: int,
+        turn: int,
+    ) -> int | None:
+        right = draw(self, row, scores, best, proposed, draft, position, turn)
+        if proposed is not None or position == 0 or draft.distributions is None:
+            return right
+        weights = draft.distributions[row, position - 1].numpy().copy()
+        allowed = self._distribution(row, scores, best)
+        weights[[token for token in range(len(weights)) if not allowed.of(token)]] = 0
+        place = draft.sequences[row].length + position
+        uniform = uniform_of(self._processing.streams[row], place, Purpose.CHOOSE, turn)
+        return draw_one(weights, uniform) if weights.any() else right
+
+    patch.setattr(HostChooser, "_draw", wrong)
+
+
+def _row_off_by_one_on_host(patch: pytest.MonkeyPatch) -> None:
+    """As :func:`_row_off_by_one`."""
+    draw, before = HostChooser._draw, {}
+
+    def wrong(
+        self: HostChooser,
+        row: int,
+        scores: Any,
+        best: int,
+        proposed: int | None,
+        draft: Draft,
+        position: int,
+        turn: int,
+    ) -> int | None:
+        right, here = (
+            draw(self, row, scores, best, proposed, draft, position, turn),
+            self._distribution(row, scores, best),
+        )
+        last = before.get((row, position - 1, turn))
+        before[row, position, turn] = here
+        if right is None or last is None:
+            return right
+        weights = np.array([last.of(token) * (here.of(token) > 0) for token in range(self._processing.width)])
+        place = draft.sequences[row].length + position
+        uniform = uniform_of(self._processing.streams[row], place, Purpose.CHOOSE, turn)
+        return draw_one(weights, uniform) if weights.any() else right
+
+    patch.setattr(HostChooser, "_draw", wrong)
+
+
+def _top_p_before_mask_on_host(patch: pytest.MonkeyPatch) -> None:
+    """As :func:`_top_p_before_mask`."""
+    scores = HostChooser._scores
+
+    def wrong(self: HostChooser, row: int, logits: Any, mask: Any, prefix: Any, *, best: bool) -> Any:
+        masked, unmasked = (scores(self, row, logits, each, prefix, best=False) for each in (mask, None))
+        nucleus = self._distribution(row, unmasked, int(unmasked.values.argmax()))
+        inside = [index for index in range(len(masked.values)) if nucleus.of(masked.token(index))]
+        inside = [index for index in inside if masked.values[index] > -np.inf]
+        return masked.among(np.array(inside)) if inside else masked
+
+    patch.setattr(HostChooser, "_scores", wrong)
+
+
+def _stale_row_on_host(patch: pytest.MonkeyPatch) -> None:
+    """As :func:`_stale_row`."""
+    every = Draft.mask_rows
+
+    def wrong(self: Draft, row: int) -> Any:
+        masks = every(self, row).copy()
+        masks[1:] &= masks[:-1].copy()
+        masks[1:][(masks[1:] == 0).all(-1)] = -1
+        return masks
+
+    patch.setattr(Draft, "mask_rows", wrong)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutate", "masked", "gamma", "options"),
@@ -277,12 +402,17 @@ def _stale_row(patch: pytest.MonkeyPatch) -> None:
         [
             (_truncate_refused, False, 3, {}),
             (_raw_ratio, True, 3, {}),
+            (_raw_ratio_on_host, True, 3, {}),
             (_bonus_from_draft, True, 1, {}),
+            (_bonus_from_draft_on_host, True, 1, {}),
             (_row_off_by_one, False, 3, {}),
+            (_row_off_by_one_on_host, False, 3, {}),
             (_top_p_before_mask, True, 3, {"temperature": 2.0, "top_p": 0.7}),
+            (_top_p_before_mask_on_host, True, 3, {"temperature": 2.0, "top_p": 0.7}),
             (_unrenormalised, True, 3, {}),
             (_discard_unsure, True, 3, {}),
             (_stale_row, True, 3, {}),
+            (_stale_row_on_host, True, 3, {}),
         ],
         least=2,
     ),
@@ -290,6 +420,10 @@ def _stale_row(patch: pytest.MonkeyPatch) -> None:
 def test_wrong_loops_are_caught(
     mutate: Any, masked: bool, gamma: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Some of them are of the code for tensors, which is then what runs.
+    of_tensors = mutate in (_raw_ratio, _bonus_from_draft, _row_off_by_one, _top_p_before_mask, _stale_row)
+    monkeypatch.setattr(loop, "HOST_WIDTH", 4096 if of_tensors else 0)
+
     def least() -> float:
         values = []
         torch.manual_seed(0)

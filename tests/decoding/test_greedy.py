@@ -15,12 +15,14 @@ pytest.importorskip("transformers")
 from grammarspec.decoding import Generation, Request, Sampling, generate_batch  # noqa: E402
 from grammarspec.decoding.proposers import (  # noqa: E402
     DraftModel,
+    Eagle,
     EarlyExit,
     Forced,
     HeadProposer,
     Lookup,
     Proposer,
 )
+from grammarspec.decoding.proposers.eagle import EagleConfig, EagleHead  # noqa: E402
 from grammarspec.decoding.proposers.head import ResidualHead  # noqa: E402
 from grammarspec.models.loading import load_model, vocabulary_of  # noqa: E402
 from tests import tiers  # noqa: E402
@@ -100,6 +102,7 @@ def proposers_for(model: Any) -> dict[str, list[Proposer]]:
         "early exit": [EarlyExit(model, layers)],
         "head": [HeadProposer(ResidualHead(model, 8))],
         "chain": [Forced(), Lookup(), EarlyExit(model, layers)],
+        "eagle": [Forced(), Lookup(), Eagle(EagleHead(EagleConfig.like(model, 16)), model)],
     }
 
 

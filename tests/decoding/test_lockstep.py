@@ -14,10 +14,11 @@ import grammarspec as gs
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from grammarspec.decoding import Request, Sampling  # noqa: E402
+from grammarspec.decoding import Request, Sampling, loop  # noqa: E402
+from grammarspec.decoding.choosers import TensorChooser  # noqa: E402
 from grammarspec.decoding.draft import Draft  # noqa: E402
+from grammarspec.decoding.host_chooser import HostChooser  # noqa: E402
 from grammarspec.decoding.loop import Batch  # noqa: E402
-from grammarspec.decoding.processing import Processing  # noqa: E402
 from tests import tiers  # noqa: E402
 from tests.oracles.noise_model import NoiseModel  # noqa: E402
 
@@ -78,18 +79,21 @@ class Wild:
                     draft.add(row, int(choose.choice(allowed)), self.name, distribution / distribution.sum())
 
 
-@pytest.mark.parametrize("seeded", [False, True])
+@pytest.mark.parametrize(("seeded", "chooser"), [(False, HostChooser), (True, HostChooser), (True, TensorChooser)])
 @pytest.mark.property
-def test_states_and_masks_equal_a_replay(seeded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_and_masks_equal_a_replay(
+    seeded: bool, chooser: type[HostChooser | TensorChooser], monkeypatch: pytest.MonkeyPatch
+) -> None:
     constraints = [None if grammar is None else gs.compile(grammar, VOCABULARY) for grammar in GRAMMARS]
     seen: list[Any] = []
-    scores = Processing.scores
+    verify = chooser.verify
 
-    def remember(self: Processing, logits: Any, masks: Any, prefix: Any) -> Any:
-        seen.append(masks.clone())
-        return scores(self, logits, masks, prefix)
+    def remember(self: Any, logits: Any, draft: Draft, turn: int) -> Any:
+        seen.append(draft.all_masks().clone())
+        return verify(self, logits, draft, turn)
 
-    monkeypatch.setattr(Processing, "scores", remember)
+    monkeypatch.setattr(chooser, "verify", remember)
+    monkeypatch.setattr(loop, "HOST_WIDTH", 0 if chooser is HostChooser else 4096)
     model = NoiseModel(WIDTH)
     torch.manual_seed(tiers.seed(1))
     row = gs.allocate_bitmask(1, VOCABULARY.size)

@@ -18,12 +18,14 @@ pytest.importorskip("transformers")
 from grammarspec.decoding import Generation, Request, Sampling, generate, generate_batch  # noqa: E402
 from grammarspec.decoding.proposers import (  # noqa: E402
     DraftModel,
+    Eagle,
     EarlyExit,
     Forced,
     HeadProposer,
     Lookup,
     Proposer,
 )
+from grammarspec.decoding.proposers.eagle import EagleConfig, EagleHead  # noqa: E402
 from grammarspec.decoding.proposers.head import ResidualHead  # noqa: E402
 
 PROMPT = list(b"a prompt")
@@ -69,6 +71,7 @@ PROPOSERS: dict[str, Callable[[Any, Any], list[Proposer]]] = {
     "early exit": lambda model, draft: [EarlyExit(model, 1)],
     "head": lambda model, draft: [HeadProposer(ResidualHead(model, 16))],
     "chain": lambda model, draft: [Forced(), Lookup(), DraftModel(draft)],
+    "eagle": lambda model, draft: [Eagle(EagleHead(EagleConfig.like(model, 16)), model)],
 }
 
 

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from grammarspec import UnsupportedFeature  # noqa: E402
+from grammarspec.decoding import model_runner  # noqa: E402
 from grammarspec.decoding.cache import RaggedCache  # noqa: E402
 from grammarspec.decoding.model_runner import ModelRunner  # noqa: E402
 from grammarspec.decoding.targets import context_length  # noqa: E402
@@ -141,6 +142,20 @@ def test_equals_the_model_without_cache(family: str, attention: str | None) -> N
     rounds(texts, 10, seed=len(family))
     assert set(texts.runner._windows) == {f"{kind}_attention" for kind in kinds}
     assert texts.worst > 0, "the comparison is of one pass with itself"
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma3_text", "llama4_text", "gpt2"])
+@pytest.mark.parametrize("part", [1, 3, 5])
+def test_prompts_read_in_parts(family: str, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_runner, "_PART", part)
+    options, _ = FAMILIES[family]
+    texts = Texts(build(family, **options), 3, hidden_layers=[0, -1])
+    generator = random.Random(part)
+    for counts in ((14, 3, 9), (0, 11, 2), (1, 1, 1), (7, 0, 12)):
+        passes = texts.runner.passes
+        texts.read([[generator.randrange(3, WIDTH) for _ in range(count)] for count in counts], min(2, max(counts)))
+        assert texts.runner.passes - passes == max(-(-(max(counts) - min(2, max(counts))) // part), 1)
+        texts.take_back([0, 2, 1])
 
 
 def test_windows_matter() -> None:

@@ -39,6 +39,8 @@ PROMPTS = [PROMPT, PROMPT[:7], PROMPT[4:40], PROMPT[:11], PROMPT[50:]]
 ORDER = [2, None, 0, 3, 1]
 MIXED = [None if case is None else CONSTRAINTS[case] for case in ORDER]
 
+pytestmark = pytest.mark.usefixtures("drafts_pay")
+
 
 def is_member(case: int, tokens: Sequence[int]) -> bool:
     """Whether this is a text of the language, its end, and nothing but padding behind that."""

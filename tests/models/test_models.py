@@ -56,6 +56,7 @@ def test_batches_give_the_same_as_single_prompts(model: gs.Model) -> None:
     assert model.batch([], Person) == []
 
 
+@pytest.mark.usefixtures("drafts_pay")
 def test_drafts_change_nothing(tiny_model_directory: Path, model: gs.Model) -> None:
     drafting = gs.Model.from_pretrained(tiny_model_directory, draft=tiny_model_directory)
     plain, forced = (gs.Model(model.model, model.tokenizer, draft=draft) for draft in ([], [Forced()]))

@@ -66,29 +66,14 @@ class DraftSampler:
         Raises:
             DraftMismatch: ``draft_to_target`` is for another number of logits.
         """
-        processing, device = batch.processing, batch.target.device
         logits = _in_target_ids(logits, batch.target.width, self.draft_to_target)
-        masks = draft.masks(rows if self.masked else ())
-        scores = processing.scores(logits[:, None], masks[:, None], draft.padded())[:, 0]
-        lengths = [
-            sequence.length + len(tokens) for sequence, tokens in zip(draft.sequences, draft.tokens, strict=True)
-        ]
-        rounds = torch.full((len(lengths),), batch.rounds, device=device)
-        tokens, distributions = processing.propose(scores, torch.tensor(lengths, device=device), rounds)
-        possible = scores.amax(-1).isfinite()  # broken logits draft nothing
-        tokens = torch.where(possible, tokens, 0)  # where no token is possible, the chosen one means nothing
-        alive = possible.tolist()
-        confident = [True] * len(alive)
-        if self.confidence > 0:
-            confident = (scores.softmax(-1).gather(1, tokens[:, None])[:, 0] >= self.confidence).tolist()
-        chosen = tokens.tolist()
-        for row in rows:
-            if not alive[row]:
-                draft.finish(row)
-                continue
-            drawn = distributions is not None and processing.draws_row(row)
-            draft.add(row, chosen[row], self.name, distributions[row] if distributions is not None and drawn else None)
-            if not confident[row]:
+        proposals = batch.chooser.propose(
+            logits, draft, rows, batch.rounds, masked=self.masked, confidence=self.confidence > 0
+        )
+        for row, proposal in zip(rows, proposals, strict=True):
+            if proposal is not None:
+                draft.add(row, proposal.token, self.name, proposal.distribution)
+            if proposal is None or proposal.confidence < self.confidence:
                 draft.finish(row)
 
 

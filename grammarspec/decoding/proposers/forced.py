@@ -33,6 +33,7 @@ class Forced:
     """
 
     name = "forced"
+    runs_model = False
     hidden_layers: Sequence[int] = ()
     passes = 0
 

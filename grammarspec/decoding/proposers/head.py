@@ -85,6 +85,7 @@ class HeadProposer:
     """
 
     name = "head"
+    runs_model = True
     hidden_layers: Sequence[int] = (-1,)
 
     def __init__(self, head: HiddenStateHead, *, masked: bool = True, confidence: float = 0.0) -> None:

@@ -9,6 +9,8 @@ from grammarspec.decoding.proposers.protocol import BatchView
 
 __all__ = ["Lookup"]
 
+_LONGEST = 6  # longer matches are all of one kind
+
 
 class Lookup:
     """Drafts the tokens that followed an earlier occurrence of the last tokens, in the prompt or in the text so far.
@@ -26,6 +28,7 @@ class Lookup:
     """
 
     name = "lookup"
+    runs_model = False
     hidden_layers: Sequence[int] = ()
     passes = 0
 
@@ -48,14 +51,18 @@ class Lookup:
         for row in rows:
             self._rows[row].read(self._batch.sequences[row].tokens)
             with draft.guard(row):
-                if tokens := self._best(draft, row):
-                    draft.extend(row, tokens, self.name)
+                tokens, matched = self._best(draft, row)
+                if tokens:
+                    where = "among many" if draft.is_open(row) else "among few"
+                    # Where a token is accepted, the match behind it is longer by one.
+                    lengths = [min(matched + offset, _LONGEST) for offset in range(len(tokens))]
+                    draft.extend(row, tokens, self.name, [f"{self.name} of {length} {where}" for length in lengths])
 
     def commit(self, draft: Draft, accepted: Sequence[int]) -> None:
         pass
 
-    def _best(self, draft: Draft, row: int) -> list[int]:
-        """The tokens to draft for a row; none if there is no match that the constraint allows."""
+    def _best(self, draft: Draft, row: int) -> tuple[list[int], int]:
+        """The tokens to draft for a row, none if there is no match that the constraint allows; and how many matched."""
         text, room = draft.text(row), draft.room(row)
         matcher = draft.sequences[row].matcher
         best: list[int] = []
@@ -69,10 +76,10 @@ class Lookup:
                 if len(tokens) > len(best):
                     best = tokens
                 if len(best) == room:
-                    return best
+                    return best, length
             if best:
-                return best
-        return best
+                return best, length
+        return best, 0
 
 
 class _Occurrences:

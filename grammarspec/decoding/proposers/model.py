@@ -42,6 +42,7 @@ class DraftModel:
     """
 
     name = "model"
+    runs_model = True
     hidden_layers: Sequence[int] = ()
 
     def __init__(

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from grammarspec.decoding.choosers import Chooser
 from grammarspec.decoding.draft import Draft
-from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.sequence_state import SequenceState
 from grammarspec.decoding.targets import Runner
 from grammarspec.vocabulary import Vocabulary
 
-__all__ = ["BatchView", "Proposer", "propose"]
+__all__ = ["BatchView", "Proposer", "propose", "runs_model"]
 
 
 class BatchView(Protocol):
@@ -27,7 +27,7 @@ class BatchView(Protocol):
         end_token: the end-of-text token that the target is most likely to use.
         target: the target, the lengths that it has read, and the hidden states that :attr:`Proposer.hidden_layers`
             asks for.
-        processing: turns logits into tokens, by the sampling options of each row.
+        chooser: chooses draft tokens by a draft model's logits and the sampling options of each row.
         rounds: the number of rounds so far; random numbers for draft tokens depend on it.
     """
 
@@ -40,7 +40,7 @@ class BatchView(Protocol):
     @property
     def target(self) -> Runner: ...
     @property
-    def processing(self) -> Processing: ...
+    def chooser(self) -> Chooser: ...
     @property
     def rounds(self) -> int: ...
 
@@ -50,11 +50,14 @@ class Proposer(Protocol):
 
     Attributes:
         name: the name under which statistics count its tokens.
+        runs_model: whether drafting costs passes of a model, as is supposed of a proposer that does not say so. What
+            is drafted without is drafted first, and may be cut.
         hidden_layers: the target's layers whose hidden states it needs, in ``batch.target.hidden``; usually none.
         passes: the number of forward passes made for the current batch; 0 without a model.
     """
 
     name: str
+    runs_model: bool
     hidden_layers: Sequence[int]
 
     @property
@@ -93,6 +96,11 @@ class Proposer(Protocol):
             draft: the draft of the round.
             accepted: the number of accepted draft tokens of each row.
         """
+
+
+def runs_model(proposer: Proposer) -> bool:
+    """Whether drafting by a proposer costs passes of a model."""
+    return getattr(proposer, "runs_model", True)
 
 
 def propose(proposers: Sequence[Proposer], draft: Draft) -> None:

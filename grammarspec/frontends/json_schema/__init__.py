@@ -190,9 +190,7 @@ def language(
     try:
         exact = forms(narrow=False)
         # whether an exact grammar takes too many combinations is not known before most of them have been tried
-        with budget.most():
-            within = exact.are_within_limits()
-        chosen = exact if within else forms(narrow=True)
+        chosen = exact if budget.most(exact.are_within_limits) else forms(narrow=True)
         builder, text = prelude(spelled)
         builder.budget = budget
         return builder.build(GoalLowering(chosen, builder, text).start())

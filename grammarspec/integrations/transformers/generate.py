@@ -7,6 +7,7 @@ The settings, logits processors and stopping criteria that ``generate`` has prep
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -16,6 +17,7 @@ from transformers.generation import stopping_criteria as criteria
 from grammarspec._compiler import Constraint
 from grammarspec.decoding.loop import Batch, generate_batch
 from grammarspec.decoding.proposers import DraftModel, EarlyExit, Forced, Lookup, Proposer
+from grammarspec.decoding.proposers.protocol import runs_model
 from grammarspec.decoding.requests import Generation, Request
 from grammarspec.decoding.sampling import Sampling
 from grammarspec.decoding.targets import can_draft
@@ -107,12 +109,19 @@ def speculative_generate(
         raise ValueError(f"token_streamer gets a single text, but {len(input_ids)} are asked for")
     constraints = _constraints(constraint, len(prompts))
     sampling = Sampling(max_tokens=max_length - input_ids.shape[1], stop=stops, **options)
-    requests = [
-        Request(prompt=prompt, matcher=None if each is None else each.matcher(), sampling=sampling, n=samples)
-        for prompt, each in zip(prompts, constraints, strict=True)
-    ]
     constrained = any(each is not None for each in constraints)
     proposers = _proposers(model, generation_config, proposers, draft_model, constrained)
+    # As drafts are as long as pays, only with seeds do set_seed and its like repeat the texts that models draft.
+    seeded = sampling.temperature > 0 and any(runs_model(proposer) for proposer in proposers)
+    requests = [
+        Request(
+            prompt=prompt,
+            matcher=None if each is None else each.matcher(),
+            sampling=replace(sampling, seed=int(torch.randint(1 << 62, ()))) if seeded else sampling,
+            n=samples,
+        )
+        for prompt, each in zip(prompts, constraints, strict=True)
+    ]
     if gamma is None:
         gamma = generation_config.prompt_lookup_num_tokens or 5
     if token_streamer is None:
@@ -305,7 +314,7 @@ def _stream(
     if gamma < 0:
         raise ValueError(f"gamma must be at least 0, not {gamma}")
     with torch.inference_mode():
-        batch = Batch(model, [request], vocabulary, proposers=proposers, gamma=gamma)
+        batch = Batch(model, [request], vocabulary, proposers=proposers, gamma=gamma, adaptive=True)
         [sequence] = batch.sequences
         done = sequence.prompt_length
         while batch.sequences:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import reduce
 from operator import or_
 from typing import Any, TypeVar
@@ -42,7 +41,7 @@ _FINAL = re.compile(r"<\|channel\|>final(?: <\|constrain\|>json)?<\|message\|>(?
 
 def _arguments(tool: Tool[..., Any], _markers: object) -> Grammar[dict[str, Any]]:
     """JSON without spaces, as the model was trained, or with the spaces of the chat template."""
-    return schema_grammar(tool.schema, replace(TOJSON, separators=(",", ":"))) | schema_grammar(tool.schema)
+    return schema_grammar(tool.schema, TOJSON._replace(separators=(",", ":"))) | schema_grammar(tool.schema)
 
 
 class Harmony(ToolFormat):

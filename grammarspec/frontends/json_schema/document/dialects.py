@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grammarspec.errors import GrammarSyntaxError, UnsupportedFeature
 
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["ASSUMED", "DIALECTS", "LATEST", "Dialect", "dialect_of", "is_standard", "lookup", "standard"]
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(NamedTuple):
     """What differs between the drafts of JSON Schema.
 
     Attributes:
@@ -48,7 +46,7 @@ DIALECTS = {
     )
 }
 LATEST = DIALECTS["draft2020-12"]
-ASSUMED = replace(LATEST, assumed=True)
+ASSUMED = LATEST._replace(assumed=True)
 _BY_URI = {dialect.uri.partition("://")[2]: dialect for dialect in DIALECTS.values()}
 _VOCABULARIES = {
     "https://json-schema.org/draft/2020-12/vocab/": (
@@ -105,12 +103,12 @@ def dialect_of(schema: Any, registry: referencing.Registry[Any] | None, where: s
     while True:
         declared = schema.get("$schema") if isinstance(schema, dict) else None
         if declared is None:
-            return None if not seen else replace(LATEST, vocabularies=vocabularies)
+            return None if not seen else LATEST._replace(vocabularies=vocabularies)
         if not isinstance(declared, str):
             raise GrammarSyntaxError("$schema must be a string", where=where)
         known = standard(declared)
         if known is not None:
-            return known if vocabularies is None else replace(known, vocabularies=vocabularies)
+            return known if vocabularies is None else known._replace(vocabularies=vocabularies)
         schema = None if declared in seen else lookup(registry, declared)
         if not isinstance(schema, dict):
             hint = f"give it in registry=, or one of dialect={', '.join(DIALECTS)} if the schema keeps to it"

@@ -13,6 +13,9 @@ from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded
 
 __all__ = ["json_of", "load"]
 
+_JSON = (dict, bool, str, bytes, bytearray)
+_TEXT = (str, bytes, bytearray)
+
 
 def json_of(schema: Any) -> Any:
     """A schema as JSON text or as a Python value of JSON.
@@ -25,6 +28,8 @@ def json_of(schema: Any) -> Any:
         GrammarSyntaxError: it is not UTF-8.
         TypeError: a class of another kind.
     """
+    if type(schema) in _JSON:
+        return schema
     if isinstance(schema, PathLike):
         try:
             return Path(schema).read_text("utf-8")
@@ -51,7 +56,7 @@ def load(schema: Any) -> Any:
         LimitExceeded: it nests too deeply, or a number in it is too long.
     """
     schema = json_of(schema)
-    if not isinstance(schema, str | bytes | bytearray):
+    if not isinstance(schema, _TEXT):
         return schema
     try:
         return json.loads(schema, parse_float=_decimal, parse_constant=_refuse_constant)

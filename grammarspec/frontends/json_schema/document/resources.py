@@ -69,7 +69,7 @@ class Document:
         self.registry, self._syntax = registry, syntax
         chosen = self._choose(root, dialect)
         identifier = root.get(chosen.id_keyword, "") if isinstance(root, dict) else ""
-        base = _split(identifier)[0] if isinstance(identifier, str) else ""
+        base = _split(identifier)[0] if identifier and isinstance(identifier, str) else ""
         self.main = Resource(root, base, chosen, syntax.parsers(chosen))
         self._resources: dict[str, Resource] = {base: self.main}
         self._scopes = Scopes(self.main, self._index, dynamic=dynamic)

@@ -63,7 +63,8 @@ class Required(Assertion):
     def add(self, facts: Conjunction, goals: Goals, schema: Subschema) -> None:
         """Add the names."""
         facts.asked |= Concern.REQUIRED
-        facts.required = {**facts.required, **dict.fromkeys(self.names)}
+        names = dict.fromkeys(self.names)
+        facts.required = {**facts.required, **names} if facts.required else names
 
     def failures(self, goals: Goals, schema: Subschema) -> Iterator[tuple[Assertion, ...]]:
         """One of the members is missing."""

@@ -85,9 +85,10 @@ class Lowering(ABC):
 
     def any_of(self, parts: Sequence[int]) -> int:
         """The union of these nodes, without duplicates and without nodes of the empty language."""
-        kept = [part for part in dict.fromkeys(parts) if part != self.builder.nothing]
+        nothing = self.builder.nothing
+        kept = [part for part in dict.fromkeys(parts) if part != nothing]
         if not kept:
-            return self.builder.nothing
+            return nothing
         if len(kept) == 1:
             return kept[0]
         node = self.builder.alt(*kept)

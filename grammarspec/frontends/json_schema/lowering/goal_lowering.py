@@ -8,6 +8,7 @@ grammars.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 
 from grammarspec.errors import GrammarError
 from grammarspec.frontends.json_schema.json_values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE
@@ -80,7 +81,7 @@ class GoalLowering(Lowering):
             GrammarError: the goal cannot be enforced, or the grammar becomes too large.
         """
         if self.container:
-            return self.inside(lambda: self.lower(goal))
+            return self.inside(partial(self.lower, goal))
         if not goal:
             return self.text.value
         if goal is NONE:
@@ -149,13 +150,20 @@ class GoalLowering(Lowering):
         types = shape.types
         if types in (OBJECT, STRING, ARRAY):
             return self._one_type(shape, types)
+        if not types & ~NUMBER:
+            return number_node(self, shape.number) if types else self.builder.nothing
         if shape == ANY_VALUE:
             return self.text.value
         text = self.text
         parts = [self._one_type(shape, bit) for bit in (STRING, ARRAY, OBJECT) if types & bit]
         if types & NUMBER:
             parts.append(number_node(self, shape.number))
-        parts += [node for bit, node in ((TRUE, text.true), (FALSE, text.false), (NULL, text.null)) if types & bit]
+        if types & TRUE:
+            parts.append(text.true)
+        if types & FALSE:
+            parts.append(text.false)
+        if types & NULL:
+            parts.append(text.null)
         return self.any_of(parts)
 
     def _one_type(self, shape: Values, bit: int) -> int:

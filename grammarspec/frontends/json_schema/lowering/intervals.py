@@ -7,9 +7,9 @@ digits is a chain of n steps: at each, the digit decides, or is equal and leaves
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum, auto
+from typing import NamedTuple
 
 from grammarspec.errors import LimitExceeded
 from grammarspec.frontends.json_schema.json_values import Bound
@@ -21,6 +21,7 @@ __all__ = ["MAX_EXPONENT", "Intervals", "Kind"]
 MAX_EXPONENT = 307
 """Exponents of bounded numbers go from -307 to 307, so that every value is a finite, normal double."""
 _MAX_DIGITS = 400
+_QUICK = 10**18  # integers below it are written by ``str``, which refuses very long ones
 
 
 class Kind(Enum):
@@ -34,8 +35,7 @@ class Kind(Enum):
     """Integers, spelled with digits only."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Magnitude:
+class _Magnitude(NamedTuple):
     """The absolute value of a bound as decimal digits.
 
     Attributes:
@@ -54,7 +54,10 @@ class _Magnitude:
 
 
 def _magnitude(bound: Bound) -> _Magnitude:
-    _, digits, exponent = Decimal(bound[0]).as_tuple()
+    value = bound[0]
+    if isinstance(value, int) and -_QUICK < value < _QUICK:
+        return _Magnitude(str(abs(value)), "", bound[1])
+    _, digits, exponent = Decimal(value).as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits)).lstrip("0")
     if not text:

@@ -42,7 +42,9 @@ def _numbers(lowering: Lowering, shape: NumberShape) -> int:
     if multiples:
         return lowering.multiples.node(low, high, multiples, kind, excluded)
     node = intervals.node(low, high, kind)
-    return node if node == b.nothing else b.terminal(lowering.multiples.without(node, excluded))
+    if node == b.nothing:
+        return node
+    return b.terminal(lowering.multiples.without(node, excluded) if excluded else node)
 
 
 def _fractional(lowering: Lowering) -> int:

@@ -65,10 +65,10 @@ def object_node(lowering: Lowering, shape: ObjectShape) -> int:
         where = shape.where("minProperties", "maxProperties")
         hint = "declare more properties, or let the names of the others be any"
         raise UnsupportedFeature("minProperties that takes several undeclared properties of few names", where, hint)
-    free = len(members) + (undeclared is not None) > 1 and not all(member.ordered for member, _ in members)
+    # the last member is ordered if all are
+    free = len(members) + (undeclared is not None) > 1 and bool(members) and not members[-1][0].ordered
     if not (least > 1 or most is not None or witnesses or distinct or shape.presence or free):
-        may_be_empty = least == 0 and not any(member.required for member, _ in members)
-        return _chain(lowering, members, undeclared, may_be_empty=may_be_empty)
+        return _chain(lowering, members, undeclared, least)
     written = [
         Member(text.member(text.name(member.name), value), member.required, not member.ordered, member.name)
         for member, value in members
@@ -110,24 +110,23 @@ def _chain(
     lowering: Lowering,
     members: Sequence[tuple[DeclaredMember, int]],
     undeclared: int | None,
-    *,
-    may_be_empty: bool,
+    least: int,
 ) -> int:
     """The node of an object whose members come in the order of declaration: ``K(0)`` in braces.
 
     Args:
         members: the members, each with the node of its value.
         undeclared: the node of an undeclared member; ``None`` if there can be none.
-        may_be_empty: whether the object may have no members.
+        least: whether there must be a member, as 0 or 1.
     """
     b, text = lowering.builder, lowering.text
-    comma = text.comma
+    comma, begins = text.comma, () if text.line is None else (text.line,)
     more = () if undeclared is None else (b.repeat(b.seq(comma, undeclared), 0, None),)
     begun: int | None = None  # K(i), if anything can come
     rest: tuple[int, ...] = more  # the parts of T(i)
     optional = True  # all from i on are
     for count, (member, value) in enumerate(reversed(members), 1):
-        here = b.seq(*text.member_parts(text.name(member.name), value), *rest)
+        here = b.seq(*begins, text.name(member.name), text.colon, value, *rest)
         if member.required:
             begun, optional = here, False
         else:
@@ -139,6 +138,7 @@ def _chain(
     if undeclared is not None:
         first = b.seq(undeclared, *rest)
         begun = first if begun is None else b.alt(begun, first)
+    may_be_empty = optional and least == 0
     if begun is None:
         return text.empty_object if may_be_empty else b.nothing
     full = b.seq(begun, text.close_object)

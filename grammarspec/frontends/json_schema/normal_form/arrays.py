@@ -82,11 +82,11 @@ def array_shape(goals: Analysis, facts: Conjunction, *, closed: bool) -> ArraySh
 
 def _prefix(facts: Conjunction) -> int:
     """The number of positions that have schemas of their own."""
-    return max((len(facet.first) for facet in facts.arrays), default=0)
+    return max([len(facet.first) for facet in facts.arrays], default=0)
 
 
 def _rest(facts: Conjunction) -> Goal:
-    return both(facet.rest for facet in facts.arrays)
+    return both([facet.rest for facet in facts.arrays])
 
 
 # ---------------------------------------------------------------------- counts

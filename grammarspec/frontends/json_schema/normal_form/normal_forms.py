@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from grammarspec.errors import GrammarError, LimitExceeded
 from grammarspec.frontends.json_schema.json_values import ALL_TYPES, ARRAY, INTEGER, NUMBER, OBJECT, STRING
 from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
+from grammarspec.frontends.json_schema.keywords.types_and_sizes import OF_ONE_TYPE
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.normal_form.arrays import array_shape
 from grammarspec.frontends.json_schema.normal_form.choices_on_presence import conditions
@@ -30,6 +32,7 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
     ObjectShape,
     Shape,
     Values,
+    alone,
     both,
     place,
 )
@@ -41,6 +44,29 @@ MAX_COMBINATIONS = 2_000
 
 Each becomes an alternative of the grammar, which costs whoever uses it, whatever work may be done to make it.
 """
+
+
+_DISJOINED: Final = Concern.CONSTANTS | Concern.CHOICES | Concern.SIZE
+"""What may make a shape other than :class:`.Values`."""
+
+
+def _of_types(types: int, *, strict_integers: bool) -> Values:
+    """All values of some types."""
+    if types == ALL_TYPES:
+        return ANY_VALUE
+    digits_only = strict_integers and types & NUMBER == INTEGER
+    return Values(types, number=NumberShape(types & NUMBER, digits_only=digits_only))
+
+
+def _plain(*, strict_integers: bool) -> dict[Goal, Shape]:
+    """The shapes of goals that all documents have: every value, none, and all values of one type."""
+    shapes: dict[Goal, Shape] = {ANY: ANY_VALUE, NONE: NO_VALUE}
+    for asked, schema in OF_ONE_TYPE.items():
+        shapes[alone(schema)] = _of_types(asked.bits, strict_integers=strict_integers)
+    return shapes
+
+
+_PLAIN: Final = {strict: _plain(strict_integers=strict) for strict in (False, True)}
 
 
 class NormalForms:
@@ -60,11 +86,10 @@ class NormalForms:
             closed: whether an object whose schema declares members but says nothing about others has no others.
         """
         self.goals, self.any_order, self.closed = goals, any_order, closed
-        self.start = both((goals.document.start,))
+        self.start = alone(goals.document.start)
         self._disjunctions = Disjunctions(goals, any_order=any_order)
         self._combinations = 0
-        self._shapes: dict[Goal, Shape] = {ANY: ANY_VALUE, NONE: NO_VALUE}
-        self._plain: dict[int, Values] = {ALL_TYPES: ANY_VALUE}
+        self._shapes: dict[Goal, Shape] = _PLAIN[goals.strict_integers].copy()
         self._gathered: dict[Goal, Conjunction] = {}
         """The conjunctions of goals that were gathered to compare them with others, until their shapes are made."""
 
@@ -77,7 +102,7 @@ class NormalForms:
         shape = self._shapes.get(goal)
         if shape is None:
             try:
-                gathered = self._gathered.pop(goal) if goal in self._gathered else self.goals.gather(goal)
+                gathered = self._gathered.pop(goal, None) or self.goals.gather(goal)
                 shape = self._shapes[goal] = self._shape(gathered)
             except GrammarError as error:
                 if error.where:
@@ -105,7 +130,9 @@ class NormalForms:
         if not facts.types:
             return NO_VALUE
         if not facts.asked & ~Concern.TYPES:
-            return self._of_types(facts.types)
+            return _of_types(facts.types, strict_integers=self.goals.strict_integers)
+        if not facts.asked & _DISJOINED:
+            return self._values(facts, ())
         if facts.enum is not None:
             found = constants(self.goals, facts)
             return self._alternatives(facts) if found is None else found
@@ -115,15 +142,6 @@ class NormalForms:
         if (facts.choices and not presence) or facts.some:
             return self._alternatives(facts)
         return self._values(facts, presence)
-
-    def _of_types(self, types: int) -> Values:
-        """All values of some types."""
-        made = self._plain.get(types)
-        if made is None:
-            digits_only = self.goals.strict_integers and types & NUMBER == INTEGER
-            number = NumberShape(types & NUMBER, digits_only=digits_only)
-            made = self._plain[types] = Values(types, number=number)
-        return made
 
     def _values(self, facts: Conjunction, presence: Sequence[Presence]) -> Values:
         types = facts.types

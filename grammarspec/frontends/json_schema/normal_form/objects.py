@@ -8,7 +8,7 @@ from typing import Final
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, Subschema
-from grammarspec.frontends.json_schema.keywords.conjunction import Conjunction
+from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
 from grammarspec.frontends.json_schema.keywords.constants import Constants
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.meaning.evaluation import holds, is_closed, property_schemas
@@ -20,6 +20,7 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
     Goal,
     ObjectShape,
     UndeclaredMembers,
+    alone,
     both,
 )
 from grammarspec.frontends.json_schema.normal_form.undeclared import (
@@ -51,23 +52,37 @@ def object_shape(
     Raises:
         UnsupportedFeature: a combination of keywords about names cannot be enforced.
     """
-    most = facts.max_properties
-    asked = (facts.objects, facts.required, facts.names, facts.witnesses, presence, facts.min_properties)
-    if not any(asked) and most is None:
+    if facts.asked & Concern.SIZE:
+        return _sized(goals, facts, presence, any_order=any_order, closed=closed)
+    if not (facts.objects or facts.required or presence):
         return ANY_OBJECT
-    if most is not None and most < max(facts.min_properties, len(facts.required)):
+    members = _declared(goals, facts, presence, any_order=any_order)
+    undeclared = _undeclared(goals, facts, members, closed=closed)
+    few = any(facet.patterns for facet in facts.objects)
+    return ObjectShape(members, undeclared, presence=presence, few=few, where=facts.where)
+
+
+def _sized(
+    goals: Analysis, facts: Conjunction, presence: Sequence[Presence], *, any_order: bool, closed: bool
+) -> ObjectShape:
+    """What a conjunction asks of objects, where something is asked of how many members there are, or of all names."""
+    required, least, most = len(facts.required), facts.min_properties, facts.max_properties
+    if not (facts.objects or required or least or facts.names or facts.witnesses or presence) and most is None:
+        return ANY_OBJECT
+    if most is not None and most < max(least, required):
         return NO_OBJECT
     members = _declared(goals, facts, presence, any_order=any_order)
+    undeclared = _undeclared(goals, facts, members, closed=closed)
     names = [member.name for member in members]
-    undeclared = None if is_closed(facts, closed=closed) else undeclared_members(goals, facts, names)
-    least = facts.min_properties if facts.min_properties > len(facts.required) else 0
+    if least <= required:
+        least = 0
     # several undeclared members may have to count, so their names must differ
     many = least > 1 or bool(facts.witnesses)
-    room = None if most is None else most - len(facts.required)
+    room = None if most is None else most - required
     enough = many and undeclared is not None and has_enough_names(goals, facts, names, room)
     witnesses_enough = enough and _witnesses_have_names(goals, facts, names, room)
     if most is None and undeclared is not None and not witnesses_enough and _are_for_several(goals, facts, names):
-        most, enough, witnesses_enough = len(facts.required) + _ROOM, True, True
+        most, enough, witnesses_enough = required + _ROOM, True, True
     if not witnesses_enough and not all(has_names(goals, facts, [witness]) for witness in facts.witnesses):
         return NO_OBJECT
     return ObjectShape(
@@ -83,6 +98,15 @@ def object_shape(
         witnesses_enough,
         facts.where,
     )
+
+
+def _undeclared(
+    goals: Analysis, facts: Conjunction, declared: Sequence[DeclaredMember], *, closed: bool
+) -> UndeclaredMembers | None:
+    """What is asked of other members than the declared ones; ``None`` if there can be none."""
+    if closed and is_closed(facts, closed=closed):
+        return None
+    return undeclared_members(goals, facts, [member.name for member in declared])
 
 
 def _are_for_several(goals: Analysis, facts: Conjunction, declared: Sequence[str]) -> bool:
@@ -142,23 +166,19 @@ def _declared(
 ) -> list[DeclaredMember]:
     """The declared members, with those that keep their place first, in order."""
     further = _further_names(facts, presence)
-    required = facts.required
-    if len(facts.objects) == 1 and not facts.objects[0].patterns and not facts.names:
-        facet = facts.objects[0]
-        members = [
-            DeclaredMember(name, both((schema,)), name in required, not any_order)
-            for name, schema in facet.properties.items()
-        ]
-        rest = both((facet.rest,))
-        members += [
-            DeclaredMember(name, rest, name in required, False) for name in further if name not in facet.properties
-        ]
+    required, facets = facts.required, facts.objects
+    if len(facets) == 1 and not facets[0].patterns and not facts.names:
+        declared, in_order = facets[0].properties, not any_order
+        members = [DeclaredMember(name, alone(schema), name in required, in_order) for name, schema in declared.items()]
+        for name in further:
+            if name not in declared:
+                members.append(DeclaredMember(name, alone(facets[0].rest), name in required, False))
         return members
     order: dict[str, None] = {}
-    for i, facet in enumerate(facts.objects):
+    for i, facet in enumerate(facets):
         some = facet.properties
         # a facet that declares more decides the order
-        if not any(some.keys() < other.properties.keys() for other in facts.objects):
+        if not any(some.keys() < other.properties.keys() for other in facets):
             order.update(dict.fromkeys(some))
         elif i == 0:
             order.update((name, None) for name, schema in some.items() if _is_constant(schema))

@@ -16,6 +16,8 @@ def string_shape(facts: Conjunction) -> StringShape:
     """What a conjunction asks of strings."""
     if not facts.asked & (Concern.LENGTH | Concern.TEXT | Concern.EXCLUDED):
         return ANY_STRING
+    if not facts.asked & (Concern.TEXT | Concern.EXCLUDED):
+        return StringShape(facts.min_length, facts.max_length)
     excluded = [constant for constant in facts.excluded if isinstance(constant, str)]
     return StringShape(facts.min_length, facts.max_length, [_text(facet) for facet in facts.texts], excluded)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from grammarspec.errors import GrammarError
+from grammarspec.errors import GrammarError, GrammarSyntaxError
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
 from grammarspec.frontends.json_schema.json_values import ALL_TYPES, ARRAY, NUMBER, OBJECT, Bound, Number
 from grammarspec.frontends.json_schema.keywords.types_and_sizes import OF_ONE_TYPE, Types
@@ -24,8 +24,8 @@ from grammarspec.frontends.json_schema.normal_form.presence import Presence
 __all__ = [
     "ANY", "ANY_ARRAY", "ANY_NUMBER", "ANY_OBJECT", "ANY_STRING", "ANY_VALUE", "NONE", "NO_VALUE", "Alternatives",
     "ArrayShape", "Constants", "CountedItems", "DeclaredMember", "Format", "Goal", "ItemCount", "NameClass",
-    "NumberShape", "ObjectShape", "Pattern", "Shape", "StringShape", "UndeclaredMembers", "Values", "Where", "both",
-    "place",
+    "NumberShape", "ObjectShape", "Pattern", "Shape", "StringShape", "UndeclaredMembers", "Values", "Where", "alone",
+    "both", "place",
 ]  # fmt: skip
 
 Goal = tuple[Subschema, ...]
@@ -46,15 +46,20 @@ def both(schemas: Iterable[Subschema]) -> Goal:
         if NOTHING in goal:
             return NONE
         goal = tuple(dict.fromkeys(schema for schema in goal if schema is not ANYTHING))
-    if len(goal) != 1:
-        return goal
-    (schema,) = goal
+    return alone(goal[0]) if len(goal) == 1 else goal
+
+
+def alone(schema: Subschema) -> Goal:
+    """The goal that one subschema holds; one that asks for nothing, or for a type only, has the goal of all such."""
     if schema is NOTHING:
         return NONE
-    if schema.asks_nothing:
-        return ANY
-    asked = () if schema.is_malformed else schema.assertions
-    return _OF_ONE_TYPE.get(asked[0], goal) if len(asked) == 1 and isinstance(asked[0], Types) else goal
+    try:
+        asked = schema.assertions
+    except GrammarSyntaxError:  # it is malformed, as whoever asks for the shape of the goal is told
+        return (schema,)
+    if len(asked) == 1 and isinstance(asked[0], Types):
+        return _OF_ONE_TYPE.get(asked[0]) or (schema,)
+    return (schema,) if asked else ANY
 
 
 def place(goal: Goal) -> str:
@@ -278,7 +283,9 @@ class ObjectShape(NamedTuple):
         goals = [member.value for member in self.members]
         if self.undeclared is not None:
             goals += [one.value for one in self.undeclared.classes]
-        return goals + [one.value for _, members in self.witnessed for one in members.classes]
+        for _, members in self.witnessed:
+            goals += [one.value for one in members.classes]
+        return goals
 
 
 # ---------------------------------------------------------------------- values
@@ -310,12 +317,9 @@ class Values(NamedTuple):
     @property
     def goals(self) -> Sequence[Goal]:
         """The goals of members and items."""
-        goals: Sequence[Goal] = ()
-        if self.types & ARRAY:
-            goals = self.array.goals
-        if self.types & OBJECT:
-            goals = [*goals, *self.object.goals]
-        return goals
+        if not self.types & OBJECT:
+            return self.array.goals if self.types & ARRAY else ()
+        return [*self.array.goals, *self.object.goals] if self.types & ARRAY else self.object.goals
 
 
 ANY_VALUE: Final = Values(ALL_TYPES)

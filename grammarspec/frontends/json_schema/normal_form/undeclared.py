@@ -93,7 +93,7 @@ def _patterns(facts: Conjunction) -> list[Pattern]:
 
 
 # ---------------------------------------------------------------------- classes of names
-def _classes(goals: Analysis, facts: Conjunction, further: Sequence[Subschema]) -> list[NameClass]:
+def _classes(goals: Analysis, facts: Conjunction, further: list[Subschema]) -> list[NameClass]:
     """The classes of names whose values are not plainly impossible.
 
     Args:
@@ -104,7 +104,7 @@ def _classes(goals: Analysis, facts: Conjunction, further: Sequence[Subschema]) 
     """
     patterns = _patterns(facts)
     if not patterns:
-        value = both([*(facet.rest for facet in facts.objects), *further])
+        value = both([facet.rest for facet in facts.objects] + further)
         return [] if value is NONE else [NameClass((), value)]
     sets = _compatible_sets([pattern.text for pattern in patterns], goals.budget)
     if sets is None:

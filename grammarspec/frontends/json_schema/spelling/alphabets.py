@@ -17,8 +17,7 @@ from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["PLAIN", "ExactAlphabet", "RawAlphabet"]
 
-_ESCAPED = (*range(0x20), 0x22, 0x5C)
-_ESCAPES = {code: quote(chr(code))[1:-1] for code in _ESCAPED}
+_ESCAPED: Ranges = ((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C))
 
 PLAIN: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, LAST))
 """The characters that stand in JSON's strings as they are (RFC 8259, section 7)."""
@@ -61,7 +60,7 @@ class ExactAlphabet(Alphabet):
         """A new node for one character of a set."""
         builder = self.builder
         raw = intersect(ranges, PLAIN)
-        escaped = [_ESCAPES[code] for code in _ESCAPED if any(low <= code <= high for low, high in ranges)]
+        escaped = [quote(chr(code))[1:-1] for low, high in intersect(ranges, _ESCAPED) for code in range(low, high + 1)]
         parts = []
         if raw:
             parts.append(builder.codepoints(raw))

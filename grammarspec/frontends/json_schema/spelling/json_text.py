@@ -131,7 +131,9 @@ class JsonText:
     def _copy(self, *, without: Sequence[str] = ()) -> JsonText:
         """The same, with the nodes that have been made so far but those of the attributes ``without``."""
         new = JsonText.__new__(JsonText)
-        new.__dict__.update((name, value) for name, value in self.__dict__.items() if name not in without)
+        new.__dict__.update(self.__dict__)
+        for name in without:
+            new.__dict__.pop(name, None)
         return new
 
     def check_comparable(self) -> None:
@@ -145,11 +147,8 @@ class JsonText:
 
     def member(self, name: int, value: int) -> int:
         """A member of an object at this level; ``name`` includes the quotation marks."""
-        return self.builder.seq(*self.member_parts(name, value))
-
-    def member_parts(self, name: int, value: int) -> tuple[int, ...]:
-        """The nodes that a member of an object at this level is the sequence of."""
-        return (name, self.colon, value) if self.line is None else (self.line, name, self.colon, value)
+        seq = self.builder.seq
+        return seq(name, self.colon, value) if self.line is None else seq(self.line, name, self.colon, value)
 
     def item(self, value: int) -> int:
         """An item of an array at this level."""
@@ -299,13 +298,13 @@ class JsonText:
 
     def key_except(self, names: Sequence[str]) -> int:
         """Any name but these."""
-        b = self.builder
+        b, quoted = self.builder, self.quote
         if not names:
             return self.key
         if self.spelling.notation != JSON:
             return self.exact_key(b.both(self.exact.any_text, b.complement(self.exact.words(names))))
         text = b.seq(self.quotation, self.exact.any_text, self.quotation)
-        return b.terminal(b.both(text, b.complement(b.words([self.quote(name) for name in names]))))
+        return b.terminal(b.both(text, b.complement(b.words([quoted(name) for name in names]))))
 
     # ------------------------------------------------------------------ numbers
     @cached_property

@@ -8,8 +8,7 @@ what all grammars of one spelling share is made once (:mod:`.prelude`).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from grammarspec._compiler import Grammar as Ir
 from grammarspec.frontends.json_schema.spelling.whitespace import BLANKS, check_whitespace
@@ -24,8 +23,7 @@ _MAX_INDENT = 32
 _ITEM, _KEY = re.compile(rf"[{BLANKS}]*,[{BLANKS}]*"), re.compile(rf"[{BLANKS}]*:[{BLANKS}]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Quotes:
+class Quotes(NamedTuple):
     """What encloses strings in a notation whose strings are not JSON's: nothing in them is escaped.
 
     Attributes:
@@ -37,8 +35,7 @@ class Quotes:
     excluded: str
 
 
-@dataclass(frozen=True, slots=True)
-class Notation:
+class Notation(NamedTuple):
     """How constants, strings and names are written: as in JSON, or in a notation that differs in these only.
 
     Attributes:
@@ -59,8 +56,7 @@ class Notation:
 JSON = Notation()
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(NamedTuple):
     """How values are spelled, whatever the schema.
 
     Attributes:

@@ -1,0 +1,193 @@
+"""How long drafts should be: chosen for each round, from measured costs and measured acceptance.
+
+A draft pays if the tokens that it is expected to save cost more than the longer pass that verifies it. Neither is known
+beforehand: a pass over five tokens takes as long as one over a single token on one machine, and nearly twice as long on
+another; and drafts are nearly all accepted in one text, and hardly ever in the next. So both are measured while texts
+are generated, and kept for the process: :class:`Costs` and :class:`Acceptance`, together the :class:`Experience` with a
+target. :class:`Pace` puts them together. Where no draft pays, it drafts none; since what would have been drafted is
+still compared with what the target chose, it sees when drafts would pay again.
+
+No decision looks at a token that was drawn in the same round, so that the distribution of the texts stays the target's.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from grammarspec.decoding.draft import Draft
+
+__all__ = ["Acceptance", "Costs", "Experience", "Pace", "experience_with"]
+
+_KEPT = 9  # measurements of a cost, the latest ones
+_MEMORY = 0.98  # what a measurement of acceptance still counts when the next is made
+_EXPECTED = {"forced": 0.95, "preferred": 0.85}  # acceptance of kinds of drafts that were not measured yet, else:
+_UNKNOWN = 0.6
+_CONFIDENCE = 2.0  # as many measurements does such an expectation count for
+_SLOPE = 0.1  # what one token more is expected to add to the cost of a pass, before that is measured
+_EVERY = 50  # in so many rounds one tries what seems not to pay
+
+
+class Costs:
+    """Seconds of a round behind its draft, by the number of rows and of tokens that the target reads of each."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # batches of several threads may have one target
+        self._measured: dict[int, dict[int, deque[float]]] = {}
+
+    def add(self, rows: int, tokens: int, seconds: float) -> None:
+        """Add a measurement."""
+        with self._lock:
+            self._measured.setdefault(rows, {}).setdefault(tokens, deque(maxlen=_KEPT)).append(seconds)
+
+    def knows(self, rows: int, tokens: int) -> bool:
+        """Whether this was measured."""
+        return tokens in self._measured.get(rows, {})
+
+    def seconds(self, rows: int, tokens: int) -> float:
+        """What a round is expected to cost: measured, or interpolated; in proportion only, where nothing is known."""
+        with self._lock:
+            nearest = min(self._measured, key=lambda known: abs(known - rows), default=None)
+            if nearest is None:
+                return 1 + _SLOPE * (tokens - 1)
+            points = sorted((known, median(found)) for known, found in self._measured[nearest].items())
+        below = max((point for point in points if point[0] <= tokens), default=None)
+        above = min((point for point in points if point[0] >= tokens), default=None)
+        if below is None:
+            assert above is not None
+            return above[1] * (1 + _SLOPE * (tokens - 1)) / (1 + _SLOPE * (above[0] - 1))
+        if above is None:
+            return below[1] * (1 + _SLOPE * (tokens - 1)) / (1 + _SLOPE * (below[0] - 1))
+        share = (tokens - below[0]) / (above[0] - below[0]) if above[0] > below[0] else 0.0
+        return below[1] + share * (above[1] - below[1])
+
+
+class Acceptance:
+    """How often draft tokens of each kind are accepted, given that those before them are; the latest count most."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, tuple[float, float]] = {}  # of accepted and of all tokens
+
+    def add(self, kind: str, accepted: bool) -> None:
+        """Add a measurement."""
+        taken, tried = self._counts.get(kind, (0.0, 0.0))
+        self._counts[kind] = _MEMORY * taken + accepted, _MEMORY * tried + 1
+
+    def rate(self, kind: str) -> float:
+        """The probability that a token of this kind is accepted, from 0 to 1."""
+        taken, tried = self._counts.get(kind, (0.0, 0.0))
+        return (taken + _CONFIDENCE * _EXPECTED.get(kind, _UNKNOWN)) / (tried + _CONFIDENCE)
+
+
+class Experience:
+    """What is known of a target: see the module.
+
+    Attributes:
+        costs: of its rounds.
+        acceptance: of draft tokens, by kind.
+        steps: seconds of the latest steps of proposers that run a model.
+    """
+
+    def __init__(self) -> None:
+        self.costs = Costs()
+        self.acceptance = Acceptance()
+        self.steps: deque[float] = deque(maxlen=_KEPT)
+
+
+_experiences: WeakKeyDictionary[Any, Experience] = WeakKeyDictionary()
+
+
+def experience_with(target: Any) -> Experience:
+    """The experience of this process with a target; a new one each time for what cannot be referred to weakly."""
+    try:
+        return _experiences.setdefault(target, Experience())
+    except TypeError:
+        return Experience()
+
+
+class Pace:
+    """Decides how many draft tokens of each row a round verifies.
+
+    Args:
+        experience: what is known of the target; it is added to.
+        model_kind: the kind of the tokens of the proposer that runs a model; ``None`` without one.
+    """
+
+    def __init__(self, experience: Experience, model_kind: str | None) -> None:
+        self._experience = experience
+        self._model_kind = model_kind
+        self._rounds = 0
+
+    def length(self, draft: Draft, most: int) -> int:
+        """How many tokens the draft of each row should have at most.
+
+        Args:
+            draft: what proposers without a model have drafted.
+            most: the greatest number of draft tokens of a row.
+
+        Returns:
+            from 0 to ``most``: longer drafts are to be cut, and shorter ones may be continued by a model.
+        """
+        self._rounds += 1
+        costs, rows = self._experience.costs, len(draft.tokens)
+        longest = most if self._model_kind is not None else draft.gamma
+        if longest == 0:
+            return 0
+        if not costs.knows(rows, 1) and any(costs.knows(rows, tokens) for tokens in range(2, most + 2)):
+            return 0  # what a draft costs is known only when it is known what none costs
+        survival = [self._survival(draft.kinds[row], longest) for row in range(rows)]
+        if self._rounds % _EVERY == 0:
+            return longest
+        values = [self._value(survival, draft, length) for length in range(longest + 1)]
+        return values.index(max(values))
+
+    def _survival(self, kinds: Sequence[str], longest: int) -> list[float]:
+        """The probabilities that the draft tokens of a row are accepted, those of a model included."""
+        rate, reached, found = self._experience.acceptance.rate, 1.0, []
+        more = [] if self._model_kind is None else [self._model_kind] * (longest - len(kinds))
+        for kind in [*kinds, *more]:
+            reached *= rate(kind)
+            found.append(reached)
+        return found
+
+    def _value(self, survival: Sequence[Sequence[float]], draft: Draft, length: int) -> float:
+        """Tokens per second of a round that verifies drafts of a length."""
+        tokens = sum(1 + sum(row[:length]) for row in survival)
+        seconds = self._experience.costs.seconds(len(survival), length + 1)
+        steps = list(self._experience.steps)
+        if self._model_kind is not None and steps:
+            shortest = min(map(len, draft.tokens))
+            seconds += median(steps) * max(length - shortest, 0)
+        return tokens / seconds
+
+    def learn(self, draft: Draft, accepted: Sequence[int], seconds: float | None) -> None:
+        """Take into account how a round went.
+
+        Args:
+            draft: its draft.
+            accepted: the number of committed draft tokens of each row.
+            seconds: what the round took behind its draft; ``None`` if it read more than drafts.
+        """
+        if seconds is not None:
+            self._experience.costs.add(len(accepted), draft.gamma + 1, seconds)
+        for row, count in enumerate(accepted):
+            if row in draft.failed:
+                continue
+            for kind in draft.kinds[row][:count]:
+                self._experience.acceptance.add(kind, True)
+            sequence = draft.sequences[row]
+            if sequence.finish_reason is not None:
+                continue
+            if count < len(draft.tokens[row]):
+                self._experience.acceptance.add(draft.kinds[row][count], False)
+            elif (cut := draft.cut[row]) is not None:
+                token, kind = cut
+                self._experience.acceptance.add(kind, token == sequence.tokens[-1])
+
+    def step(self, seconds: float) -> None:
+        """Take into account what a step of a proposer that runs a model took."""
+        self._experience.steps.append(seconds)

@@ -1,0 +1,104 @@
+"""Linear layers whose weights are kept in the order that the CPU's matrix kernels read them in.
+
+A pass over the two to nine tokens of a draft costs nearly the same as one over a single token, if the weights need not
+be put in order for each pass anew. torch has no public way to do that ahead of time that is not slower
+(``torch.utils.mkldnn`` converts inputs and outputs as well); so this is the one place that calls private operations of
+its oneDNN backend, and where these are missing, nothing is changed.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["PackedLinear", "prepack"]
+
+
+class PackedLinear(nn.Linear):
+    """A linear layer for inference, with its weights packed as long as they are float32 on the CPU.
+
+    Args:
+        linear: the layer; its weights are copied.
+
+    Attributes:
+        in_features, out_features, bias: as of ``nn.Linear``.
+    """
+
+    def __init__(self, linear: nn.Linear) -> None:
+        nn.Module.__init__(self)  # that of nn.Linear would make weights
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.bias = linear.bias
+        self._kept = _packed(linear.weight.detach())
+
+    @property
+    def weight(self) -> torch.Tensor:  # type: ignore[override]
+        """The weights in plain order, ``[out_features, in_features]``: a copy."""
+        return self._kept.to_dense() if self._kept.is_mkldnn else self._kept
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """As that of ``nn.Linear``, without gradients for the weights."""
+        if not self._kept.is_mkldnn:
+            return nn.functional.linear(input, self._kept, self.bias)
+        output: torch.Tensor = torch.ops.mkldnn._linear_pointwise(input, self._kept, self.bias, "none", [], "")
+        return output
+
+    def _apply(self, fn: Any, recurse: bool = True) -> PackedLinear:
+        """Move to another device or dtype, where weights may have no packed form."""
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self._kept = _packed(fn(self.weight))
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PackedLinear:
+        linear = nn.Linear(self.in_features, self.out_features, device="meta")
+        linear.weight, linear.bias = nn.Parameter(self.weight), copy.deepcopy(self.bias, memo)
+        return PackedLinear(linear)
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[f"{prefix}weight"] = self.weight
+
+    def extra_repr(self) -> str:
+        """What stands in the representation of a model."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+def prepack(model: PreTrainedModel) -> int:
+    """Pack the weights of a model's linear layers, in place, for running it on the CPU; it cannot be trained then.
+
+    Args:
+        model: the model. Layers that are no plain ``nn.Linear`` of float32 on the CPU, such as adapted or quantised
+            ones, stay as they are.
+
+    Returns:
+        the number of packed layers; 0 where torch has no packed form.
+    """
+    available: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    if not (available and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")):
+        return 0
+    found = [
+        (parent, name, child)
+        for parent in model.modules()
+        for name, child in parent.named_children()
+        if type(child) is nn.Linear and _has_packed_form(child.weight)
+    ]
+    for parent, name, child in found:
+        setattr(parent, name, PackedLinear(child))
+    return len(found)
+
+
+def _has_packed_form(weight: torch.Tensor) -> bool:
+    return weight.device.type == "cpu" and weight.dtype is torch.float32
+
+
+def _packed(weight: torch.Tensor) -> torch.Tensor:
+    """Weights packed, if they have a packed form."""
+    if not _has_packed_form(weight):
+        return weight
+    packed: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, None)
+    return packed
