@@ -41,6 +41,13 @@ class PackedLinear(nn.Linear):
         """The weights in plain order, ``[out_features, in_features]``: a copy."""
         return self._kept.to_dense() if self._kept.is_mkldnn else self._kept
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Weights that are given, as where embeddings are tied or resized, are packed, too."""
+        if name == "weight":
+            self._kept = _packed(value.detach())
+        else:
+            super().__setattr__(name, value)
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """As that of ``nn.Linear``, without gradients for the weights."""
         if not self._kept.is_mkldnn:

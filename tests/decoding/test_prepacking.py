@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,6 +90,21 @@ def test_embeddings_can_be_resized() -> None:
     model = build("llama")
     expected = model(ids()).logits
     prepack(model)
+    model.resize_token_embeddings(WIDTH + 8, mean_resizing=False)
+    found = model(ids()).logits
+    assert found.shape[-1] == WIDTH + 8
+    assert torch.allclose(found[..., :WIDTH], expected, atol=1e-4)
+
+
+def test_a_tied_model_can_be_tied_resized_and_saved(tmp_path: Path) -> None:
+    model = build("llama", tie_word_embeddings=True)
+    expected = model(ids()).logits
+    prepack(model)
+    model.tie_weights()
+    assert torch.allclose(model(ids()).logits, expected, atol=1e-4)
+    model.save_pretrained(tmp_path)
+    loaded = type(model).from_pretrained(tmp_path)
+    assert torch.allclose(loaded(ids()).logits, expected, atol=1e-4)
     model.resize_token_embeddings(WIDTH + 8, mean_resizing=False)
     found = model(ids()).logits
     assert found.shape[-1] == WIDTH + 8

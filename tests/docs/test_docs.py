@@ -174,7 +174,7 @@ RUN = [page for page in PAGES if tiers.selected().whole or page.stem not in ASKI
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
-@pytest.mark.usefixtures("model_at_hand")
+@pytest.mark.usefixtures("model_at_hand", "drafts_pay")
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("examples", "grammars"):
         (tmp_path / folder).symlink_to(ROOT / folder)
