@@ -25,7 +25,7 @@ from grammarspec.models.turns import turn_of
 from grammarspec.tools.sources import as_tool
 
 HERE = Path(__file__).parent
-GAMMA = 8
+GAMMA = 16
 PLAIN = "none"
 
 

@@ -83,7 +83,7 @@ def add_parser(commands: Commands) -> None:
         "a smaller model (directory, .gguf file or hub name), or none "
         "(forced,lookup; none for a model that cannot take tokens back)",
     )
-    speculation.add_argument("--gamma", type=int, default=8, help="tokens of a draft at most (%(default)s)")
+    speculation.add_argument("--gamma", type=int, default=16, help="tokens of a draft at most (%(default)s)")
     sampling = generate.add_argument_group("sampling")
     sampling.add_argument("--temperature", type=float, default=0.0, help="0: the most probable token (%(default)s)")
     sampling.add_argument("--top-p", type=float, help="keep the most probable tokens up to this probability together")

@@ -114,12 +114,12 @@ class Pace:
 
     Args:
         experience: what is known of the target; it is added to.
-        model_kind: the kind of the tokens of the proposer that runs a model; ``None`` without one.
+        model: the name of the proposer that runs a model; ``None`` without one.
     """
 
-    def __init__(self, experience: Experience, model_kind: str | None) -> None:
+    def __init__(self, experience: Experience, model: str | None) -> None:
         self._experience = experience
-        self._model_kind = model_kind
+        self._model = model
         self._rounds = 0
 
     def length(self, draft: Draft, most: int) -> int:
@@ -134,22 +134,26 @@ class Pace:
         """
         self._rounds += 1
         costs, rows = self._experience.costs, len(draft.tokens)
-        longest = most if self._model_kind is not None else draft.gamma
+        longest = most if self._model is not None else draft.gamma
         if longest == 0:
             return 0
         if not costs.knows(rows, 1) and any(costs.knows(rows, tokens) for tokens in range(2, most + 2)):
             return 0  # what a draft costs is known only when it is known what none costs
-        survival = [self._survival(draft.kinds[row], longest) for row in range(rows)]
+        survival = [self._survival(draft, row, longest) for row in range(rows)]
         if self._rounds % _EVERY == 0:
             return longest
         values = [self._value(survival, draft, length) for length in range(longest + 1)]
         return values.index(max(values))
 
-    def _survival(self, kinds: Sequence[str], longest: int) -> list[float]:
+    def _survival(self, draft: Draft, row: int, longest: int) -> list[float]:
         """The probabilities that the draft tokens of a row are accepted, those of a model included."""
         rate, reached, found = self._experience.acceptance.rate, 1.0, []
-        more = [] if self._model_kind is None else [self._model_kind] * (longest - len(kinds))
-        for kind in [*kinds, *more]:
+        kinds = list(draft.kinds[row])
+        if self._model is not None:
+            count = min(longest - len(kinds), draft.room(row))
+            more = [draft.model_kind(row, self._model, ahead) for ahead in range(min(count, 3))]
+            kinds += more + more[-1:] * (count - len(more))  # from the third on, all are of one kind
+        for kind in kinds:
             reached *= rate(kind)
             found.append(reached)
         return found
@@ -159,7 +163,7 @@ class Pace:
         tokens = sum(1 + sum(row[:length]) for row in survival)
         seconds = self._experience.costs.seconds(len(survival), length + 1)
         steps = list(self._experience.steps)
-        if self._model_kind is not None and steps:
+        if self._model is not None and steps:
             shortest = min(map(len, draft.tokens))
             seconds += median(steps) * max(length - shortest, 0)
         return tokens / seconds

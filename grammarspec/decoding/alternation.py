@@ -51,7 +51,7 @@ class Setting:
 
     name: str
     proposers: Sequence[Proposer] = ()
-    gamma: int = 8
+    gamma: int = 16
     adaptive: bool = True
     sampling: Sampling = field(default_factory=Sampling)
     constrained: bool = True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from time import perf_counter
 
 import numpy as np
@@ -130,6 +131,22 @@ class Draft:
         mask = self.mask_row(row)
         return int.from_bytes(mask.tobytes(), "little").bit_count() * 16 > mask.size * 32
 
+    def model_kind(self, row: int, source: str, ahead: int = 0) -> str:
+        """What the acceptance of a model's next token is measured by.
+
+        A model drafts best behind text that the target has read, and where few tokens can follow.
+
+        Args:
+            row: the row of the batch.
+            source: the name of the proposer that runs the model.
+            ahead: how many tokens of that proposer are still to come before that token.
+
+        Returns:
+            the name, the number of the proposer's tokens right before it (two at most), and how many tokens can follow.
+        """
+        behind = sum(1 for _ in takewhile(source.__eq__, reversed(self.sources[row])))
+        return f"{source} {min(behind + ahead, 2)} {'open' if self.is_open(row) else 'narrow'}"
+
     def extend(self, row: int, tokens: Sequence[int], source: str, kinds: Sequence[str] | None = None) -> int:
         """Append tokens that were certain to be proposed, as far as there is room and the constraint allows them.
 
@@ -178,6 +195,7 @@ class Draft:
             DraftMismatch: the target has no such token, or another number of tokens than the distribution.
         """
         self._check_tokens([token], source)
+        kind = self.model_kind(row, source)
         if distribution is not None and distribution.shape != (self._width,):
             width = "x".join(map(str, distribution.shape))
             raise DraftMismatch(f"{source} draws from a distribution over {width} tokens, the target has {self._width}")
@@ -190,7 +208,7 @@ class Draft:
         with self.guard(row):
             if matcher is not None and not matcher.accept_token(token):
                 self.refused.add(row)
-        self._append(row, [token], source, [source], distribution is not None)
+        self._append(row, [token], source, [kind], distribution is not None)
 
     def finish(self, row: int) -> None:
         """End the draft of a row here. Tokens that were drawn stay: to drop one for its value would bias the text."""

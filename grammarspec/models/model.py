@@ -58,7 +58,7 @@ class Model:
         tokenizer: PreTrainedTokenizerBase,
         *,
         draft: PreTrainedModel | Sequence[Proposer] | None = None,
-        gamma: int = 8,
+        gamma: int = 16,
         instructions: Instructions = "auto",
         limits: Limits | None = None,
     ) -> None:
@@ -108,7 +108,7 @@ class Model:
         path_or_name: str | Path,
         *,
         draft: str | Path | None = None,
-        gamma: int = 8,
+        gamma: int = 16,
         instructions: Instructions = "auto",
         limits: Limits | None = None,
         **options: Any,

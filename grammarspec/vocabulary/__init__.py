@@ -36,7 +36,7 @@ class Vocabulary:
         special_tokens: the tokens that are no text, those that end texts among them, by their names (``"<|eot|>"``).
     """
 
-    __slots__ = ("_encode", "_special_ids", "index", "special_tokens")
+    __slots__ = ("__weakref__", "_encode", "_special_ids", "index", "special_tokens")
 
     index: Final[VocabularyIndex]
     special_tokens: Final[Mapping[str, int]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -29,3 +30,10 @@ def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def long_drafts(drafts_pay: None) -> None:
     """Drafts are as long as they can be."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What targets of other tests preferred is not known."""
+    if (spellings := sys.modules.get("grammarspec.decoding.proposers.spellings")) is not None:
+        monkeypatch.setattr(spellings, "_spellings", WeakKeyDictionary())

@@ -104,6 +104,11 @@ def pace(rates: dict[str, float], price: Callable[[int], float], model: str | No
     return Pace(experience, model)
 
 
+def of_model(*rates: float) -> dict[str, float]:
+    """How many of the tokens of a model are accepted, where many can follow: of its first, its second and others."""
+    return {f"model {number} open": rate for number, rate in enumerate(rates)}
+
+
 def flat(tokens: int) -> float:
     return 1.0 + 0.05 * tokens
 
@@ -138,10 +143,26 @@ def test_lengths_that_pay(kinds: list[str], price: Callable[[int], float], lengt
     assert found.length(drafted(*kinds), 8) == length
 
 
+def test_a_model_that_drafts_one_token_well_drafts_one() -> None:
+    found = pace(of_model(0.9, 0.01, 0.01), flat, "model")
+    found.step(0.01)
+    assert found.length(drafted(), 8) == 1
+    assert found.length(drafted("sure"), 8) == 2
+
+
+def test_a_model_is_judged_by_how_many_tokens_can_follow() -> None:
+    sequences = Sequences(2).rows
+    sequences[1].matcher = gs.compile(gs.regex("(red|green)+"), VOCABULARY).matcher()
+    draft = Draft(sequences, [8, 8], loop.MaskRows(2, 8, WIDTH), torch.device("cpu"), WIDTH)
+    draft.add(1, ord("r"), "other")
+    kinds = [draft.model_kind(row, "model", ahead) for row in (0, 1) for ahead in (0, 1, 5)]
+    assert kinds == [f"model {behind} {room}" for room in ("open", "narrow") for behind in (0, 1, 2)]
+
+
 def test_a_model_goes_on_as_far_as_its_steps_pay() -> None:
     lengths = []
     for seconds in (0.001, 0.2, 1.0, 10.0):
-        found = pace({"model": 0.8, "sure": 0.99}, flat, "model")
+        found = pace({"sure": 0.99, **of_model(0.8, 0.8, 0.8)}, flat, "model")
         found.step(seconds)
         lengths.append(found.length(drafted("sure", "sure"), 8))
     assert lengths == sorted(lengths, reverse=True)

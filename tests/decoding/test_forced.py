@@ -14,7 +14,8 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import grammarspec as gs  # noqa: E402
-from grammarspec.decoding.proposers import Forced  # noqa: E402
+from grammarspec.decoding.proposers import Forced, spellings  # noqa: E402
+from grammarspec.decoding.proposers.spellings import spellings_of  # noqa: E402
 from grammarspec.decoding.proposers.whitespace import WHITESPACE  # noqa: E402
 from grammarspec.decoding.sequence_state import SequenceState  # noqa: E402
 from grammarspec.grammars import marks  # noqa: E402
@@ -353,6 +354,29 @@ def test_kinds_of_places_where_text_is_split() -> None:
     assert round_of(proposer, other, None) == [ABC, 260]
 
 
+def test_what_the_target_chose_is_remembered_for_the_vocabulary() -> None:
+    """In front of the same text behind the same token: by other proposers, in other batches, too."""
+    proposer = Forced()
+    row = sequence([0], matcher_of(r"-abcabc", MERGED), vocabulary=MERGED)
+    proposer.start(batch_of([row], vocabulary=MERGED, end=260))
+    assert round_of(proposer, row, AB) == [ord("-"), ABC, ABC, 260]
+    other = Forced()
+    row = sequence([0], matcher_of(r"-abcabc", MERGED), vocabulary=MERGED)
+    other.start(batch_of([row], vocabulary=MERGED, end=260))
+    assert round_of(other, row, None) == [ord("-"), AB, ord("c"), ABC, 260]
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spellings, "_KEPT", 3)
+    known = spellings.Spellings()
+    for text in (b"a1", b"a2", b"a3", b"a1", b"a4"):
+        known.learn(MERGED, text, [5], ord("a"), None)
+    assert [text for _, text in known._chosen] == [b"a3", b"a1", b"a4"], "the oldest are forgotten"
+    known.learn(MERGED, b"a5", [5], ord("b"), None)
+    known.learn(MERGED, b"a5", [], ord("a"), None)
+    assert len(known._chosen) == 3, "only what begins the text, and stands behind a token"
+
+
 def test_refusals_of_other_proposers_teach_nothing() -> None:
     proposer = Forced()
     row = sequence([0], matcher_of(r"abc+\.abc", MERGED), vocabulary=MERGED)
@@ -362,7 +386,7 @@ def test_refusals_of_other_proposers_teach_nothing() -> None:
     draft.rollback(0)
     assert row.commit(AB)
     proposer.commit(draft, [0])
-    assert not proposer._splits
+    assert spellings_of(MERGED).spell(MERGED, b"abc", [0]) == [ABC]
 
 
 def test_splits_are_of_the_vocabulary() -> None:

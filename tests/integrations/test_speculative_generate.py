@@ -181,12 +181,12 @@ def test_without_a_mask_padding_is_seen_as_generate_sees_it(model: Any, expected
 
 def test_where_drafts_come_from(model: Any, drafts: Any, calls: list[dict[str, Any]]) -> None:
     expected = {
-        "none": ([], 5),
-        "default": (["forced", "lookup"], 5),
-        "same": (["forced", "model"], 5),
+        "none": ([], 16),
+        "default": (["forced", "lookup"], 16),
+        "same": (["forced", "model"], 16),
         "other": (["forced", "model"], 3),
         "lookup": (["forced", "lookup"], 4),
-        "early exit": (["forced", "early-exit"], 5),
+        "early exit": (["forced", "early-exit"], 16),
         "everything": (["forced", "lookup", "early-exit", "model"], 2),
         "by hand": (["lookup", "model"], 7),
     }
@@ -347,7 +347,7 @@ class Recorder(transformers.generation.streamers.BaseStreamer):
 @pytest.mark.parametrize("way", ["none", "default", "same"])
 def test_streamer(model: Any, drafts: Any, way: str, options: dict[str, Any]) -> None:
     recorder = Recorder()
-    output = ours(model, [PROMPT], CONSTRAINTS[3], token_streamer=recorder, **drafts[way], **options)
+    output = ours(model, [PROMPT], CONSTRAINTS[3], token_streamer=recorder, gamma=5, **drafts[way], **options)
     prompt, *pieces, end = recorder.got
     assert (prompt, end) == ([PROMPT], "end")
     assert [token for piece in pieces for token in piece] == output[0, len(PROMPT) :].tolist()

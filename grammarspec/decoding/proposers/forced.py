@@ -6,16 +6,15 @@ from collections.abc import Sequence
 
 from grammarspec.decoding.draft import Draft
 from grammarspec.decoding.proposers.protocol import BatchView
+from grammarspec.decoding.proposers.spellings import Spellings, spellings_of
 from grammarspec.decoding.proposers.whitespace import WHITESPACE, WhitespaceStyle
 from grammarspec.decoding.sequence_state import SequenceState
 from grammarspec.grammars import marks
-from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["Forced"]
 
 _LONGEST = 512  # bytes to look ahead
 _OURS = ("forced", "preferred")
-_CONTEXT = 4  # tokens before a text that may influence how it is tokenised
 
 
 class Forced:
@@ -25,8 +24,7 @@ class Forced:
     first none) and what follows. The tokens from such a guess on count as ``preferred`` in the statistics, the tokens
     before it as ``forced``.
 
-    The text is tokenised as the tokenizer does it. If the target rejects a token and writes a shorter one that begins
-    the same text, later drafts use the shorter one.
+    The text is tokenised as the target wrote the same text before, in this process, else as the tokenizer does it.
 
     Args:
         preferred: guess optional whitespace.
@@ -40,16 +38,15 @@ class Forced:
     def __init__(self, *, preferred: bool = True) -> None:
         self._preferred = preferred
         self._batch: BatchView
-        self._vocabulary: Vocabulary | None = None
+        self._spellings: Spellings
         # The whitespace style of each row, and how many of the row's tokens it has read.
         self._styles: list[tuple[WhitespaceStyle, int]] = []
-        # The shorter tokens that the target prefers, by the kind of text before (see _kind) and the tokenizer's token.
-        self._splits: dict[tuple[int, int], int] = {}
+        # The texts that were drafted for each row in this round, and how many tokens its draft had before each.
+        self._drafted: dict[int, list[tuple[int, bytes]]] = {}
 
     def start(self, batch: BatchView) -> None:
-        if self._vocabulary is not batch.vocabulary:
-            self._splits.clear()
-        self._batch, self._vocabulary = batch, batch.vocabulary
+        self._batch, self._spellings = batch, spellings_of(batch.vocabulary)
+        self._drafted.clear()
         self._styles = [(WhitespaceStyle(), sequence.prompt_length) for sequence in batch.sequences]
 
     def select(self, rows: Sequence[int]) -> None:
@@ -63,28 +60,41 @@ class Forced:
     def _propose(self, draft: Draft, row: int) -> None:
         if draft.sequences[row].matcher is None:
             return
+        vocabulary = self._batch.vocabulary
         text, forced, ends = self._look_ahead(draft, row)
-        tokens = self._tokenise(draft, row, text)
+        if text:
+            self._drafted.setdefault(row, []).append((len(draft.tokens[row]), text))
+        tokens = self._spellings.spell(vocabulary, text, draft.text(row))
         length = 0
         for token in [*tokens, self._batch.end_token] if ends else tokens:
-            length += len(self._batch.vocabulary.marked([token]))
+            length += len(vocabulary.marked([token]))
             if not draft.extend(row, [token], self.name if length <= forced else "preferred"):
                 break
 
     def commit(self, draft: Draft, accepted: Sequence[int]) -> None:
-        vocabulary = self._batch.vocabulary
-        for row, count in enumerate(accepted):
-            ended = draft.sequences[row].finish_reason is not None
-            if ended or count == len(draft.tokens[row]) or draft.sources[row][count] not in _OURS:
-                continue
-            # Learn from a rejected token: did the target choose a shorter one that begins the same text?
-            proposed, chosen = draft.tokens[row][count], draft.sequences[row].tokens[-1]
-            text = vocabulary.token_bytes(chosen)
-            kind = _kind(vocabulary.decode(draft.sequences[row].tokens[-2:-1]))
-            if text and (vocabulary.token_bytes(proposed) or b"").startswith(text):
-                self._splits[kind, proposed] = chosen
-            elif self._splits.get((kind, chosen)) == proposed:
-                del self._splits[kind, chosen]
+        for row, texts in self._drafted.items():
+            # The text that was being written where the draft ended, or was refused.
+            begun = [(offset, text) for offset, text in texts if offset <= accepted[row]]
+            if begun and draft.sequences[row].finish_reason is None:
+                self._learn(draft, row, accepted[row], *begun[-1])
+        self._drafted.clear()
+
+    def _learn(self, draft: Draft, row: int, count: int, offset: int, text: bytes) -> None:
+        """Learn from the token that the target chose behind the accepted part of a draft.
+
+        Args:
+            draft: the draft.
+            row: its row.
+            count: how many of its tokens were accepted.
+            offset, text: the forced text that begins at or before that place, and where it begins in the draft.
+        """
+        vocabulary, proposed = self._batch.vocabulary, draft.tokens[row]
+        written = vocabulary.marked(proposed[offset:count])
+        if text.startswith(written):
+            *before, chosen = draft.sequences[row].tokens
+            ours = count < len(proposed) and draft.sources[row][count] in _OURS
+            refused = proposed[count] if ours else None
+            self._spellings.learn(vocabulary, text[len(written) :], before, chosen, refused)
 
     def _look_ahead(self, draft: Draft, row: int) -> tuple[bytes, int, bool]:
         """The text to draft, how many of its bytes are forced without a guess, and whether the text ends behind it."""
@@ -114,37 +124,12 @@ class Forced:
             following, ends = matcher.next_bytes(text)
         return text, forced, ends and not following
 
-    def _tokenise(self, draft: Draft, row: int, text: bytes) -> list[int]:
-        """The tokens of a text as the target is likely to write it."""
-        vocabulary = self._batch.vocabulary
-        before = vocabulary.decode(draft.text(row)[-_CONTEXT:])
-        tokens: list[int] = []
-        while text:
-            # Take the tokenizer's tokens up to the first that the target splits, and tokenise what follows anew.
-            spelled = vocabulary.spell(text, before=before)
-            if not spelled:
-                break
-            for token in spelled:
-                shorter = self._splits.get((_kind(before), token))
-                tokens.append(token if shorter is None else shorter)
-                written = vocabulary.marked(tokens[-1:])
-                before, text = before + written, text[len(written) :]
-                if shorter is not None:
-                    break
-        return tokens
-
     def _style(self, sequence: SequenceState, row: int) -> WhitespaceStyle:
         """The whitespace style of a row, after all of its committed tokens."""
         style, read = self._styles[row]
         style.read(self._batch.vocabulary.decode(sequence.tokens[read:]))
         self._styles[row] = style, len(sequence.tokens)
         return style
-
-
-def _kind(text: bytes) -> int:
-    """The kind of text before a token, on which its split may depend: its last byte, with letters and digits as one."""
-    last = text[-1:]
-    return ord("a") if last.isalnum() else ord(" ") if last.isspace() else last[0] if last else 0
 
 
 def _allowed(continuation: tuple[bytes, bool]) -> bool:

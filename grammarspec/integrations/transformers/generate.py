@@ -72,7 +72,7 @@ def speculative_generate(
         constraint: one for all prompts, or one per prompt, with ``None`` for a prompt whose texts are unconstrained.
         draft_model: a causal language model with the tokens of the model.
         proposers: where drafts come from, instead of all those above; an empty list drafts nothing.
-        gamma: tokens of a draft at most; by default ``prompt_lookup_num_tokens``, or 5.
+        gamma: tokens of a draft at most; by default ``prompt_lookup_num_tokens``, or 16.
         stop_strings: stop where what was generated holds one of these. No tokenizer is needed here; if they stand in a
             ``GenerationConfig`` instead, ``generate`` needs one.
         token_streamer: gets the prompt and the tokens of a single text, as they come.
@@ -123,7 +123,7 @@ def speculative_generate(
         for prompt, each in zip(prompts, constraints, strict=True)
     ]
     if gamma is None:
-        gamma = generation_config.prompt_lookup_num_tokens or 5
+        gamma = generation_config.prompt_lookup_num_tokens or 16
     if token_streamer is None:
         results = generate_batch(model, requests, vocabulary, proposers=proposers, gamma=gamma)
     else:
