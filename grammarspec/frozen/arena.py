@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 from grammarspec.errors import LimitExceeded, needed_by
-from grammarspec.frozen.automaton import REFUSED as NO_STATE
 from grammarspec.frozen.automaton import FrozenConstraint
+from grammarspec.frozen.files import REFUSED as NO_STATE
 
 __all__ = ["ArenaEntry", "FrozenArena"]
 
@@ -372,7 +372,7 @@ class FrozenArena:
         return {name: torch.from_numpy(array).to(device) for name, array in self.arrays().items()}
 
     def update(self, tensors: dict[str, torch.Tensor], entry: ArenaEntry) -> None:
-        """Copy to tensors on a device what was written when a constraint was added or removed; they stay where they are.
+        """Copy to tensors on a device what changed when a constraint was added or removed. They stay where they are.
 
         Args:
             tensors: of :meth:`tensors`.

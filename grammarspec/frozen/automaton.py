@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
     import torch
     from numpy.typing import NDArray
 
-from grammarspec.errors import needed_by
+from grammarspec.errors import GrammarError, needed_by
+from grammarspec.frozen.files import REFUSED, read, write
 from grammarspec.vocabulary import Vocabulary
 
-__all__ = ["REFUSED", "FrozenConstraint"]
-
-REFUSED: Final = -1
-"""Stands in tables for the state behind a token that is not allowed."""
+__all__ = ["FrozenConstraint"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -25,9 +23,9 @@ class FrozenConstraint:
     """All states of a constraint as arrays; :meth:`grammarspec.Constraint.freeze` makes one.
 
     Below, V is the number of tokens, S of states, C of classes of tokens, R of distinct mask rows. The arrays are
-    read-only, and equal for equal grammars and vocabularies, whatever the process or machine: there are as few states and
-    classes as possible, classes are numbered by their lowest tokens, and states by when they are first met, breadth first
-    from the start, classes in their order.
+    read-only, and equal for equal grammars and vocabularies, whatever the process or machine: there are as few states
+    and classes as possible, classes are numbered by their lowest tokens, and states by when they are first met, breadth
+    first from the start, classes in their order.
 
     Attributes:
         class_of: ``int16[V]``, the class of each token. Tokens of a class do the same in every state.
@@ -96,7 +94,7 @@ class FrozenConstraint:
     @property
     def classes(self) -> int:
         """The number of classes of tokens."""
-        return self.next.shape[1]
+        return int(self.next.shape[1])
 
     @property
     def vocab_size(self) -> int:
@@ -174,9 +172,7 @@ class FrozenConstraint:
             MissingPackage: safetensors is not installed.
             OSError: the file cannot be written.
         """
-        from grammarspec.frozen.files import save
-
-        save(self, path)
+        write(path, self.arrays(), {"terminated": str(self.terminated), "vocabulary": self.vocabulary})
 
     @classmethod
     def load(cls, path: str | PathLike[str], vocabulary: Vocabulary | None = None) -> FrozenConstraint:
@@ -192,6 +188,9 @@ class FrozenConstraint:
             MissingPackage: safetensors is not installed.
             OSError: the file cannot be read.
         """
-        from grammarspec.frozen.files import load
-
-        return load(path, vocabulary)
+        arrays, said = read(path)
+        frozen = cls(**arrays, terminated=int(said["terminated"]), vocabulary=said.get("vocabulary", ""))
+        if vocabulary is not None and not frozen.is_for(vocabulary):
+            hint = "freeze the constraint again, for this vocabulary"
+            raise GrammarError("the constraint was frozen for another vocabulary", str(path), hint)
+        return frozen

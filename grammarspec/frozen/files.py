@@ -13,25 +13,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 from grammarspec.errors import GrammarError, needed_by
-from grammarspec.frozen.automaton import REFUSED, FrozenConstraint
-from grammarspec.vocabulary import Vocabulary
 
-__all__ = ["load", "save"]
+__all__ = ["REFUSED", "read", "write"]
+
+REFUSED: Final = -1
+"""Stands in tables for the state behind a token that is not allowed."""
 
 _FORMAT: Final = "grammarspec.frozen"
 _VERSION: Final = "1"
 _ARRAYS: Final = {
-    "class_of": ("int16", 1),
-    "next": ("int32", 2),
-    "mask_row": ("int32", 1),
-    "pool": ("int32", 2),
-    "accepting": ("bool", 1),
+    "class_of": ("I16", 1),
+    "next": ("I32", 2),
+    "mask_row": ("I32", 1),
+    "pool": ("I32", 2),
+    "accepting": ("BOOL", 1),
 }
-"""The dtype and the number of dimensions of each array."""
+"""The dtype, as safetensors names it, and the number of dimensions of each array."""
 
 
-def save(frozen: FrozenConstraint, path: str | PathLike[str]) -> None:
-    """Write a frozen constraint; see :meth:`.FrozenConstraint.save`.
+def write(path: str | PathLike[str], arrays: dict[str, NDArray[Any]], said: dict[str, str]) -> None:
+    """Write the arrays of a frozen constraint and what is said of them.
 
     Raises:
         MissingPackage: safetensors is not installed.
@@ -41,23 +42,17 @@ def save(frozen: FrozenConstraint, path: str | PathLike[str]) -> None:
         from safetensors import SafetensorError
         from safetensors.numpy import save_file
 
-    said = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "terminated": str(frozen.terminated),
-        "vocabulary": frozen.vocabulary,
-    }
     try:
-        save_file(frozen.arrays(), path, metadata=said)
+        save_file(arrays, path, metadata={"format": _FORMAT, "version": _VERSION} | said)
     except SafetensorError as error:
         raise OSError(f"{path}: {error}") from error
 
 
-def load(path: str | PathLike[str], vocabulary: Vocabulary | None) -> FrozenConstraint:
-    """Read a frozen constraint; see :meth:`.FrozenConstraint.load`.
+def read(path: str | PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """The arrays of a frozen constraint, read-only, and what is said of them; they fit together.
 
     Raises:
-        GrammarError: the file is damaged, of another version, or for another vocabulary.
+        GrammarError: the file is damaged, of another kind or version.
         MissingPackage: safetensors is not installed.
         OSError: the file cannot be read.
     """
@@ -68,19 +63,17 @@ def load(path: str | PathLike[str], vocabulary: Vocabulary | None) -> FrozenCons
         with safe_open(path, framework="numpy") as file:
             said = file.metadata() or {}
             _check_version(said)
-            arrays = {name: file.get_tensor(name) for name in file.keys() if name in _ARRAYS}  # noqa: SIM118
+            arrays = _arrays(file)
+        _check_shapes(arrays)
+        _check_indices(arrays, said)
+        _check_masks(arrays)
     except SafetensorError as error:
         raise GrammarError(f"no file of the format safetensors: {error}", str(path)) from error
     except GrammarError as error:
         raise GrammarError(error.message, str(path), error.hint) from None
-    try:
-        frozen = _checked(arrays, said)
     except _Damaged as error:
         raise GrammarError(f"the file of a frozen constraint is damaged: {error}", str(path)) from None
-    if vocabulary is not None and not frozen.is_for(vocabulary):
-        hint = "freeze the constraint again, for this vocabulary"
-        raise GrammarError("the constraint was frozen for another vocabulary", str(path), hint)
-    return frozen
+    return arrays, said
 
 
 class _Damaged(Exception):
@@ -96,65 +89,64 @@ def _check_version(said: dict[str, str]) -> None:
         raise GrammarError(f"a frozen constraint of version {said.get('version')!r:.20}, not {_VERSION!r}", hint=hint)
 
 
-def _checked(arrays: dict[str, NDArray[Any]], said: dict[str, str]) -> FrozenConstraint:
-    """The frozen constraint of these arrays.
+def _arrays(file: Any) -> dict[str, NDArray[Any]]:
+    """The arrays of an open file; of others that it has, nothing is read.
 
     Raises:
-        _Damaged: they do not fit together.
+        _Damaged: one is missing, or of another form.
     """
-    for name, (dtype, dimensions) in _ARRAYS.items():
-        array = arrays.get(name)
-        if array is None:
+    arrays: dict[str, NDArray[Any]] = {}
+    held = set(file.keys())
+    for name, wanted in _ARRAYS.items():
+        if name not in held:
             raise _Damaged(f"it has no array {name}")
-        if array.dtype != dtype or array.ndim != dimensions:
-            raise _Damaged(f"{name} is {array.dtype} of {array.ndim} dimensions, not {dtype} of {dimensions}")
-        array.flags.writeable = False
-    try:
-        terminated = int(said.get("terminated", ""))
-    except ValueError:
-        raise _Damaged("it does not say which state is the terminated one") from None
-    frozen = FrozenConstraint(**arrays, terminated=terminated, vocabulary=said.get("vocabulary", ""))
-    _check_shapes(frozen)
-    _check_indices(frozen)
-    _check_masks(frozen)
-    return frozen
+        part = file.get_slice(name)
+        form = part.get_dtype(), len(part.get_shape())
+        if form != wanted:
+            raise _Damaged(f"{name} is {form[0]} of {form[1]} dimensions, not {wanted[0]} of {wanted[1]}")
+        arrays[name] = file.get_tensor(name)
+        arrays[name].flags.writeable = False
+    return arrays
 
 
-def _check_shapes(frozen: FrozenConstraint) -> None:
-    states, words = frozen.states, (frozen.vocab_size + 31) // 32
-    if states == 0 or frozen.classes == 0 or frozen.vocab_size == 0:
+def _check_shapes(arrays: dict[str, NDArray[Any]]) -> None:
+    (states, classes), tokens = arrays["next"].shape, len(arrays["class_of"])
+    if not (states and classes and tokens):
         raise _Damaged("it has no states, classes or tokens")
-    for name, shape in (("mask_row", (states,)), ("accepting", (states,)), ("pool", (len(frozen.pool), words))):
-        if getattr(frozen, name).shape != shape:
-            raise _Damaged(f"{name} has the shape {getattr(frozen, name).shape}, not {shape}")
+    wanted = {"mask_row": (states,), "accepting": (states,), "pool": (len(arrays["pool"]), (tokens + 31) // 32)}
+    for name, shape in wanted.items():
+        if arrays[name].shape != shape:
+            raise _Damaged(f"{name} has the shape {arrays[name].shape}, not {shape}")
 
 
-def _check_indices(frozen: FrozenConstraint) -> None:
-    """Raise ``_Damaged`` if a number in an array is not one of what it should name."""
+def _check_indices(arrays: dict[str, NDArray[Any]], said: dict[str, str]) -> None:
+    """Raise ``_Damaged`` if a number is not one of what it should name."""
+    states, classes = arrays["next"].shape
     for name, least, count in (
-        ("class_of", 0, frozen.classes),
-        ("next", REFUSED, frozen.states),
-        ("mask_row", 0, len(frozen.pool)),
+        ("class_of", 0, classes),
+        ("next", REFUSED, states),
+        ("mask_row", 0, len(arrays["pool"])),
     ):
-        array = getattr(frozen, name)
-        low, high = int(array.min()), int(array.max())
+        low, high = int(arrays[name].min()), int(arrays[name].max())
         if low < least or high >= count:
             raise _Damaged(f"{name} has numbers from {low} to {high}; those from {least} to {count - 1} are possible")
-    if not REFUSED <= frozen.terminated < frozen.states:
-        raise _Damaged(f"the terminated state is {frozen.terminated} of {frozen.states}")
+    terminated = said.get("terminated", "")
+    if terminated not in map(str, range(REFUSED, states)):
+        raise _Damaged(f"the terminated state is {terminated!r:.20} of {states} states")
 
 
-def _check_masks(frozen: FrozenConstraint) -> None:
+def _check_masks(arrays: dict[str, NDArray[Any]]) -> None:
     """Raise ``_Damaged`` if a mask row is not of the tokens that have a transition."""
     import numpy as np
 
-    used, some_state, row_of = np.unique(frozen.mask_row, return_index=True, return_inverse=True)
-    leads = frozen.next != REFUSED
+    used, some_state, row_of = np.unique(arrays["mask_row"], return_index=True, return_inverse=True)
+    leads = arrays["next"] != REFUSED
     if not np.array_equal(leads, leads[some_state[row_of]]):
         raise _Damaged("states of one mask row have transitions for different tokens")
+    class_of, pool = arrays["class_of"], arrays["pool"]
     for row, state in zip(used, some_state, strict=True):
-        octets = frozen.pool[row].astype("<i4", copy=False).view(np.uint8)
+        octets = pool[row].astype("<i4", copy=False).view(np.uint8)
         bits = np.unpackbits(octets, bitorder="little").view(np.bool_)
-        expected = leads[state][frozen.class_of]
-        if not np.array_equal(bits[: frozen.vocab_size], expected) or bits[frozen.vocab_size :].any():
+        expected = leads[state][class_of]
+        if not np.array_equal(bits[: len(class_of)], expected) or bits[len(class_of) :].any():
             raise _Damaged(f"mask row {row} is not of the tokens that state {state} has transitions for")

@@ -131,11 +131,13 @@ def _scalars() -> st.SearchStrategy[dict[str, Any]]:
 def _objects(parts: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
     names = st.sampled_from(["a", "ab", "name", "é", 'q"'])
     return st.dictionaries(names, parts, max_size=4).flatmap(
-        lambda members: st.lists(st.sampled_from(sorted(members)), unique=True).map(
-            lambda required: {"type": "object", "properties": members, "required": required}
+        lambda members: (
+            st.lists(st.sampled_from(sorted(members)), unique=True).map(
+                lambda required: {"type": "object", "properties": members, "required": required}
+            )
+            if members
+            else st.just({"type": "object"})
         )
-        if members
-        else st.just({"type": "object"})
     )
 
 

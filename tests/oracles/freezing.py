@@ -1,4 +1,4 @@
-"""Frozen constraints beside the lazy ones that they were frozen from: masks, steps, endings, and that none is too large."""
+"""Frozen constraints beside the lazy ones that they were frozen from: masks, steps, endings, and numbers of states."""
 
 from __future__ import annotations
 
@@ -54,7 +54,14 @@ def agree_everywhere(constraint: _compiler.Constraint, frozen: FrozenConstraint,
 
 @dataclass
 class Walker:
-    """Random walks through both, token by token; classes of few tokens are taken as often as those of many."""
+    """Random walks through both, token by token; classes of few tokens are taken as often as those of many.
+
+    Attributes:
+        steps: tokens that were taken.
+        endings: texts that ended.
+        refusals: tokens that were refused.
+        bits: bits of masks that were compared with those of the engine.
+    """
 
     constraint: _compiler.Constraint
     frozen: FrozenConstraint
@@ -73,7 +80,7 @@ class Walker:
 
     def walk(self, most: int) -> None:
         """One text of at most so many tokens, from the start to its end."""
-        frozen, matcher, rng = self.frozen, self.constraint.matcher(), self.rng
+        frozen, matcher = self.frozen, self.constraint.matcher()
         rows = np.full((1, frozen.pool.shape[1]), -1, dtype=np.int32)
         state = frozen.start
         for _ in range(most):
@@ -82,7 +89,6 @@ class Walker:
             assert matcher.is_accepting == frozen.is_accepting(state), state
             # a state of the engine is one language, so that it has one state here
             assert self._state_of.setdefault(matcher.state, state) == state
-            compared(frozen.vocab_size)
             self.bits += frozen.vocab_size
             taken, refused = self._sides(state)
             if refused:

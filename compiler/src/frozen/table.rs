@@ -52,14 +52,14 @@ impl Table {
         let mut accepting = bytes.accepting.clone();
         accepting.push(true); // as a matcher says of a text that has ended
         let table = Table { class_of, classes, states, next, accepting, start: bytes.start, terminated: ended };
-        let table = table.ordered().merged();
+        let table = table.ordered();
         if sources.cuts.is_none() {
             return Ok(table); // tokens spell all texts that complete a state, so that the automaton is minimal
         }
-        Ok(table.minimal(sources)?.ordered().merged())
+        Ok(table.minimal(sources)?.merged().ordered())
     }
 
-    /// Only the states that tokens lead to, numbered.
+    /// Only the states that tokens lead to, numbered, and classes that do not differ in these as one.
     fn ordered(self) -> Table {
         let mut number = vec![NONE; self.states];
         let mut order = vec![self.start];
@@ -75,14 +75,18 @@ impl Table {
             }
         }
         let renumbered = |&to: &u32| if to == NONE { NONE } else { number[to as usize] };
-        Table {
+        let is_whole = order.len() == self.states;
+        let mut next = Vec::with_capacity(order.len() * self.classes);
+        order.iter().for_each(|&state| next.extend(self.row(state).iter().map(renumbered)));
+        let made = Table {
             states: order.len(),
-            next: order.iter().flat_map(|&state| self.row(state).iter().map(renumbered)).collect(),
+            next,
             accepting: order.iter().map(|&state| self.accepting[state as usize]).collect(),
             start: 0,
             terminated: if self.terminated == NONE { NONE } else { number[self.terminated as usize] },
             ..self
-        }
+        };
+        if is_whole { made } else { made.merged() }
     }
 
     /// Classes that do the same in all states as one. Their order stays that of their lowest tokens.
