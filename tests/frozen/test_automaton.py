@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -231,6 +232,19 @@ def test_walks_over_a_real_vocabulary(name: str, vocabulary: gs.Vocabulary) -> N
     while walker.steps < wanted:
         walker.walk(200)
     assert walker.endings and walker.refusals and walker.bits >= 10 * wanted
+
+
+@pytest.mark.parametrize("name", ["email", "person", "list by LALR"])
+@pytest.mark.property
+def test_walks_over_a_vocabulary_of_128_000_tokens(name: str, llama3_directory: Path) -> None:
+    from transformers import AutoTokenizer
+
+    vocabulary = gs.Vocabulary.from_tokenizer(AutoTokenizer.from_pretrained(llama3_directory))
+    constraint = gs.compile(GRAMMARS[name], vocabulary)
+    walker = Walker(constraint, constraint.freeze(), random.Random(tiers.seed(0)))
+    while walker.steps < tiers.draws(20_000):
+        walker.walk(200)
+    assert walker.endings and walker.refusals
 
 
 # ---------------------------------------------------------------------- ends, special tokens

@@ -68,7 +68,7 @@ pub(super) fn explore(sources: &mut Sources, start: ByteState, bounds: &Bounds) 
         if found.len() > most {
             return Err(too_large("states over bytes, equal ones included", found.len(), most, "4 x max_states"));
         }
-        if from as usize % LOOK_EVERY == 0 {
+        if (from as usize).is_multiple_of(LOOK_EVERY) {
             sources.hold((found.capacity() + ids.capacity()) * 8 + edges.capacity() * 40)?;
         }
     }
