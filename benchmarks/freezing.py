@@ -1,8 +1,8 @@
 """Which schemas freeze, how large they are then, and how long it takes: ``python -m benchmarks.freezing FOLDER``.
 
-The folder holds schemas of MaskBench's form, as for ``python -m benchmarks``. Each is compiled cold in a process that
-does nothing else, with its properties in declared order, once without whitespace and once with what is allowed by
-default, and frozen within the default bounds. Where undeclared properties are allowed, their values are any JSON, which
+The folder holds schemas of MaskBench's form, as for ``python -m benchmarks``. Each is compiled with its properties in
+declared order, once without whitespace and once with what is allowed by default, and frozen within the default bounds
+before anything else is asked of it; times are those of freezing alone. Where undeclared properties are allowed, their values are any JSON, which
 nests without bound; so all is measured with ``additional_properties=False`` as well.
 """
 
