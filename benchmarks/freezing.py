@@ -2,8 +2,8 @@
 
 The folder holds schemas of MaskBench's form, as for ``python -m benchmarks``. Each is compiled with its properties in
 declared order, once without whitespace and once with what is allowed by default, and frozen within the default bounds
-before anything else is asked of it; times are those of freezing alone. Where undeclared properties are allowed, their values are any JSON, which
-nests without bound; so all is measured with ``additional_properties=False`` as well.
+before anything else is asked of it; times are those of freezing alone. Where undeclared properties are allowed, their
+values are any JSON, which nests without bound; so all is measured with ``additional_properties=False`` as well.
 """
 
 from __future__ import annotations
