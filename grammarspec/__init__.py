@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from grammarspec.frontends.types.decorator import schema
     from grammarspec.frontends.types.python import grammar
     from grammarspec.frontends.types.report import check
+    from grammarspec.frozen import FrozenArena, FrozenConstraint
     from grammarspec.grammars.reading import Match
     from grammarspec.grammars.writing.converted import Converted
     from grammarspec.models.decorators import output, use
@@ -78,6 +79,8 @@ __all__ = [
     "DraftMismatch",
     "Explanation",
     "Finding",
+    "FrozenArena",
+    "FrozenConstraint",
     "Grammar",
     "GrammarError",
     "GrammarReport",
@@ -159,6 +162,8 @@ _LATER = {
     "ToolCall": "tools.tool",
     "Explanation": "frontends.lark.report.explanation",
     "Finding": "frontends.lark.report.findings",
+    "FrozenArena": "frozen",
+    "FrozenConstraint": "frozen",
     "GrammarReport": "frontends.lark.report.findings",
     "check": "frontends.types.report",
     "check_lark": "frontends.lark.report.check",

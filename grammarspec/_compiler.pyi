@@ -6,6 +6,8 @@
 from collections.abc import Sequence
 from typing import Any, final
 
+from grammarspec.frozen import FrozenConstraint
+
 __all__ = [
     "FEW",
     "ITEMS",
@@ -150,6 +152,13 @@ class VocabularyIndex:
     def eos_token_ids(self) -> list[int]:
         """The tokens that end a text, in ascending order."""
 
+    @property
+    def fingerprint(self) -> str:
+        """What tells vocabularies apart, the same in every process: 16 hexadecimal digits.
+
+        It shows mistakes, and is no proof against somebody who wants two vocabularies to have the same.
+        """
+
     def token_bytes(self, token: int) -> bytes | None:
         """The text or the mark of a token; ``None`` if it has neither."""
 
@@ -215,6 +224,34 @@ class Constraint:
 
         Where rules depend on a parameter, or a token has ended inside a character of which not all bytes are tokens,
         the ending is short, but not always the shortest.
+        """
+
+    def freeze(
+        self,
+        *,
+        max_states: int = 65_536,
+        max_classes: int = 32_768,
+        max_table: int = 67_108_864,
+        max_pool: int = 268_435_456,
+    ) -> FrozenConstraint:
+        """All states as flat arrays, which a device can step and mask without the host.
+
+        The work has the limits of the constraint, as one call. Only what has finitely many states can be frozen:
+        regular grammars, and those whose rules nest to a depth that the grammar bounds.
+
+        Args:
+            max_states: states, at most.
+            max_classes: classes of tokens that behave alike, at most; not above 32,768.
+            max_table: bytes of the table of transitions, at most.
+            max_pool: bytes of the distinct mask rows, at most.
+
+        Raises:
+            UnsupportedFeature: there is no end of states, as a rule nests in itself, or values must differ; the message
+                names the rule.
+            LimitExceeded: a bound or a limit was hit; the message has the bound and what was reached.
+            Cancelled: the work was cancelled.
+            ValueError: ``max_classes`` is too large.
+            MissingPackage: numpy is not installed.
         """
 
     def pin(self, states: Sequence[int]) -> Pin:

@@ -236,6 +236,7 @@ _INSTALLED_BY = {
     "pydantic_core": "'grammarspec[types]'",
     "railroad": "'grammarspec[railroads]'",
     "referencing": "referencing",
+    "safetensors": "'grammarspec[frozen]'",
     "torch": "'grammarspec[transformers]'",
     "transformers": "'grammarspec[transformers]'",
 }

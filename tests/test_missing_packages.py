@@ -51,7 +51,23 @@ def said(blocked: str, statements: list[str]) -> list[str]:
             ["gs.Vocabulary.from_pretrained('x')", "gs.Model", "import grammarspec.integrations.transformers"],
             "'grammarspec[transformers]'",
         ),
-        ("numpy", ["gs.allocate_bitmask(1, 8)"], "numpy"),
+        (
+            "numpy",
+            [
+                "gs.allocate_bitmask(1, 8)",
+                "gs.compile(gs.regex('a'), gs.Vocabulary.bytes()).freeze()",
+                "gs.FrozenArena(9)",
+            ],
+            "numpy",
+        ),
+        (
+            "safetensors",
+            [
+                "gs.FrozenConstraint.load('x')",
+                "gs.compile(gs.regex('a'), gs.Vocabulary.bytes()).freeze().save('x')",
+            ],
+            "'grammarspec[frozen]'",
+        ),
         (
             "pydantic",
             [

@@ -12,6 +12,9 @@ pub enum Error {
     Unsatisfiable(String),
     /// A limit was hit: which one, and its value.
     Limit { which: &'static str, limit: u64 },
+    /// A frozen automaton would have more of something than a bound allows: what, how much it has at least, the bound,
+    /// and the parameter that sets it.
+    TooLarge { what: &'static str, reached: u64, bound: u64, parameter: &'static str },
     /// The caller cancelled the work.
     Cancelled,
     /// The grammar uses bytes that the vocabulary has inside longer tokens only, and is to be compiled over characters;
@@ -28,6 +31,9 @@ impl fmt::Display for Error {
         match self {
             Error::Malformed(m) | Error::Unsupported(m) | Error::Unsatisfiable(m) => f.write_str(m),
             Error::Limit { which, limit } => write!(f, "limit exceeded: {which} (limit {limit})"),
+            Error::TooLarge { what, reached, bound, parameter } => {
+                write!(f, "the frozen automaton would have at least {reached} {what}; the bound {parameter} is {bound}")
+            }
             Error::Cancelled => f.write_str("the work was cancelled"),
             Error::InnerBytes => {
                 f.write_str("the grammar uses bytes that the vocabulary has inside longer tokens only")

@@ -8,6 +8,7 @@
 //! * [`stack`]: the context-free level above them, a pushdown automaton over bytes;
 //! * [`distinct`]: the items and names that a JSON text has so far and must not repeat;
 //! * [`mask`]: the tokens that a state allows;
+//! * [`frozen`]: a whole automaton over tokens as flat tables, where it is finite;
 //! * [`automaton`]: states with ids, steps and masks, behind a lock: what a caller uses;
 //! * `python`: the same as a Python module.
 //!
@@ -19,6 +20,7 @@ pub mod byteset;
 pub mod charset;
 pub mod distinct;
 pub mod error;
+pub mod frozen;
 pub mod ir;
 pub mod mask;
 pub mod regular;

@@ -8,6 +8,7 @@ use super::states::{Anchor, ENDED, StateId, States};
 use crate::budget::{Budget, Limits};
 use crate::distinct::History;
 use crate::error::{Error, Result};
+use crate::frozen::{self, Bounds, Frozen};
 use crate::ir::Ir;
 use crate::mask::{Masks, Row, Sources, VocabularyCache};
 use crate::regular::{Alphabet, Arena};
@@ -349,6 +350,22 @@ impl Engine {
         let state = self.state_after(id, after)?;
         let first = self.machine.first(state, &mut self.budget)?;
         Ok((first.iter().collect(), self.machine.accepts(state, &mut self.budget)?))
+    }
+
+    /// The automaton of all that can follow a state, as flat tables.
+    pub fn freeze(&mut self, id: StateId, bounds: &Bounds) -> Result<Frozen> {
+        self.begin()?;
+        let start = self.byte_state(id)?;
+        let sources = frozen::Sources {
+            machine: &mut self.machine,
+            vocab: &self.vocab,
+            cuts: self.cuts.as_deref(),
+            budget: &mut self.budget,
+            max_memory: self.limits.max_memory,
+        };
+        let made = frozen::freeze(sources, start, bounds);
+        self.machine.table.refresh(); // it has grown
+        made
     }
 
     /// Drops everything but what the anchored states need. Returns how many states were dropped.

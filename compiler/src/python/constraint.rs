@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -18,6 +19,7 @@ use super::vocabulary::VocabularyIndex;
 use crate::automaton::{Anchor, StateId};
 use crate::budget::{Cancel, Limits};
 use crate::error::Error;
+use crate::frozen::{Bounds, MOST_CLASSES};
 
 #[pyclass(frozen, module = "grammarspec._compiler")]
 pub(super) struct CancelToken(Cancel);
@@ -94,6 +96,38 @@ impl Constraint {
         self.0.run(py, |engine| engine.shortest_completion(state))
     }
 
+    /// The arrays become a `grammarspec.frozen.FrozenConstraint`, little-endian as numpy reads them there.
+    #[pyo3(signature = (*, max_states = 65_536, max_classes = 32_768, max_table = 67_108_864, max_pool = 268_435_456))]
+    fn freeze<'py>(
+        &self,
+        py: Python<'py>,
+        max_states: usize,
+        max_classes: usize,
+        max_table: usize,
+        max_pool: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if max_classes > MOST_CLASSES {
+            return Err(PyValueError::new_err(format!(
+                "max_classes must be at most {MOST_CLASSES}, not {max_classes}"
+            )));
+        }
+        let class = py.import("grammarspec.frozen")?.getattr("FrozenConstraint")?;
+        let bounds = Bounds { max_states, max_classes, max_table, max_pool };
+        let start = self.0.start().id;
+        let made = self.0.at_length(py, |engine| engine.freeze(start, &bounds)).or_raise(py)?;
+        let vocab = &self.0.vocab;
+        let parts = PyDict::new(py);
+        parts.set_item("class_of", little_endian(py, &made.class_of, i16::to_le_bytes)?)?;
+        parts.set_item("next", little_endian(py, &made.next, i32::to_le_bytes)?)?;
+        parts.set_item("mask_row", little_endian(py, &made.mask_row, i32::to_le_bytes)?)?;
+        parts.set_item("pool", little_endian(py, &made.pool, u32::to_le_bytes)?)?;
+        parts.set_item("accepting", PyBytes::new(py, &made.accepting))?;
+        parts.set_item("terminated", made.terminated)?;
+        parts.set_item("classes", made.classes)?;
+        parts.set_item("vocabulary", format!("{:016x}", vocab.fingerprint()))?;
+        class.call_method("from_parts", (), Some(&parts))
+    }
+
     fn pin(&self, py: Python<'_>, states: Vec<StateId>) -> PyResult<Pin> {
         let anchors: Result<Vec<_>, Error> = states.into_iter().map(|s| self.0.anchor(s)).collect();
         Ok(Pin { anchors: Mutex::new(anchors.or_raise(py)?) })
@@ -110,6 +144,18 @@ impl Constraint {
         }
         Ok(out)
     }
+}
+
+/// Numbers as bytes.
+fn little_endian<'py, T: Copy, const N: usize>(
+    py: Python<'py>,
+    numbers: &[T],
+    bytes: impl Fn(T) -> [u8; N],
+) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, numbers.len() * N, |out| {
+        out.chunks_exact_mut(N).zip(numbers).for_each(|(out, &number)| out.copy_from_slice(&bytes(number)));
+        Ok(())
+    })
 }
 
 #[pyclass(frozen, module = "grammarspec._compiler")]

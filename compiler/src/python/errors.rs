@@ -10,7 +10,7 @@ fn raise(py: Python<'_>, error: Error) -> PyErr {
         Error::Malformed(_) => "GrammarSyntaxError",
         Error::Unsupported(_) => "UnsupportedFeature",
         Error::Unsatisfiable(_) => "Unsatisfiable",
-        Error::Limit { .. } => "LimitExceeded",
+        Error::Limit { .. } | Error::TooLarge { .. } => "LimitExceeded",
         Error::Cancelled => "Cancelled",
         Error::InnerBytes => unreachable!("such grammars are compiled over characters"),
         Error::Interrupted => unreachable!("brief calls are made again"),

@@ -62,11 +62,15 @@ impl Shared {
     }
 
     /// Makes a call without the GIL. One that hits a limit, or is cancelled, gives back the memory that it took.
-    fn at_length<R: Send>(&self, py: Python<'_>, call: impl FnOnce(&mut Engine) -> Result<R> + Send) -> Result<R> {
+    pub(super) fn at_length<R: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&mut Engine) -> Result<R> + Send,
+    ) -> Result<R> {
         detached(py, || {
             let mut engine = self.constraint.lock();
             let answer = call(&mut engine);
-            if matches!(answer, Err(Error::Limit { .. } | Error::Cancelled)) {
+            if matches!(answer, Err(Error::Limit { .. } | Error::TooLarge { .. } | Error::Cancelled)) {
                 let taken = engine.memory();
                 engine.collect();
                 memory::count_freed(taken.saturating_sub(engine.memory()));

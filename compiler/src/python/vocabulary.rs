@@ -71,6 +71,11 @@ impl VocabularyIndex {
         self.0.vocab.eos.clone()
     }
 
+    #[getter]
+    fn fingerprint(&self) -> String {
+        format!("{:016x}", self.0.vocab.fingerprint())
+    }
+
     fn spell(&self, text: &[u8]) -> Vec<u32> {
         spell(&self.0.vocab, text, true)
     }

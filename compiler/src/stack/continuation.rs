@@ -95,6 +95,11 @@ impl Continuations {
         if self.param(k) == param { k } else { self.intern(param, self.frames[k as usize].clone()) }
     }
 
+    /// How many there are; their numbers are below that.
+    pub(super) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
     /// Bytes held, roughly.
     pub fn memory(&self) -> usize {
         self.frames.len() * 84 + self.size * 12 + (self.unions.len() + self.cut.len()) * 24

@@ -12,13 +12,15 @@
 //! `impl` over several files: `step` (closures of kernels), `predict` (what a position predicts), `proofs`
 //! (productivity where parameters matter), `parser` (LR parsers), `combining` and `search` (endings where lexemes look at
 //! the text behind them) by `ways` (to the ends of lexemes) and `estimates` (of what is still to come), `shortest`
-//! (shortest endings), `threads` and `table` (byte states, by which texts are followed).
+//! (shortest endings), `threads` and `table` (byte states, by which texts are followed), `nesting` (whether stacks have a
+//! bound).
 
 mod combining;
 mod continuation;
 mod estimates;
 mod grammar;
 mod instances;
+mod nesting;
 mod parser;
 mod position;
 mod predict;
@@ -32,6 +34,7 @@ mod ways;
 
 pub use continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack, UNSURE};
 pub use grammar::Analysis;
+pub use nesting::Nesting;
 pub use position::{PosId, Positions};
 pub use step::{Closure, Head, Heads, Machine};
 pub use table::{ByteState, CUT_OFF, DEAD};

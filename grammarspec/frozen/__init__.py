@@ -1,0 +1,10 @@
+"""Frozen constraints: whole automata as flat arrays, so that a device can step and mask without the host.
+
+``constraint.freeze()`` makes a :class:`FrozenConstraint`; a :class:`FrozenArena` holds many of them in arrays that
+never move.
+"""
+
+from grammarspec.frozen.arena import ArenaEntry, FrozenArena
+from grammarspec.frozen.automaton import FrozenConstraint
+
+__all__ = ["ArenaEntry", "FrozenArena", "FrozenConstraint"]
