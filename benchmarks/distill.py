@@ -24,7 +24,8 @@ from torch.nn import functional
 import grammarspec as gs
 from grammarspec.decoding import Request, Sampling, generate_batch
 from grammarspec.decoding.draft import Draft
-from grammarspec.decoding.proposers.eagle import Eagle, EagleConfig, EagleHead
+from grammarspec.decoding.proposers.eagle import Eagle
+from grammarspec.decoding.proposers.eagle_head import EagleConfig, EagleHead
 from grammarspec.decoding.proposers.protocol import BatchView
 from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
 

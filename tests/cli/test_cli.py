@@ -296,7 +296,7 @@ def test_drafts_of_a_head(
     from transformers import AutoModelForCausalLM
 
     from grammarspec.decoding.proposers import Eagle
-    from grammarspec.decoding.proposers.eagle import EagleConfig, EagleHead
+    from grammarspec.decoding.proposers.eagle_head import EagleConfig, EagleHead
 
     model, path = AutoModelForCausalLM.from_pretrained(tiny_model_directory), tmp_path / "head.safetensors"
     Eagle.save(path, EagleHead(EagleConfig.like(model, 16)), torch.arange(200), {})

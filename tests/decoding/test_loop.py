@@ -25,7 +25,7 @@ from grammarspec.decoding.proposers import (  # noqa: E402
     Lookup,
     Proposer,
 )
-from grammarspec.decoding.proposers.eagle import EagleConfig, EagleHead  # noqa: E402
+from grammarspec.decoding.proposers.eagle_head import EagleConfig, EagleHead  # noqa: E402
 from grammarspec.decoding.proposers.head import ResidualHead  # noqa: E402
 
 PROMPT = list(b"a prompt")
