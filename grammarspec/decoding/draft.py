@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from grammarspec.bitmask import allocate_bitmask
+from grammarspec.bitmask import allocate_bitmask, allows_few
 from grammarspec.decoding.sequence_state import SequenceState
 from grammarspec.errors import FAILURES, DraftMismatch
 
@@ -124,11 +124,8 @@ class Draft:
         return self.sequences[row].length + len(self.tokens[row])
 
     def is_open(self, row: int) -> bool:
-        """Whether many tokens can follow the draft of a row: more than one in sixteen."""
-        if self.sequences[row].matcher is None:
-            return True
-        mask = self.mask_row(row)
-        return int.from_bytes(mask.tobytes(), "little").bit_count() * 16 > mask.size * 32
+        """Whether many tokens can follow the draft of a row (see :func:`~grammarspec.bitmask.allows_few`)."""
+        return self.sequences[row].matcher is None or not allows_few(self.mask_row(row), self._width)
 
     def extend(self, row: int, tokens: Sequence[int], source: str, kinds: Sequence[str] | None = None) -> int:
         """Append tokens that were certain to be proposed, as far as there is room and the constraint allows them.
