@@ -241,11 +241,11 @@ class Draft:
         """
         every = self._masks.rows[: len(self.sequences) * self._masks.positions].reshape(
             len(self.sequences), self._masks.positions, -1
-        )
+        )[:, : self.gamma + 1]
         for row, tokens in enumerate(self.tokens):
             self._fill(row)
             every[row, len(tokens) + 1 :] = -1
-        return torch.from_numpy(every[:, : self.gamma + 1]).to(self._device)
+        return torch.from_numpy(every).to(self._device)
 
     def fill_masks(self) -> None:
         """Fill the masks behind the drafts, so that the time for that is counted before the target's pass."""

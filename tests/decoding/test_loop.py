@@ -122,6 +122,26 @@ def test_texts_do_not_depend_on_drafts(model: Any, draft: Any, name: str) -> Non
         assert [text.tokens for text in together] == expected
 
 
+@pytest.mark.parametrize("adaptive", [True, False])
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_gamma_may_be_any_number(model: Any, draft: Any, adaptive: bool, temperature: float) -> None:
+    """No draft is longer than what is left of its text, and no memory is taken for longer ones."""
+
+    def texts(gamma: int) -> list[list[int]]:
+        torch.manual_seed(1)
+        requests = [
+            Request(prompt=PROMPT, sampling=Sampling(temperature=temperature, max_tokens=most)) for most in (3, 12)
+        ]
+        found = generate_batch(
+            model, requests, VOCABULARY, proposers=PROPOSERS["chain"](model, draft), gamma=gamma, adaptive=adaptive
+        )
+        for [text], most in zip(found, (3, 12), strict=True):
+            assert max(drafted for drafted, _ in text.statistics.rounds) < most
+        return [text.tokens for [text] in found]
+
+    assert texts(10**15) == texts(11)
+
+
 @pytest.mark.combined
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("forced", ["sample", "feed"])
