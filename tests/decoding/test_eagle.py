@@ -261,7 +261,7 @@ def test_distribution(target: Any, head: EagleHead, masks: bool) -> None:
 
 def test_what_is_trained_is_what_drafts(target: Any, head: EagleHead) -> None:
     """Behind each token, after as many of its own predictions as in a draft."""
-    from benchmarks.distill import steps_of
+    from benchmarks.distillation.training import steps_of
 
     text = torch.tensor([list(b"some words")])
     anew = Anew(head, target, range(WIDTH))
