@@ -71,7 +71,7 @@ instructions: .venv/ready
 
 # An hour on two cores.
 draft: .venv/ready
-	$(BIN)/python -m benchmarks.distill --work .cache/distill --output examples/drafts/smollm2.safetensors
+	$(BIN)/python -m benchmarks.distillation --work .cache/distill --output examples/drafts/smollm2.safetensors
 
 lint: .venv/ready
 	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy && $(BIN)/pyright && $(BIN)/lint-imports

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 from grammarspec.errors import needed_by
 
-__all__ = ["allocate_bitmask", "apply_bitmask"]
+__all__ = ["allocate_bitmask", "allows_few", "apply_bitmask"]
+
+_FEW = 16  # a row allows few tokens if it allows at most one in so many
 
 
 def allocate_bitmask(batch: int, vocab_size: int) -> NDArray[np.int32]:
@@ -42,6 +44,16 @@ def allocate_bitmask(batch: int, vocab_size: int) -> NDArray[np.int32]:
         import numpy as np
 
     return np.zeros((batch, (vocab_size + 31) // 32), dtype=np.int32)
+
+
+def allows_few(row: NDArray[np.int32], width: int) -> bool:
+    """Whether a mask row allows few tokens: at most one in sixteen.
+
+    Args:
+        row: ``int32[words]``.
+        width: the number of all tokens.
+    """
+    return int.from_bytes(row.tobytes(), "little").bit_count() * _FEW <= width
 
 
 def apply_bitmask(logits: Logits, rows: Rows, indices: Indices | None = None) -> None:

@@ -210,7 +210,7 @@ class NoModel(GrammarspecError, LookupError):
 
 
 class DraftMismatch(GrammarspecError, ValueError):
-    """The tokens of a draft model are not those of the model that it should draft for."""
+    """What should draft for a model is not made for it: it has other tokens, or its file holds something else."""
 
     code = "draft-mismatch"
 

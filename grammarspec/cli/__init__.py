@@ -1,10 +1,8 @@
 """The ``grammarspec`` command line.
 
 Arguments come in; what a command prints, and its exit code, go out. Each command is a module with ``add_parser``:
-:mod:`.generate`,
-:mod:`.check`, for ``.lark`` grammars :mod:`.sample`, :mod:`.explain` and :mod:`.draw`, and
-:mod:`.bench`. Here the errors of all
-commands become one line on standard error.
+:mod:`.generate`, :mod:`.check`, for ``.lark`` grammars :mod:`.sample`, :mod:`.explain` and :mod:`.draw`, and
+:mod:`.bench`. Here the errors of all commands become one line on standard error.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ import sys
 from collections.abc import Callable, Sequence
 
 import grammarspec
-from grammarspec.cli import bench, check, draw, explain, generate, sample
 
 __all__ = ["main"]
 
@@ -32,8 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    options = _parser().parse_args(arguments)
     try:
+        options = _parser().parse_args(arguments)
         run: Callable[[argparse.Namespace], int] = options.run
         code = run(options)
         sys.stdout.flush()
@@ -53,6 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    # Imported here, where an interrupt is caught: this is most of what a command takes to start.
+    from grammarspec.cli import bench, check, draw, explain, generate, sample
+
     parser = argparse.ArgumentParser(prog="grammarspec", description="Model output that conforms to a grammar.")
     parser.add_argument("--version", action="version", version=f"grammarspec {grammarspec.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -1,77 +1,44 @@
 """The command ``grammarspec bench speculative``: what drafts gain on this machine, with this model, on these prompts.
 
 Prompts, with or without schemas, go in; tables of acceptance, tokens per pass and speed by proposers, draft length and
-temperature come out, and on request as CSV and as plots.
+temperature come out, and on request as CSV and as plots. What cannot be used is refused before the model is loaded, as
+far as that is possible: measuring takes minutes.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import grammarspec
-from grammarspec.cli.files import file_text
-from grammarspec.cli.generate import proposers_of
+from grammarspec.cli.bench_prompts import Entry, read_prompts
+from grammarspec.cli.bench_report import Figures, figures_of, plot, print_constraints, print_figures, write_csv
+from grammarspec.cli.drafts import read_drafts
+from grammarspec.cli.files import about
 from grammarspec.cli.options import Commands, add_command
 from grammarspec.errors import needed_by
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from grammarspec.decoding.alternation import Measurement, Setting
+    from grammarspec.decoding import Sampling
+    from grammarspec.decoding.alternation import Case, Setting
+    from grammarspec.decoding.proposers import Proposer
 
 __all__ = ["add_parser"]
 
 _EXIT_CODES = """exit codes:
   0    the tables are printed
   2    a file or an option cannot be used
-  130  interrupted"""
-_PERSON = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}, "city": {"type": "string"}},
-    "required": ["name", "age", "city"],
-    "additionalProperties": False,
-}
-_ORDER = {
-    "type": "object",
-    "properties": {
-        "customer": {"type": "string"},
-        "items": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"product": {"type": "string"}, "quantity": {"type": "integer"}},
-                "required": ["product", "quantity"],
-                "additionalProperties": False,
-            },
-            "minItems": 1,
-            "maxItems": 4,
-        },
-        "express": {"type": "boolean"},
-    },
-    "required": ["customer", "items", "express"],
-    "additionalProperties": False,
-}
-PROMPTS: list[dict[str, Any]] = [
-    {"prompt": "Alice Moreau is 31 and lives in Lyon. Write what is known of her as JSON.", "schema": _PERSON},
-    {"prompt": "Give me an invented person as JSON: name, age, city.", "schema": _PERSON},
-    {
-        "prompt": "Mr. Okafor orders two lamps, one desk and three chairs, and needs them tomorrow. The order as JSON:",
-        "schema": _ORDER,
-    },
-    {"prompt": "Anna wants a kettle and four cups; there is no hurry. The order as JSON:", "schema": _ORDER},
-]
-"""What is generated unless ``--prompts`` says otherwise."""
-
-_COLUMNS = ["temperature", "gamma", "draft", "acceptance", "tokens/pass", "tokens/s", "speed-up"]
-_PHASES = ["draft", "mask", "target", "verify", "commit"]
+  130  interrupted
+  141  nobody reads the output any more"""
+_LONGEST = 256  # tokens of a draft
 
 
 def add_parser(commands: Commands) -> None:
@@ -102,7 +69,7 @@ def add_parser(commands: Commands) -> None:
         "--gamma",
         metavar="N|N..M|auto",
         action="append",
-        help="draft lengths, as a number or a range; auto: chosen in each round; may be given several times (4; auto)",
+        help=f"draft lengths to {_LONGEST}, a number or a range; auto: chosen in each round; may be repeated (4; auto)",
     )
     parser.add_argument("--temperature", type=float, action="append", help="may be given several times (0)")
     parser.add_argument("--turns", type=int, default=3, help="how often all of it is measured (%(default)s)")
@@ -114,45 +81,49 @@ def add_parser(commands: Commands) -> None:
 
 def _speculative(options: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
-    gammas = [gamma for given in options.gamma or ["4", "auto"] for gamma in _gammas(given)]
+    gammas = list(dict.fromkeys(gamma for given in options.gamma or ["4", "auto"] for gamma in _gammas(given)))
     for name in ("turns", "batch", "max_tokens"):
         if getattr(options, name) < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1, not {getattr(options, name)}")
-    entries = PROMPTS if options.prompts is None else _prompts(options.prompts)
-    if options.png is not None:
-        with needed_by("--png"):
-            import matplotlib  # noqa: F401  # before the model is loaded, and minutes are spent
+    entries = read_prompts(options.prompts)
+    _check_outputs(options)
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws progress bars even where nobody sees them
-    from grammarspec.decoding.alternation import Case, alternate
-    from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
+    from grammarspec.decoding import Sampling
+    from grammarspec.decoding.alternation import alternate
+    from grammarspec.decoding.targets import runner_for
+    from grammarspec.models.loading import load_model, vocabulary_of
 
-    model, tokenizer = load_model(options.model)
-    vocabulary = vocabulary_of(model, tokenizer)
-    cases = [
-        Case(
-            encode_prompt(tokenizer, entry["prompt"]),
-            grammarspec.compile(grammarspec.json_schema(entry["schema"]), vocabulary) if "schema" in entry else None,
-        )
-        for entry in entries
+    samplings = [
+        Sampling(temperature=temperature, max_tokens=options.max_tokens, seed=1 if temperature else None)
+        for temperature in dict.fromkeys(options.temperature or [0.0])
     ]
-    settings = _settings(options, gammas, model, vocabulary)
-    measured = alternate(
-        model, vocabulary, cases, settings, turns=options.turns, batch=options.batch, on_turn=_progress(len(settings))
-    )
-    rows = [_row(each, _plain(measured, each)) for each in measured]
-    _print_table([*_COLUMNS, *(f"{phase} ms" for phase in _PHASES)], rows)
+    drafts = {name: read_drafts(name) for name in options.draft or ["forced", "lookup", "forced,lookup"]}
+    if not all(drafts.values()):
+        raise ValueError("--draft none: texts without drafts are measured in any case")
+    model, tokenizer = load_model(options.model)
+    runner_for(model, 1)  # refuses a model that cannot take tokens back
+    vocabulary = vocabulary_of(model, tokenizer)
+    proposers = {name: [make(model, vocabulary) for make in makers] for name, makers in drafts.items()}
+    cases = _cases(entries, model, tokenizer, vocabulary, samplings[0])
+    settings = _settings(proposers, gammas, samplings)
+
+    def measured(compared: Sequence[Setting]) -> list[Figures]:
+        with _progress(options.turns) as show:
+            return figures_of(
+                alternate(model, vocabulary, cases, compared, turns=options.turns, batch=options.batch, on_turn=show)
+            )
+
+    lines = measured(settings)
+    with ExitStack() as outputs:  # each is wanted even if another fails, or nobody reads the table any more
+        if options.png is not None:
+            outputs.callback(plot, options.png, lines)
+        if options.csv is not None:
+            outputs.callback(write_csv, options.csv, lines)
+        print_figures(lines)
     if any(case.constraint is not None for case in cases):
         print("\nWith and without drafts, with and without the constraints, at the first temperature:\n")
-        both = _ablation(options, settings)
-        _print_table(
-            ["constraints", "drafts", "tokens/pass", "tokens/s", *(f"{phase} ms" for phase in _PHASES)],
-            _ablation_rows(alternate(model, vocabulary, cases, both, turns=options.turns, batch=options.batch)),
-        )
-    if options.csv is not None:
-        _write_csv(options.csv, rows)
-    if options.png is not None:
-        _plot(options.png, measured)
+        print_constraints(measured(_ablation(settings)))
     return 0
 
 
@@ -164,55 +135,86 @@ def _gammas(given: str) -> list[int | None]:
     """
     if given == "auto":
         return [None]
-    found = re.fullmatch(r"([0-9]+)(?:\.\.([0-9]+))?", given)
-    if found is None or not 1 <= int(found[1]) <= int(found[2] or found[1]):
-        raise ValueError(f"--gamma must be a number from 1, a range such as 2..8, or auto, not {given!r}")
+    found = re.fullmatch(r"([0-9]{1,9})(?:\.\.([0-9]{1,9}))?", given)
+    if found is None or not 1 <= int(found[1]) <= int(found[2] or found[1]) <= _LONGEST:
+        raise ValueError(
+            f"--gamma must be a number from 1 to {_LONGEST}, a range of such as 2..8, or auto, not {given[:40]!r}"
+        )
     return list(range(int(found[1]), int(found[2] or found[1]) + 1))
 
 
-def _prompts(path: Path) -> list[dict[str, Any]]:
-    """The prompts of a file.
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Check that ``--csv`` and ``--png`` can be written, without changing what is there.
 
     Raises:
-        ValueError: it holds something else.
+        OSError: one of the files cannot be written.
+        ValueError: both are the same file, or that with the prompts.
+        MissingPackage: matplotlib is not installed.
     """
-    entries = json.loads(file_text(path))
-    if not isinstance(entries, list) or not entries:
-        raise ValueError(f"{path} must hold a JSON list of prompts")
-    for number, entry in enumerate(entries):
-        if not isinstance(entry, dict) or not isinstance(entry.get("prompt"), str):
-            raise ValueError(f"{path}: entry {number} has no text as its prompt")
-    return entries
+    seen: dict[str, str] = {}
+    for name in ("prompts", "csv", "png"):
+        path: Path | None = getattr(options, name)
+        if path is None:
+            continue
+        if (other := seen.setdefault(os.path.realpath(path), name)) != name:
+            raise ValueError(f"--{other} and --{name} name the same file, {path}")
+        if name != "prompts":
+            new = not os.path.lexists(path)
+            path.open("ab").close()
+            if new:
+                path.unlink()
+    if options.png is not None:
+        with needed_by("--png"):
+            import matplotlib  # noqa: F401
+
+
+def _cases(
+    entries: Sequence[Entry],
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    vocabulary: grammarspec.Vocabulary,
+    sampling: Sampling,
+) -> list[Case]:
+    """The texts to be generated, for this model.
+
+    Raises:
+        GrammarspecError: a prompt or a grammar cannot be used with it; the message names the entry.
+    """
+    from grammarspec.decoding import Request
+    from grammarspec.decoding.alternation import Case
+    from grammarspec.decoding.targets import context_length
+    from grammarspec.models.loading import encode_prompt
+
+    cases = []
+    for entry in entries:
+        with about(entry.name):
+            prompt = encode_prompt(tokenizer, entry.prompt)
+            Request(prompt=prompt, sampling=sampling).budget(context_length(model))
+            constraint = None if entry.grammar is None else grammarspec.compile(entry.grammar, vocabulary)
+        cases.append(Case(prompt, constraint))
+    return cases
 
 
 def _settings(
-    options: argparse.Namespace,
-    gammas: Sequence[int | None],
-    model: PreTrainedModel,
-    vocabulary: grammarspec.Vocabulary,
+    drafts: dict[str, list[Proposer]], gammas: Sequence[int | None], samplings: Sequence[Sampling]
 ) -> list[Setting]:
-    """What is compared: at each temperature, first no drafts, then all proposers at all lengths."""
-    from grammarspec.decoding import Sampling
+    """What is compared: with each sampling, first no drafts, then all proposers at all lengths."""
     from grammarspec.decoding.alternation import Setting
 
-    named = {
-        name: proposers_of(name, model, vocabulary) for name in options.draft or ["forced", "lookup", "forced,lookup"]
-    }
+    usual = max((gamma for gamma in gammas if gamma), default=8)
     settings = []
-    for temperature in options.temperature or [0.0]:
-        sampling = Sampling(temperature=temperature, max_tokens=options.max_tokens, seed=1 if temperature else None)
+    for sampling in samplings:
         settings.append(Setting("none", gamma=0, sampling=sampling))
         settings += [
-            Setting(name, proposers, gamma=gamma or max((each for each in gammas if each), default=8),
-                    adaptive=gamma is None, sampling=sampling)
-            for name, proposers in named.items()
+            Setting(name, proposers, gamma or usual, adaptive=gamma is None, sampling=sampling)
+            for name, proposers in drafts.items()
             for gamma in gammas
-        ]  # fmt: skip
+        ]
     return settings
 
 
-def _ablation(options: argparse.Namespace, settings: Sequence[Setting]) -> list[Setting]:
-    """The first setting and the last of its temperature, with and without constraints."""
+def _ablation(settings: Sequence[Setting]) -> list[Setting]:
+    """The first setting and the last of its sampling, with and without constraints."""
     from dataclasses import replace
 
     first = settings[0]
@@ -220,95 +222,26 @@ def _ablation(options: argparse.Namespace, settings: Sequence[Setting]) -> list[
     return [replace(each, constrained=constrained) for constrained in (True, False) for each in (first, last)]
 
 
-def _plain(measured: Sequence[Measurement], one: Measurement) -> Measurement:
-    """The measurement without drafts at the temperature of another."""
-    return next(each for each in measured if each.setting.sampling == one.setting.sampling)
+@contextmanager
+def _progress(turns: int) -> Iterator[Callable[[int, Setting], None] | None]:
+    """Says on a terminal what is being measured, and takes that away at the end of the block.
 
+    Args:
+        turns: how often everything is measured.
 
-def _row(one: Measurement, plain: Measurement) -> list[str]:
-    """A line of the table."""
-    statistics, setting = one.statistics, one.setting
-    return [
-        f"{setting.sampling.temperature:g}",
-        "-" if not setting.proposers else "auto" if setting.adaptive else str(setting.gamma),
-        setting.name,
-        f"{statistics.acceptance_rate:.2f}" if setting.proposers else "-",
-        f"{statistics.tokens_per_pass:.2f}",
-        f"{one.tokens_per_second:.1f}",
-        str(one.speedup(plain)),
-        *(f"{one.phases.get(phase, 0):.2f}" for phase in _PHASES),
-    ]
+    Yields:
+        what is to be called before each setting; ``None`` where nobody would see it.
+    """
 
+    def show(turn: int, setting: Setting) -> None:
+        length = "" if not setting.proposers else " auto" if setting.adaptive else f" {setting.gamma}"
+        what = f"turn {turn} of {turns}" if turn else "warming up"
+        print(f"\r\x1b[K{what}: {setting.name}{length}", end="", file=sys.stderr, flush=True)
 
-def _ablation_rows(measured: Sequence[Measurement]) -> list[list[str]]:
-    """The lines of the table of constraints by drafts."""
-    return [
-        [
-            "yes" if one.setting.constrained else "no",
-            one.setting.name,
-            f"{one.statistics.tokens_per_pass:.2f}",
-            f"{one.tokens_per_second:.1f}",
-            *(f"{one.phases.get(phase, 0):.2f}" for phase in _PHASES),
-        ]
-        for one in measured
-    ]
-
-
-def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table whose columns are as wide as they need."""
-    widths = [max(len(line[column]) for line in (head, *rows)) for column in range(len(head))]
-    for line in (head, *rows):
-        print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)), flush=True)
-
-
-def _write_csv(path: Path, rows: Sequence[Sequence[str]]) -> None:
-    """Write the table, with the interval of the speed-up in columns of its own."""
-    head = [*_COLUMNS, "speed-up low", "speed-up high", *(f"{phase} ms" for phase in _PHASES)]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(head)
-        for row in rows:
-            interval = re.findall(r"[0-9.]+", row[6])
-            writer.writerow([*row[:6], *interval, *row[7:]])
-
-
-def _plot(path: Path, measured: Sequence[Measurement]) -> None:
-    """Draw acceptance and speed over the draft length, a line for each proposer and temperature."""
-    import matplotlib
-
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
-    lines: dict[str, list[Measurement]] = {}
-    for one in measured:
-        if one.setting.proposers:
-            lines.setdefault(f"{one.setting.name}, T = {one.setting.sampling.temperature:g}", []).append(one)
-    for name, line in lines.items():
-        fixed = [one for one in line if not one.setting.adaptive]
-        gammas = [one.setting.gamma for one in fixed]
-        [drawn] = left.plot(gammas, [one.statistics.acceptance_rate for one in fixed], marker="o", label=name)
-        right.plot(gammas, [one.tokens_per_second for one in fixed], marker="o", label=name)
-        for one in line:
-            if one.setting.adaptive:
-                right.axhline(one.tokens_per_second, color=drawn.get_color(), linestyle="--")
-    for one in measured:
-        if not one.setting.proposers:
-            right.axhline(one.tokens_per_second, color="black", linestyle=":")
-    left.set(xlabel="gamma: draft tokens in a round", ylabel="accepted over drafted tokens", ylim=(0, 1))
-    right.set(xlabel="gamma (dashed: chosen in each round; dotted: no drafts)", ylabel="tokens per second")
-    left.legend()
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-
-
-def _progress(settings: int) -> Any:
-    """Says on a terminal what is being measured."""
     if not sys.stderr.isatty():
-        return None
-
-    def on_turn(turn: int, setting: Setting) -> None:
-        print(f"\rturn {turn}: {setting.name} {setting.gamma}, of {settings} settings   ", end="", file=sys.stderr)
-
-    return on_turn
+        yield None
+        return
+    try:
+        yield show
+    finally:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)

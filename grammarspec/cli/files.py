@@ -18,10 +18,24 @@ from grammarspec.positions import Position, excerpt, locate
 if TYPE_CHECKING:
     import referencing
 
-__all__ = ["STDIN", "file_text", "lark_file", "registry", "schema_text"]
+__all__ = ["STDIN", "about", "file_text", "lark_file", "registry", "schema_text"]
 
 STDIN = "-"
 """What stands for standard input in place of a file, or of the prompt."""
+
+
+@contextmanager
+def about(name: str) -> Iterator[None]:
+    """Errors of grammarspec within the block say what they are about, such as an entry of a file.
+
+    Raises:
+        GrammarspecError: the error of the block, with the name before its message.
+    """
+    try:
+        yield
+    except grammarspec.GrammarspecError as error:
+        error.message = f"{name}: {error.message}"
+        raise
 
 
 def file_text(path: Path) -> str:

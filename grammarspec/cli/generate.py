@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grammarspec
+from grammarspec.cli.drafts import read_drafts
 from grammarspec.cli.files import STDIN, file_text, lark_file, registry, schema_text
 from grammarspec.cli.options import (
     Commands,
@@ -26,15 +27,11 @@ from grammarspec.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
     from grammarspec.decoding import Generation
-    from grammarspec.decoding.proposers import Proposer
 
-__all__ = ["add_parser", "proposers_of"]
+__all__ = ["add_parser"]
 
 COMPLETE, CUT_SHORT = 0, 1
-_EAGLE = "eagle:"
 _EXIT_CODES = """exit codes:
   0    the output is a whole text of the grammar
   1    --max-tokens or the model's context ran out first: the output is a beginning of one
@@ -115,6 +112,8 @@ def _generate(options: argparse.Namespace) -> int:
     files = options.schema, options.lark, options.gbnf, options.llguidance
     if [*map(str, files), options.prompt].count(STDIN) > 1:
         raise ValueError("standard input can stand for one thing only: the grammar or the prompt")
+    if options.gamma < 0:
+        raise ValueError(f"--gamma must be at least 0, not {options.gamma}")
     grammar = _grammar(options)
     prompt = file_text(Path(STDIN)) if options.prompt == STDIN else options.prompt
     if not sys.stderr.isatty():
@@ -132,10 +131,12 @@ def _generate(options: argparse.Namespace) -> int:
         max_tokens=options.max_tokens,
         on_limit=options.on_limit,
     )
+    drafts = None if options.draft is None else read_drafts(options.draft)
     model, tokenizer = load_model(options.model)
     vocabulary = vocabulary_of(model, tokenizer)
     constraint = grammarspec.compile(grammar, vocabulary)
-    drafts = ("forced,lookup" if can_draft(model) else "none") if options.draft is None else options.draft
+    if drafts is None:
+        drafts = read_drafts("forced,lookup" if can_draft(model) else "none")
     plain = options.output == "text"
     # On a terminal the text appears while it is generated: as the output itself, or else as progress.
     live = sys.stdout if plain and sys.stdout.isatty() else sys.stderr if sys.stderr.isatty() else None
@@ -145,7 +146,7 @@ def _generate(options: argparse.Namespace) -> int:
         constraint.matcher(),
         vocabulary,
         sampling=sampling,
-        proposers=proposers_of(drafts, model, vocabulary),
+        proposers=[make(model, vocabulary) for make in drafts],
         gamma=options.gamma,
         forced=options.forced,
         on_text=None if live is None else _writer(live.write, live.flush),
@@ -181,40 +182,6 @@ def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
     if options.llguidance is not None:
         return grammarspec.llguidance(file_text(options.llguidance))
     return grammarspec.regex(options.regex)
-
-
-def proposers_of(sources: str, model: PreTrainedModel, vocabulary: grammarspec.Vocabulary) -> list[Proposer]:
-    """The proposers that ``--draft`` names.
-
-    Args:
-        sources: as on the command line.
-        model: the target.
-        vocabulary: the target's tokens.
-
-    Raises:
-        ValueError: ``none`` stands beside others, or a name is empty.
-        DraftMismatch, MissingPackage, OSError: as :func:`grammarspec.models.loading.load_draft`, and
-            :meth:`grammarspec.decoding.proposers.Eagle.from_file`.
-    """
-    from grammarspec.decoding.proposers import DraftModel, Eagle, Forced, Lookup
-    from grammarspec.models.loading import load_draft
-
-    proposers: list[Proposer] = []
-    for source in map(str.strip, sources.split(",")):
-        match source:
-            case "none" if sources.strip() == source:
-                pass
-            case "forced":
-                proposers.append(Forced())
-            case "lookup":
-                proposers.append(Lookup())
-            case _ if source.startswith(_EAGLE):
-                proposers.append(Eagle.from_file(source.removeprefix(_EAGLE), model))
-            case "" | "none":
-                raise ValueError(f"--draft {sources}: {source!r} cannot stand beside others")
-            case _:
-                proposers.append(DraftModel(load_draft(source, vocabulary)))
-    return proposers
 
 
 def _report(result: Generation, statistics: bool) -> dict[str, object]:

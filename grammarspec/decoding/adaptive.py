@@ -139,15 +139,15 @@ class Pace:
             return 0
         if not costs.knows(rows, 1) and any(costs.knows(rows, tokens) for tokens in range(2, most + 2)):
             return 0  # what a draft costs is known only when it is known what none costs
-        survival = [self._survival(draft, row, longest) for row in range(rows)]
+        expected = [self._expected(draft, row, longest) for row in range(rows)]
         if self._rounds % _EVERY == 0:
             return longest
-        values = [self._value(survival, draft, length) for length in range(longest + 1)]
+        values = [self._value(expected, draft, length) for length in range(longest + 1)]
         return values.index(max(values))
 
-    def _survival(self, draft: Draft, row: int, longest: int) -> list[float]:
-        """The probabilities that the draft tokens of a row are accepted, those of a model included."""
-        rate, reached, found = self._experience.acceptance.rate, 1.0, []
+    def _expected(self, draft: Draft, row: int, longest: int) -> list[float]:
+        """How many tokens of a row are expected to be accepted of drafts of 0, 1, 2, ... tokens, a model's included."""
+        rate, reached, found = self._experience.acceptance.rate, 1.0, [0.0]
         kinds = list(draft.kinds[row])
         if self._model is not None:
             count = min(longest - len(kinds), draft.room(row))
@@ -155,13 +155,13 @@ class Pace:
             kinds += more + more[-1:] * (count - len(more))  # from the third on, all are of one kind
         for kind in kinds:
             reached *= rate(kind)
-            found.append(reached)
+            found.append(found[-1] + reached)
         return found
 
-    def _value(self, survival: Sequence[Sequence[float]], draft: Draft, length: int) -> float:
+    def _value(self, expected: Sequence[Sequence[float]], draft: Draft, length: int) -> float:
         """Tokens per second of a round that verifies drafts of a length."""
-        tokens = sum(1 + sum(row[:length]) for row in survival)
-        seconds = self._experience.costs.seconds(len(survival), length + 1)
+        tokens = sum(1 + row[min(length, len(row) - 1)] for row in expected)
+        seconds = self._experience.costs.seconds(len(expected), length + 1)
         steps = list(self._experience.steps)
         if self._model is not None and steps:
             shortest = min(map(len, draft.tokens))

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from grammarspec.bitmask import allocate_bitmask
+from grammarspec.bitmask import allocate_bitmask, allows_few
 from grammarspec.decoding.sequence_state import SequenceState
 from grammarspec.errors import FAILURES, DraftMismatch
 
@@ -125,11 +125,8 @@ class Draft:
         return self.sequences[row].length + len(self.tokens[row])
 
     def is_open(self, row: int) -> bool:
-        """Whether many tokens can follow the draft of a row: more than one in sixteen."""
-        if self.sequences[row].matcher is None:
-            return True
-        mask = self.mask_row(row)
-        return int.from_bytes(mask.tobytes(), "little").bit_count() * 16 > mask.size * 32
+        """Whether many tokens can follow the draft of a row (see :func:`~grammarspec.bitmask.allows_few`)."""
+        return self.sequences[row].matcher is None or not allows_few(self.mask_row(row), self._width)
 
     def model_kind(self, row: int, source: str, ahead: int = 0) -> str:
         """What the acceptance of a model's next token is measured by.
@@ -262,11 +259,11 @@ class Draft:
         """
         every = self._masks.rows[: len(self.sequences) * self._masks.positions].reshape(
             len(self.sequences), self._masks.positions, -1
-        )
+        )[:, : self.gamma + 1]
         for row, tokens in enumerate(self.tokens):
             self._fill(row)
             every[row, len(tokens) + 1 :] = -1
-        return torch.from_numpy(every[:, : self.gamma + 1]).to(self._device)
+        return torch.from_numpy(every).to(self._device)
 
     def fill_masks(self) -> None:
         """Fill the masks behind the drafts, so that the time for that is counted before the target's pass."""

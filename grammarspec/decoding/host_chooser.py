@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from grammarspec.bitmask import apply_bitmask
+from grammarspec.bitmask import allows_few, apply_bitmask
 from grammarspec.decoding.choosers import Proposal, Verdict
 from grammarspec.decoding.draft import Draft
 from grammarspec.decoding.noise import Purpose, Stream, above, gumbel_of, uniform_of
@@ -25,7 +25,6 @@ from grammarspec.decoding.verification import accepts, draw_one, residual_of
 
 __all__ = ["HostChooser"]
 
-_FEW = 16  # a mask is sparse if it allows at most one in so many tokens
 _NUCLEUS = 256  # how many tokens are looked at first for top-p
 _MANY = 1024  # from how many tokens on it pays to find out which of them noise may choose
 _RARE = 1e-4  # what is less probable than the most probable token by this factor needs much noise to be chosen
@@ -281,7 +280,7 @@ def _allows(mask: NDArray[np.int32], token: int) -> bool:
 
 def _few_allowed(mask: NDArray[np.int32], width: int) -> NDArray[np.int64] | None:
     """The tokens below ``width`` that a mask allows, ascending; ``None`` if they are not few."""
-    if int.from_bytes(mask.tobytes(), "little").bit_count() * _FEW > width:
+    if not allows_few(mask, width):
         return None
     words = np.flatnonzero(mask)
     octets = np.ascontiguousarray(mask[words], dtype="<i4").view(np.uint8)

@@ -203,7 +203,6 @@ class Batch:
         self._pace: Pace | None = None
         if adaptive and proposers:
             self._pace = Pace(experience_with(model), self._models[0].name if self._models else None)
-        self._gamma = gamma
         self._feed = feed
         self._requests = requests
         context = context_length(model)
@@ -216,6 +215,8 @@ class Batch:
             sequence(number, sample) for number, request in enumerate(requests) for sample in range(request.n)
         ]
         self._all = list(self.sequences)
+        # A draft leaves room for the bonus token: memory is taken for no longer ones, whatever gamma is.
+        self._gamma = min(gamma, max(sequence.room for sequence in self.sequences) - 1)
         layers = {layer for proposer in proposers for layer in proposer.hidden_layers}
         self.target = runner_for(model, len(requests), drafts=bool(proposers), hidden_layers=layers)
         self._device = self.target.device
@@ -232,7 +233,7 @@ class Batch:
         self._read_prompts()
         for proposer in proposers:
             proposer.start(self)
-        self._masks = MaskRows(len(self.sequences), gamma, vocabulary.size)
+        self._masks = MaskRows(len(self.sequences), self._gamma, vocabulary.size)
         if feed:
             self._append_forced()
             self._drop_ended()

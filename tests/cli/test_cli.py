@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,13 @@ def person(tmp_path: Path) -> str:
         (["--regex", r"(a)\1"], r"backreference.*\[unsupported-feature\]"),
         (["--regex", "a", "--temperature", "-1"], "temperature must be 0 or at least"),
         (["--regex", "a", "--model", "no/such.gguf"], "no such file: no/such.gguf"),
+        # Before the model is loaded:
+        (["--regex", "a", "--model", "no/such.gguf", "--gamma", "-1"], "gamma must be at least 0, not -1"),
+        (["--regex", "a", "--model", "no/such.gguf", "--draft", "eagle:"], "--draft eagle: names no file"),
+        (["--regex", "a", "--model", "no/such.gguf", "--draft", "eagle:missing"], "missing: No such file or directory"),
+        (["--regex", "a", "--model", "no/such.gguf", "--draft", f"lookup,eagle:{__file__}"], "is no file of weights"),
+        (["--regex", "a", "--model", "no/such.gguf", "--draft", "eagle:/"], "/ is no file of weights"),
+        (["--regex", "a", "--model", "no/such.gguf", "--draft", "other.gguf"], "no such file: other.gguf"),
     ],
 )
 def test_one_line_errors(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -285,8 +293,6 @@ def test_drafts(tiny_model_directory: Path, person: str, capsys: pytest.CaptureF
     assert "'none' cannot stand beside others" in capsys.readouterr().err
     assert main([*arguments, "--draft", "no/such.gguf"]) == 2
     assert "no such file: no/such.gguf" in capsys.readouterr().err
-    assert main([*arguments, "--gamma", "-1"]) == 2
-    assert "gamma must be at least 0, not -1" in capsys.readouterr().err
 
 
 def test_drafts_of_a_head(
@@ -296,7 +302,7 @@ def test_drafts_of_a_head(
     from transformers import AutoModelForCausalLM
 
     from grammarspec.decoding.proposers import Eagle
-    from grammarspec.decoding.proposers.eagle import EagleConfig, EagleHead
+    from grammarspec.decoding.proposers.eagle_head import EagleConfig, EagleHead
 
     model, path = AutoModelForCausalLM.from_pretrained(tiny_model_directory), tmp_path / "head.safetensors"
     Eagle.save(path, EagleHead(EagleConfig.like(model, 16)), torch.arange(200), {})
@@ -358,6 +364,19 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     monkeypatch.setattr("grammarspec.models.loading.load_model", interrupted)
     assert main(["generate", "--regex", "a", "a prompt"]) == 130
     assert capsys.readouterr().err == "\ngrammarspec: interrupted\n"
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json", "config.json"])
+@pytest.mark.parametrize("content", ["", "{}", '{"model_type": []}', "nothing at all"])
+def test_broken_models(
+    file: str, content: str, tiny_model_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("transformers")
+    shutil.copytree(tiny_model_directory, tmp_path / "model")
+    (tmp_path / "model" / file).write_text(content)
+    assert main(["generate", "--regex", "a", "--model", str(tmp_path / "model"), "a prompt"]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith(f"grammarspec: error: {tmp_path / 'model'} cannot be loaded: ")
 
 
 def test_missing_model(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,8 +125,8 @@ def test_distributions_of_another_width() -> None:
 @pytest.mark.parametrize(
     ("ids", "said"),
     [
-        ([*range(256), 257], "names tokens from 0 to 257, and the target has only 257"),
-        ([-1, *range(1, 257)], "names tokens from -1 to 256"),
+        ([*range(256), 257], "model drafts tokens from 0 to 257, and the target has only 257"),
+        ([-1, *range(1, 257)], "model drafts tokens from -1 to 256"),
         (list(range(200)), "has 200 entries for 257 logits of the draft model"),
     ],
 )

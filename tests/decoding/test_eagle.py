@@ -17,7 +17,7 @@ import grammarspec as gs  # noqa: E402
 from grammarspec.decoding import Request, Sampling, generate_batch  # noqa: E402
 from grammarspec.decoding.loop import Batch  # noqa: E402
 from grammarspec.decoding.proposers import Eagle, Forced, Lookup, Proposer  # noqa: E402
-from grammarspec.decoding.proposers.eagle import EagleConfig, EagleHead  # noqa: E402
+from grammarspec.decoding.proposers.eagle_head import EagleConfig, EagleHead  # noqa: E402
 from tests import tiers  # noqa: E402
 from tests.oracles.drafting import BYTES, END, WIDTH, matcher_of  # noqa: E402
 from tests.oracles.families import build  # noqa: E402
@@ -261,7 +261,7 @@ def test_distribution(target: Any, head: EagleHead, masks: bool) -> None:
 
 def test_what_is_trained_is_what_drafts(target: Any, head: EagleHead) -> None:
     """Behind each token, after as many of its own predictions as in a draft."""
-    from benchmarks.distill import steps_of
+    from benchmarks.distillation.training import steps_of
 
     text = torch.tensor([list(b"some words")])
     anew = Anew(head, target, range(WIDTH))
@@ -278,40 +278,15 @@ def test_what_is_trained_is_what_drafts(target: Any, head: EagleHead) -> None:
                 assert torch.allclose(steps[step][end - start], expected, atol=1e-4), (start, end, step)
 
 
-def test_saved_and_loaded(target: Any, head: EagleHead, tmp_path: Path) -> None:
-    chosen = torch.arange(60, 200)
-    path = tmp_path / "head.safetensors"
-    Eagle.save(path, head, chosen, {"texts": 3})
-    loaded = Eagle.load(path)
-    assert loaded.tokens.tolist() == chosen.tolist() and loaded.head.config == head.config
-    for name, weight in head.state_dict().items():
-        assert torch.equal(loaded.head.state_dict()[name], weight.half().float()), name
-    eagle = Eagle.from_file(path, target)
-    assert eagle.card == {"texts": 3}
-    [[text]] = generate_batch(target, requests(max_tokens=20)[:1], BYTES, proposers=[eagle], gamma=3)
-    assert text.statistics.proposed["eagle"]
-
-
-def test_refuses(target: Any, head: EagleHead, tmp_path: Path) -> None:
+def test_refuses(target: Any, head: EagleHead) -> None:
     with pytest.raises(gs.errors.DraftMismatch, match="hidden states of 32 numbers, not of 64"):
         Eagle(head, build("llama", hidden_size=64))
-    with pytest.raises(gs.errors.DraftMismatch, match="names tokens from 0 to 300"):
+    with pytest.raises(gs.errors.DraftMismatch, match="eagle drafts tokens from 0 to 300"):
         Eagle(head, target, torch.tensor([0, 300]))
     with pytest.raises(ValueError, match="confidence must be from 0 to 1"):
         Eagle(head, target, confidence=2)
     with pytest.raises(TypeError, match="takes a model of transformers, not int"):
         Eagle(head, 3)  # type: ignore[arg-type]
-    path = tmp_path / "no.safetensors"
-    with pytest.raises(OSError, match=r"no\.safetensors"):
-        Eagle.load(path)
-    path.write_bytes(b"nothing at all")
-    with pytest.raises(gs.errors.DraftMismatch, match="no file of weights"):
-        Eagle.load(path)
-    from safetensors.torch import save_file
-
-    save_file({"weight": torch.zeros(1)}, path)
-    with pytest.raises(gs.errors.DraftMismatch, match="no head of the EAGLE kind"):
-        Eagle.load(path)
 
 
 def test_long_prompts_are_read_from_near_their_end(head: EagleHead) -> None:

@@ -331,11 +331,18 @@ def _bonus_from_draft_on_host(patch: pytest.MonkeyPatch) -> None:
         weights = draft.distributions[row, position - 1].numpy().copy()
         allowed = self._distribution(row, scores, best)
         weights[[token for token in range(len(weights)) if not allowed.of(token)]] = 0
-        place = draft.sequences[row].length + position
-        uniform = uniform_of(self._processing.streams[row], place, Purpose.CHOOSE, turn)
-        return draw_one(weights, uniform) if weights.any() else right
+        return _drawn_by(weights, right, self, row, draft, position, turn)
 
     patch.setattr(HostChooser, "_draw", wrong)
+
+
+def _drawn_by(
+    weights: Any, otherwise: int | None, chooser: HostChooser, row: int, draft: Draft, position: int, turn: int
+) -> int | None:
+    """A token that is drawn by these weights at a position of a draft; another one if all of them are 0."""
+    place = draft.sequences[row].length + position
+    uniform = uniform_of(chooser._processing.streams[row], place, Purpose.CHOOSE, turn)
+    return draw_one(weights, uniform) if weights.any() else otherwise
 
 
 def _row_off_by_one_on_host(patch: pytest.MonkeyPatch) -> None:
@@ -361,9 +368,7 @@ def _row_off_by_one_on_host(patch: pytest.MonkeyPatch) -> None:
         if right is None or last is None:
             return right
         weights = np.array([last.of(token) * (here.of(token) > 0) for token in range(self._processing.width)])
-        place = draft.sequences[row].length + position
-        uniform = uniform_of(self._processing.streams[row], place, Purpose.CHOOSE, turn)
-        return draw_one(weights, uniform) if weights.any() else right
+        return _drawn_by(weights, right, self, row, draft, position, turn)
 
     patch.setattr(HostChooser, "_draw", wrong)
 

@@ -22,7 +22,7 @@ from grammarspec.decoding.proposers import (  # noqa: E402
     Lookup,
     Proposer,
 )
-from grammarspec.decoding.proposers.eagle import EagleConfig, EagleHead  # noqa: E402
+from grammarspec.decoding.proposers.eagle_head import EagleConfig, EagleHead  # noqa: E402
 from grammarspec.decoding.proposers.head import ResidualHead  # noqa: E402
 from grammarspec.models.loading import load_model, vocabulary_of  # noqa: E402
 from tests import tiers  # noqa: E402

@@ -25,7 +25,7 @@ from grammarspec.decoding.proposers import (  # noqa: E402
     Lookup,
     Proposer,
 )
-from grammarspec.decoding.proposers.eagle import EagleConfig, EagleHead  # noqa: E402
+from grammarspec.decoding.proposers.eagle_head import EagleConfig, EagleHead  # noqa: E402
 from grammarspec.decoding.proposers.head import ResidualHead  # noqa: E402
 
 PROMPT = list(b"a prompt")
@@ -120,6 +120,26 @@ def test_texts_do_not_depend_on_drafts(model: Any, draft: Any, name: str) -> Non
             together += [text for [text] in generate_batch(model, part, VOCABULARY, proposers=proposers, gamma=gamma)]
         assert [text.tokens for text in alone] == expected
         assert [text.tokens for text in together] == expected
+
+
+@pytest.mark.parametrize("adaptive", [True, False])
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_gamma_may_be_any_number(model: Any, draft: Any, adaptive: bool, temperature: float) -> None:
+    """No draft is longer than what is left of its text, and no memory is taken for longer ones."""
+
+    def texts(gamma: int) -> list[list[int]]:
+        torch.manual_seed(1)
+        requests = [
+            Request(prompt=PROMPT, sampling=Sampling(temperature=temperature, max_tokens=most)) for most in (3, 12)
+        ]
+        found = generate_batch(
+            model, requests, VOCABULARY, proposers=PROPOSERS["chain"](model, draft), gamma=gamma, adaptive=adaptive
+        )
+        for [text], most in zip(found, (3, 12), strict=True):
+            assert max(drafted for drafted, _ in text.statistics.rounds) < most
+        return [text.tokens for [text] in found]
+
+    assert texts(10**15) == texts(11)
 
 
 @pytest.mark.combined

@@ -52,7 +52,7 @@ class DraftSampler:
         ids = self.draft_to_target
         if ids is not None and len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < width:
             found = f"{int(ids.min())} to {int(ids.max())}"
-            raise DraftMismatch(f"draft_to_target names tokens from {found}, and the target has only {width}")
+            raise DraftMismatch(f"{self.name} drafts tokens from {found}, and the target has only {width}")
 
     def append(self, logits: torch.Tensor, draft: Draft, rows: Sequence[int], batch: BatchView) -> None:
         """Append one token to the drafts of these rows, or end the draft of a row for which no token is left.

@@ -8,20 +8,19 @@ that state. Its logits are the target's output rows of selected tokens.
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import nn
-from torch.nn import functional
 
 from grammarspec.decoding.cache import RaggedCache
 from grammarspec.decoding.draft import Draft
 from grammarspec.decoding.prepacking import prepack
 from grammarspec.decoding.proposers.draft_sampler import DraftSampler
+from grammarspec.decoding.proposers.eagle_file import load_head, save_head
+from grammarspec.decoding.proposers.eagle_head import EagleHead
 from grammarspec.decoding.proposers.protocol import BatchView
 from grammarspec.decoding.windows import unwrapped
 from grammarspec.errors import DraftMismatch
@@ -29,154 +28,9 @@ from grammarspec.errors import DraftMismatch
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["Eagle", "EagleConfig", "EagleHead"]
+__all__ = ["Eagle"]
 
 _WINDOW = 512  # tokens of a prompt that the head reads at most: the last ones
-
-
-@dataclass(frozen=True, slots=True)
-class EagleConfig:
-    """The shape of a head.
-
-    Attributes:
-        hidden_size: that of the target's hidden states.
-        intermediate_size: the width of the inner layer.
-        heads, kv_heads, head_dim: of its attention.
-        theta: the base of its rotary positions.
-        epsilon: of its normalisations.
-    """
-
-    hidden_size: int
-    intermediate_size: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    theta: float = 10000.0
-    epsilon: float = 1e-5
-
-    @classmethod
-    def like(cls, model: PreTrainedModel, intermediate_size: int) -> EagleConfig:
-        """The shape of the target's own layers, with an inner layer of another width.
-
-        Args:
-            model: a model of a Llama-like family.
-            intermediate_size: the width of the inner layer.
-        """
-        config = model.config.get_text_config()
-        rotary = getattr(config, "rope_parameters", None) or {}
-        return cls(
-            hidden_size=config.hidden_size,
-            intermediate_size=intermediate_size,
-            heads=config.num_attention_heads,
-            kv_heads=config.num_key_value_heads,
-            head_dim=getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
-            theta=float(rotary.get("rope_theta", 10000.0)),
-            epsilon=float(config.rms_norm_eps),
-        )
-
-
-class EagleHead(nn.Module):
-    """A linear layer that joins a token's embedding and a hidden state, and a decoder layer behind it.
-
-    Args:
-        config: its shape.
-
-    Attributes:
-        config: its shape.
-        unknown: ``[hidden size]``, what is read in place of a hidden state that nobody has computed.
-    """
-
-    def __init__(self, config: EagleConfig) -> None:
-        super().__init__()
-        self.config = config
-        size, inner = config.hidden_size, config.intermediate_size
-        queries, keys = config.heads * config.head_dim, config.kv_heads * config.head_dim
-        self.embedding_norm, self.hidden_norm, self.attention_norm, self.inner_norm, self.final_norm = (
-            nn.RMSNorm(size, eps=config.epsilon) for _ in range(5)
-        )
-        self.join = nn.Linear(2 * size, size, bias=False)
-        self.query, self.key = nn.Linear(size, queries, bias=False), nn.Linear(size, keys, bias=False)
-        self.value, self.output = nn.Linear(size, keys, bias=False), nn.Linear(queries, size, bias=False)
-        self.gate, self.up = nn.Linear(size, inner, bias=False), nn.Linear(size, inner, bias=False)
-        self.down = nn.Linear(inner, size, bias=False)
-        self.unknown = nn.Parameter(torch.zeros(size))
-
-    def joined(self, embedded: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
-        """What the decoder layer reads.
-
-        Args:
-            embedded: ``[rows, new, hidden size]``, the target's embeddings of the tokens.
-            hidden: ``[rows, new, hidden size]``, the hidden states behind the tokens before them.
-
-        Returns:
-            ``[rows, new, hidden size]``.
-        """
-        joined: torch.Tensor = self.join(torch.cat((self.embedding_norm(embedded), self.hidden_norm(hidden)), -1))
-        return joined
-
-    def heads(self, joined: torch.Tensor, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Queries, keys and values.
-
-        Args:
-            joined: ``[rows, new, hidden size]``, of :meth:`joined`.
-            positions: ``int64[rows, new]``, of the tokens in their texts.
-
-        Returns:
-            ``[rows, heads, new, head dim]`` each; keys and values have fewer heads.
-        """
-        config, states = self.config, self.attention_norm(joined)
-        query, key, value = (
-            layer(states).unflatten(-1, (-1, config.head_dim)).transpose(1, 2)
-            for layer in (self.query, self.key, self.value)
-        )
-        steps = torch.arange(0, config.head_dim, 2, device=positions.device, dtype=torch.float32)
-        angles = positions[:, None, :, None] * config.theta ** (-steps / config.head_dim)
-        angles = torch.cat((angles, angles), -1)
-        cosine, sine = angles.cos(), angles.sin()
-        return _rotated(query, cosine, sine), _rotated(key, cosine, sine), value
-
-    def finish(
-        self, joined: torch.Tensor, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor
-    ) -> torch.Tensor:
-        """The predicted hidden states behind the tokens.
-
-        Args:
-            joined: ``[rows, new, hidden size]``, of :meth:`joined`.
-            query, key, value: as of :meth:`heads`; there may be more keys than queries.
-            mask: ``bool``, ``[rows, 1, new, keys]`` or what can be broadcast to it: which keys a query sees.
-
-        Returns:
-            ``[rows, new, hidden size]``, normalised as the target's last hidden states are.
-        """
-        groups = self.config.heads // self.config.kv_heads
-        key, value = (each.repeat_interleave(groups, 1) for each in (key, value))
-        seen = functional.scaled_dot_product_attention(query, key.to(query), value.to(query), attn_mask=mask)
-        states = joined + self.output(seen.transpose(1, 2).flatten(2))
-        inner = self.inner_norm(states)
-        states = states + self.down(functional.silu(self.gate(inner)) * self.up(inner))
-        finished: torch.Tensor = self.final_norm(states)
-        return finished
-
-
-def _rotated(states: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:
-    """States at their positions (rotary embedding: Su et al. 2021), halves of a head being turned together."""
-    first, second = states.chunk(2, -1)
-    return (states * cosine + torch.cat((-second, first), -1) * sine).to(states.dtype)
-
-
-@dataclass(frozen=True, slots=True)
-class SavedHead:
-    """A head as it is in a file.
-
-    Attributes:
-        head: the head, in float32.
-        tokens: ``int64[selected]``, the tokens that it can draft.
-        card: what is known about it.
-    """
-
-    head: EagleHead
-    tokens: torch.Tensor
-    card: Mapping[str, Any]
 
 
 class Eagle:
@@ -262,48 +116,8 @@ class Eagle:
         loaded = cls.load(path)
         return cls(loaded.head, model, loaded.tokens, masked=masked, confidence=confidence, card=loaded.card)
 
-    @staticmethod
-    def load(path: str | Path) -> SavedHead:
-        """What is in a file.
-
-        Args:
-            path: a file that :meth:`save` has written.
-
-        Raises:
-            OSError: there is no such file.
-            DraftMismatch: it is no head.
-        """
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(path, "pt") as file:
-                told = file.metadata() or {}
-                weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it is no dictionary
-        except SafetensorError as error:
-            raise DraftMismatch(f"{path} is no file of weights: {error}") from None
-        if "eagle" not in told:
-            raise DraftMismatch(f"{path} has no head of the EAGLE kind")
-        tokens = weights.pop("tokens").long()
-        head = EagleHead(EagleConfig(**json.loads(told["eagle"])))
-        head.load_state_dict({name: weight.float() for name, weight in weights.items()})
-        return SavedHead(head, tokens, json.loads(told.get("card", "{}")))
-
-    @staticmethod
-    def save(path: str | Path, head: EagleHead, tokens: torch.Tensor, card: Mapping[str, Any]) -> None:
-        """Save a head: its weights in float16, its shape and its card.
-
-        Args:
-            path: the file, of the format safetensors.
-            head: the head.
-            tokens: ``int64[selected]``, the tokens that it can draft.
-            card: what is known about it; JSON.
-        """
-        from safetensors.torch import save_file
-
-        weights = {name: weight.detach().to("cpu", torch.float16) for name, weight in head.state_dict().items()}
-        weights["tokens"] = tokens.to("cpu", torch.int32)
-        told = {"eagle": json.dumps(asdict(head.config)), "card": json.dumps(card)}
-        save_file({name: weight.contiguous() for name, weight in weights.items()}, path, told)
+    load = staticmethod(load_head)
+    save = staticmethod(save_head)
 
     # ------------------------------------------------------------------ as a proposer
     def start(self, batch: BatchView) -> None:

@@ -1,0 +1,86 @@
+"""What ``--draft`` names: the text of the option comes in, functions that make proposers come out.
+
+Names are checked, and files with heads are read, before there is a model to make proposers for: loading one may take
+minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from grammarspec.cli.files import about
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from grammarspec.decoding.proposers import Proposer
+    from grammarspec.vocabulary import Vocabulary
+
+    Make: TypeAlias = Callable[[PreTrainedModel, Vocabulary], Proposer]
+
+__all__ = ["read_drafts"]
+
+_EAGLE = "eagle:"
+
+
+def read_drafts(sources: str) -> list[Make]:
+    """What ``--draft`` names.
+
+    Args:
+        sources: the text of the option.
+
+    Returns:
+        for each proposer a function of the target and its vocabulary that makes it. It raises what
+        :func:`grammarspec.models.loading.load_draft` and :class:`grammarspec.decoding.proposers.Eagle` raise.
+
+    Raises:
+        ValueError: ``none`` stands beside others, or a name is empty.
+        DraftMismatch: a file holds no head.
+        MissingPackage: torch or transformers is missing.
+        OSError: a file cannot be read, or is not there.
+    """
+    from grammarspec.decoding.proposers import Forced, Lookup
+
+    makers: list[Make] = []
+    for source in map(str.strip, sources.split(",")):
+        match source:
+            case "none" if sources.strip() == source:
+                pass
+            case "forced":
+                makers.append(lambda model, vocabulary: Forced())
+            case "lookup":
+                makers.append(lambda model, vocabulary: Lookup())
+            case _ if source.startswith(_EAGLE):
+                makers.append(_head(source.removeprefix(_EAGLE).strip()))
+            case "none":
+                raise ValueError(f"--draft {sources}: 'none' cannot stand beside others")
+            case "":
+                raise ValueError(f"--draft {sources}: a name is empty")
+            case _:
+                makers.append(_model(source))
+    return makers
+
+
+def _head(path: str) -> Make:
+    """A proposer with the head in a file; arguments and errors are those of :func:`read_drafts`."""
+    from grammarspec.decoding.proposers import Eagle
+
+    if not path:
+        raise ValueError(f"--draft {_EAGLE} names no file, as eagle:head.safetensors does")
+    saved = Eagle.load(path)
+
+    def make(model: PreTrainedModel, vocabulary: Vocabulary) -> Proposer:
+        with about(path):
+            return Eagle(saved.head, model, saved.tokens, card=saved.card)
+
+    return make
+
+
+def _model(name: str) -> Make:
+    """A proposer with a smaller model; arguments and errors are those of :func:`read_drafts`."""
+    from grammarspec.decoding.proposers import DraftModel
+    from grammarspec.models.loading import load_draft, located
+
+    located(name)
+    return lambda model, vocabulary: DraftModel(load_draft(name, vocabulary))
