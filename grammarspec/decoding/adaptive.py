@@ -38,32 +38,35 @@ class Costs:
     def __init__(self) -> None:
         self._lock = threading.Lock()  # batches of several threads may have one target
         self._measured: dict[int, dict[int, deque[float]]] = {}
+        self._medians: dict[int, dict[int, float]] = {}
 
     def add(self, rows: int, tokens: int, seconds: float) -> None:
         """Add a measurement."""
         with self._lock:
-            self._measured.setdefault(rows, {}).setdefault(tokens, deque(maxlen=_KEPT)).append(seconds)
+            measured = self._measured.setdefault(rows, {}).setdefault(tokens, deque(maxlen=_KEPT))
+            measured.append(seconds)
+            self._medians.setdefault(rows, {})[tokens] = median(measured)
 
     def knows(self, rows: int, tokens: int) -> bool:
         """Whether this was measured."""
-        return tokens in self._measured.get(rows, {})
+        return tokens in self._medians.get(rows, {})
 
     def seconds(self, rows: int, tokens: int) -> float:
         """What a round is expected to cost: measured, or interpolated; in proportion only, where nothing is known."""
         with self._lock:
-            nearest = min(self._measured, key=lambda known: abs(known - rows), default=None)
+            nearest = min(self._medians, key=lambda known: abs(known - rows), default=None)
             if nearest is None:
                 return 1 + _SLOPE * (tokens - 1)
-            points = sorted((known, median(found)) for known, found in self._measured[nearest].items())
-        below = max((point for point in points if point[0] <= tokens), default=None)
-        above = min((point for point in points if point[0] >= tokens), default=None)
-        if below is None:
-            assert above is not None
-            return above[1] * (1 + _SLOPE * (tokens - 1)) / (1 + _SLOPE * (above[0] - 1))
-        if above is None:
-            return below[1] * (1 + _SLOPE * (tokens - 1)) / (1 + _SLOPE * (below[0] - 1))
-        share = (tokens - below[0]) / (above[0] - below[0]) if above[0] > below[0] else 0.0
-        return below[1] + share * (above[1] - below[1])
+            known = self._medians[nearest]
+            if tokens in known:
+                return known[tokens]
+            below = max((point for point in known.items() if point[0] < tokens), default=None)
+            above = min((point for point in known.items() if point[0] > tokens), default=None)
+        if below is not None and above is not None:
+            share = (tokens - below[0]) / (above[0] - below[0])
+            return below[1] + share * (above[1] - below[1])
+        counted, cost = below or above or (1, 1.0)
+        return cost * (1 + _SLOPE * (tokens - 1)) / (1 + _SLOPE * (counted - 1))
 
 
 class Acceptance:
