@@ -98,6 +98,23 @@ def test_what_to_install(blocked: str, statements: list[str], install: str) -> N
         assert f"the package {blocked.split(maxsplit=1)[0]} is missing" in answer
 
 
+@pytest.mark.parametrize("blocked", ["torch", "transformers"])
+def test_commands_say_what_to_install(blocked: str) -> None:
+    """All that run a model say the same."""
+    commands = [
+        ["generate", "--regex", "a", "b"],
+        ["generate", "--regex", "a", "--draft", "eagle:missing", "b"],
+        ["bench", "speculative"],
+    ]
+    probe = f"import sys; sys.modules[{blocked!r}] = None; from grammarspec.cli import main; sys.exit(main({{}}))"
+    for command in commands:
+        run = subprocess.run([sys.executable, "-c", probe.format(command)], capture_output=True, text=True, check=False)
+        assert run.returncode == 2 and run.stdout == ""
+        [line] = run.stderr.splitlines()
+        assert line.startswith(f"grammarspec: error: generating texts: the package {blocked} is missing")
+        assert line.endswith("hint: pip install 'grammarspec[transformers]' [missing-package]")
+
+
 def test_what_needs_no_package() -> None:
     statement = (
         "import re; word = gs.regex('a') + re.compile('B', re.I); "
