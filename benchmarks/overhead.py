@@ -13,7 +13,6 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -166,11 +165,6 @@ def replay(
     return perf_counter() - begin, sum(matcher.seconds for matcher in timed)
 
 
-def interval(values: Sequence[float]) -> Interval:
-    """The median of some values, and the least and the greatest."""
-    return Interval(median(values), min(values), max(values))
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Record and replay the texts of each kind."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -179,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch", type=int, default=1, help="prompts side by side (%(default)s)")
     parser.add_argument("--limit", type=int, help="prompts of each kind (all)")
     parser.add_argument("--max-tokens", type=int, default=64, help="of each text (%(default)s)")
-    parser.add_argument("--turns", type=int, default=7, help="how often all of it is replayed (%(default)s)")
+    parser.add_argument("--turns", type=int, default=2, help="how often all of it is replayed (%(default)s)")
     options = parser.parse_args(arguments)
     model = gs.Model(*load_model(options.model))
     sampling = Sampling(max_tokens=options.max_tokens)
@@ -189,22 +183,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         proposers = [Forced(), Lookup()]
         with torch.inference_mode():
             traces = [record(model, batch, sampling, proposers) for batch in batches]
-            shares, differences = [], []
+            seconds: dict[bool, list[float]] = {True: [], False: []}
+            inside = []
             for turn in range(options.turns):
-                seconds = {}
-                for constrained in (True, False) if turn % 2 else (False, True):
-                    found = [
-                        replay(model, batch, trace, sampling, constrained)
-                        for batch, trace in zip(batches, traces, strict=True)
-                    ]
-                    seconds[constrained] = sum(whole for whole, _ in found)
-                    if constrained:
-                        shares.append(1e2 * sum(inside for _, inside in found) / seconds[True])
-                differences.append(1e2 * (seconds[True] / seconds[False] - 1))
+                for number, (batch, trace) in enumerate(zip(batches, traces, strict=True)):
+                    for constrained in (True, False) if (turn + number) % 2 else (False, True):
+                        whole, matchers = replay(model, batch, trace, sampling, constrained)
+                        seconds[constrained].append(whole)
+                        if constrained:
+                            inside.append(matchers)
+        share, ratio = Interval.of_ratio(inside, seconds[True]), Interval.of_ratio(seconds[True], seconds[False])
         rounds = sum(len(trace) - 1 for trace in traces)
         print(
-            f"{kind:13} batch {options.batch}  {rounds} rounds  inside matchers {interval(shares)} %  "
-            f"with constraints beside without {interval(differences)} %",
+            f"{kind:13} batch {options.batch}  {rounds} rounds of {1e3 * sum(seconds[True]) / rounds / options.turns:.1f} ms"
+            f"  inside matchers {1e2 * share.value:.2f} [{1e2 * share.low:.2f}, {1e2 * share.high:.2f}] %"
+            f"  with constraints over without {ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]",
             flush=True,
         )
 

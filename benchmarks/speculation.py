@@ -2,7 +2,7 @@
 
 Texts of five kinds (JSON, tool calls, SQL, texts of regular expressions, free texts; at least 60 prompts each) are
 generated without drafts, with each proposer, and with drafts whose length is chosen in each round, in turns. Compared
-are tokens per pass of the target and wall-clock time, prompts included, by the median over the turns.
+are tokens per pass of the target and wall-clock time, prompts included, with intervals (bootstrap over the prompts).
 """
 
 from __future__ import annotations

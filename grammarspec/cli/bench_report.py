@@ -138,7 +138,7 @@ def write_csv(path: Path, lines: Sequence[Figures]) -> None:
         for line in lines:
             speedup = line.speedup
             numbers = [line.acceptance, line.tokens_per_pass, line.tokens_per_second]
-            numbers += [speedup.median, speedup.low, speedup.high, *line.phases.values()]
+            numbers += [speedup.value, speedup.low, speedup.high, *line.phases.values()]
             written = [None if number is None else round(number, 4) for number in numbers]
             writer.writerow([line.temperature, line.gamma, line.draft, *written])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from random import Random
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 __all__ = ["Case", "Interval", "Measurement", "Setting", "alternate"]
+
+
+_RESAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +62,31 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The median of some figures, and the least and the greatest of them."""
+    """A measured figure, and the interval in which 95 of 100 such measurements lie."""
 
-    median: float
+    value: float
     low: float
     high: float
 
     def __str__(self) -> str:
-        return f"{self.median:.2f} [{self.low:.2f}, {self.high:.2f}]"
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+    @classmethod
+    def of_ratio(cls, above: Sequence[float], below: Sequence[float]) -> Interval:
+        """The ratio of two sums whose terms were measured in pairs.
+
+        The interval is that of the bootstrap over the pairs (Efron 1979), whose random numbers are always the same.
+
+        Args:
+            above, below: the terms.
+        """
+        generator, pairs = Random(0), list(zip(above, below, strict=True))
+        ratios = []
+        for _ in range(_RESAMPLES):
+            drawn = generator.choices(pairs, k=len(pairs))
+            ratios.append(sum(term for term, _ in drawn) / sum(term for _, term in drawn))
+        ratios.sort()
+        return cls(sum(above) / sum(below), ratios[round(0.025 * _RESAMPLES)], ratios[round(0.975 * _RESAMPLES) - 1])
 
 
 @dataclass(slots=True)
@@ -75,7 +95,7 @@ class Measurement:
 
     Attributes:
         setting: the setting.
-        seconds: of all texts together, in each turn.
+        seconds: of each batch of texts, in each turn.
         statistics: of all texts of all turns together; times of a batch are counted once.
         texts: the texts of the last turn.
     """
@@ -86,9 +106,8 @@ class Measurement:
     texts: list[Generation] = field(default_factory=list)
 
     def speedup(self, base: Measurement) -> Interval:
-        """How many times as fast as another setting this one is, turn by turn."""
-        ratios = [theirs / ours for theirs, ours in zip(base.seconds, self.seconds, strict=True)]
-        return Interval(median(ratios), min(ratios), max(ratios))
+        """How many times as fast as another setting this one is, over all texts; the interval is by batches."""
+        return Interval.of_ratio(base.seconds, self.seconds)
 
     @property
     def tokens_per_second(self) -> float:
@@ -117,10 +136,10 @@ def alternate(
     Args:
         model, vocabulary: the target and its tokens.
         cases: what is generated.
-        settings: what is compared. Each turn begins with another of them.
+        settings: what is compared: each batch under all of them, beginning with another one each time.
         turns: how often; one more, before these, is not counted: what is learnt in it counts for all.
         batch: how many texts are generated together.
-        on_turn: called before each setting of each turn, with the number of the turn.
+        on_turn: called before each batch under each setting, with the number of the turn.
 
     Returns:
         one measurement for each setting.
@@ -130,16 +149,17 @@ def alternate(
     """
     found = [Measurement(setting) for setting in settings]
     for turn in range(turns + 1):
-        for index in range(len(settings)):
-            measurement = found[(index + turn) % len(settings)]
-            if on_turn is not None:
-                on_turn(turn, measurement.setting)
-            spare = Measurement(measurement.setting) if turn == 0 else measurement
-            spare.texts = []
-            begin = perf_counter()
-            for first in range(0, len(cases), batch):
-                _generate(model, vocabulary, cases[first : first + batch], spare)
-            spare.seconds.append(perf_counter() - begin)
+        counted = found if turn else [Measurement(setting) for setting in settings]
+        for measurement in counted:
+            measurement.texts = []
+        for number, first in enumerate(range(0, len(cases), batch)):
+            for index in range(len(settings)):
+                measurement = counted[(index + turn + number) % len(settings)]
+                if on_turn is not None:
+                    on_turn(turn, measurement.setting)
+                begin = perf_counter()
+                _generate(model, vocabulary, cases[first : first + batch], measurement)
+                measurement.seconds.append(perf_counter() - begin)
     return found
 
 

@@ -6,6 +6,7 @@ import csv
 import errno
 import json
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +82,16 @@ def test_texts_are_those_of_plain_decoding(model: gs.Model, batch: int) -> None:
         model.model, model.vocabulary, cases, settings, turns=2, batch=batch,
         on_turn=lambda turn, setting: turns.append((turn, setting.name)),
     )  # fmt: skip
+    batches, names = -(-len(cases) // batch), ["none", "fixed", "auto"]
     assert turns == [
-        (0, "none"), (0, "fixed"), (0, "auto"), (1, "fixed"), (1, "auto"), (1, "none"), (2, "auto"), (2, "none"),
-        (2, "fixed"),
-    ]  # fmt: skip
+        (turn, names[(turn + number + index) % 3])
+        for turn in range(3)
+        for number in range(batches)
+        for index in range(3)
+    ]
     for one in (plain, *drafting):
         assert [text.tokens for text in one.texts] == [text.tokens for text in plain.texts]
-        assert len(one.seconds) == 2
+        assert len(one.seconds) == 2 * batches
         assert one.statistics.tokens == 2 * sum(len(text.tokens) for text in plain.texts)
         assert sum(one.phases.values()) * one.statistics.target_passes / 1e3 < sum(one.seconds)
     assert plain.statistics.tokens_per_pass == 1
@@ -97,10 +101,20 @@ def test_texts_are_those_of_plain_decoding(model: gs.Model, batch: int) -> None:
     )
 
 
-def test_speed_ups_are_by_turn() -> None:
+def test_speed_ups_have_intervals() -> None:
     base, other = (Measurement(Setting("x"), seconds) for seconds in ([4.0, 6.0, 8.0], [2.0, 2.0, 8.0]))
-    assert other.speedup(base) == Interval(2.0, 1.0, 3.0)
-    assert str(other.speedup(base)) == "2.00 [1.00, 3.00]"
+    found = other.speedup(base)
+    assert (found.value, found.low, found.high) == (1.5, 1.0, 3.0)
+    assert str(found) == "1.50 [1.00, 3.00]"
+    assert other.speedup(base) == found, "and always the same ones"
+    generator = random.Random(1)
+    covered = 0
+    for _ in range(100):
+        seconds = [generator.uniform(0.5, 1.5) for _ in range(60)]
+        slower = [2 * each * generator.uniform(0.8, 1.2) for each in seconds]
+        interval = Interval.of_ratio(slower, seconds)
+        covered += interval.low <= 2 <= interval.high
+    assert covered >= 85
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
