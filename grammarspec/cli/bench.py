@@ -138,7 +138,7 @@ def _gammas(given: str) -> list[int | None]:
     found = re.fullmatch(r"([0-9]{1,9})(?:\.\.([0-9]{1,9}))?", given)
     if found is None or not 1 <= int(found[1]) <= int(found[2] or found[1]) <= _LONGEST:
         raise ValueError(
-            f"--gamma must be a number from 1 to {_LONGEST}, a range of such as 2..8, or auto, not {given[:40]!r}"
+            f"--gamma must be a number from 1 to {_LONGEST}, a range such as 2..8, or auto, not {given[:40]!r}"
         )
     return list(range(int(found[1]), int(found[2] or found[1]) + 1))
 

@@ -130,7 +130,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--gamma", "0"], "--gamma must be a number from 1 to 256, a range of such as 2..8, or auto, not '0'"),
+        (["--gamma", "0"], "--gamma must be a number from 1 to 256, a range such as 2..8, or auto, not '0'"),
         (["--gamma", "8..2"], "not '8..2'"),
         (["--gamma", "x"], "not 'x'"),
         (["--gamma", "1..1000000000"], "not '1..1000000000'"),
