@@ -194,8 +194,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                             inside.append(matchers)
         share, ratio = Interval.of_ratio(inside, seconds[True]), Interval.of_ratio(seconds[True], seconds[False])
         rounds = sum(len(trace) - 1 for trace in traces)
+        each = 1e3 * sum(seconds[True]) / rounds / options.turns
         print(
-            f"{kind:13} batch {options.batch}  {rounds} rounds of {1e3 * sum(seconds[True]) / rounds / options.turns:.1f} ms"
+            f"{kind:13} batch {options.batch}  {rounds} rounds of {each:.1f} ms"
             f"  inside matchers {1e2 * share.value:.2f} [{1e2 * share.low:.2f}, {1e2 * share.high:.2f}] %"
             f"  with constraints over without {ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]",
             flush=True,
