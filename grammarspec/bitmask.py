@@ -7,7 +7,8 @@ is set when token ``t`` is allowed. It is the layout of llguidance, XGrammar and
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def apply_bitmask(logits: Logits, rows: Rows, indices: Indices | None = None) ->
     Raises:
         TypeError: the logits are not of a floating dtype, or the rows are not int32.
         ValueError: the shapes do not fit together.
-        IndexError: an index is past the last row (on a CUDA device: whatever an assertion there raises).
+        IndexError: an index is past the last row. On a CUDA device with kernels nothing is raised, which would mean to
+            wait for it: there such an index forbids every token.
     """
     torch_module = sys.modules.get("torch")
     if torch_module is not None and isinstance(logits, torch_module.Tensor):
@@ -126,14 +128,29 @@ def _apply_torch(logits: torch.Tensor, rows: Any, indices: Any) -> None:
     chosen = None if indices is None else torch.as_tensor(indices, dtype=torch.int64, device=logits.device)
     _check(logits, rows, None if chosen is None else chosen.numel())
     logits, rows = torch.atleast_2d(logits), torch.atleast_2d(rows)  # type: ignore[no-untyped-call]
-    if chosen is not None:
-        rows = rows.index_select(0, chosen.clamp(min=0)) | -(chosen < 0).to(torch.int32)[:, None]
+    _torch_operator()(logits, rows, chosen)
+
+
+@cache
+def _torch_operator() -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], None]:
+    """The operator that applies mask rows to a batch; it can be made only where torch is."""
+    from grammarspec.kernels.dispatch import operator
+
+    schema = "apply_bitmask(Tensor(a!) logits, Tensor rows, Tensor? indices) -> ()"
+    return operator(schema, "masks:apply_bitmask", changes=["logits"])(_apply_to_batch)
+
+
+def _apply_to_batch(logits: torch.Tensor, rows: torch.Tensor, indices: torch.Tensor | None) -> None:
+    import torch
+
+    if indices is not None:
+        rows = rows.index_select(0, indices.clamp(min=0)) | -(indices < 0).to(torch.int32)[:, None]
     shifts = torch.arange(32, dtype=torch.int32, device=logits.device)
     forbidden = (((rows[:, :, None] >> shifts) & 1) == 0).view(rows.shape[0], rows.shape[1] * 32)
     masked = min(logits.shape[1], forbidden.shape[1])
     logits[:, :masked].masked_fill_(forbidden[:, :masked], -torch.inf)
     beyond = logits[:, masked:]
-    if chosen is None:
+    if indices is None:
         beyond.fill_(-torch.inf)
     else:
-        beyond.masked_fill_((chosen >= 0)[:, None], -torch.inf)
+        beyond.masked_fill_((indices >= 0)[:, None], -torch.inf)

@@ -92,12 +92,11 @@ class TensorChooser:
         """See :meth:`Chooser.verify`."""
         tokens, device = draft.padded(), logits.device
         logits = _aligned_left(logits, draft)
-        scores = self._processing.scores(logits, draft.all_masks(), tokens)
-        best = scores.amax(-1)  # NaN or infinite where the model's logits are broken
         first = torch.tensor([sequence.length for sequence in draft.sequences], device=device)
-        accepted, following, _ = self._processing.verify(
-            scores,
-            tokens.clamp(min=0),
+        accepted, following, best = self._processing.verify_logits(
+            logits,
+            draft.all_masks(),
+            tokens,
             draft.lengths(),
             None if draft.distributions is None else draft.distributions[:, : draft.gamma],
             draft.drawn_tokens(),

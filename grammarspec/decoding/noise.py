@@ -17,6 +17,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from grammarspec.kernels.dispatch import operator
+
 __all__ = ["Purpose", "Stream", "above", "gumbel", "gumbel_of", "philox", "uniform", "uniform_of"]
 
 Stream = tuple[int, int, int]
@@ -73,7 +75,7 @@ def _rounds(
 
 
 def _words(
-    streams: torch.Tensor, positions: torch.Tensor, purpose: Purpose, rounds: torch.Tensor, blocks: int
+    streams: torch.Tensor, positions: torch.Tensor, purpose: int, rounds: torch.Tensor, blocks: int
 ) -> torch.Tensor:
     """Random words of 32 bits: ``int64[rows, positions, 4 * blocks]``."""
     shape = (*positions.shape, blocks)
@@ -89,13 +91,17 @@ def _fraction(words: torch.Tensor) -> torch.Tensor:
     return (words.double() + 0.5) / 2.0**32
 
 
-def uniform(streams: torch.Tensor, positions: torch.Tensor, purpose: Purpose, rounds: torch.Tensor) -> torch.Tensor:
+@operator(
+    "uniform(Tensor streams, Tensor positions, int purpose, Tensor rounds) -> Tensor",
+    "noise:uniform",
+)
+def uniform(streams: torch.Tensor, positions: torch.Tensor, purpose: int, rounds: torch.Tensor) -> torch.Tensor:
     """Random numbers strictly between 0 and 1.
 
     Args:
         streams: ``int64[rows, 3]``: the lower and the upper word of a seed, and the number of the sample.
         positions: ``int64[rows, n]``, in the text, from 0 to 2**32 - 1.
-        purpose: what the numbers are for.
+        purpose: what the numbers are for, of :class:`Purpose`.
         rounds: ``int64[rows]``, below 2**28: tells apart the numbers that are drawn for one position in several rounds.
 
     Returns:

@@ -2,20 +2,22 @@
 
 Logits and mask rows go in; scores, distributions, accepted draft tokens and next tokens come out. This is the one
 module that knows the order of penalties, bias, mask, temperature, top-k, top-p and min-p. Its tensor operations run on
-any device, and do not synchronise with the host.
+any device, and do not synchronise with the host; on CUDA devices most of them are kernels (:mod:`grammarspec.kernels`).
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
 from grammarspec.bitmask import apply_bitmask
+from grammarspec.decoding.distributions import Kind, choices, distribution, masked_scores, verify
 from grammarspec.decoding.noise import Purpose, Stream, gumbel, uniform
 from grammarspec.decoding.sampling import Sampling
-from grammarspec.decoding.verification import accepted_drafts, draw, residual_distribution
+from grammarspec.decoding.verification import draw
 
 __all__ = ["Processing"]
 
@@ -61,8 +63,11 @@ class Processing:
         width: int,
         device: torch.device,
     ) -> None:
+        def each(values: Sequence[float], dtype: torch.dtype = torch.float32) -> torch.Tensor:
+            return torch.tensor(values, device=device, dtype=dtype)
+
         def column(values: Sequence[float]) -> torch.Tensor:
-            return torch.tensor(values, device=device)[:, None, None]
+            return each(values)[:, None, None]
 
         self.samplings = list(samplings)
         self.width = width
@@ -71,11 +76,10 @@ class Processing:
         self._shared = [sampling.seed is not None for sampling in samplings]
         self._seeds = [int(torch.randint(1 << 62, ())) if s.seed is None else s.seed for s in samplings]
         self._samples = list(samples)
-        self._temperature = column([sampling.temperature or 1.0 for sampling in samplings])
-        self._greedy_rows = column(self._greedy)
-        self._top_k = column([sampling.top_k or width for sampling in samplings])
-        self._top_p = column([torch.inf if sampling.top_p is None else sampling.top_p for sampling in samplings])
-        self._min_p = column([sampling.min_p or 0.0 for sampling in samplings])
+        self._temperature = each([sampling.temperature or 1.0 for sampling in samplings])
+        self._top_k = each([min(sampling.top_k or width, width) for sampling in samplings], torch.int64)
+        self._top_p = each([torch.inf if sampling.top_p is None else sampling.top_p for sampling in samplings])
+        self._min_p = each([sampling.min_p or 0.0 for sampling in samplings])
         self._sorts = any(sampling.top_k is not None or sampling.top_p is not None for sampling in samplings)
         self._filters = any(sampling.min_p for sampling in samplings)
         self._repetition = column([sampling.repetition_penalty for sampling in samplings])
@@ -104,9 +108,14 @@ class Processing:
             (seed & 0xFFFF_FFFF, seed >> 32, sample) for seed, sample in zip(self._seeds, self._samples, strict=True)
         ]
         self._streams = torch.tensor(self.streams, dtype=torch.int64, device=self._device)
-        noisy = [row for row, greedy in enumerate(self._greedy) if self._shared[row] and not greedy]
+        kinds = [
+            Kind.GREEDY if greedy else Kind.NOISY if shared else Kind.DRAWN
+            for greedy, shared in zip(self._greedy, self._shared, strict=True)
+        ]
+        noisy = [row for row, kind in enumerate(kinds) if kind is Kind.NOISY]
         self._noisy = torch.tensor(noisy, dtype=torch.int64, device=self._device)
-        self._chosen_rows = [greedy or shared for greedy, shared in zip(self._greedy, self._shared, strict=True)]
+        self._kinds = torch.tensor(kinds, dtype=torch.int32, device=self._device)
+        self._chosen_rows = [kind is not Kind.DRAWN for kind in kinds]
         self._chosen = torch.tensor(self._chosen_rows, device=self._device)
         self.greedy = all(self._greedy)
         self.draws = not all(self._chosen_rows)
@@ -128,7 +137,7 @@ class Processing:
         self._seeds, self._samples = ([numbers[row] for row in rows] for numbers in (self._seeds, self._samples))
         index = torch.tensor(rows, device=self._device)
         for name in (
-            "_temperature", "_greedy_rows", "_top_k", "_top_p", "_min_p", "_repetition", "_presence", "_frequency",
+            "_temperature", "_top_k", "_top_p", "_min_p", "_repetition", "_presence", "_frequency",
             "bias", "in_prompt", "counts",
         ):  # fmt: skip
             tensor = getattr(self, name)
@@ -155,6 +164,9 @@ class Processing:
             ``[rows, n, width]`` in the dtype of the logits, at least float32; -inf where the mask forbids a token.
         """
         rows, n, width = logits.shape
+        masks = masks.reshape(rows * n, -1)
+        if self.counts is None and self.bias is None:
+            return masked_scores(logits.reshape(rows * n, width), masks, None).view(rows, n, width)
         scores = logits.to(torch.promote_types(logits.dtype, torch.float32), copy=True)
         if self.counts is not None and self.in_prompt is not None:
             m = prefix.shape[1]
@@ -167,7 +179,7 @@ class Processing:
             scores -= self._frequency * counts + self._presence * (counts > 0)
         if self.bias is not None:
             scores += self.bias
-        apply_bitmask(scores.view(rows * n, width), masks.reshape(rows * n, -1))
+        apply_bitmask(scores.view(rows * n, width), masks)
         return scores
 
     def distribution(self, scores: torch.Tensor) -> torch.Tensor:
@@ -179,22 +191,12 @@ class Processing:
         Returns:
             ``[rows, n, width]``, probabilities that sum to 1 over the width. Those of greedy rows are one-hot.
         """
-        choice = torch.zeros_like(scores).scatter_(-1, scores.argmax(-1, keepdim=True), 1.0)
         if self.greedy:
-            return choice
-        # Measured from the highest score, so that no quotient overflows upwards.
-        scores = (scores - scores.amax(-1, keepdim=True)) / self._temperature
-        if self._sorts:
-            ordered, order = scores.sort(dim=-1, descending=True, stable=True)
-            ordered.masked_fill_(torch.arange(self.width, device=self._device) >= self._top_k, -torch.inf)
-            probabilities = ordered.softmax(-1)
-            ordered.masked_fill_(probabilities.cumsum(-1) - probabilities >= self._top_p, -torch.inf)
-            scores = scores.scatter(-1, order, ordered)
-        probabilities = scores.softmax(-1)
-        if self._filters:
-            probabilities.masked_fill_(probabilities < self._min_p * probabilities.amax(-1, keepdim=True), 0)
-            probabilities /= probabilities.sum(-1, keepdim=True)
-        return torch.where(self._greedy_rows, choice, probabilities)
+            return torch.zeros_like(scores).scatter_(-1, scores.argmax(-1, keepdim=True), 1.0)
+        return distribution(scores, *self._options(), self._kinds, self._sorts, self._filters)
+
+    def _options(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        return self._temperature, self._top_k, self._top_p, self._min_p
 
     def choices(self, distribution: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """The tokens that shared noise (greedily: no noise) chooses at each position, whatever was drafted.
@@ -206,13 +208,7 @@ class Processing:
         Returns:
             ``int64[rows, n]``; for rows whose tokens are drawn, the most probable ones.
         """
-        chosen = distribution.argmax(-1)
-        if len(self._noisy):
-            noisy = distribution[self._noisy].double().log() + gumbel(
-                self._streams[self._noisy], positions[self._noisy], self.width
-            )
-            chosen[self._noisy] = noisy.argmax(-1)
-        return chosen
+        return choices(distribution, positions, self._kinds, self._streams, self._noisy)
 
     def propose(
         self, scores: torch.Tensor, positions: torch.Tensor, rounds: torch.Tensor
@@ -263,27 +259,59 @@ class Processing:
             how many tokens are accepted and the next token, ``int64[rows]`` each; and the target's distributions, as
             :meth:`distribution` returns them.
         """
-        target = self.distribution(scores)
-        inside = torch.arange(tokens.shape[1], device=self._device) < lengths[:, None]
-        chosen = self.choices(target, positions)
-        if not self.draws:
-            agreed = ((chosen[:, :-1] == tokens) & inside).cumprod(1).sum(1)
-            return agreed, chosen.gather(1, agreed[:, None])[:, 0], target
-        # Each place of a text is decided once, so that its number need not depend on the round: a text in which no
-        # draft token was drawn is the same for all drafts.
-        chances = uniform(self._streams, positions, Purpose.CHOOSE, torch.zeros_like(rounds))
-        drawn_each = draw(target.flatten(0, 1), chances.flatten()).view_as(chosen)
-        chosen = torch.where(self._chosen[:, None], chosen, drawn_each)
-        accept = uniform(self._streams, positions[:, :-1], Purpose.ACCEPT, rounds)
-        ratio = drawn & ~self._chosen[:, None]
-        accepted = accepted_drafts(target, tokens, inside, draft, ratio, accept, chosen[:, :-1])
-        following = chosen.gather(1, accepted[:, None])[:, 0]
-        if draft is not None:
-            residual = residual_distribution(target, tokens, accepted, lengths, draft, ratio)
-            drawn_next = draw(residual, chances.gather(1, accepted[:, None])[:, 0])
-            refused = (torch.cat((ratio, ratio.new_zeros(len(ratio), 1)), 1)).gather(1, accepted[:, None])[:, 0]
-            following = torch.where(refused & (accepted < lengths), drawn_next, following)
+        accepted, following, _, target = self._verify(
+            scores, None, None, tokens, lengths, draft, drawn, positions, rounds, whole=True
+        )
         return accepted, following, target
+
+    def verify_logits(
+        self,
+        logits: torch.Tensor,
+        masks: torch.Tensor,
+        prefix: torch.Tensor,
+        lengths: torch.Tensor,
+        draft: torch.Tensor | None,
+        drawn: torch.Tensor,
+        positions: torch.Tensor,
+        rounds: torch.Tensor,
+        mask_rows: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """:meth:`scores` and :meth:`verify` in one: kernels need not write the scores, nor always the distributions.
+
+        Args:
+            logits: ``[rows, drafts + 1, width]``, as for :meth:`scores`.
+            masks: ``int32[rows, drafts + 1, words]``; with ``mask_rows`` a pool of them, ``int32[m, words]``.
+            prefix: ``int64[rows, drafts]``, the draft tokens, padded by -1.
+            lengths, draft, drawn, positions, rounds: as for :meth:`verify`.
+            mask_rows: ``int64[rows, drafts + 1]``, the row of the pool for each position; a negative one leaves it
+                unconstrained.
+
+        Returns:
+            how many tokens are accepted and the next token, ``int64[rows]`` each; and the highest score at each
+            position, ``[rows, drafts + 1]``: NaN or infinite where the logits are broken.
+        """
+        pool: torch.Tensor | None = masks
+        if self.counts is not None or self.bias is not None:
+            if mask_rows is not None:
+                masks = masks[mask_rows.clamp(min=0)] | -(mask_rows < 0).to(torch.int32)[..., None]
+            logits, pool, mask_rows = self.scores(logits, masks, prefix), None, None
+        accepted, following, highest, _ = self._verify(
+            logits, pool, mask_rows, prefix.clamp(min=0), lengths, draft, drawn, positions, rounds, whole=False
+        )
+        return accepted, following, highest
+
+    def _verify(
+        self,
+        logits: torch.Tensor,
+        masks: torch.Tensor | None,
+        mask_rows: torch.Tensor | None,
+        *drafts: Any,
+        whole: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        return verify(
+            logits, masks, mask_rows, *self._options(), self._kinds, self._noisy, self._streams, *drafts,
+            self._sorts, self._filters, self.draws, whole, int(Purpose.ACCEPT), int(Purpose.CHOOSE),
+        )  # fmt: skip
 
     def choose_again(
         self, row: int, scores: torch.Tensor, distribution: torch.Tensor, position: int, attempt: int

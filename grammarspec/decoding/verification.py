@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from grammarspec.kernels.dispatch import operator
+
 __all__ = ["accepted_drafts", "accepts", "draw", "draw_one", "residual_distribution", "residual_of"]
 
 _Number = TypeVar("_Number", float, torch.Tensor)
@@ -100,6 +102,7 @@ def residual_distribution(
     return torch.where(rejected, residual, p)
 
 
+@operator("draw(Tensor weights, Tensor uniforms) -> Tensor", "choices:draw")
 def draw(weights: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
     """One token per row by inversion of the cumulative weights.
 

@@ -1,0 +1,216 @@
+"""What kernels are made of: chunks of rows, masked loads, an order of numbers, random words; and how grids are laid out.
+
+The rows of a matrix of logits are cut into chunks, so that few rows keep a whole device busy. A first launch leaves one
+partial result for each chunk; the programs of the next launch put those of a row together, each for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+__all__ = [
+    "CHUNK",
+    "Source",
+    "best_of",
+    "chunks_of",
+    "drawn_token",
+    "highest_of",
+    "load_scores",
+    "load_weights",
+    "mask_bits",
+    "mask_row_of",
+    "ordered",
+    "ordered_double",
+    "random_words",
+    "uniform_at",
+    "unordered",
+]
+
+CHUNK = 4096
+"""Tokens of a chunk."""
+
+_INDEX_BITS = tl.constexpr(0x7FFF_FFFF)
+_NAN = tl.constexpr(0x7FFF_FFFF)
+_SIGN_FREE = tl.constexpr(0x7FFF_FFFF_FFFF_FFFF)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where scores come from: logits, and the mask rows that are applied as they are read.
+
+    Attributes:
+        logits: ``[rows, width]``, of any strides.
+        masks: ``int32[m, words]``, or ``None``: there is no mask.
+        mask_rows: ``int[rows]``, the mask row of each row of logits; a negative one leaves it unconstrained. ``None``:
+            row ``i`` has mask row ``i``.
+    """
+
+    logits: torch.Tensor
+    masks: torch.Tensor | None = None
+    mask_rows: torch.Tensor | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of a kernel that reads scores (:func:`load_scores`)."""
+        masks = self.masks if self.masks is None or self.masks.stride(-1) == 1 else self.masks.contiguous()
+        return {
+            "logits": self.logits,
+            "row_stride": self.logits.stride(0),
+            "column_stride": self.logits.stride(1),
+            "masks": masks,
+            "mask_rows": None if self.mask_rows is None else self.mask_rows.contiguous(),
+            "mask_stride": 0 if masks is None else masks.stride(0),
+            "mask_count": 0 if masks is None else masks.shape[0],
+            "words": 0 if masks is None else masks.shape[1],
+            "width": self.logits.shape[1],
+            "MASKED": masks is not None,
+            "INDEXED": self.mask_rows is not None,
+        }
+
+
+def chunks_of(width: int, chunk: int | None = None) -> dict[str, int]:
+    """How rows are cut: the number of chunks, and the constants that kernels are compiled for."""
+    chunk = min(chunk or CHUNK, max(triton.next_power_of_2(width), 16))
+    chunks = triton.cdiv(width, chunk)
+    return {"chunks": chunks, "CHUNK": chunk, "CHUNKS": max(triton.next_power_of_2(chunks), 2)}
+
+
+@triton.jit
+def mask_row_of(row, mask_rows, INDEXED: tl.constexpr):
+    """The number of the mask row of a row, ``int64``."""
+    if INDEXED:
+        return tl.load(mask_rows + row).to(tl.int64)
+    return row
+
+
+@triton.jit
+def mask_bits(masks, mask_row, mask_stride, mask_count, words, index, width):
+    """The bits of a mask row at some indices, 0 or 1: all 0 of a row that does not exist, all 1 of a negative one."""
+    word = index >> 5
+    known = tl.where((mask_row >= 0) & (mask_row < mask_count), words, 0)
+    beyond = tl.where(mask_row < 0, -1, 0)
+    bits = tl.load(masks + mask_row * mask_stride + word, mask=(index < width) & (word < known), other=beyond)
+    return (bits >> (index & 31)) & 1
+
+
+@triton.jit
+def load_scores(
+    logits, row_stride, column_stride, row, masks, mask_row, mask_stride, mask_count, words, index, width,
+    MASKED: tl.constexpr,
+):  # fmt: skip
+    """Scores of a row at some indices, ``float32``: -inf outside of the row and where the mask forbids the token.
+
+    Only logits of allowed tokens are read: of memory, the sectors of 32 bytes in which there is one. So a row that allows
+    few tokens costs little more than its mask, without a list of them. A mask row that does not exist forbids all.
+    """
+    inside = index < width
+    if MASKED:
+        bits = mask_bits(masks, mask_row, mask_stride, mask_count, words, index, width)
+        inside = inside & (bits != 0)
+    places = row * row_stride + index.to(tl.int64) * column_stride
+    return tl.load(logits + places, mask=inside, other=-float("inf")).to(tl.float32)
+
+
+@triton.jit
+def ordered(x):
+    """Integers in the order of ``float32`` numbers, NaN above all: ``int32``. Both zeros are one."""
+    x = tl.where(x == 0, 0.0, x)
+    bits = x.to(tl.int32, bitcast=True)
+    return tl.where(x == x, bits ^ ((bits >> 31) & _NAN), _NAN)  # noqa: PLR0124 (NaN is not itself)
+
+
+@triton.jit
+def unordered(key):
+    """The number of an integer of :func:`ordered`."""
+    return (key ^ ((key >> 31) & _NAN)).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def ordered_double(x):
+    """Integers in the order of ``float64`` numbers, NaN above all: ``int64``."""
+    x = tl.where(x == 0, 0.0, x)
+    bits = x.to(tl.int64, bitcast=True)
+    return tl.where(x == x, bits ^ ((bits >> 63) & _SIGN_FREE), _SIGN_FREE)  # noqa: PLR0124
+
+
+@triton.jit
+def best_of(key, index):
+    """The greatest key and, of equal ones, the least index, as one ``int64`` whose order is that of keys."""
+    return tl.max((key.to(tl.int64) << 32) | (index ^ _INDEX_BITS).to(tl.int64), axis=0)
+
+
+@triton.jit
+def highest_of(best, row, chunks, CHUNKS: tl.constexpr):
+    """Of the bests of a row's chunks: the highest score, and the token that has it."""
+    chunk = tl.arange(0, CHUNKS)
+    most = tl.max(tl.load(best + row * chunks + chunk, mask=chunk < chunks, other=-_SIGN_FREE), axis=0)
+    return unordered((most >> 32).to(tl.int32)), ((most & _INDEX_BITS) ^ _INDEX_BITS).to(tl.int32)
+
+
+@triton.jit
+def random_words(block, position, low, high, sample, use):
+    """Four random words of 32 bits for each block (Philox4x32-10, as :func:`grammarspec.decoding.noise.philox`).
+
+    Args:
+        block: ``uint32[n]`` or a number; the others are numbers.
+    """
+    zero = block * 0
+    return tl.philox_impl(
+        block,
+        zero + position.to(tl.uint32),
+        zero + sample.to(tl.uint32),
+        zero + use.to(tl.uint32),
+        zero + low.to(tl.uint32),
+        zero + high.to(tl.uint32),
+        10,
+    )
+
+
+@triton.jit
+def uniform_at(streams, row, position, use):
+    """The random number of a position of a row (:func:`grammarspec.decoding.noise.uniform`), ``float64``."""
+    low, high = tl.load(streams + row * 3), tl.load(streams + row * 3 + 1)
+    sample = tl.load(streams + row * 3 + 2)
+    word, _, _, _ = random_words((position * 0).to(tl.uint32), position, low, high, sample, use)
+    return (word.to(tl.float64) + 0.5) / 4294967296.0
+
+
+@triton.jit
+def load_weights(weights, place, others, other_place, index, width, RESIDUAL: tl.constexpr):
+    """Weights of a row at some indices, ``float64``; or what they have more than others, where that is positive."""
+    inside = index < width
+    weight = tl.load(weights + place + index, mask=inside, other=0.0)
+    if RESIDUAL:
+        weight = tl.maximum(weight - tl.load(others + other_place + index, mask=inside, other=0.0), 0.0)
+    return weight.to(tl.float64)
+
+
+@triton.jit
+def drawn_token(
+    weights, place, others, other_place, sums, row, uniform, width, chunks,
+    RESIDUAL: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
+):  # fmt: skip
+    """A token by inversion of a row's cumulative weights, given the sums of its chunks; and the total of these.
+
+    The first token whose cumulative weight exceeds ``uniform`` times the total; where rounding leaves none, the last
+    token of positive weight in that chunk. 0 where the weights are no numbers.
+    """
+    chunk = tl.arange(0, CHUNKS)
+    each = tl.load(sums + row * chunks + chunk, mask=chunk < chunks, other=0.0)
+    cumulative = tl.cumsum(each, axis=0)
+    total = tl.sum(tl.where(chunk == chunks - 1, cumulative, 0.0), axis=0)
+    threshold = uniform * total
+    at = tl.min(tl.where((cumulative > threshold) & (each > 0), chunk, CHUNKS), axis=0)
+    at = tl.maximum(tl.minimum(at, tl.max(tl.where(each > 0, chunk, -1), axis=0)), 0)
+    before = tl.sum(tl.where(chunk == at - 1, cumulative, 0.0), axis=0)
+    index = at * CHUNK + tl.arange(0, CHUNK)
+    weight = load_weights(weights, place, others, other_place, index, width, RESIDUAL)
+    passed = (before + tl.cumsum(weight, axis=0) > threshold) & (weight > 0)
+    first = tl.min(tl.where(passed, index, width), axis=0)
+    last = tl.max(tl.where(weight > 0, index, 0), axis=0)
+    return tl.minimum(first, last), total

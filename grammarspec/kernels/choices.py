@@ -1,0 +1,295 @@
+"""Kernels for distributions, and for tokens chosen from these greedily, by shared noise or by a draw."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from grammarspec.kernels.blocks import (
+    Source,
+    chunks_of,
+    drawn_token,
+    highest_of,
+    load_scores,
+    load_weights,
+    mask_row_of,
+    ordered_double,
+    random_words,
+    uniform_at,
+)
+from grammarspec.kernels.summaries import Summary, kept_total, kept_weights, summarise
+
+__all__ = ["GREEDY", "NOISY", "Chosen", "choices", "choose", "distribution", "draw"]
+
+GREEDY, NOISY, DRAWN = 0, 1, 2
+"""How the tokens of a row are chosen, as ``kinds`` say."""
+
+_GREEDY, _NOISY, _DRAWN = tl.constexpr(GREEDY), tl.constexpr(NOISY), tl.constexpr(DRAWN)
+_LEAST = tl.constexpr(-0x7FFF_FFFF_FFFF_FFFF)
+
+
+@triton.jit
+def loudest(probabilities, first, width, streams, owner, position, CHUNK: tl.constexpr):
+    """Of a chunk of tokens the one with the greatest log-probability plus Gumbel noise: that sum as a key, the token.
+
+    Args:
+        probabilities: ``float32[CHUNK]``.
+        first: the first token of the chunk, a multiple of four.
+        owner: the row of the streams.
+    """
+    low, high = tl.load(streams + owner * 3), tl.load(streams + owner * 3 + 1)
+    sample = tl.load(streams + owner * 3 + 2)
+    block = (first // 4 + tl.arange(0, CHUNK // 4)).to(tl.uint32)
+    a, b, c, d = random_words(block, position, low, high, sample, position * 0)  # the purpose SHARED is 0
+    words = tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), (CHUNK,))
+    noise = -tl.log(-tl.log((words.to(tl.float64) + 0.5) / 4294967296.0))
+    # Of 0 no logarithm is taken, and no noise makes up for it.
+    safe = tl.where(probabilities == 0, 1.0, probabilities).to(tl.float64)
+    key = ordered_double(tl.where(probabilities == 0, -float("inf"), tl.log(safe) + noise))
+    index = first + tl.arange(0, CHUNK)
+    key = tl.where(index < width, key, _LEAST)
+    most = tl.max(key, axis=0)
+    return most, tl.min(tl.where((key == most) & (index < width), index, width), axis=0)
+
+
+@triton.jit
+def choose_kernel(
+    logits, row_stride, column_stride, masks, mask_rows, mask_stride, mask_count, words, width,
+    best, sums, cut_key, cut_index, temperature, min_p, kinds, streams, positions,
+    out, noisy_keys, noisy_tokens, drawn_sums, n, chunks,
+    MASKED: tl.constexpr, INDEXED: tl.constexpr, CUT: tl.constexpr, KEPT: tl.constexpr,
+    WRITES: tl.constexpr, NOISE: tl.constexpr, DRAWS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
+):  # fmt: skip
+    """A chunk of a row's distribution: written, with noise, summed up, as is asked."""
+    row = tl.program_id(0).to(tl.int64)
+    chunk = tl.program_id(1)
+    first = chunk * CHUNK
+    index = first + tl.arange(0, CHUNK)
+    owner = row // n
+    kind = tl.load(kinds + owner)
+    mask_row = mask_row_of(row, mask_rows, INDEXED)
+    highest, token = highest_of(best, row, chunks, CHUNKS)
+    if kind == _GREEDY:
+        if WRITES:
+            tl.store(out + row * width + index, tl.where(index == token, 1.0, 0.0), mask=index < width)
+    else:
+        scores = load_scores(
+            logits, row_stride, column_stride, row, masks, mask_row, mask_stride, mask_count, words, index, width,
+            MASKED,
+        )  # fmt: skip
+        heat, least = tl.load(temperature + owner), tl.load(min_p + owner)
+        weights = kept_weights(scores, index, highest, heat, row, least, cut_key, cut_index, CUT)
+        total = kept_total(best, sums, row, highest, heat, chunks, KEPT, CHUNKS)
+        probabilities = weights / total
+        if WRITES:
+            tl.store(out + row * width + index, probabilities, mask=index < width)
+        if NOISE:
+            if kind == _NOISY:
+                position = tl.load(positions + row)
+                key, loud = loudest(probabilities, first, width, streams, owner, position, CHUNK)
+                tl.store(noisy_keys + row * chunks + chunk, key)
+                tl.store(noisy_tokens + row * chunks + chunk, loud)
+        if DRAWS:
+            if kind == _DRAWN:
+                tl.store(drawn_sums + row * chunks + chunk, tl.sum(probabilities.to(tl.float64), axis=0))
+
+
+@triton.jit
+def of_chunks(keys, tokens, row, width, chunks, CHUNKS: tl.constexpr):
+    """Of the best tokens of a row's chunks the best, the first of equal ones."""
+    chunk = tl.arange(0, CHUNKS)
+    inside = chunk < chunks
+    key = tl.load(keys + row * chunks + chunk, mask=inside, other=_LEAST)
+    token = tl.load(tokens + row * chunks + chunk, mask=inside, other=width)
+    return tl.minimum(tl.min(tl.where(key == tl.max(key, axis=0), token, width), axis=0), width - 1)
+
+
+@triton.jit
+def finish_kernel(
+    best, kinds, streams, positions, distribution, noisy_keys, noisy_tokens, drawn_sums, chosen, highests,
+    width, n, chunks, use,
+    NOISE: tl.constexpr, DRAWS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
+):  # fmt: skip
+    """The token of a row, and its highest score."""
+    row = tl.program_id(0).to(tl.int64)
+    owner = row // n
+    kind = tl.load(kinds + owner)
+    highest, token = highest_of(best, row, chunks, CHUNKS)
+    if NOISE:
+        if kind == _NOISY:
+            token = of_chunks(noisy_keys, noisy_tokens, row, width, chunks, CHUNKS)
+    if DRAWS:
+        if kind == _DRAWN:
+            chance = uniform_at(streams, owner, tl.load(positions + row), use)
+            token, _ = drawn_token(
+                distribution, row * width, distribution, row, drawn_sums, row, chance, width, chunks, False, CHUNK,
+                CHUNKS,
+            )  # fmt: skip
+    tl.store(chosen + row, token.to(tl.int64))
+    tl.store(highests + row, highest)
+
+
+@triton.jit
+def loudest_kernel(
+    distribution, kinds, streams, positions, keys, tokens, width, n, chunks, CHUNK: tl.constexpr
+):  # fmt: skip
+    """The best token of a chunk of a distribution: of noisy rows with noise, of others the most probable one."""
+    row = tl.program_id(0).to(tl.int64)
+    chunk = tl.program_id(1)
+    first = chunk * CHUNK
+    index = first + tl.arange(0, CHUNK)
+    owner = row // n
+    probabilities = tl.load(distribution + row * width + index, mask=index < width, other=0.0)
+    if tl.load(kinds + owner) == _NOISY:
+        key, token = loudest(probabilities, first, width, streams, owner, tl.load(positions + row), CHUNK)
+    else:
+        every = tl.where(index < width, ordered_double(probabilities.to(tl.float64)), _LEAST)
+        key = tl.max(every, axis=0)
+        token = tl.min(tl.where((every == key) & (index < width), index, width), axis=0)
+    tl.store(keys + row * chunks + chunk, key)
+    tl.store(tokens + row * chunks + chunk, token)
+
+
+@triton.jit
+def loudest_of_row_kernel(keys, tokens, chosen, width, chunks, CHUNKS: tl.constexpr):
+    """The best token of a row of :func:`loudest_kernel`."""
+    row = tl.program_id(0).to(tl.int64)
+    tl.store(chosen + row, of_chunks(keys, tokens, row, width, chunks, CHUNKS).to(tl.int64))
+
+
+@triton.jit
+def weigh_kernel(weights, row_stride, sums, width, chunks, CHUNK: tl.constexpr):
+    """The sum of a chunk of a row of weights."""
+    row = tl.program_id(0).to(tl.int64)
+    chunk = tl.program_id(1)
+    index = chunk * CHUNK + tl.arange(0, CHUNK)
+    each = load_weights(weights, row * row_stride, weights, row, index, width, False)
+    tl.store(sums + row * chunks + chunk, tl.sum(each, axis=0))
+
+
+@triton.jit
+def draw_kernel(
+    weights, row_stride, sums, uniforms, drawn, width, chunks, CHUNK: tl.constexpr, CHUNKS: tl.constexpr
+):  # fmt: skip
+    """The token of a row of weights."""
+    row = tl.program_id(0).to(tl.int64)
+    token, _ = drawn_token(
+        weights, row * row_stride, weights, row, sums, row, tl.load(uniforms + row), width, chunks, False, CHUNK, CHUNKS
+    )
+    tl.store(drawn + row, token.to(tl.int64))
+
+
+class Chosen:
+    """Tokens of rows, and the distributions that they come from.
+
+    Attributes:
+        summary: what is known of the scores.
+        tokens: ``int64[rows]``.
+        highest: ``float32[rows]``, the highest score of each row.
+        distribution: ``float32[rows, width]``; ``None`` if it was not needed.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        summary: Summary,
+        temperature: torch.Tensor,
+        min_p: torch.Tensor,
+        kinds: torch.Tensor,
+        n: int,
+        *,
+        writes: bool,
+    ) -> None:
+        self.source, self.summary = source, summary
+        self._options = {"temperature": temperature, "min_p": min_p, "kinds": kinds, "n": n}
+        rows, width = source.logits.shape
+        device = source.logits.device
+        self.distribution = torch.empty(rows, width, device=device) if writes else None
+        self.tokens = torch.empty(rows, dtype=torch.int64, device=device)
+        self.highest = torch.empty(rows, device=device)
+
+    def run(
+        self, streams: torch.Tensor | None, positions: torch.Tensor | None, use: int, *, noise: bool, draws: bool
+    ) -> None:
+        """Fill the distribution; with streams and positions, choose the tokens, too."""
+        rows, width = self.source.logits.shape
+        cut, device = self.summary.cut, self.source.logits.device
+        grid = (rows, cut["chunks"])
+        keys = torch.empty(grid, dtype=torch.int64, device=device) if noise else None
+        loud = torch.empty(grid, dtype=torch.int32, device=device) if noise else None
+        sums = torch.empty(grid, dtype=torch.float64, device=device) if draws else None
+        what = {"noisy_keys": keys, "noisy_tokens": loud, "drawn_sums": sums, "NOISE": noise, "DRAWS": draws}
+        if noise or draws or self.distribution is not None:
+            choose_kernel[grid](
+                **self.source.arguments, **self.summary.arguments, **self._options, **what, streams=streams,
+                positions=positions, out=self.distribution, WRITES=self.distribution is not None, **cut, num_warps=8,
+            )  # fmt: skip
+        if streams is not None:
+            finish_kernel[(rows,)](
+                best=self.summary.best, kinds=self._options["kinds"], streams=streams, positions=positions,
+                distribution=self.distribution, chosen=self.tokens, highests=self.highest, width=width,
+                n=self._options["n"], use=use, **what, **cut, num_warps=8,
+            )  # fmt: skip
+
+
+def distribution(
+    scores: torch.Tensor,
+    temperature: torch.Tensor,
+    top_k: torch.Tensor,
+    top_p: torch.Tensor,
+    min_p: torch.Tensor,
+    kinds: torch.Tensor,
+    sorts: bool,
+    filters: bool,
+) -> torch.Tensor:
+    """See :func:`grammarspec.decoding.distributions.distribution`."""
+    rows, n, width = scores.shape
+    if not scores.numel():
+        return torch.empty(scores.shape, device=scores.device)
+    source = Source(scores.reshape(rows * n, width))
+    summary = summarise(source, temperature, top_k, top_p, min_p, n, sorts, filters)
+    chosen = Chosen(source, summary, temperature, min_p, kinds, n, writes=True)
+    chosen.run(None, None, 0, noise=False, draws=False)
+    assert chosen.distribution is not None
+    return chosen.distribution.view(scores.shape)
+
+
+def choices(
+    distribution: torch.Tensor,
+    positions: torch.Tensor,
+    kinds: torch.Tensor,
+    streams: torch.Tensor,
+    noisy: torch.Tensor,
+) -> torch.Tensor:
+    """See :func:`grammarspec.decoding.distributions.choices`."""
+    rows, n, width = distribution.shape
+    device = distribution.device
+    chosen = torch.empty(rows, n, dtype=torch.int64, device=device)
+    if chosen.numel():
+        cut = chunks_of(width)
+        grid = (rows * n, cut["chunks"])
+        keys = torch.empty(grid, dtype=torch.int64, device=device)
+        tokens = torch.empty(grid, dtype=torch.int32, device=device)
+        loudest_kernel[grid](
+            distribution.contiguous(), kinds, streams, positions.contiguous(), keys, tokens, width, n, cut["chunks"],
+            CHUNK=cut["CHUNK"], num_warps=8,
+        )  # fmt: skip
+        loudest_of_row_kernel[(rows * n,)](keys, tokens, chosen, width, cut["chunks"], CHUNKS=cut["CHUNKS"])
+    return chosen
+
+
+def draw(weights: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
+    """See :func:`grammarspec.decoding.verification.draw`."""
+    rows, width = weights.shape
+    drawn = torch.empty(rows, dtype=torch.int64, device=weights.device)
+    if rows:
+        cut = chunks_of(width)
+        grid = (rows, cut["chunks"])
+        weights = weights if weights.stride(1) == 1 else weights.contiguous()
+        sums = torch.empty(grid, dtype=torch.float64, device=weights.device)
+        weigh_kernel[grid](weights, weights.stride(0), sums, width, cut["chunks"], CHUNK=cut["CHUNK"], num_warps=8)
+        draw_kernel[(rows,)](
+            weights, weights.stride(0), sums, uniforms.contiguous(), drawn, width, **cut, num_warps=8
+        )  # fmt: skip
+    return drawn
