@@ -19,6 +19,9 @@ from tests.oracles.engines import NOT_INSTALLED
 # The tests' tensors are small: threads would wait for each other more than they work. (Read when torch is imported.)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Without a device, kernels run in Triton's interpreter. (Read when Triton is imported; 0 compiles them.)
+os.environ.setdefault("TRITON_INTERPRET", "1")
+
 ALLOWED_SKIPS = (
     "needs a CUDA device",
     "make grammars-test fetches real grammars",

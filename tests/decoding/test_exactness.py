@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from grammarspec.decoding import (  # noqa: E402
     Sampling,
     Statistics,
     adaptive,
+    distributions,
     generate_batch,
     host_chooser,
     loop,
@@ -26,7 +28,6 @@ from grammarspec.decoding import (  # noqa: E402
 from grammarspec.decoding.draft import Draft  # noqa: E402
 from grammarspec.decoding.host_chooser import HostChooser  # noqa: E402
 from grammarspec.decoding.noise import Purpose, uniform_of  # noqa: E402
-from grammarspec.decoding.processing import Processing  # noqa: E402
 from grammarspec.decoding.proposers import (  # noqa: E402
     DraftModel,
     EarlyExit,
@@ -35,7 +36,7 @@ from grammarspec.decoding.proposers import (  # noqa: E402
     Lookup,
     Proposer,
 )
-from grammarspec.decoding.verification import draw_one  # noqa: E402
+from grammarspec.decoding.verification import draw, draw_one  # noqa: E402
 from tests import tiers  # noqa: E402
 from tests.oracles.tables import (  # noqa: E402
     PROMPT,
@@ -198,63 +199,68 @@ def _truncate_refused(patch: pytest.MonkeyPatch) -> None:
 
 def _raw_ratio(patch: pytest.MonkeyPatch) -> None:
     """Drafts are accepted by the ratio to the target's distribution without the mask."""
-    scores, raw = Processing.scores, []
+    verify, raw = processing.verify, []
 
-    def remember(self: Processing, logits: Any, masks: Any, prefix: Any) -> Any:
-        raw.append((self, scores(self, logits, torch.full_like(masks, -1), prefix)))
-        return scores(self, logits, masks, prefix)
+    def remember(logits: Any, masks: Any, mask_rows: Any, *rest: Any) -> Any:
+        temperature, top_k, top_p, min_p, kinds = rest[:5]
+        raw.append(distributions.distribution(logits.float(), temperature, top_k, top_p, min_p, kinds, True, True))
+        return verify(logits, masks, mask_rows, *rest)
 
     def wrong(distribution: Any, *rest: Any) -> Any:
-        this, unmasked = raw[-1]
-        return accepted(this.distribution(unmasked), *rest)
+        return accepted(raw[-1], *rest)
 
-    accepted = processing.accepted_drafts
-    patch.setattr(Processing, "scores", remember)
-    patch.setattr(processing, "accepted_drafts", wrong)
+    accepted = distributions.accepted_drafts
+    patch.setattr(processing, "verify", remember)
+    patch.setattr(distributions, "accepted_drafts", wrong)
 
 
 def _bonus_from_draft(patch: pytest.MonkeyPatch) -> None:
     """Behind a draft that is accepted as a whole, the next token is drawn from the draft's distribution at its end."""
-    verify = Processing.verify
+    verify = inspect.signature(processing.verify)
 
-    def wrong(self: Processing, scores: Any, tokens: Any, lengths: Any, draft: Any, *rest: Any) -> Any:
-        accepted, following, target = verify(self, scores, tokens, lengths, draft, *rest)
+    def wrong(*args: Any) -> Any:
+        given = verify.bind(*args)
+        given.arguments["whole"] = True  # the distributions are wanted
+        accepted, following, highest, target = right(*given.args)
+        draft, lengths = given.arguments["draft"], given.arguments["lengths"]
         if draft is None:
-            return accepted, following, target
+            return accepted, following, highest, target
         # The draft's last distribution, among the tokens that the target may choose.
-        rows = torch.arange(len(tokens))
-        right = target[rows, accepted]
-        last = draft[rows, (lengths - 1).clamp(min=0)] * (right > 0)
+        rows = torch.arange(len(lengths))
+        allowed = target[rows, accepted]
+        last = draft[rows, (lengths - 1).clamp(min=0)] * (allowed > 0)
         whole = (accepted == lengths) & (lengths > 0) & (last.sum(-1) > 0)
-        other = processing.draw(torch.where(whole[:, None], last, right), torch.rand(len(rows), dtype=torch.float64))
-        return accepted, torch.where(whole, other, following), target
+        other = draw(torch.where(whole[:, None], last, allowed), torch.rand(len(rows), dtype=torch.float64))
+        return accepted, torch.where(whole, other, following), highest, target
 
-    patch.setattr(Processing, "verify", wrong)
+    right = processing.verify
+    patch.setattr(processing, "verify", wrong)
 
 
 def _row_off_by_one(patch: pytest.MonkeyPatch) -> None:
     """Behind a rejected token, the next one is drawn from the distribution of the position before (if there is one)."""
-    residual = processing.residual_distribution
+    residual = distributions.residual_distribution
 
     def wrong(distribution: Any, tokens: Any, accepted: Any, lengths: Any, distributions: Any, drawn: Any) -> Any:
         right = residual(distribution, tokens, accepted, lengths, distributions, drawn)
         before = distribution[torch.arange(len(distribution)), (accepted - 1).clamp(min=0)] * (right > 0)
         return torch.where((before.sum(-1) > 0)[:, None], before, right)
 
-    patch.setattr(processing, "residual_distribution", wrong)
+    patch.setattr(distributions, "residual_distribution", wrong)
 
 
 def _top_p_before_mask(patch: pytest.MonkeyPatch) -> None:
     """The nucleus is taken of the distribution without the mask."""
-    scores = Processing.scores
+    verify = processing.verify
 
-    def wrong(self: Processing, logits: Any, masks: Any, prefix: Any) -> Any:
-        masked = scores(self, logits, masks, prefix)
-        nucleus = self.distribution(scores(self, logits, torch.full_like(masks, -1), prefix)) > 0
+    def wrong(logits: Any, masks: Any, mask_rows: Any, *rest: Any) -> Any:
+        masked = distributions.masked_scores(logits.flatten(0, 1), masks.flatten(0, 1), mask_rows).view_as(logits)
+        nucleus = distributions.distribution(logits.float(), *rest[:5], True, True) > 0
         left = masked.masked_fill(~nucleus, -torch.inf)
-        return torch.where((left > -torch.inf).any(-1, keepdim=True), left, masked)
+        left = torch.where((left > -torch.inf).any(-1, keepdim=True), left, masked)
+        return verify(left, None, None, *rest)
 
-    patch.setattr(Processing, "scores", wrong)
+    patch.setattr(processing, "verify", wrong)
 
 
 def _unrenormalised(patch: pytest.MonkeyPatch) -> None:
