@@ -240,14 +240,19 @@ def load(
     return _grammar(file.read_text(encoding="utf-8"), file, checked, reading, call, Budget(limits, cancel))
 
 
-def grammar_of(opened: Opened, budget: Budget) -> Grammar[str]:
+def grammar_of(opened: Opened, budget: Budget, source: Source | None = None) -> Grammar[str]:
     """The language of a grammar that has been opened; its texts mean themselves.
+
+    Args:
+        budget: the work that may be done.
+        source: what has been read of it, if it has been.
 
     Raises:
         GrammarError, MissingPackage: as :func:`lark`.
     """
     call = Call(lark, (opened.text,))
-    return _grammar(opened.text, opened.file, opened.options, _Reading(opened.options, False, None, ()), call, budget)
+    reading = _Reading(opened.options, False, None, ())
+    return _grammar(opened.text, opened.file, opened.options, reading, call, budget, source)
 
 
 class _Reading:
@@ -289,15 +294,22 @@ class _Reading:
 
 
 def _grammar(
-    text: str, file: Path | None, options: Options, reading: _Reading, call: Call, budget: Budget
+    text: str,
+    file: Path | None,
+    options: Options,
+    reading: _Reading,
+    call: Call,
+    budget: Budget,
+    source: Source | None = None,
 ) -> Grammar[Any]:
     """The language of the text of a grammar, and how its texts are read.
 
     Args:
         file: where the text stands; ``None``: it stands nowhere.
+        source: what has been read of it, if it has been.
     """
     charge_loading(text, budget)
-    source = load_source(text, file, options.folders, options.given)
+    source = source or load_source(text, file, options.folders, options.given)
     budget.allow(partial(len, source.text.text))
     for name in options.start:
         if name not in source.rules:

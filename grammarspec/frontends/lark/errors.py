@@ -6,12 +6,13 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from traceback import walk_tb
 from typing import Any
 
 from grammarspec.errors import GrammarspecError, GrammarSyntaxError, LimitExceeded, UnsupportedFeature
 from grammarspec.frontends.lark.text import GrammarText
 
-__all__ = ["lark_errors", "owner", "too_deep"]
+__all__ = ["lark_errors", "owner", "too_deep", "unexpected_input"]
 
 _UNDEFINED = re.compile(
     r"'(?P<rule>\w+)' used but not defined \(in rule (?P<user>\w+)"
@@ -40,9 +41,7 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
     except GrammarspecError:  # of Imports
         raise
     except UnexpectedInput as error:
-        offset = error.pos_in_stream
-        position = source.at(offset) if isinstance(offset, int) else ""
-        raise GrammarSyntaxError("malformed grammar: unexpected input", position) from error
+        raise GrammarSyntaxError("malformed grammar: unexpected input", _place(error, source)) from error
     except (GrammarError, LexError) as error:
         message, position = _with_position(str(error).partition("\n\n")[0].strip(), source)
         raise GrammarSyntaxError(f"malformed grammar: {message}", position) from error
@@ -55,6 +54,30 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
         raise GrammarSyntaxError(f"malformed regular expression: {error.msg}", position) from error
     except (AssertionError, OSError, ValueError) as error:
         raise GrammarSyntaxError(f"malformed grammar: {str(error) or type(error).__name__}") from error
+    except Exception as error:
+        unexpected = unexpected_input(error)
+        if unexpected is None:
+            raise
+        # Lark fails while it looks for what to say of an error: its `match_examples` formats a state with %d.
+        raise GrammarSyntaxError("malformed grammar: unexpected input", _place(unexpected, source)) from error
+
+
+def unexpected_input(error: BaseException | None) -> Any:
+    """Lark's own error about a text that is not of a grammar's syntax, that an error was raised from; or ``None``."""
+    from lark.exceptions import UnexpectedInput
+
+    while error is not None and not isinstance(error, UnexpectedInput):
+        for frame, _ in walk_tb(error.__traceback__):
+            if frame.f_code is UnexpectedInput.match_examples.__code__:  # raised while an error was to be explained
+                return frame.f_locals["self"]
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _place(error: Any, source: GrammarText) -> str:
+    """Where lark found what it did not expect."""
+    offset = error.pos_in_stream
+    return source.at(offset) if isinstance(offset, int) and offset >= 0 else ""
 
 
 def _malformed_patterns() -> Any:

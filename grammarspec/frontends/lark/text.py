@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import dropwhile
 from typing import Final
 
@@ -44,18 +45,18 @@ class GrammarText:
 
     def definition(self, name: str) -> str:
         """Where a rule or terminal is defined."""
-        found = re.search(self._definition(name), self.text, re.MULTILINE)
-        return self.at(found.start(1)) if found else ""
-
-    @staticmethod
-    def _definition(name: str) -> str:
-        """How a definition begins."""
-        return rf"^[ \t]*(?:%\w+[ \t]+)?[!?]*({re.escape(name)})[ \t]*[.:{{]"
+        first, _ = _definitions(self.text).get(name, (None, None))
+        return "" if first is None else self.at(first)
 
     def redefinition(self, name: str) -> str:
         """Where a rule or terminal is defined for the last time."""
-        *_, last = [None, *re.finditer(self._definition(name), self.text, re.MULTILINE)]
-        return self.at(last.start(1)) if last else ""
+        _, last = _definitions(self.text).get(name, (None, None))
+        return "" if last is None else self.at(last)
+
+    def imported(self, name: str) -> str:
+        """Where the first statement stands that imports a rule or terminal by its name."""
+        place = _imports(self.text).get(name)
+        return "" if place is None else self.at(place)
 
     def range(self, least: int, most: int) -> str:
         """Where a repetition with these counts stands."""
@@ -76,3 +77,23 @@ class GrammarText:
         """Where a name first stands, from the first mention of ``user`` on if that is given."""
         names = dropwhile(lambda token: user not in (None, token["name"]), TOKENS.finditer(self.text))
         return next((self.at(token.start()) for token in names if token["name"] == name), "")
+
+
+@lru_cache(maxsize=4)  # reports ask for thousands of places in one text
+def _definitions(text: str) -> dict[str, tuple[int, int]]:
+    """By name, where each rule or terminal is defined first and last."""
+    found: dict[str, tuple[int, int]] = {}
+    for match in re.finditer(r"^[ \t]*(?:%\w+[ \t]+)?[!?]*(\w+)[ \t]*[.:{]", text, re.MULTILINE):
+        first, _ = found.get(match[1], (match.start(1), 0))
+        found[match[1]] = first, match.start(1)
+    return found
+
+
+@lru_cache(maxsize=4)
+def _imports(text: str) -> dict[str, int]:
+    """By each name in an import, where the first such statement begins."""
+    found: dict[str, int] = {}
+    for match in re.finditer(r"^[ \t]*%import([^\n]*)", text, re.MULTILINE):
+        for name in re.findall(r"[ \t.(,](\w+)", match[1]):
+            found.setdefault(name, match.start())
+    return found

@@ -62,11 +62,12 @@ def check_lark(
     grammar, budget = opened(what, options), Budget(limits, cancel)
     try:
         charge_loading(grammar.text, budget)
-        refused = malformed(grammar)
-        if refused:
+        try:
+            source = read(grammar.text, grammar.file, grammar.options.folders, grammar.options.given)
+        except GrammarError as error:
+            refused = malformed(grammar) or [error]
             notes = [f"no more than {MOST} errors are looked for"] if len(refused) >= MOST else []
             return GrammarReport.of(map(Finding.of, refused), notes)
-        source = read(grammar.text, grammar.file, grammar.options.folders, grammar.options.given)
         for name in grammar.options.start:
             if name not in source.rules:
                 raise GrammarSyntaxError(f"there is no rule {name!r} to start from", hint="pass start=...")
@@ -90,13 +91,13 @@ def _of_source(source: Source, grammar: Opened, limits: Limits | None, cancel: C
         found += colliding
     found += symbols(source, grammar.options)
     if not any(finding.kind == "refused" for finding in found):
-        found += _last(grammar, Budget(limits, cancel))
+        found += _last(grammar, source, Budget(limits, cancel))
     return GrammarReport.of(found, notes)
 
 
-def _last(grammar: Opened, budget: Budget) -> Iterator[Finding]:
+def _last(grammar: Opened, source: Source, budget: Budget) -> Iterator[Finding]:
     """What is still refused once the whole grammar is made and compiled: one that has no texts, say."""
     try:
-        compile(grammar_of(grammar, budget), Vocabulary.bytes())
+        compile(grammar_of(grammar, budget, source), Vocabulary.bytes())
     except GrammarError as error:
         yield Finding.of(error)

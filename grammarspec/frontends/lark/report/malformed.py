@@ -1,18 +1,20 @@
 """All that lark's loader refuses of a grammar's text, where lark itself stops at the first error.
 
-Lark's own parser of grammars goes on behind malformed lines (``find_grammar_errors``). Of statements that lark refuses,
-and names that are not defined, its loader raises the first; so each is taken down, and taken out of the way of the
-next: what is not defined is declared, and what is refused is left out.
+Lark's parser of grammars is asked again for what stands behind a malformed line. (Its own ``find_grammar_errors``
+copies all that was parsed for each error, and searches for a way to go on that may have no end.) Of statements that
+lark refuses, and names that are not defined, its loader raises the first; so each is taken down, and taken out of the
+way of the next: what is not defined is declared, and what is refused is left out.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
-from grammarspec.errors import GrammarError
-from grammarspec.frontends.lark.errors import lark_errors, owner
+from grammarspec.errors import GrammarError, GrammarSyntaxError
+from grammarspec.frontends.lark.errors import lark_errors, owner, unexpected_input
 from grammarspec.frontends.lark.imports import Imports
 from grammarspec.frontends.lark.limits import check_text, without_long_gaps
 from grammarspec.frontends.lark.opening import Opened
@@ -24,7 +26,9 @@ MOST: Final = 100
 """Errors after which no further ones are looked for, since each takes a look at the whole grammar."""
 
 _UNDEFINED = re.compile(r"(?:Rule|Terminal) '(\w+)' used but not defined|Terminal used but not defined: (\w+)")
-_AT = re.compile(r",? at line \d+,? col(?:umn)? \d+")
+_CONTEXT = re.compile(r" in <string>:$")
+_NEXT = re.compile(r"\n(?![ \t]*(?:[|\r\n]|->))")
+"""The end of a line behind which a definition does not go on."""
 
 
 def malformed(opened: Opened) -> list[GrammarError]:
@@ -32,8 +36,6 @@ def malformed(opened: Opened) -> list[GrammarError]:
 
     If the text would keep lark busy without end, that is the only one.
     """
-    from lark.load_grammar import find_grammar_errors
-
     source = GrammarText(opened.text)
     found: list[GrammarError] = []
     try:
@@ -41,12 +43,34 @@ def malformed(opened: Opened) -> list[GrammarError]:
     except GrammarError as error:
         return [error]
     text = without_long_gaps(opened.text)
-    syntax: list[Any] = []
-    _taken_down(found, source, lambda: syntax.extend(find_grammar_errors(text)))
-    for unexpected, message in syntax[:MOST]:
-        _taken_down(found, source, _raising(unexpected, message))
-    if not found:
-        _taken_down(found, source, lambda: _load(text, opened, source, found))
+    _taken_down(found, source, lambda: _load(text, opened, source, found))
+    if found and unexpected_input(found[0]) is not None:
+        return _malformed_statements(text) or found  # none, if what is malformed is imported
+    return found
+
+
+def _malformed_statements(text: str) -> list[GrammarError]:
+    """The errors of lark's parser of grammars, which takes one statement after the other.
+
+    It is asked again for what stands behind the line of an error, and the lines that go on with the same definition.
+    """
+    from lark.load_grammar import _parse_grammar
+
+    source, found, begin = GrammarText(text), list[GrammarError](), 0
+    while len(found) < MOST:
+        rest = text[begin:]
+        if not _taken_down(found, GrammarText(rest), partial(_parse_grammar, rest, "<string>")):  # type: ignore[no-untyped-call]
+            break
+        unexpected = unexpected_input(found[-1])
+        offset = getattr(unexpected, "pos_in_stream", None)
+        if not isinstance(offset, int) or offset < 0:
+            break
+        message = _CONTEXT.sub("", found[-1].message)
+        found[-1] = GrammarSyntaxError(message, source.at(begin + offset))
+        behind = _NEXT.search(text, begin + offset)
+        if behind is None:
+            break
+        begin = behind.end()
     return found
 
 
@@ -59,17 +83,6 @@ def _taken_down(found: list[GrammarError], source: GrammarText, do: Callable[[],
         found.append(error)
         return True
     return False
-
-
-def _raising(error: Exception, message: str) -> Callable[[], object]:
-    """A function that raises lark's error as that of a grammar, with lark's message about it."""
-    from lark.exceptions import GrammarError as LarkGrammarError
-
-    def fail() -> None:
-        place = f", at line {getattr(error, 'line', 1)} column {getattr(error, 'column', 1)}"
-        raise LarkGrammarError(_AT.sub("", message.partition("\n")[0]).rstrip(". ") + place)
-
-    return fail
 
 
 def _load(text: str, opened: Opened, source: GrammarText, found: list[GrammarError]) -> None:
@@ -95,6 +108,13 @@ def _load(text: str, opened: Opened, source: GrammarText, found: list[GrammarErr
             terminals = {name: one.tree for name, one in self._definitions.items() if one.is_term}
             resolve_term_references(terminals)  # type: ignore[no-untyped-call]
 
+        def _grammar_error(self, is_term: bool, message: str, *names: str) -> None:
+            if "{Type}" not in message:  # behind other errors, lark cannot go on
+                super()._grammar_error(is_term, message, *names)  # type: ignore[no-untyped-call]
+            elif names[0] not in undefined and len(found) < MOST:
+                undefined.add(names[0])
+                _taken_down(found, source, lambda: super(Loader, self)._grammar_error(is_term, message, *names))  # type: ignore[no-untyped-call]
+
         def declare(self, *names: str) -> None:
             """Define what is not there, so that its uses are no further errors."""
             for name in names:
@@ -107,6 +127,7 @@ def _load(text: str, opened: Opened, source: GrammarText, found: list[GrammarErr
             definition = self._definitions[name]
             definition.tree, definition.params = _terminal() if definition.is_term else None, ()
 
+    undefined = set[str]()
     imports = Imports(source, opened.file, opened.options.folders)
     loader = Loader(False, [imports])
     stages = [lambda: loader.load_grammar(text, imports.source_name), loader.resolve, loader.validate]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -30,8 +29,7 @@ def symbols(source: Source, options: Options) -> Iterator[Finding]:
 
 def _place(source: Source, name: str) -> str:
     """Where a name is defined or, by itself, imported; ``""`` for what another grammar brings with it."""
-    place = source.text.definition(name)
-    return place or source.text.statement(rf"%import[^\n]*[ \t.(,]{re.escape(name)}")
+    return source.text.definition(name) or source.text.imported(name)
 
 
 def _used(source: Source, options: Options) -> set[str]:
