@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from grammarspec.models.streaming import Stream
     from grammarspec.models.tool_loop import Conversation, ToolLimitExceeded, arun_tools, run_tools
     from grammarspec.tools.sources import tool
+    from grammarspec.tools.structural_tags import structural_tag
     from grammarspec.tools.tool import Tool, ToolCall
 
 __all__ = [
@@ -139,6 +140,7 @@ __all__ = [
     "run_tools",
     "schema",
     "special",
+    "structural_tag",
     "text",
     "tool",
     "types",
@@ -184,6 +186,7 @@ _LATER = {
     "Conversation": "models.tool_loop",
     "ToolLimitExceeded": "models.tool_loop",
     "tool": "tools.sources",
+    "structural_tag": "tools.structural_tags",
     "schema": "frontends.types.decorator",
     "use": "models.decorators",
 }

@@ -6,6 +6,7 @@
 from collections.abc import Sequence
 from typing import Any, final
 
+from grammarspec.errors import GrammarspecError
 from grammarspec.frozen import FrozenConstraint
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "VocabularyIndex",
     "compile",
     "fill_bitmasks",
+    "fill_each",
 ]
 
 # The numbers of the arrays that ``Grammar`` takes (compiler/src/ir/codes.rs). A node is its operation, the number of
@@ -187,7 +189,7 @@ class Constraint:
         StateCollected: (by every method that takes a state) the state was collected.
         LimitExceeded: (by every method that computes something) a limit was hit; the message names which.
         Cancelled: (by the same) the work was cancelled.
-        OverflowError: (by every method that takes a state or token) it is below 0, or above 2**32 - 1.
+        OverflowError: (by every method that takes a state) it is below 0, or above 2**32 - 1.
     """
 
     @property
@@ -197,11 +199,19 @@ class Constraint:
     def is_for(self, vocabulary: VocabularyIndex) -> bool:
         """Whether the constraint was compiled for this vocabulary, or for one of the same tokens."""
 
-    def matcher(self) -> Matcher:
-        """A matcher at the beginning of a text; each sequence needs its own."""
+    def matcher(self, *, end_token_ids: Sequence[int] = ()) -> Matcher:
+        """A matcher at the beginning of a text; each sequence needs its own.
+
+        Args:
+            end_token_ids: tokens that end this text beside those of the vocabulary, such as the stop tokens of a
+                request. They are allowed where the text may end, and nowhere else, even if they are text.
+
+        Raises:
+            ValueError: the vocabulary has no such token.
+        """
 
     def step(self, state: int, token: int) -> int | None:
-        """The state after a token; ``None`` if the token is not allowed."""
+        """The state after a token; ``None`` if the token is not allowed, as no number is that is none of a token."""
 
     def mask(self, state: int) -> bytes:
         """The mask row of a state: little-endian ``int32[ceil(size / 32)]``."""
@@ -260,6 +270,10 @@ class Constraint:
     def collect(self) -> int:
         """Drop the states that no matcher and no pin holds; returns how many there were."""
 
+    @property
+    def memory(self) -> int | None:
+        """Bytes that the automaton holds, or ``None`` while another thread computes with it: this does not wait."""
+
     def stats(self) -> dict[str, int]:
         """Numbers of states, masks, expressions and bytes, by name."""
 
@@ -277,7 +291,6 @@ class Matcher:
     Raises:
         LimitExceeded: (by every method that computes something) a limit of the constraint was hit.
         Cancelled: (by the same) the work was cancelled.
-        OverflowError: (by every method that takes tokens) a token is below 0, or above 2**32 - 1.
     """
 
     def fill_bitmask(self, rows: Any, row: int = 0) -> None:
@@ -290,6 +303,7 @@ class Matcher:
 
         Raises:
             IndexError, ValueError, TypeError: there is no such row, it is too narrow, or no int32 memory.
+            Unsatisfiable: the matcher's own end tokens are the only ones that the text could go on with.
         """
 
     def fill_draft_bitmasks(self, tokens: Sequence[int], rows: Any, row: int = 0) -> int:
@@ -303,10 +317,11 @@ class Matcher:
 
         Raises:
             IndexError, ValueError, TypeError: there are too few rows, they are too narrow, or no int32 memory.
+            Unsatisfiable: as :meth:`fill_bitmask`.
         """
 
     def accept_token(self, token: int) -> bool:
-        """Go on behind a token; ``False``, and nothing changes, if it is not allowed."""
+        """Go on behind a token; ``False``, and nothing changes, if it is not allowed, as no number is that is none."""
 
     def accept_tokens(self, tokens: Sequence[int]) -> int:
         """Accept tokens up to the first that is not allowed; returns how many were accepted."""
@@ -365,6 +380,7 @@ def compile(
     max_depth: int,
     timeout: float | None,
     cancel: CancelToken | None,
+    max_call_steps: int | None = None,
 ) -> Constraint:
     """Compile a grammar for a vocabulary; see :func:`grammarspec.grammars.engine.compile_ir`.
 
@@ -385,4 +401,17 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: Any, threads: int = 0) -> N
         TypeError: ``matchers`` is no list of matchers, or ``rows`` no int32 memory.
         IndexError, ValueError: there are too few rows, or they are too narrow.
         LimitExceeded, Cancelled: as :class:`Matcher`.
+    """
+
+def fill_each(
+    matchers: Sequence[Matcher],
+    rows: Any,
+    firsts: Sequence[int],
+    drafts: Sequence[Sequence[int]],
+    threads: int,
+) -> list[int | GrammarspecError]:
+    """What :func:`grammarspec.serving.fill_bitmasks` is made of; all sequences are as long as ``matchers``, a list.
+
+    Raises:
+        TypeError, IndexError, ValueError: as there.
     """

@@ -15,6 +15,8 @@ pub struct Limits {
     pub max_memory: usize,
     /// Units of work (derivatives, trie nodes, heads) in one call.
     pub max_steps: u64,
+    /// The same for each call after compiling, where it is not `max_steps`.
+    pub max_call_steps: Option<u64>,
     /// Nesting of grammar expressions.
     pub max_depth: usize,
     /// Wall-clock time of one call.
@@ -23,7 +25,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_states: 1_000_000, max_memory: 256 << 20, max_steps: 4_000_000, max_depth: 50_000, timeout: None }
+        Limits {
+            max_states: 1_000_000,
+            max_memory: 256 << 20,
+            max_steps: 4_000_000,
+            max_call_steps: None,
+            max_depth: 50_000,
+            timeout: None,
+        }
     }
 }
 
@@ -36,6 +45,8 @@ pub struct Budget {
     left: u64,
     next_check: u64,
     limit: u64,
+    /// The name of the limit, as callers have it.
+    which: &'static str,
     /// Whether the call is brief: it ends with `Error::Interrupted` after [`BRIEF`] units.
     brief: bool,
     /// `None`: there is no timeout, or it ends later than the clock can tell.
@@ -56,6 +67,7 @@ impl Budget {
             left: limits.max_steps,
             next_check: limits.max_steps.saturating_sub(CHECK_EVERY),
             limit: limits.max_steps,
+            which: "max_steps",
             brief: false,
             deadline: limits.timeout.and_then(|t| Instant::now().checked_add(t)),
             timeout: limits.timeout,
@@ -70,6 +82,11 @@ impl Budget {
         if let Some(t) = self.timeout {
             self.deadline = Instant::now().checked_add(t);
         }
+    }
+
+    /// Has the calls that follow spend so many units at most.
+    pub fn bound_calls(&mut self, steps: u64) {
+        (self.limit, self.which) = (steps, "max_call_steps");
     }
 
     /// Whether the calls that follow are brief.
@@ -92,7 +109,7 @@ impl Budget {
         if self.brief && self.limit > BRIEF {
             return Error::Interrupted;
         }
-        Error::Limit { which: "max_steps", limit: self.limit }
+        Error::Limit { which: self.which, limit: self.limit }
     }
 
     /// Takes units of work. Fails with `Error::Limit` if there are not enough, or the time is over, and with

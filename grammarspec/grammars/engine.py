@@ -25,6 +25,7 @@ class Limits:
         max_memory: bytes of interned structure and cached mask rows, after the same collection.
         max_steps: elementary steps of work (derivatives, operands of unions, nodes of the token trie, heads) in one
             call: a compile, a mask, a step. The default is half a second to a second.
+        max_call_steps: the same for each call after compiling, if it is not to be ``max_steps``.
         max_depth: nesting of the grammar's expressions.
         timeout: seconds that one call may take, or ``None`` for no limit. Unlike the others it depends on the machine.
 
@@ -35,6 +36,7 @@ class Limits:
     max_states: int = 1_000_000
     max_memory: int = 256 * 1024 * 1024
     max_steps: int = 4_000_000
+    max_call_steps: int | None = None
     max_depth: int = 2_000
     timeout: float | None = None
 
@@ -42,6 +44,8 @@ class Limits:
         for name in ("max_states", "max_memory", "max_steps", "max_depth"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")
+        if self.max_call_steps is not None and self.max_call_steps < 1:
+            raise ValueError("max_call_steps must be at least 1, or None")
         if self.timeout is not None and not self.timeout > 0:
             raise ValueError("timeout must be above 0 seconds, or None")
 
@@ -93,6 +97,7 @@ def compile_ir(
         bounds.max_depth,
         bounds.timeout,
         cancel,
+        bounds.max_call_steps,
     )
 
 

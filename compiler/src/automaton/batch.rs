@@ -7,35 +7,64 @@ use parking_lot::Mutex;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use super::{Constraint, StateId};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::mask::Row;
 
-/// The row of each job's state, in the order of the jobs. Rows that are not known yet are computed by at most `threads`
-/// threads (0: as many as there are cores), those of one constraint by one thread. Ends with the first error that is
-/// met.
-pub fn rows(jobs: &[(&Constraint, StateId)], threads: usize) -> Result<Vec<Arc<Row>>> {
-    let found: Vec<OnceLock<Arc<Row>>> = jobs.iter().map(|_| OnceLock::new()).collect();
+/// What the masks of one sequence are asked of: the constraint, the state, and the tokens of a draft, if there is one.
+pub struct Job<'a> {
+    pub constraint: &'a Constraint,
+    pub state: StateId,
+    pub draft: &'a [u32],
+}
+
+/// The rows of one job, one more than its draft has tokens, and how many of these, from the first on, are allowed.
+pub type Rows = (Vec<Arc<Row>>, usize);
+
+/// The rows of each job, in the order of the jobs, each with an error of its own. Rows that are not known yet are
+/// computed by at most `threads` threads (0: as many as there are cores), those of one constraint by one thread.
+pub fn rows(jobs: &[Job], threads: usize) -> Vec<Result<Rows>> {
+    let found: Vec<OnceLock<Result<Rows>>> = jobs.iter().map(|_| OnceLock::new()).collect();
     let mut cold = Vec::new();
-    for (i, (constraint, state)) in jobs.iter().enumerate() {
-        match constraint.cached_row(*state) {
-            Some(row) => _ = found[i].set(row),
+    for (i, job) in jobs.iter().enumerate() {
+        match job.known() {
+            Some(rows) => _ = found[i].set(rows),
             None => cold.push(i),
         }
     }
-    compute_rows(jobs, threads, cold, &|i, row| _ = found[i].set(row))?;
-    Ok(found.into_iter().map(|row| row.into_inner().expect("every row was found")).collect())
+    compute_rows(jobs, threads, cold, &|i, rows| _ = found[i].set(rows));
+    found.into_iter().map(|rows| rows.into_inner().expect("every job was done")).collect()
 }
 
-/// Calls `tell(i, row)` with the row of each of the jobs `cold`.
-fn compute_rows(
-    jobs: &[(&Constraint, StateId)],
-    threads: usize,
-    mut cold: Vec<usize>,
-    tell: &(dyn Fn(usize, Arc<Row>) + Sync),
-) -> Result<()> {
-    let compute = |of: &[usize]| of.iter().try_for_each(|&i| jobs[i].0.lock().row(jobs[i].1).map(|row| tell(i, row)));
-    cold.sort_by_key(|&i| std::ptr::from_ref(jobs[i].0));
-    let mut groups: Vec<&[usize]> = cold.chunk_by(|&a, &b| std::ptr::eq(jobs[a].0, jobs[b].0)).collect();
+impl Job<'_> {
+    /// The rows, if they are found at once.
+    fn known(&self) -> Option<Result<Rows>> {
+        if self.draft.is_empty() {
+            self.constraint.cached_row(self.state).map(|row| Ok((vec![row], 0)))
+        } else {
+            self.constraint.briefly(|engine| engine.draft_rows(self.state, self.draft))
+        }
+    }
+
+    fn compute(&self) -> Result<Rows> {
+        let mut engine = self.constraint.lock();
+        let rows = if self.draft.is_empty() {
+            engine.row(self.state).map(|row| (vec![row], 0))
+        } else {
+            engine.draft_rows(self.state, self.draft)
+        };
+        if matches!(rows, Err(Error::Limit { .. } | Error::TooLarge { .. } | Error::Cancelled)) {
+            engine.collect(); // what the call has made is of no use
+        }
+        rows
+    }
+}
+
+/// Calls `tell(i, rows)` with what each of the jobs `cold` gives.
+fn compute_rows(jobs: &[Job], threads: usize, mut cold: Vec<usize>, tell: &(dyn Fn(usize, Result<Rows>) + Sync)) {
+    let compute = |of: &[usize]| of.iter().for_each(|&i| tell(i, jobs[i].compute()));
+    let same = |a: usize, b: usize| std::ptr::eq(jobs[a].constraint, jobs[b].constraint);
+    cold.sort_by_key(|&i| std::ptr::from_ref(jobs[i].constraint));
+    let mut groups: Vec<&[usize]> = cold.chunk_by(|&a, &b| same(a, b)).collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
     let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
     let workers = if threads == 0 { cores() } else { threads }.min(groups.len());
@@ -43,13 +72,9 @@ fn compute_rows(
         return compute(&cold);
     }
     let next = AtomicUsize::new(0);
-    let failed = Mutex::new(None);
     let work = || {
         while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if let Err(error) = compute(group) {
-                next.store(groups.len(), Ordering::Relaxed); // the other threads can stop
-                failed.lock().get_or_insert(error);
-            }
+            compute(group);
         }
     };
     match pool(workers - 1) {
@@ -59,7 +84,6 @@ fn compute_rows(
         }),
         None => work(),
     }
-    failed.into_inner().map_or(Ok(()), Err)
 }
 
 /// A pool of threads that wait for work: starting them anew takes longer than most batches. `None` if the system gives

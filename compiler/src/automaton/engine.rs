@@ -85,6 +85,13 @@ impl Engine {
         self.intern(kernel, None)
     }
 
+    /// Has the calls after compiling keep to their own limit, if there is one.
+    pub(super) fn bound_calls(&mut self) {
+        if let Some(steps) = self.limits.max_call_steps {
+            self.budget.bound_calls(steps);
+        }
+    }
+
     /// Begins a call: all of its budget is left, and little memory is held by what no state needs.
     pub(super) fn begin(&mut self) -> Result<()> {
         self.budget.refill();

@@ -26,7 +26,7 @@ use crate::mask::{Row, VocabularyCache};
 use crate::vocabulary::Vocabulary;
 use pool::Pool;
 
-pub use batch::rows;
+pub use batch::{Job, Rows, rows};
 pub use completion::spell;
 pub use engine::Engine;
 pub use pool::{Bounds, Lease};
@@ -74,6 +74,7 @@ impl Constraint {
         let budget = Budget::new(&limits, cancel);
         let mut engine = Engine::new(ir, index.vocab.clone(), cache, limits, budget)?;
         let start = engine.start()?;
+        engine.bound_calls();
         Ok(Constraint { vocab: index.vocab.clone(), engine: Mutex::new(engine), start })
     }
 
@@ -105,6 +106,11 @@ impl Constraint {
     /// Whether one user more would have room, as far as can be told without waiting for another thread.
     fn has_room(&self) -> bool {
         self.engine.try_lock().is_none_or(|engine| engine.has_room())
+    }
+
+    /// Bytes held, if no other thread has the engine.
+    pub fn memory(&self) -> Option<usize> {
+        self.engine.try_lock().map(|engine| engine.memory())
     }
 
     /// The mask row, if it is known and no other thread has the engine.

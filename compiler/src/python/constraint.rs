@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict};
 use super::detached::detached;
 use super::errors::OrRaise;
 use super::grammar::Grammar;
-use super::matcher::Matcher;
+use super::matcher::{Matcher, Token};
 use super::memory::Rows;
 use super::shared::Shared;
 use super::vocabulary::VocabularyIndex;
@@ -62,12 +62,13 @@ impl Constraint {
         self.0.start().id
     }
 
-    fn matcher(slf: &Bound<'_, Self>) -> Matcher {
-        Matcher::new(slf.clone().into_any().unbind(), slf.get().0.clone())
+    #[pyo3(signature = (*, end_token_ids = Vec::new()), text_signature = "($self, *, end_token_ids=())")]
+    fn matcher(slf: &Bound<'_, Self>, end_token_ids: Vec<Token>) -> PyResult<Matcher> {
+        Matcher::new(slf.clone().into_any().unbind(), slf.get().0.clone(), end_token_ids)
     }
 
-    fn step(&self, py: Python<'_>, state: StateId, token: u32) -> PyResult<Option<StateId>> {
-        Ok(self.0.run(py, |engine| engine.step(state, token))?.map(|anchor| anchor.id))
+    fn step(&self, py: Python<'_>, state: StateId, token: Token) -> PyResult<Option<StateId>> {
+        Ok(self.0.run(py, |engine| engine.step(state, token.0))?.map(|anchor| anchor.id))
     }
 
     fn mask<'py>(&self, py: Python<'py>, state: StateId) -> PyResult<Bound<'py, PyBytes>> {
@@ -137,6 +138,12 @@ impl Constraint {
         detached(py, || self.0.lock().collect())
     }
 
+    /// Without waiting: `None` while another thread has the engine.
+    #[getter]
+    fn memory(&self) -> Option<usize> {
+        self.0.memory()
+    }
+
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let out = PyDict::new(py);
         for (name, value) in self.0.run(py, |engine| Ok(engine.stats()))? {
@@ -171,6 +178,9 @@ impl Pin {
 }
 
 #[pyfunction]
+#[pyo3(signature = (
+    grammar, vocabulary, max_states, max_memory, max_steps, max_depth, timeout, cancel, max_call_steps = None
+))]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn compile(
     py: Python<'_>,
@@ -182,10 +192,11 @@ pub(super) fn compile(
     max_depth: usize,
     timeout: Option<f64>,
     cancel: Option<PyRef<'_, CancelToken>>,
+    max_call_steps: Option<u64>,
 ) -> PyResult<Constraint> {
     // seconds beyond what a duration holds are no limit
     let timeout = timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let limits = Limits { max_states, max_memory, max_steps, max_depth, timeout };
+    let limits = Limits { max_states, max_memory, max_steps, max_call_steps, max_depth, timeout };
     let cancel = cancel.map(|c| c.0.clone());
     let (ir, index) = (grammar.0.clone(), vocabulary.0.clone());
     let made = detached(py, || index.compile(ir, limits, cancel));

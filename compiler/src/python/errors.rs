@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use crate::error::Error;
 
 /// The exception of an error.
-fn raise(py: Python<'_>, error: Error) -> PyErr {
+pub(super) fn raise(py: Python<'_>, error: Error) -> PyErr {
     let class = match &error {
         Error::Malformed(_) => "GrammarSyntaxError",
         Error::Unsupported(_) => "UnsupportedFeature",

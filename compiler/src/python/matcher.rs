@@ -3,38 +3,74 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use super::detached::detached;
-use super::errors::OrRaise;
+use super::errors::{OrRaise, raise};
 use super::memory::Rows;
 use super::shared::Shared;
-use crate::automaton::{self, Anchor, ENDED, StateId};
+use crate::automaton::{self, Anchor, ENDED, Job, StateId};
+use crate::error::Error;
 use crate::mask::Row;
+use crate::vocabulary::{clear_bit, get_bit, set_bit};
 
 /// Bytes that one call for forced text returns at most.
 const FORCED_LIMIT: usize = 1 << 16;
+
+/// A token as callers name it: any whole number. One that no vocabulary has is none that is allowed.
+#[derive(Clone, Copy)]
+pub(super) struct Token(pub(super) u32);
+
+impl<'py> FromPyObject<'_, 'py> for Token {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Token> {
+        match object.extract::<u32>() {
+            Ok(token) => Ok(Token(token)),
+            Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => Ok(Token(u32::MAX)),
+            Err(error) => Err(error),
+        }
+    }
+}
 
 #[pyclass(frozen, module = "grammarspec._compiler")]
 pub(super) struct Matcher {
     /// The `Constraint` of Python that made the matcher.
     handle: Py<PyAny>,
     constraint: Arc<Shared>,
+    /// Tokens that end the text beside those of the vocabulary, whatever they are elsewhere.
+    ends: Arc<[u32]>,
     /// The state after each accepted token, the start first.
     path: Mutex<Vec<Arc<Anchor>>>,
 }
 
 impl Matcher {
-    /// A matcher at the start of a constraint; `handle` is its object in Python.
-    pub(super) fn new(handle: Py<PyAny>, constraint: Arc<Shared>) -> Matcher {
+    /// A matcher at the start of a constraint; `handle` is its object in Python. Raises `ValueError` if the vocabulary
+    /// has no such tokens as `ends`.
+    pub(super) fn new(handle: Py<PyAny>, constraint: Arc<Shared>, ends: Vec<Token>) -> PyResult<Matcher> {
         let path = vec![constraint.start()];
-        Matcher { handle, constraint, path: Mutex::new(path) }
+        let size = constraint.vocab.size;
+        if let Some(wrong) = ends.iter().find(|token| token.0 as usize >= size) {
+            let shown = if wrong.0 == u32::MAX { "a number".into() } else { wrong.0.to_string() };
+            return Err(PyValueError::new_err(format!("end_token_ids has {shown} that is none of {size} tokens")));
+        }
+        let ends = ends.iter().map(|token| token.0).filter(|&token| !constraint.vocab.is_eos(token)).collect();
+        Ok(Matcher { handle, constraint, ends, path: Mutex::new(path) })
     }
 
     fn last(&self) -> StateId {
         self.path.lock().last().expect("the start is never dropped").id
+    }
+
+    /// The token as the vocabulary has it: for one that ends this text, one that ends all texts.
+    fn known(&self, token: Token) -> u32 {
+        if self.ends.contains(&token.0) { self.constraint.vocab.eos[0] } else { token.0 }
+    }
+
+    fn all_known(&self, tokens: &[Token]) -> Vec<u32> {
+        tokens.iter().map(|&token| self.known(token)).collect()
     }
 
     /// Goes on from a state that a call began with. Raises `RuntimeError` if another thread has moved the matcher since.
@@ -47,9 +83,36 @@ impl Matcher {
         Ok(())
     }
 
-    fn write(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, first: usize, masks: &[Arc<Row>]) -> PyResult<()> {
-        Rows::of(rows)?.write(py, first, masks, self.constraint.vocab.words())
+    /// Writes masks into rows that were checked. Raises `Unsatisfiable` if the tokens that end this text were the only
+    /// ones that could have gone on with it.
+    fn write(&self, py: Python<'_>, rows: &Rows, first: usize, masks: &[Arc<Row>]) -> PyResult<()> {
+        let end = self.constraint.vocab.eos[0];
+        for (i, mask) in masks.iter().enumerate() {
+            let stuck = rows.with(py, first + i, |out| {
+                mask.write(out);
+                end_with(out, end, &self.ends)
+            });
+            if stuck {
+                let message = "the tokens that end this text are the only ones that could go on with it";
+                return Err(raise(py, Error::Unsatisfiable(message.into())));
+            }
+        }
+        Ok(())
     }
+}
+
+/// Allows tokens where `end` is allowed, and only there. Returns whether nothing is left for it.
+fn end_with(row: &mut [u32], end: u32, ends: &[u32]) -> bool {
+    if get_bit(row, end) {
+        ends.iter().for_each(|&token| set_bit(row, token));
+        return false;
+    }
+    let mut lost = false;
+    for &token in ends {
+        lost |= get_bit(row, token);
+        clear_bit(row, token);
+    }
+    lost && row.iter().all(|&word| word == 0)
 }
 
 #[pymethods]
@@ -57,32 +120,36 @@ impl Matcher {
     #[pyo3(signature = (rows, row = 0))]
     fn fill_bitmask(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
         let mask = self.constraint.row(py, self.last())?;
-        self.write(py, rows, row, &[mask])
+        let rows = Rows::of(rows)?;
+        rows.check(row, self.constraint.vocab.words())?;
+        self.write(py, &rows, row, &[mask])
     }
 
     #[pyo3(signature = (tokens, rows, row = 0))]
     fn fill_draft_bitmasks(
         &self,
         py: Python<'_>,
-        tokens: Vec<u32>,
+        tokens: Vec<Token>,
         rows: &Bound<'_, PyAny>,
         row: usize,
     ) -> PyResult<usize> {
-        let state = self.last();
+        let (state, tokens) = (self.last(), self.all_known(&tokens));
         let (masks, accepted) = self.constraint.run(py, |engine| engine.draft_rows(state, &tokens))?;
-        self.write(py, rows, row, &masks)?;
+        let rows = Rows::of(rows)?;
+        rows.check(row.saturating_add(tokens.len()), self.constraint.vocab.words())?;
+        self.write(py, &rows, row, &masks)?;
         Ok(accepted)
     }
 
-    fn accept_token(&self, py: Python<'_>, token: u32) -> PyResult<bool> {
-        let state = self.last();
+    fn accept_token(&self, py: Python<'_>, token: Token) -> PyResult<bool> {
+        let (state, token) = (self.last(), self.known(token));
         match self.constraint.run(py, |engine| engine.step(state, token))? {
             Some(next) => self.advance(state, next).map(|()| true),
             None => Ok(false),
         }
     }
 
-    fn accept_tokens(&self, py: Python<'_>, tokens: Vec<u32>) -> PyResult<usize> {
+    fn accept_tokens(&self, py: Python<'_>, tokens: Vec<Token>) -> PyResult<usize> {
         for (i, &t) in tokens.iter().enumerate() {
             if !self.accept_token(py, t)? {
                 return Ok(i);
@@ -91,8 +158,8 @@ impl Matcher {
         Ok(tokens.len())
     }
 
-    fn validate_tokens(&self, py: Python<'_>, tokens: Vec<u32>) -> PyResult<usize> {
-        let state = self.last();
+    fn validate_tokens(&self, py: Python<'_>, tokens: Vec<Token>) -> PyResult<usize> {
+        let (state, tokens) = (self.last(), self.all_known(&tokens));
         self.constraint.run(py, |engine| engine.validate(state, &tokens))
     }
 
@@ -113,6 +180,7 @@ impl Matcher {
         Matcher {
             handle: self.handle.clone_ref(py),
             constraint: self.constraint.clone(),
+            ends: self.ends.clone(),
             path: Mutex::new(self.path.lock().clone()),
         }
     }
@@ -162,6 +230,34 @@ impl Matcher {
     }
 }
 
+/// What `fill_bitmasks` takes of a matcher: its constraint, its state, the tokens of its draft.
+type Held<'py> = (PyRef<'py, Matcher>, Arc<Shared>, Arc<Anchor>, Vec<u32>);
+
+fn held<'py>(matchers: &Bound<'py, PyList>, drafts: Option<Vec<Vec<Token>>>) -> PyResult<Vec<Held<'py>>> {
+    let mut drafts = drafts.map(Vec::into_iter);
+    let mut all = Vec::with_capacity(matchers.len());
+    for matcher in matchers {
+        let matcher = matcher.cast_into::<Matcher>()?.borrow();
+        let draft = drafts.as_mut().and_then(Iterator::next).unwrap_or_default();
+        let last = matcher.path.lock().last().expect("the start is never dropped").clone();
+        let (constraint, tokens) = (matcher.constraint.clone(), matcher.all_known(&draft));
+        all.push((matcher, constraint, last, tokens));
+    }
+    Ok(all)
+}
+
+/// The rows of each matcher, without the GIL.
+fn rows_of(py: Python<'_>, all: &[Held<'_>], threads: usize) -> Vec<Result<automaton::Rows, Error>> {
+    let parts: Vec<_> = all.iter().map(|(_, constraint, last, draft)| (constraint, last.id, draft)).collect();
+    detached(py, || {
+        let jobs: Vec<Job> = parts
+            .iter()
+            .map(|(constraint, state, draft)| Job { constraint: &***constraint, state: *state, draft })
+            .collect();
+        automaton::rows(&jobs, threads)
+    })
+}
+
 /// Row `i` gets the mask of matcher `i`. `threads`: 0 for as many as there are cores.
 #[pyfunction]
 #[pyo3(signature = (matchers, rows, threads = 0))]
@@ -171,18 +267,69 @@ pub(super) fn fill_bitmasks(
     rows: &Bound<'_, PyAny>,
     threads: usize,
 ) -> PyResult<()> {
-    let mut held: Vec<(Arc<Shared>, Arc<Anchor>)> = Vec::with_capacity(matchers.len());
-    let mut needed = 0;
-    for matcher in matchers {
-        let matcher = matcher.cast::<Matcher>()?.get();
-        needed = needed.max(matcher.constraint.vocab.words());
-        let last = matcher.path.lock().last().expect("the start is never dropped").clone();
-        held.push((matcher.constraint.clone(), last));
-    }
-    let masks = detached(py, || {
-        let jobs: Vec<(&automaton::Constraint, StateId)> = held.iter().map(|(c, state)| (&***c, state.id)).collect();
-        automaton::rows(&jobs, threads)
-    });
+    let all = held(matchers, None)?;
+    let masks: Result<Vec<_>, Error> = rows_of(py, &all, threads).into_iter().collect();
     let masks = masks.or_raise(py)?;
-    Rows::of(rows)?.write(py, 0, &masks, needed)
+    let rows = Rows::of(rows)?;
+    let needed = all.iter().map(|(_, constraint, ..)| constraint.vocab.words()).max();
+    if let (Some(needed), Some(last)) = (needed, all.len().checked_sub(1)) {
+        rows.check(last, needed)?;
+    }
+    for (i, ((matcher, ..), (masks, _))) in all.iter().zip(&masks).enumerate() {
+        matcher.write(py, &rows, i, masks)?;
+    }
+    Ok(())
+}
+
+/// As `fill_bitmasks`, but matcher `i` has the rows from `firsts[i]` on, one more than `drafts[i]` has tokens, and what
+/// fails is its own: its rows then allow every token. Returns, for each, how many tokens of its draft are allowed, or
+/// the error.
+#[pyfunction]
+pub(super) fn fill_each<'py>(
+    py: Python<'py>,
+    matchers: &Bound<'py, PyList>,
+    rows: &Bound<'py, PyAny>,
+    firsts: Vec<usize>,
+    drafts: Vec<Vec<Token>>,
+    threads: usize,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    if firsts.len() != matchers.len() || drafts.len() != matchers.len() {
+        return Err(PyValueError::new_err(format!(
+            "{} matchers need as many first rows and drafts, not {} and {}",
+            matchers.len(),
+            firsts.len(),
+            drafts.len()
+        )));
+    }
+    let all = held(matchers, Some(drafts))?;
+    let found = rows_of(py, &all, threads);
+    let rows = Rows::of(rows)?;
+    for ((_, constraint, _, draft), first) in all.iter().zip(&firsts) {
+        rows.check(first.saturating_add(draft.len()), constraint.vocab.words())?;
+    }
+    let mut told = Vec::with_capacity(all.len());
+    for (((matcher, constraint, _, draft), first), found) in all.iter().zip(firsts).zip(found) {
+        let written = found.or_raise(py).and_then(|(masks, allowed)| {
+            matcher.write(py, &rows, first, &masks)?;
+            Ok(allowed)
+        });
+        told.push(match written {
+            Ok(allowed) => allowed.into_pyobject(py)?.into_any(),
+            Err(error) => {
+                (first..=first + draft.len())
+                    .for_each(|row| rows.with(py, row, |out| allow_all(out, constraint.vocab.size)));
+                error.into_value(py).into_bound(py).into_any()
+            }
+        });
+    }
+    Ok(told)
+}
+
+/// Sets the bits of all tokens, and no others.
+fn allow_all(row: &mut [u32], size: usize) {
+    row.fill(0);
+    row[..size / 32].fill(u32::MAX);
+    if !size.is_multiple_of(32) {
+        row[size / 32] = (1 << (size % 32)) - 1;
+    }
 }

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use crate::mask::Row;
 
@@ -31,6 +33,20 @@ pub(super) struct Rows {
     stride: usize,
 }
 
+/// Whether a type of numbers is torch's int32, which is remembered as an object: there is one of it.
+fn is_int32(dtype: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static KNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = dtype.py();
+    if KNOWN.get(py).is_some_and(|known| known.is(dtype)) {
+        return Ok(true);
+    }
+    let is = dtype.str()?.to_cow()? == "torch.int32";
+    if is && dtype.get_type().name()?.to_cow()? == "dtype" {
+        _ = KNOWN.set(py, dtype.clone().unbind());
+    }
+    Ok(is)
+}
+
 /// The error of an object that is no such array.
 fn wrong() -> PyErr {
     PyTypeError::new_err(
@@ -43,9 +59,12 @@ impl Rows {
     /// The rows of a numpy array, another object with the buffer protocol, or a torch tensor. Raises `TypeError` if it
     /// is not of int32 in the machine's byte order, writable, of one or two dimensions, and contiguous in its last one.
     pub(super) fn of(rows: &Bound<'_, PyAny>) -> PyResult<Rows> {
-        let found = match PyBuffer::<i32>::get(rows) {
-            Ok(buffer) => Rows::of_buffer(buffer)?,
-            Err(_) => Rows::of_tensor(rows)?,
+        // SAFETY: it is given an object, and looks at its type only.
+        let has_buffer = unsafe { pyo3::ffi::PyObject_CheckBuffer(rows.as_ptr()) } == 1;
+        let buffer = if has_buffer { PyBuffer::<i32>::get(rows).ok() } else { None };
+        let found = match buffer {
+            Some(buffer) => Rows::of_buffer(buffer)?,
+            None => Rows::of_tensor(rows)?,
         };
         let address = found.start() as usize;
         let is_empty = found.count == 0 || found.words == 0;
@@ -73,29 +92,37 @@ impl Rows {
 
     /// The rows of an object with the methods of torch's tensors.
     fn of_tensor(rows: &Bound<'_, PyAny>) -> PyResult<Rows> {
-        if !rows.hasattr("data_ptr")? {
+        let py = rows.py();
+        let Some(pointer) = rows.getattr_opt(intern!(py, "data_ptr"))? else { return Err(wrong()) };
+        let dtype = rows.getattr(intern!(py, "dtype"))?;
+        if !is_int32(&dtype)? || !rows.getattr(intern!(py, "is_cpu"))?.extract::<bool>()? {
             return Err(wrong());
         }
-        let is_int32 = rows.getattr("dtype")?.str()?.to_cow()? == "torch.int32";
-        let on_cpu = rows.getattr("device")?.getattr("type")?.str()?.to_cow()? == "cpu";
-        let (shape, strides): (Vec<usize>, Vec<usize>) =
-            (rows.getattr("shape")?.extract()?, rows.call_method0("stride")?.extract()?);
-        let (count, words, stride) = match (&shape[..], &strides[..]) {
-            (&[n, w], &[s, 1]) => (n, w, s),
-            (&[w], &[1]) => (1, w, w),
-            _ => return Err(wrong()),
+        let shape = rows.getattr(intern!(py, "shape"))?;
+        let strides = rows.call_method0(intern!(py, "stride"))?;
+        let (count, words, stride) = if let Ok((n, w)) = shape.extract::<(usize, usize)>() {
+            let (between, one): (usize, usize) = strides.extract()?;
+            if one != 1 {
+                return Err(wrong());
+            }
+            (n, w, between)
+        } else if let Ok((w,)) = shape.extract::<(usize,)>() {
+            if strides.extract::<(usize,)>()? != (1,) {
+                return Err(wrong());
+            }
+            (1, w, w)
+        } else {
+            return Err(wrong());
         };
-        if !is_int32 || !on_cpu {
-            return Err(wrong());
-        }
         // the memory of a tensor may have been made smaller than its shape
-        let held: usize = rows.call_method0("untyped_storage")?.call_method0("nbytes")?.extract()?;
-        let before: usize = rows.call_method0("storage_offset")?.extract()?;
+        let storage = rows.call_method0(intern!(py, "untyped_storage"))?;
+        let held: usize = storage.call_method0(intern!(py, "nbytes"))?.extract()?;
+        let before: usize = rows.call_method0(intern!(py, "storage_offset"))?.extract()?;
         let last = count.saturating_sub(1).saturating_mul(stride).saturating_add(words);
         if count > 0 && before.saturating_add(last) > held / size_of::<i32>() {
             return Err(wrong());
         }
-        let address: usize = rows.call_method0("data_ptr")?.extract()?;
+        let address: usize = pointer.call0()?.extract()?;
         Ok(Rows { owner: Owner::Tensor(rows.clone().unbind(), address), count, words, stride })
     }
 
@@ -106,11 +133,8 @@ impl Rows {
         }
     }
 
-    /// Writes masks into the rows from `first` on; bits beyond a mask are cleared. Raises, before any row is written,
-    /// `IndexError` if there are too few, and `ValueError` if they have fewer words than are needed.
-    pub(super) fn write(&self, _py: Python<'_>, first: usize, masks: &[Arc<Row>], needed: usize) -> PyResult<()> {
-        let Some(last) = masks.len().checked_sub(1) else { return Ok(()) };
-        let last = first.saturating_add(last);
+    /// Fails unless there are rows up to `last`, of as many words as are needed: with `IndexError` or `ValueError`.
+    pub(super) fn check(&self, last: usize, needed: usize) -> PyResult<()> {
         if last >= self.count {
             return Err(PyIndexError::new_err(format!("row {last} of {} rows", self.count)));
         }
@@ -120,15 +144,26 @@ impl Rows {
                 self.words
             )));
         }
-        let start = self.start();
-        for (i, mask) in masks.iter().enumerate() {
-            // SAFETY: the row is one of `count`, which is checked above, so that it lies in the memory that `owner`
-            // keeps alive; `of` has checked that there is so much, that it is aligned, and that rows do not overlap. It
-            // holds int32, of which every value is a u32. The GIL has been held since then, so that no other code has
-            // moved the memory or writes it now, and the reference ends with this iteration.
-            let out = unsafe { std::slice::from_raw_parts_mut(start.add((first + i) * self.stride), self.words) };
-            mask.write(out);
-        }
+        Ok(())
+    }
+
+    /// Has `write` write a row, which [`Rows::check`] knows to be there.
+    pub(super) fn with<R>(&self, _py: Python<'_>, row: usize, write: impl FnOnce(&mut [u32]) -> R) -> R {
+        assert!(row < self.count, "rows are checked before they are written");
+        // SAFETY: the row is one of `count`, so that it lies in the memory that `owner` keeps alive; `of` has checked
+        // that there is so much, that it is aligned, and that rows do not overlap. It holds int32, of which every value
+        // is a u32. The GIL has been held since then, so that no other code has moved the memory or writes it now, and
+        // the reference ends with this call, which runs no Python.
+        let out = unsafe { std::slice::from_raw_parts_mut(self.start().add(row * self.stride), self.words) };
+        write(out)
+    }
+
+    /// Writes masks into the rows from `first` on; bits beyond a mask are cleared. Raises, before any row is written,
+    /// `IndexError` if there are too few, and `ValueError` if they have fewer words than are needed.
+    pub(super) fn write(&self, py: Python<'_>, first: usize, masks: &[Arc<Row>], needed: usize) -> PyResult<()> {
+        let Some(last) = masks.len().checked_sub(1) else { return Ok(()) };
+        self.check(first.saturating_add(last), needed)?;
+        masks.iter().enumerate().for_each(|(i, mask)| self.with(py, first + i, |out| mask.write(out)));
         Ok(())
     }
 }

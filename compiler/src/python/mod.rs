@@ -32,6 +32,7 @@ fn _compiler(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Matcher>()?;
     module.add_function(wrap_pyfunction!(constraint::compile, module)?)?;
     module.add_function(wrap_pyfunction!(matcher::fill_bitmasks, module)?)?;
+    module.add_function(wrap_pyfunction!(matcher::fill_each, module)?)?;
     detached::register(module)?;
     for (name, number) in numbers() {
         module.add(name, number)?;

@@ -6,15 +6,16 @@ again, unless ``loop_after_dispatch`` is false. Free text cannot hold what ``exc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.gbnf.characters import literal
 from grammarspec.frontends.gbnf.text import Source, Token
+from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.builder import GrammarBuilder
 
-__all__ = ["Dispatch"]
+__all__ = ["Dispatch", "check_apart", "dispatched"]
 
 _STEPS: Final = 50
 """Steps for each tag."""
@@ -92,49 +93,83 @@ class Dispatch:
             self.source.fail(f"TagDispatch has no option {name.text}", name)
 
     def _check(self) -> None:
-        """Refuse texts of which one is within another, where XGrammar calls a rule or does not as they overlap.
+        """Check the texts of the macro, as :func:`check_apart` does.
 
         Raises:
-            UnsupportedFeature: there are such texts.
+            UnsupportedFeature: one of them is within another.
         """
-        texts = sorted({tag for tag, _ in self.tags} | set(self.excludes), key=len)
-        everything = "\0".join(texts)
-        for text in texts:
-            self.builder.budget.spend(_STEPS + len(everything) // 100)
-            if everything.count(text) > 1:
-                other = next((other for other in texts if text in other and other != text), text)
-                message = f"TagDispatch with texts of which one is within another ({text!r:.40}, {other!r:.40})"
-                hint = "choose tags and excluded texts that do not hold each other"
-                raise UnsupportedFeature(message, self.source.at(self.macro), hint)
+        texts = {tag for tag, _ in self.tags} | set(self.excludes)
+        check_apart(texts, self.builder.budget, "TagDispatch", self.source.at(self.macro))
         if not self.tags:
             self.source.fail("TagDispatch without a tag", self.macro)
 
     def node(self) -> int:
         """The language of the macro."""
-        builder = self.builder
-        tags = builder.words([tag for tag, _ in self.tags])
-        last = builder.both(builder.any_text(), *self._without([tag for tag, _ in self.tags] + self.excludes))
-        called = builder.alt(*(builder.seq(self._up_to(tag, tags), rule) for tag, rule in self.tags))
-        free = builder.terminal(last)
-        if self.loops:
-            return builder.seq(builder.repeat(called, 0, None), free)
-        return builder.alt(free, called)
+        return dispatched(self.builder, self.tags, self.excludes, loops=self.loops)
 
-    def _up_to(self, tag: str, tags: int) -> int:
-        """Text that ends with a tag and has no tag that ends before."""
-        builder = self.builder
+
+def check_apart(texts: Iterable[str], budget: Budget, what: str, where: str) -> None:
+    """Refuse texts of which one is within another, where XGrammar calls a rule or does not as they overlap.
+
+    Args:
+        what, where: what has them, and its place, for the error.
+
+    Raises:
+        UnsupportedFeature: there are such texts.
+    """
+    ordered = sorted(set(texts), key=len)
+    everything = "\0".join(ordered)
+    for text in ordered:
+        budget.spend(_STEPS + len(everything) // 100)
+        if everything.count(text) > 1:
+            other = next((other for other in ordered if text in other and other != text), text)
+            message = f"{what} with texts of which one is within another ({text!r:.40}, {other!r:.40})"
+            hint = "choose tags and excluded texts that do not hold each other"
+            raise UnsupportedFeature(message, where, hint)
+
+
+def dispatched(
+    builder: GrammarBuilder,
+    tags: Sequence[tuple[str | bytes, int]],
+    excludes: Sequence[str] = (),
+    *,
+    loops: bool = True,
+    least: int = 0,
+) -> int:
+    """Free text, in which what follows a tag is as its node says.
+
+    Args:
+        tags: the texts of tags, or the marks of special tokens, each with the node of what follows it.
+        excludes: texts that free text cannot hold.
+        loops: whether text is free behind what follows a tag; else the text ends there.
+        least: how many tags there are at least, 0 or 1; without ``loops`` 1 stands for exactly one.
+    """
+    texts = [tag for tag, _ in tags if isinstance(tag, str)]
+    words = builder.words(texts) if texts else None
+    apart = _without(builder, [*texts, *excludes])
+    free = builder.terminal(builder.both(builder.any_text(), *apart))
+
+    def up_to(tag: str | bytes) -> int:
+        if isinstance(tag, bytes):
+            return builder.seq(free, builder.literal(tag))
+        assert words is not None
         any_byte = builder.bytes_in(((0, 255),))
         ends = builder.seq(builder.anything, builder.literal(tag))
-        earlier = builder.seq(builder.anything, tags, any_byte, builder.anything)
-        node = builder.both(builder.any_text(), ends, builder.complement(earlier), *self._without(self.excludes))
-        return builder.terminal(node)
+        earlier = builder.seq(builder.anything, words, any_byte, builder.anything)
+        whole = builder.both(builder.any_text(), ends, builder.complement(earlier), *_without(builder, excludes))
+        return builder.terminal(whole)
 
-    def _without(self, texts: list[str]) -> list[int]:
-        """What no text satisfies that holds one of these; of none, nothing is asked."""
-        builder = self.builder
-        if not texts:
-            return []
-        return [builder.complement(builder.seq(builder.anything, builder.words(texts), builder.anything))]
+    called = builder.alt(*(builder.seq(up_to(tag), node) for tag, node in tags))
+    if loops:
+        return builder.seq(builder.repeat(called, least, None), free)
+    return called if least else builder.alt(free, called)
+
+
+def _without(builder: GrammarBuilder, texts: Sequence[str]) -> list[int]:
+    """What no text satisfies that holds one of these; of none, nothing is asked."""
+    if not texts:
+        return []
+    return [builder.complement(builder.seq(builder.anything, builder.words(texts), builder.anything))]
 
 
 class _Arguments:

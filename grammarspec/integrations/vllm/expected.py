@@ -1,0 +1,134 @@
+"""What of vLLM is wrapped, and how it must be: a release in which something differs is refused by name.
+
+The adapter was tried with the versions in :data:`VERSIONS`. Each name that it wraps or calls is listed with the
+parameters that it must have, so that a development build, or a release that only looks the same, is not patched.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+from grammarspec.errors import MissingPackage, UnsupportedFeature
+
+__all__ = ["EXPECTED", "VERSIONS", "Expected", "check", "found"]
+
+VERSIONS: Final = ((0, 32), (0, 33))
+"""The versions that are known: from the first on, below the second."""
+
+
+class Expected(NamedTuple):
+    """A function of vLLM, and the names of its parameters."""
+
+    module: str
+    name: str
+    parameters: tuple[str, ...]
+
+
+_SELF = ("self",)
+EXPECTED: Final = (
+    Expected("vllm.config.structured_outputs", "StructuredOutputsConfig._validate_structured_output_config", _SELF),
+    Expected(
+        "vllm.sampling_params",
+        "SamplingParams._validate_structured_outputs",
+        ("self", "model_config", "structured_outputs_config", "tokenizer"),
+    ),
+    Expected("vllm.sampling_params", "StructuredOutputsParams.__post_init__", _SELF),
+    Expected("vllm.v1.structured_output", "StructuredOutputManager.__init__", ("self", "vllm_config")),
+    Expected("vllm.v1.structured_output", "StructuredOutputManager.grammar_init", ("self", "request")),
+    Expected(
+        "vllm.v1.structured_output.backend_types",
+        "StructuredOutputBackend.compile_grammar",
+        ("self", "request_type", "grammar_spec", "stop_token_ids"),
+    ),
+    Expected(
+        "vllm.v1.structured_output.backend_types",
+        "StructuredOutputBackend.allocate_token_bitmask",
+        ("self", "max_num_seqs"),
+    ),
+    Expected("vllm.v1.structured_output.backend_types", "StructuredOutputBackend.destroy", _SELF),
+    Expected(
+        "vllm.v1.structured_output.backend_types",
+        "StructuredOutputGrammar.accept_tokens",
+        ("self", "request_id", "tokens"),
+    ),
+    Expected("vllm.v1.structured_output.backend_types", "StructuredOutputGrammar.validate_tokens", ("self", "tokens")),
+    Expected("vllm.v1.structured_output.backend_types", "StructuredOutputGrammar.rollback", ("self", "num_tokens")),
+    Expected(
+        "vllm.v1.structured_output.backend_types",
+        "StructuredOutputGrammar.fill_bitmask",
+        ("self", "bitmask", "batch_index"),
+    ),
+    Expected("vllm.v1.structured_output.backend_types", "StructuredOutputGrammar.is_terminated", _SELF),
+    Expected("vllm.v1.structured_output.backend_types", "StructuredOutputGrammar.reset", _SELF),
+    Expected(
+        "vllm.entrypoints.generate.beam_search.offline",
+        "BeamSearchOfflineMixin._init_beam_search_structured_output",
+        ("self", "structured_outputs", "tokenizer"),
+    ),
+    Expected("vllm.parser.abstract_parser", "_xgrammar_supports", ("structured_outputs",)),
+)
+_FIELDS: Final = (
+    ("vllm.config.structured_outputs", "StructuredOutputsConfig", ("backend", "disable_any_whitespace")),
+    (
+        "vllm.sampling_params",
+        "StructuredOutputsParams",
+        ("json", "regex", "choice", "grammar", "json_object", "whitespace_pattern", "structural_tag", "_backend"),
+    ),
+)
+_OPTIONS: Final = ("JSON", "JSON_OBJECT", "REGEX", "GRAMMAR", "CHOICE", "STRUCTURAL_TAG")
+
+
+def found(module: str, name: str) -> Any:
+    """The value of a name in a module of vLLM.
+
+    Raises:
+        UnsupportedFeature: it is not there.
+    """
+    try:
+        value = import_module(module)
+        for part in name.split("."):
+            value = getattr(value, part)
+    except (ImportError, AttributeError) as error:
+        raise _refused(f"{module}.{name} is not there ({error})") from None
+    return value
+
+
+def check() -> None:
+    """Check that vLLM is of a version that is known, and that all in it that is patched or called is as expected.
+
+    Raises:
+        MissingPackage: vLLM is not installed.
+        UnsupportedFeature: the version is another, or something is not as expected; the message names it.
+    """
+    try:
+        version = str(import_module("vllm").__version__)
+    except ImportError as error:
+        raise MissingPackage(f"the backend for vLLM: the package vllm is missing ({error})", hint=_HINT) from None
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if not VERSIONS[0] <= numbers < VERSIONS[1]:
+        raise _refused(f"the version of vLLM is {version}")
+    for module, name, parameters in EXPECTED:
+        there = tuple(inspect.signature(found(module, name)).parameters)
+        if there != parameters:
+            raise _refused(f"{module}.{name} takes ({', '.join(there)}), not ({', '.join(parameters)})")
+    for module, name, fields in _FIELDS:
+        there = tuple(getattr(found(module, name), "__dataclass_fields__", ()))
+        missing = [field for field in fields if field not in there]
+        if missing:
+            raise _refused(f"{module}.{name} has no field {missing[0]}")
+    kinds = found("vllm.v1.structured_output.backend_types", "StructuredOutputOptions").__members__
+    unknown = set(kinds) ^ set(_OPTIONS)
+    if unknown:
+        raise _refused(f"the kinds of structured outputs differ by {', '.join(sorted(unknown))}")
+
+
+_HINT: Final = "pip install 'grammarspec[vllm]'"
+
+
+def _refused(what: str) -> UnsupportedFeature:
+    (low, first), (high, last) = VERSIONS
+    hint = f"it was made for vLLM from {low}.{first} on, below {high}.{last}: {_HINT}"
+    return UnsupportedFeature(f"grammarspec cannot be used in this vLLM: {what}", hint=hint)

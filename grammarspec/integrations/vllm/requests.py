@@ -1,0 +1,102 @@
+"""From what a client asks of vLLM to a request of :mod:`grammarspec.serving`, and to what is sent to the engine."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from grammarspec.errors import GrammarSyntaxError
+from grammarspec.serving import Lowered, Request
+
+__all__ = ["PREFIX", "json_options", "request_of", "request_of_key", "sent"]
+
+PREFIX: Final = "grammarspec-lowered:"
+"""Begins a lowered request where vLLM has the text of a grammar."""
+
+
+def sent(lowered: Lowered) -> str:
+    """A lowered request as the text of a grammar, which goes to the engine."""
+    return PREFIX + base64.b64encode(lowered.to_bytes()).decode()
+
+
+def json_options(config: Any) -> dict[str, Any]:
+    """The options for JSON that vLLM's configuration of structured outputs gives."""
+    options: dict[str, Any] = {}
+    if getattr(config, "disable_any_whitespace", False):
+        options["whitespace"] = "compact"
+    if getattr(config, "disable_additional_properties", False):
+        options["additional_properties"] = False
+    return options
+
+
+def request_of(params: Any, options: Mapping[str, Any], special_tokens: Mapping[str, int]) -> Request:
+    """The request of a client.
+
+    Args:
+        params: vLLM's ``StructuredOutputsParams``.
+        options: for JSON.
+        special_tokens: of the model, by name.
+
+    Raises:
+        GrammarSyntaxError: the declaration is malformed.
+        TypeError: it is of a type that no request has.
+    """
+    if params.json is not None or params.json_object:
+        pattern = params.whitespace_pattern
+        asked = {**options, **({} if pattern is None else {"whitespace_pattern": pattern})}
+        return Request.json_object(**asked) if params.json is None else Request.json_schema(params.json, **asked)
+    if params.regex is not None:
+        return Request.regex(params.regex)
+    if params.choice is not None:
+        return Request.choice(params.choice)
+    if params.grammar is not None:
+        return _grammar(params.grammar)
+    if params.structural_tag is not None:
+        return _structural_tag(params.structural_tag, options, special_tokens)
+    raise TypeError("structured outputs ask for a JSON Schema, a regex, a choice, a grammar or a structural tag")
+
+
+def request_of_key(kind: str, text: str, options: Mapping[str, Any], special_tokens: Mapping[str, int]) -> Request:
+    """The request of what vLLM's engine has: the kind's name and a text.
+
+    Raises:
+        GrammarSyntaxError, TypeError: as :func:`request_of`.
+    """
+    if kind == "JSON":
+        return Request.json_schema(text, **options)
+    if kind == "JSON_OBJECT":
+        return Request.json_object(**options)
+    if kind == "REGEX":
+        return Request.regex(text)
+    if kind == "CHOICE":
+        return Request.choice(json.loads(text))
+    if kind == "GRAMMAR":
+        return _grammar(text)
+    if kind == "STRUCTURAL_TAG":
+        return _structural_tag(text, options, special_tokens)
+    raise TypeError(f"there is no kind {kind!r:.60} of structured outputs")
+
+
+def _grammar(text: Any) -> Request:
+    if isinstance(text, str) and text.startswith(PREFIX):
+        try:
+            return Request.lowered(base64.b64decode(text[len(PREFIX) :], validate=True))
+        except (binascii.Error, ValueError):
+            raise GrammarSyntaxError("the lowered request is damaged") from None
+    return Request.grammar(text)
+
+
+def _structural_tag(text: Any, options: Mapping[str, Any], special_tokens: Mapping[str, int]) -> Request:
+    """A structural tag with the special tokens that it may name; all of them if it names tokens by their numbers."""
+    try:
+        tag = json.loads(text) if isinstance(text, str) else text
+        shown = json.dumps(tag, ensure_ascii=False)
+    except (ValueError, RecursionError, TypeError) as error:
+        raise GrammarSyntaxError(f"the structural tag is no JSON: {error}") from None
+    by_number = "token" in shown
+    named = {name: number for name, number in special_tokens.items() if by_number or name in shown}
+    whitespace = {"whitespace": options["whitespace"]} if "whitespace" in options else {}
+    return Request.structural_tag(text if isinstance(text, str) else tag, special_tokens=named, **whitespace)

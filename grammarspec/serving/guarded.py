@@ -1,0 +1,97 @@
+"""A matcher for an engine's own loop, into which nothing may be raised: what goes wrong ends its sequence alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from grammarspec._compiler import Matcher
+
+__all__ = ["GuardedMatcher"]
+
+T = TypeVar("T")
+
+
+class GuardedMatcher:
+    """The matcher of one sequence, whose failures are kept and not raised.
+
+    After a failure (a limit, say) the mask allows every token, so that the engine's sampler finds one, and that token
+    is refused: an engine ends a sequence whose token is refused. Taking back tokens from before the failure takes it
+    back, too.
+
+    Attributes:
+        matcher: the matcher itself.
+        failure: the error that ended the sequence; ``None``: there was none.
+    """
+
+    __slots__ = ("_accepted", "_failed_at", "_tell", "failure", "matcher")
+
+    def __init__(self, matcher: Matcher, tell: Callable[[BaseException], object] | None = None) -> None:
+        """Guard a matcher.
+
+        Args:
+            matcher: at the beginning of its text, or wherever the sequence is.
+            tell: is called with each failure, to log it.
+        """
+        self.matcher = matcher
+        self.failure: BaseException | None = None
+        self._tell = tell
+        self._accepted = 0
+        self._failed_at = -1
+
+    def _guarded(self, work: Callable[..., T], *arguments: Any) -> T | None:
+        try:
+            return work(*arguments)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a panic of the compiler is no Exception; none may leave the sequence
+            self.failure, self._failed_at = error, self._accepted
+            if self._tell is not None:
+                self._tell(error)
+            return None
+
+    def fill_bitmask(self, rows: Any, row: int = 0) -> None:
+        """Write the mask of the next token into a row, as :meth:`.Matcher.fill_bitmask`; all bits if that fails."""
+        if self.failure is not None or self._guarded(self._filled, rows, row) is None:
+            rows[row] = -1
+
+    def _filled(self, rows: Any, row: int) -> bool:
+        self.matcher.fill_bitmask(rows, row)
+        return True
+
+    def accept_tokens(self, tokens: Iterable[int]) -> bool:
+        """Go on behind tokens; whether all are allowed. Those behind the end of the text are passed over."""
+        for token in tokens:
+            if self.failure is not None:
+                return False
+            if self.matcher.is_terminated:
+                return True
+            if not self._guarded(self.matcher.accept_token, token):
+                return False
+            self._accepted += 1
+        return True
+
+    def validate_tokens(self, tokens: Sequence[int]) -> list[int]:
+        """Those of the tokens, from the first on, that are allowed. Nothing is accepted."""
+        if self.failure is not None:
+            return []
+        return list(tokens[: self._guarded(self.matcher.validate_tokens, tokens) or 0])
+
+    def rollback(self, n: int) -> None:
+        """Take back the last ``n`` tokens; all that there are, if they are fewer."""
+        n = max(0, min(n, self._accepted))
+        self.matcher.rollback(n)
+        self._accepted -= n
+        if self._accepted < self._failed_at:
+            self.failure, self._failed_at = None, -1
+
+    def reset(self) -> None:
+        """Take back all tokens."""
+        self.rollback(self._accepted)
+        if self._failed_at >= 0:
+            self.failure, self._failed_at = None, -1
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether a token that ends the text was accepted."""
+        return self.matcher.is_terminated

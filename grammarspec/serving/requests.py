@@ -1,0 +1,337 @@
+"""Requests for structured output: what a client sent comes in, the compiler's form of its grammar goes out.
+
+A :class:`Request` holds a declaration and its options, all of them values of JSON, so that equal requests can be found
+by content. :meth:`Request.lower` runs the front-end and tries the result; :class:`Lowered` is what it made, which can
+be sent to another process as bytes. Those are checked when they are read: they may come from anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Literal
+
+from grammarspec._compiler import CancelToken
+from grammarspec._compiler import Grammar as Ir
+from grammarspec.constraint import Limits, compile
+from grammarspec.errors import GrammarError, GrammarSyntaxError
+from grammarspec.grammars.expressions import Grammar, choice
+from grammarspec.vocabulary import Vocabulary
+
+__all__ = ["Kind", "Lowered", "Request"]
+
+Kind = Literal["json_schema", "regex", "choice", "grammar", "structural_tag", "tools", "lowered"]
+
+_MAGIC: Final = b"gsrq\x01"
+"""Begins lowered requests; the last byte is the version of the form."""
+_HEAD: Final = struct.Struct("<5s32sI")  # magic, digest of all that follows, length of the options
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A request in the compiler's form: a grammar for any vocabulary that has its special tokens.
+
+    Attributes:
+        ir: the grammar.
+        options: what else the engine was told about the request, as values of JSON.
+    """
+
+    ir: Ir
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """The lowered request in a portable form, with its version and a digest (SHA-256) of its content."""
+        try:
+            options = json.dumps(dict(self.options), sort_keys=True, allow_nan=False).encode()
+        except ValueError as error:
+            raise TypeError(f"the options are no JSON: {error}") from None
+        content = options + self.ir.to_bytes()
+        return _HEAD.pack(_MAGIC, _digest(len(options), content), len(options)) + content
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Lowered:
+        """Read what :meth:`to_bytes` wrote.
+
+        The digest finds damage, and is no proof of who wrote the bytes. Bytes that were made to do harm are an error,
+        too, or a grammar, whose work is bounded by the limits under which it is compiled.
+
+        Raises:
+            GrammarError: the bytes are damaged, cut short, or of a version that this release cannot read.
+            TypeError: they are no bytes.
+        """
+        data = bytes(memoryview(data))
+        if len(data) < _HEAD.size or data[: len(_MAGIC) - 1] != _MAGIC[:-1]:
+            raise GrammarSyntaxError("the bytes are no lowered request")
+        magic, digest, length = _HEAD.unpack_from(data)
+        if magic != _MAGIC:
+            hint = "lower the request with the release of grammarspec that compiles it"
+            raise GrammarSyntaxError(f"a lowered request of version {magic[-1]}, which cannot be read", hint=hint)
+        content = data[_HEAD.size :]
+        if length > len(content) or _digest(length, content) != digest:
+            raise GrammarSyntaxError("the lowered request is damaged")
+        try:
+            options = json.loads(content[:length])
+        except (ValueError, RecursionError):
+            raise GrammarSyntaxError("the options of the lowered request are no JSON") from None
+        if not isinstance(options, dict):
+            raise GrammarSyntaxError("the options of the lowered request are no object")
+        return Lowered(Ir.from_bytes(content[length:]), options)
+
+    @property
+    def grammar(self) -> Grammar[str]:
+        """The grammar; its texts mean themselves."""
+        return Grammar(self.ir)
+
+    def key(self) -> bytes:
+        """What tells it from others: a digest of its content."""
+        return hashlib.sha256(self.to_bytes()).digest()
+
+
+def _digest(length: int, content: bytes) -> bytes:
+    return hashlib.sha256(length.to_bytes(4, "little") + content).digest()
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client asks of the text of an answer.
+
+    Made by the class methods, one for each kind. Requests are compared by content, and cost nothing before they are
+    lowered: that is when they are checked.
+
+    Attributes:
+        kind: the kind of the declaration.
+        declaration: the declaration, a value of JSON.
+        options: the options of the front-end, values of JSON.
+    """
+
+    kind: Kind
+    declaration: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    # ------------------------------------------------------------------ kinds
+    @classmethod
+    def json_schema(cls, schema: Mapping[str, Any] | bool | str, **options: Any) -> Request:
+        """JSON that satisfies a schema: a dict, a boolean, or JSON text.
+
+        Args:
+            schema: the schema.
+            options: those of :func:`grammarspec.json_schema` that are values of JSON; and ``whitespace_pattern``, the
+                text of a regular expression, for its ``whitespace=re.compile(...)``.
+        """
+        return cls("json_schema", schema, options)
+
+    @classmethod
+    def json_object(cls, **options: Any) -> Request:
+        """Any JSON object; the options are those of :meth:`json_schema`."""
+        return cls("json_schema", {"type": "object"}, options)
+
+    @classmethod
+    def regex(cls, pattern: str, **options: Any) -> Request:
+        """What a regular expression matches as a whole; :func:`grammarspec.regex` has ``dialect`` and ``flags``."""
+        return cls("regex", pattern, options)
+
+    @classmethod
+    def choice(cls, texts: Iterable[str]) -> Request:
+        """One of these texts."""
+        return cls("choice", texts if isinstance(texts, str) else list(texts))
+
+    @classmethod
+    def grammar(cls, text: str, *, language: str = "auto", **options: Any) -> Request:
+        """The texts of a grammar.
+
+        Args:
+            text: the grammar.
+            language: ``"lark"``, ``"gbnf"`` (of llama.cpp, and XGrammar's EBNF) or ``"llguidance"``; ``"auto"`` tells
+                by the text: ``::=`` is GBNF, ``%llguidance`` is llguidance's, all else is lark's; what lark cannot
+                read is tried as llguidance's.
+            options: those of :func:`grammarspec.lark`, :func:`grammarspec.gbnf` or :func:`grammarspec.llguidance` that
+                are values of JSON, but for ``import_paths``: grammars of requests read no files.
+        """
+        return cls("grammar", text, {"language": language, **options})
+
+    @classmethod
+    def structural_tag(cls, tag: Mapping[str, Any] | str, **options: Any) -> Request:
+        """Free text and tagged parts; see :func:`grammarspec.structural_tag`, which has the ``options``."""
+        return cls("structural_tag", tag, options)
+
+    @classmethod
+    def tools(
+        cls,
+        tools: Iterable[Mapping[str, Any]],
+        *,
+        tool_format: str,
+        choice: str = "auto",
+        parallel: bool = True,
+        special_tokens: Iterable[str] = (),
+    ) -> Request:
+        """Calls of tools in the format of a family of models.
+
+        Args:
+            tools: the tools as JSON, as chat completions have them.
+            tool_format: the name of the format, such as ``"hermes"``; ``docs/tools.md`` lists them.
+            choice: ``"auto"``, ``"required"``, ``"none"``, or the name of the tool that is to be called.
+            parallel: whether several calls may come.
+            special_tokens: the special tokens of the model; markers of the format that are among them are tokens.
+        """
+        options = {"tool_format": tool_format, "choice": choice, "parallel": parallel}
+        return cls("tools", list(tools), {**options, "special_tokens": list(special_tokens)})
+
+    @classmethod
+    def lowered(cls, data: bytes) -> Request:
+        """A request that was lowered before, elsewhere: the bytes of :meth:`Lowered.to_bytes`."""
+        return cls("lowered", data.hex())
+
+    # ------------------------------------------------------------------ lowering
+    @cached_property
+    def key(self) -> bytes:
+        """What tells the request from others: a digest of kind, declaration and options.
+
+        Raises:
+            TypeError: the declaration or an option is no value of JSON.
+        """
+        try:
+            text = json.dumps([self.kind, self.declaration, dict(self.options)], ensure_ascii=False)
+        except (ValueError, RecursionError) as error:
+            raise GrammarSyntaxError(f"the request is no JSON: {error}") from None
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+    def lower(
+        self,
+        vocabulary: Vocabulary | None = None,
+        *,
+        limits: Limits | None = None,
+        cancel: CancelToken | None = None,
+    ) -> Lowered:
+        """Run the front-end, and try what it made: it is compiled, and its first mask is computed.
+
+        Args:
+            vocabulary: the tokens of the model. Without it, the grammar is tried on single bytes, and that a special
+                token is missing, or a character is none of the vocabulary's, is found when it is compiled.
+            limits: what the front-end may use, and what compiling may; each call on its own.
+            cancel: stops the work when it is cancelled.
+
+        Raises:
+            GrammarError: the request cannot be answered; the error has the place and, often, a hint.
+            Cancelled: ``cancel`` was cancelled.
+            TypeError, ValueError: the declaration is of a wrong type, or an option is unknown or has a wrong value.
+            MissingPackage: the front-end needs a package that is not installed.
+        """
+        if self.kind == "lowered":
+            lowered = Lowered.from_bytes(_bytes_of_hex(self.declaration))
+            grammar: Grammar[Any] = lowered.grammar
+        else:
+            grammar = _FRONT_ENDS[self.kind](self.declaration, dict(self.options), limits, cancel)
+            lowered = Lowered(grammar.ir)
+        tried = compile(grammar, vocabulary or _any_bytes(grammar), limits=limits, cancel=cancel)
+        tried.mask(tried.start)
+        return lowered
+
+
+def _bytes_of_hex(text: Any) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except (TypeError, ValueError):
+        raise GrammarSyntaxError("the bytes of a lowered request are hexadecimal digits here") from None
+
+
+def _any_bytes(grammar: Grammar[Any]) -> Vocabulary:
+    """A vocabulary of the single bytes, and of the special tokens of a grammar."""
+    names = sorted(grammar.node.special_tokens)
+    texts = [bytes([value]) for value in range(256)]
+    return Vocabulary.from_tokens(texts, [256], special_tokens={name: 257 + at for at, name in enumerate(names)})
+
+
+# ---------------------------------------------------------------------- the front-ends, imported when they are needed
+def _json_schema(
+    schema: Any, options: dict[str, Any], limits: Limits | None, cancel: CancelToken | None
+) -> Grammar[Any]:
+    import re
+
+    from grammarspec.frontends.json_schema import json_schema
+
+    if not isinstance(schema, dict | bool | str):
+        raise TypeError(f"a schema is an object, a boolean or JSON text, not {schema!r:.60}")
+    blanks = options.pop("whitespace_pattern", None)
+    if blanks is not None:
+        try:
+            options["whitespace"] = re.compile(blanks)
+        except (re.error, TypeError, RecursionError) as error:
+            raise GrammarSyntaxError(f"whitespace_pattern is no regular expression: {error}") from None
+    if isinstance(options.get("separators"), list):
+        options["separators"] = tuple(options["separators"])
+    return json_schema(schema, limits=limits, cancel=cancel, **options)
+
+
+def _regex(pattern: Any, options: dict[str, Any], limits: Limits | None, cancel: CancelToken | None) -> Grammar[Any]:
+    from grammarspec.frontends.regex import regex
+
+    return regex(pattern, limits=limits, cancel=cancel, **options)
+
+
+def _choice(texts: Any, options: dict[str, Any], limits: Limits | None, cancel: CancelToken | None) -> Grammar[Any]:
+    return choice(texts, **options)
+
+
+def _grammar(text: Any, options: dict[str, Any], limits: Limits | None, cancel: CancelToken | None) -> Grammar[Any]:
+    from grammarspec.frontends.gbnf import gbnf
+    from grammarspec.frontends.lark import lark
+    from grammarspec.frontends.llguidance import llguidance
+
+    if not isinstance(text, str):
+        raise TypeError(f"a grammar is a text, not {text!r:.60}")
+    if options.get("import_paths"):
+        raise ValueError("grammars of requests read no files: import_paths is not allowed")
+    language = options.pop("language", "auto")
+    found = _language(text) if language == "auto" else language
+    readers: dict[str, Callable[..., Grammar[Any]]] = {"lark": lark, "gbnf": gbnf, "llguidance": llguidance}
+    if found not in readers:
+        raise ValueError(f'the language is "auto", {", ".join(readers)}, not {language!r:.60}')
+    try:
+        return readers[found](text, limits=limits, cancel=cancel, **options)
+    except (GrammarError, TypeError):
+        if language != "auto" or found != "lark":
+            raise
+        try:
+            return llguidance(text, limits=limits, cancel=cancel, **options)
+        except (GrammarError, TypeError):
+            pass
+        raise  # what is wrong with it as lark's grammar says more
+
+
+def _language(text: str) -> str:
+    if text.lstrip().startswith("%llguidance"):
+        return "llguidance"
+    return "gbnf" if "::=" in text else "lark"
+
+
+def _structural_tag(
+    tag: Any, options: dict[str, Any], limits: Limits | None, cancel: CancelToken | None
+) -> Grammar[Any]:
+    from grammarspec.tools.structural_tags import structural_tag
+
+    return structural_tag(tag, limits=limits, cancel=cancel, **options)
+
+
+def _tools(tools: Any, options: dict[str, Any], limits: Limits | None, cancel: CancelToken | None) -> Grammar[Any]:
+    from grammarspec.grammars.expressions import literal, special
+    from grammarspec.tools.formats import tool_format
+    from grammarspec.tools.sources import as_tools
+
+    known = frozenset(options.pop("special_tokens", ()))
+    chosen = tool_format(options.pop("tool_format"))
+    declared = list(as_tools(tools).values())
+    return chosen.grammar(declared, markers=lambda name: special(name) if name in known else literal(name), **options)
+
+
+_FRONT_ENDS: Final[dict[str, Callable[..., Grammar[Any]]]] = {
+    "json_schema": _json_schema,
+    "regex": _regex,
+    "choice": _choice,
+    "grammar": _grammar,
+    "structural_tag": _structural_tag,
+    "tools": _tools,
+}
