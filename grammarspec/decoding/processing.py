@@ -19,6 +19,13 @@ from grammarspec.decoding.verification import accepted_drafts, draw, residual_di
 
 __all__ = ["Processing"]
 
+# The tensors with one entry for each row: those of options, and those that follow from seeds and kinds of rows.
+_OF_ROWS = (
+    "_temperature", "_greedy_rows", "_top_k", "_top_p", "_min_p", "_repetition", "_presence", "_frequency",
+    "bias", "in_prompt", "counts",
+)  # fmt: skip
+_OF_STREAMS = ("_streams", "_noisy_rows", "chosen")
+
 
 class Processing:
     """The sampling options of the rows of a batch, as tensors.
@@ -48,6 +55,7 @@ class Processing:
             in the text so far; ``None`` if no row has penalties.
         greedy: whether all rows choose greedily.
         draws: whether the tokens of some row are drawn.
+        chosen: ``bool[rows]``, the other rows, whose tokens are functions of the text and the seed.
 
     Raises:
         ValueError: a ``logit_bias`` names a token that the model does not have.
@@ -104,10 +112,11 @@ class Processing:
             (seed & 0xFFFF_FFFF, seed >> 32, sample) for seed, sample in zip(self._seeds, self._samples, strict=True)
         ]
         self._streams = torch.tensor(self.streams, dtype=torch.int64, device=self._device)
-        noisy = [row for row, greedy in enumerate(self._greedy) if self._shared[row] and not greedy]
-        self._noisy = torch.tensor(noisy, dtype=torch.int64, device=self._device)
+        noisy = [shared and not greedy for greedy, shared in zip(self._greedy, self._shared, strict=True)]
+        self._noisy_rows = torch.tensor(noisy, device=self._device)
+        self._noise = any(noisy)
         self._chosen_rows = [greedy or shared for greedy, shared in zip(self._greedy, self._shared, strict=True)]
-        self._chosen = torch.tensor(self._chosen_rows, device=self._device)
+        self.chosen = torch.tensor(self._chosen_rows, device=self._device)
         self.greedy = all(self._greedy)
         self.draws = not all(self._chosen_rows)
 
@@ -127,14 +136,46 @@ class Processing:
         self._greedy, self._shared = ([flags[row] for row in rows] for flags in (self._greedy, self._shared))
         self._seeds, self._samples = ([numbers[row] for row in rows] for numbers in (self._seeds, self._samples))
         index = torch.tensor(rows, device=self._device)
-        for name in (
-            "_temperature", "_greedy_rows", "_top_k", "_top_p", "_min_p", "_repetition", "_presence", "_frequency",
-            "bias", "in_prompt", "counts",
-        ):  # fmt: skip
+        for name in _OF_ROWS:
             tensor = getattr(self, name)
             if tensor is not None:
                 setattr(self, name, tensor[index])
         self._update_streams()
+
+    def first(self, rows: int) -> Processing:
+        """The options of the first rows: views of the same tensors, which stay where they are.
+
+        What is done for some rows only, such as sorting for top-p, is still done if any row asked for it.
+        """
+        some = copy.copy(self)
+        for name in (*_OF_ROWS, *_OF_STREAMS):
+            tensor = getattr(self, name)
+            if tensor is not None:
+                setattr(some, name, tensor[:rows])
+        return some
+
+    def move(self, index: torch.Tensor) -> None:
+        """Copy the tensors of some rows to the front, in this order, for :meth:`first`; nothing waits for the device.
+
+        The lists (``samplings``, ``streams``) stay as they are.
+
+        Args:
+            index: ``int64[rows]``, on the device.
+        """
+        for name in (*_OF_ROWS, *_OF_STREAMS):
+            tensor = getattr(self, name)
+            if tensor is not None:
+                tensor[: len(index)] = tensor[index]  # the right side is a copy
+
+    def count_each(self, tokens: torch.Tensor, committed: torch.Tensor) -> None:
+        """Count tokens that were committed to the texts of all rows, for their penalties.
+
+        Args:
+            tokens: ``int64[rows, n]``.
+            committed: ``bool[rows, n]``, which of them were.
+        """
+        if self.counts is not None:
+            self.counts[:, 0].scatter_add_(1, tokens, committed.to(torch.int32))
 
     def count(self, row: int, tokens: Sequence[int]) -> None:
         """Count tokens that were committed to a row's text, for its penalties."""
@@ -207,11 +248,9 @@ class Processing:
             ``int64[rows, n]``; for rows whose tokens are drawn, the most probable ones.
         """
         chosen = distribution.argmax(-1)
-        if len(self._noisy):
-            noisy = distribution[self._noisy].double().log() + gumbel(
-                self._streams[self._noisy], positions[self._noisy], self.width
-            )
-            chosen[self._noisy] = noisy.argmax(-1)
+        if self._noise:
+            noisy = distribution.double().log() + gumbel(self._streams, positions, self.width)
+            chosen = torch.where(self._noisy_rows[:, None], noisy.argmax(-1), chosen)
         return chosen
 
     def propose(
@@ -235,7 +274,7 @@ class Processing:
         if not self.draws:
             return chosen, None
         drawn = draw(distribution[:, 0], uniform(self._streams, positions[:, None], Purpose.DRAFT, rounds)[:, 0])
-        return torch.where(self._chosen, chosen, drawn), distribution[:, 0]
+        return torch.where(self.chosen, chosen, drawn), distribution[:, 0]
 
     def verify(
         self,
@@ -273,9 +312,9 @@ class Processing:
         # draft token was drawn is the same for all drafts.
         chances = uniform(self._streams, positions, Purpose.CHOOSE, torch.zeros_like(rounds))
         drawn_each = draw(target.flatten(0, 1), chances.flatten()).view_as(chosen)
-        chosen = torch.where(self._chosen[:, None], chosen, drawn_each)
+        chosen = torch.where(self.chosen[:, None], chosen, drawn_each)
         accept = uniform(self._streams, positions[:, :-1], Purpose.ACCEPT, rounds)
-        ratio = drawn & ~self._chosen[:, None]
+        ratio = drawn & ~self.chosen[:, None]
         accepted = accepted_drafts(target, tokens, inside, draft, ratio, accept, chosen[:, :-1])
         following = chosen.gather(1, accepted[:, None])[:, 0]
         if draft is not None:
