@@ -105,7 +105,7 @@ def distribution(
 
 
 @operator(
-    "choices(Tensor distribution, Tensor positions, Tensor kinds, Tensor streams, Tensor noisy) -> Tensor",
+    "choices(Tensor distribution, Tensor positions, Tensor kinds, Tensor streams, bool noise) -> Tensor",
     "choices:choices",
 )
 def choices(
@@ -113,7 +113,7 @@ def choices(
     positions: torch.Tensor,
     kinds: torch.Tensor,
     streams: torch.Tensor,
-    noisy: torch.Tensor,
+    noise: bool,
 ) -> torch.Tensor:
     """The tokens that shared noise (greedily: no noise) chooses at each position, whatever was drafted.
 
@@ -122,22 +122,21 @@ def choices(
         positions: ``int64[rows, n]``, of the tokens in their texts, from 0.
         kinds: ``int32[rows]``, numbers of :class:`Kind`.
         streams: ``int64[rows, 3]``, what the random numbers of each row depend on (:func:`~.noise.uniform`).
-        noisy: ``int64[k]``, the numbers of the rows of kind ``NOISY``, which are known on the host: the others' noise is
-            not computed.
+        noise: some row is of kind ``NOISY``.
 
     Returns:
         ``int64[rows, n]``; for rows whose tokens are drawn, the most probable ones.
     """
     chosen = distribution.argmax(-1)
-    if len(noisy):
-        noise = gumbel(streams[noisy], positions[noisy], distribution.shape[-1])
-        chosen[noisy] = (distribution[noisy].double().log() + noise).argmax(-1)
+    if noise:
+        noisy = distribution.double().log() + gumbel(streams, positions, distribution.shape[-1])
+        chosen = torch.where((kinds == Kind.NOISY)[:, None], noisy.argmax(-1), chosen)
     return chosen
 
 
 @operator(
     "verify(Tensor logits, Tensor? masks, Tensor? mask_rows, Tensor temperature, Tensor top_k, Tensor top_p,"
-    " Tensor min_p, Tensor kinds, Tensor noisy, Tensor streams, Tensor tokens, Tensor lengths, Tensor? draft,"
+    " Tensor min_p, Tensor kinds, bool noise, Tensor streams, Tensor tokens, Tensor lengths, Tensor? draft,"
     " Tensor drawn, Tensor positions, Tensor rounds, bool sorts, bool filters, bool draws, bool whole, int accept,"
     " int choose) -> (Tensor, Tensor, Tensor, Tensor)",
     "verdicts:verify",
@@ -151,7 +150,7 @@ def verify(
     top_p: torch.Tensor,
     min_p: torch.Tensor,
     kinds: torch.Tensor,
-    noisy: torch.Tensor,
+    noise: bool,
     streams: torch.Tensor,
     tokens: torch.Tensor,
     lengths: torch.Tensor,
@@ -174,7 +173,7 @@ def verify(
         masks: ``int32[m, words]`` or ``int32[rows, drafts + 1, words]``; ``None``: no mask is to be applied.
         mask_rows: ``int64[rows, drafts + 1]``, as for :func:`masked_scores`.
         temperature, top_k, top_p, min_p, kinds, sorts, filters: as for :func:`distribution`.
-        noisy, streams, positions: as for :func:`choices`.
+        noise, streams, positions: as for :func:`choices`.
         tokens: ``int64[rows, drafts]``, the draft tokens, padded by any token.
         lengths: ``int64[rows]``, how many tokens each draft has.
         draft: ``[rows, drafts, width]``, the distributions that drawn draft tokens were drawn from; may be ``None`` if
@@ -195,12 +194,12 @@ def verify(
         where = None if mask_rows is None else mask_rows.flatten()
         scores = masked_scores(logits.flatten(0, 1), masks.flatten(0, -2), where).view_as(logits)
     highest = scores.amax(-1)
-    if not (draws or len(noisy)):  # all rows are greedy
+    if not (draws or noise):  # all rows are greedy
         chosen = scores.argmax(-1)
         target = torch.zeros_like(scores).scatter_(-1, chosen[..., None], 1.0) if whole else scores
     else:
         target = distribution(scores, temperature, top_k, top_p, min_p, kinds, sorts, filters)
-        chosen = choices(target, positions, kinds, streams, noisy)
+        chosen = choices(target, positions, kinds, streams, noise)
     inside = torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]
     if not draws:
         accepted = ((chosen[:, :-1] == tokens) & inside).cumprod(1).sum(1)

@@ -9,24 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import inf, isfinite
+from math import isfinite
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
 from grammarspec._compiler import Matcher
 from grammarspec.decoding.adaptive import Pace, experience_with
 from grammarspec.decoding.choosers import Chooser, TensorChooser, Verdict
+from grammarspec.decoding.device import DeviceBatch
 from grammarspec.decoding.draft import Draft, MaskRows
 from grammarspec.decoding.host_chooser import HostChooser
 from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers.protocol import Proposer, propose, runs_model
 from grammarspec.decoding.requests import Generation, Request
 from grammarspec.decoding.sampling import Sampling
-from grammarspec.decoding.sequence_state import SequenceState
+from grammarspec.decoding.sequence_state import SequenceState, invalid_logits
 from grammarspec.decoding.targets import Target, context_length, runner_for, width_of
-from grammarspec.errors import FAILURES, InvalidLogits, PromptError
+from grammarspec.decoding.windows import unwrapped
+from grammarspec.errors import FAILURES, LimitExceeded, PromptError, UnsupportedFeature
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -49,12 +51,13 @@ def generate(
     gamma: int = 16,
     adaptive: bool = True,
     forced: Literal["sample", "feed"] = "sample",
+    device_loop: bool | Literal["auto"] = "auto",
     on_text: Callable[[bytes], None] | None = None,
 ) -> Generation:
     """Generate one text.
 
     Args:
-        model, vocabulary, proposers, gamma, adaptive, forced: as for :func:`generate_batch`.
+        model, vocabulary, proposers, gamma, adaptive, forced, device_loop: as for :func:`generate_batch`.
         prompt, matcher: as for :class:`Request`.
         sampling: greedy, and at most 512 tokens, if not given.
         on_text: called with the bytes of the text as it grows; a character may be split between calls.
@@ -75,6 +78,7 @@ def generate(
         gamma=gamma,
         adaptive=adaptive,
         forced=forced,
+        device_loop=device_loop,
         on_text=report,
     )
     if result.error is not None:
@@ -91,6 +95,7 @@ def generate_batch(
     gamma: int = 16,
     adaptive: bool = True,
     forced: Literal["sample", "feed"] = "sample",
+    device_loop: bool | Literal["auto"] = "auto",
     on_text: Callable[[int, int, bytes], None] | None = None,
 ) -> list[list[Generation]]:
     """Generate the texts of several requests together.
@@ -111,6 +116,10 @@ def generate_batch(
         forced: ``"sample"`` scores every token. ``"feed"`` appends text that the grammar forces, tokenised by
             ``matcher.forced_tokens()``, without scoring it: the same texts are possible, but their probabilities are
             not those of the masked model, which may prefer another tokenisation.
+        device_loop: where rounds are made. ``True``: by tensor operations on the model's device, without the host
+            (:mod:`grammarspec.decoding.device`); what that loop does not know is an error. ``False``: by the host.
+            ``"auto"``: on CUDA devices by the device, as far as it knows all that is asked for; else by the host. The
+            texts are the same, or have the same distribution.
         on_text: called with the numbers of request and sample, and the next bytes of that text.
 
     Returns:
@@ -126,13 +135,31 @@ def generate_batch(
         TypeError: the model is no target.
         UnsupportedModel: there are proposers, but the model keeps a state that cannot be rolled back, or cannot read a
             ragged batch; or the model cannot be run.
+        UnsupportedFeature, LimitExceeded, Cancelled: (``device_loop=True``) the loop on the device does not know what
+            is asked for, or a constraint cannot be frozen.
     """
     if gamma < 0:
         raise ValueError(f"gamma must be at least 0, not {gamma}")
     if forced not in ("sample", "feed"):
         raise ValueError(f"forced must be 'sample' or 'feed', not {forced!r}")
+    if device_loop not in (True, False, "auto"):
+        raise ValueError(f"device_loop must be True, False or 'auto', not {device_loop!r}")
     if not requests:
         return []
+    if device_loop:
+        on_device = _on_device(
+            model,
+            requests,
+            vocabulary,
+            device_loop is True,
+            proposers=proposers,
+            gamma=gamma,
+            adaptive=adaptive,
+            feed=forced == "feed",
+            on_text=on_text,
+        )
+        if on_device is not None:
+            return on_device.run()
     with torch.inference_mode():
         batch = Batch(
             model,
@@ -184,18 +211,7 @@ class Batch:
         on_text: Callable[[int, int, bytes], None] | None = None,
     ) -> None:
         width = width_of(model)
-        if vocabulary.size > width:
-            raise ValueError(
-                f"the vocabulary has {vocabulary.size} tokens, the model {width}: "
-                "build it with the size of the model's logits (size=...)"
-            )
-        for request in requests:
-            unknown = next((token for token in request.prompt if not 0 <= token < width), None)
-            if unknown is not None:
-                raise PromptError(f"the prompt has the token {unknown}, the model only {width}")
-        followed = [id(request.matcher) for request in requests if request.matcher is not None and request.n == 1]
-        if len(set(followed)) < len(followed):
-            raise ValueError("two requests have the same matcher, which follows one text: give each its own (fork())")
+        _check_requests(requests, vocabulary, width)
         self.vocabulary = vocabulary
         self.end_token = _end_token(model, vocabulary)
         self._proposers = proposers
@@ -329,7 +345,7 @@ class Batch:
         ended = accepted > 0 and sequence.is_end(proposed[accepted - 1])
         for position, score in enumerate(verdict.highest[: accepted + (not ended)]):
             if not isfinite(score):
-                sequence.fail(_invalid_logits(score, before + position))
+                sequence.fail(invalid_logits(score, before + position))
                 return 0
         committed = written = 0
         try:
@@ -444,23 +460,61 @@ def chooser_for(processing: Processing, device: torch.device) -> Chooser:
     return HostChooser(processing) if on_host else TensorChooser(processing)
 
 
+def _check_requests(requests: Sequence[Request], vocabulary: Vocabulary, width: int) -> None:
+    """Refuse requests that do not fit the model, or each other.
+
+    Args:
+        requests: the requests.
+        vocabulary: the target's tokens.
+        width: the number of its logits.
+
+    Raises:
+        ValueError: the vocabulary is larger, or a matcher is given twice.
+        PromptError: a prompt has a token that the model does not.
+    """
+    if vocabulary.size > width:
+        raise ValueError(
+            f"the vocabulary has {vocabulary.size} tokens, the model {width}: "
+            "build it with the size of the model's logits (size=...)"
+        )
+    for request in requests:
+        unknown = next((token for token in request.prompt if not 0 <= token < width), None)
+        if unknown is not None:
+            raise PromptError(f"the prompt has the token {unknown}, the model only {width}")
+    followed = [id(request.matcher) for request in requests if request.matcher is not None and request.n == 1]
+    if len(set(followed)) < len(followed):
+        raise ValueError("two requests have the same matcher, which follows one text: give each its own (fork())")
+
+
+def _on_device(
+    model: PreTrainedModel | Target, requests: Sequence[Request], vocabulary: Vocabulary, anyway: bool, **options: Any
+) -> DeviceBatch | None:
+    """The batch of the loop on the device; ``None`` if the loop on the host is to be taken.
+
+    Args:
+        model, requests, vocabulary, options: as for :class:`~grammarspec.decoding.device.DeviceBatch`.
+        anyway: take it on any device, and raise what is not supported.
+
+    Raises:
+        as :class:`~grammarspec.decoding.device.DeviceBatch`, but for what is not supported where that is no error.
+    """
+    inner = unwrapped(model)
+    if not anyway and (inner is None or inner.device.type != "cuda"):
+        return None
+    _check_requests(requests, vocabulary, width_of(model))
+    try:
+        return DeviceBatch(model, requests, vocabulary, end_token=_end_token(model, vocabulary), **options)
+    except (UnsupportedFeature, LimitExceeded):
+        if anyway:
+            raise
+        return None
+
+
 def _end_token(model: PreTrainedModel | Target, vocabulary: Vocabulary) -> int:
     """The first end-of-text token of the generation configuration that the vocabulary knows, else the vocabulary's."""
     configured = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     ends = [] if configured is None else [configured] if isinstance(configured, int) else configured
     return next((token for token in ends if token in vocabulary.eos_token_ids), vocabulary.eos_token_ids[0])
-
-
-def _invalid_logits(highest: float, length: int) -> InvalidLogits:
-    """The error for logits by which no token can be chosen.
-
-    Args:
-        highest: the greatest of them, NaN if one of them is: those of allowed tokens, with penalties and bias.
-        length: how many tokens the text would have had there.
-    """
-    what = "-inf for every allowed token" if highest == -inf else f"{highest} for an allowed token"
-    hint = "numbers may overflow in the model's dtype: load it in another, such as dtype=torch.float32"
-    return InvalidLogits(f"the model's logits are {what}", f"token {length} of the text", hint)
 
 
 def _check_width(logits: torch.Tensor, width: int) -> None:

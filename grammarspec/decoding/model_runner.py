@@ -7,7 +7,7 @@ values are in a :class:`~grammarspec.decoding.cache.RaggedCache` and what a toke
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -18,7 +18,7 @@ from grammarspec.decoding.windows import attention_windows, unwrapped
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["ModelRunner"]
+__all__ = ["ModelRunner", "attention_masks"]
 
 _PART = 512  # tokens of a row that are read in one pass at most, but for those whose logits are wanted
 
@@ -55,7 +55,8 @@ class ModelRunner:
             raise TypeError(f"expected a model of transformers, not {type(model).__name__}")
         self._inner: Final = inner
         self._windows = attention_windows(inner)
-        self._eager = inner.config.get_text_config()._attn_implementation == "eager"
+        eager = inner.config.get_text_config()._attn_implementation == "eager"
+        self._dtype = inner.dtype if eager else None
         self._hidden_layers = tuple(hidden_layers)
         self._options: dict[str, Any] = {"output_hidden_states": True} if self._hidden_layers else {}
         # Models that know this option compute no logits for the other positions of a long prompt.
@@ -132,7 +133,7 @@ class ModelRunner:
         self.cache.plan(slots.to(device), visible, slice(visible - ids.shape[1], visible) if alike else None)
         output = self.model(
             input_ids=ids.to(device),
-            attention_mask=self._attention(positions, visible),
+            attention_mask=attention_masks(self._windows, positions, visible, self._dtype),
             position_ids=positions,
             past_key_values=self.cache,
             use_cache=True,
@@ -148,28 +149,33 @@ class ModelRunner:
         self.cache.select(torch.tensor(rows, device=self.device))
         self.lengths = [self.lengths[row] for row in rows]
 
-    def _attention(self, positions: torch.Tensor, visible: int) -> torch.Tensor | dict[str, torch.Tensor]:
-        """The attention mask, or one by kind of layer where the model has several kinds.
 
-        Args:
-            positions: ``int64[rows, new]``, of the new tokens.
-            visible: the number of slots of the cache that the pass sees.
+def attention_masks(
+    windows: Mapping[str, int], positions: torch.Tensor, visible: int, dtype: torch.dtype | None
+) -> torch.Tensor | dict[str, torch.Tensor]:
+    """The attention mask, or one by kind of layer where the model has several kinds.
 
-        Returns:
-            ``[rows, 1, new, visible]``: true (for eager attention: 0, else the least number of the model's dtype) where
-            a new token sees a slot.
-        """
-        queries, keys = positions[:, None, :, None], torch.arange(visible, device=positions.device)
-        masks = {}
-        for kind, size in self._windows.items():
-            seen = keys <= queries
-            if kind == "sliding_attention":
-                seen &= keys > queries - size
-            elif kind == "chunked_attention":
-                seen &= keys // size == queries // size
-            masks[kind] = seen
-            if self._eager:
-                dtype = self._inner.dtype
-                masks[kind] = torch.zeros_like(seen, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
-        # Models with several kinds of layers take a mask for each.
-        return masks if len(masks) > 1 else next(iter(masks.values()))
+    Args:
+        windows: the kinds, and how many tokens each looks back, as of
+            :func:`~grammarspec.decoding.windows.attention_windows`.
+        positions: ``int64[rows, new]``, of the new tokens.
+        visible: the number of slots of the cache that the pass sees.
+        dtype: the model's, for eager attention; ``None`` for masks of booleans.
+
+    Returns:
+        ``[rows, 1, new, visible]``: true (for eager attention: 0, else the least number of the model's dtype) where
+        a new token sees a slot.
+    """
+    queries, keys = positions[:, None, :, None], torch.arange(visible, device=positions.device)
+    masks = {}
+    for kind, size in windows.items():
+        seen = keys <= queries
+        if kind == "sliding_attention":
+            seen &= keys > queries - size
+        elif kind == "chunked_attention":
+            seen &= keys // size == queries // size
+        masks[kind] = seen
+        if dtype is not None:
+            masks[kind] = torch.zeros_like(seen, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
+    # Models with several kinds of layers take a mask for each.
+    return masks if len(masks) > 1 else next(iter(masks.values()))

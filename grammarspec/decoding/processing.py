@@ -21,6 +21,13 @@ from grammarspec.decoding.verification import draw
 
 __all__ = ["Processing"]
 
+# The tensors with one entry for each row: those of options, and those that follow from seeds and kinds of rows.
+_OF_ROWS = (
+    "_temperature", "_top_k", "_top_p", "_min_p", "_repetition", "_presence", "_frequency",
+    "bias", "in_prompt", "counts",
+)  # fmt: skip
+_OF_STREAMS = ("_streams", "_kinds", "chosen")
+
 
 class Processing:
     """The sampling options of the rows of a batch, as tensors.
@@ -50,6 +57,7 @@ class Processing:
             in the text so far; ``None`` if no row has penalties.
         greedy: whether all rows choose greedily.
         draws: whether the tokens of some row are drawn.
+        chosen: ``bool[rows]``, the other rows, whose tokens are functions of the text and the seed.
 
     Raises:
         ValueError: a ``logit_bias`` names a token that the model does not have.
@@ -112,11 +120,10 @@ class Processing:
             Kind.GREEDY if greedy else Kind.NOISY if shared else Kind.DRAWN
             for greedy, shared in zip(self._greedy, self._shared, strict=True)
         ]
-        noisy = [row for row, kind in enumerate(kinds) if kind is Kind.NOISY]
-        self._noisy = torch.tensor(noisy, dtype=torch.int64, device=self._device)
         self._kinds = torch.tensor(kinds, dtype=torch.int32, device=self._device)
+        self._noise = Kind.NOISY in kinds
         self._chosen_rows = [kind is not Kind.DRAWN for kind in kinds]
-        self._chosen = torch.tensor(self._chosen_rows, device=self._device)
+        self.chosen = torch.tensor(self._chosen_rows, device=self._device)
         self.greedy = all(self._greedy)
         self.draws = not all(self._chosen_rows)
 
@@ -136,14 +143,46 @@ class Processing:
         self._greedy, self._shared = ([flags[row] for row in rows] for flags in (self._greedy, self._shared))
         self._seeds, self._samples = ([numbers[row] for row in rows] for numbers in (self._seeds, self._samples))
         index = torch.tensor(rows, device=self._device)
-        for name in (
-            "_temperature", "_top_k", "_top_p", "_min_p", "_repetition", "_presence", "_frequency",
-            "bias", "in_prompt", "counts",
-        ):  # fmt: skip
+        for name in _OF_ROWS:
             tensor = getattr(self, name)
             if tensor is not None:
                 setattr(self, name, tensor[index])
         self._update_streams()
+
+    def first(self, rows: int) -> Processing:
+        """The options of the first rows: views of the same tensors, which stay where they are.
+
+        What is done for some rows only, such as sorting for top-p, is still done if any row asked for it.
+        """
+        some = copy.copy(self)
+        for name in (*_OF_ROWS, *_OF_STREAMS):
+            tensor = getattr(self, name)
+            if tensor is not None:
+                setattr(some, name, tensor[:rows])
+        return some
+
+    def move(self, index: torch.Tensor) -> None:
+        """Copy the tensors of some rows to the front, in this order, for :meth:`first`; nothing waits for the device.
+
+        The lists (``samplings``, ``streams``) stay as they are.
+
+        Args:
+            index: ``int64[rows]``, on the device.
+        """
+        for name in (*_OF_ROWS, *_OF_STREAMS):
+            tensor = getattr(self, name)
+            if tensor is not None:
+                tensor[: len(index)] = tensor[index]  # the right side is a copy
+
+    def count_each(self, tokens: torch.Tensor, committed: torch.Tensor) -> None:
+        """Count tokens that were committed to the texts of all rows, for their penalties.
+
+        Args:
+            tokens: ``int64[rows, n]``.
+            committed: ``bool[rows, n]``, which of them were.
+        """
+        if self.counts is not None:
+            self.counts[:, 0].scatter_add_(1, tokens, committed.to(torch.int32))
 
     def count(self, row: int, tokens: Sequence[int]) -> None:
         """Count tokens that were committed to a row's text, for its penalties."""
@@ -208,7 +247,7 @@ class Processing:
         Returns:
             ``int64[rows, n]``; for rows whose tokens are drawn, the most probable ones.
         """
-        return choices(distribution, positions, self._kinds, self._streams, self._noisy)
+        return choices(distribution, positions, self._kinds, self._streams, self._noise)
 
     def propose(
         self, scores: torch.Tensor, positions: torch.Tensor, rounds: torch.Tensor
@@ -231,7 +270,7 @@ class Processing:
         if not self.draws:
             return chosen, None
         drawn = draw(distribution[:, 0], uniform(self._streams, positions[:, None], Purpose.DRAFT, rounds)[:, 0])
-        return torch.where(self._chosen, chosen, drawn), distribution[:, 0]
+        return torch.where(self.chosen, chosen, drawn), distribution[:, 0]
 
     def verify(
         self,
@@ -309,7 +348,7 @@ class Processing:
         whole: bool,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         return verify(
-            logits, masks, mask_rows, *self._options(), self._kinds, self._noisy, self._streams, *drafts,
+            logits, masks, mask_rows, *self._options(), self._kinds, self._noise, self._streams, *drafts,
             self._sorts, self._filters, self.draws, whole, int(Purpose.ACCEPT), int(Purpose.CHOOSE),
         )  # fmt: skip
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Sequence
+from math import inf
 from time import perf_counter
 
 import torch
 
 from grammarspec.decoding.metrics import Statistics
 from grammarspec.decoding.requests import FinishReason, Generation, Logprob, Request
-from grammarspec.errors import Truncated
+from grammarspec.errors import InvalidLogits, Truncated
 from grammarspec.grammars import marks
 from grammarspec.vocabulary import Vocabulary
 
-__all__ = ["SequenceState"]
+__all__ = ["SequenceState", "invalid_logits"]
 
 
 class SequenceState:
@@ -259,3 +260,15 @@ def _incomplete_character(text: bytes | bytearray) -> int:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     decoder.decode(bytes(text[-4:]))
     return len(decoder.getstate()[0])
+
+
+def invalid_logits(highest: float, length: int) -> InvalidLogits:
+    """The error for logits by which no token can be chosen.
+
+    Args:
+        highest: the greatest of them, NaN if one of them is: those of allowed tokens, with penalties and bias.
+        length: how many tokens the text would have had there.
+    """
+    what = "-inf for every allowed token" if highest == -inf else f"{highest} for an allowed token"
+    hint = "numbers may overflow in the model's dtype: load it in another, such as dtype=torch.float32"
+    return InvalidLogits(f"the model's logits are {what}", f"token {length} of the text", hint)

@@ -260,7 +260,7 @@ def choices(
     positions: torch.Tensor,
     kinds: torch.Tensor,
     streams: torch.Tensor,
-    noisy: torch.Tensor,
+    noise: bool,
 ) -> torch.Tensor:
     """See :func:`grammarspec.decoding.distributions.choices`."""
     rows, n, width = distribution.shape

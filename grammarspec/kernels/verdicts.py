@@ -98,7 +98,7 @@ def verify(
     top_p: torch.Tensor,
     min_p: torch.Tensor,
     kinds: torch.Tensor,
-    noisy: torch.Tensor,
+    noise: bool,
     streams: torch.Tensor,
     tokens: torch.Tensor,
     lengths: torch.Tensor,
@@ -125,7 +125,6 @@ def verify(
         mask_rows = None if mask_rows is None else mask_rows.flatten()
     source = Source(logits.reshape(rows * n, width), masks, mask_rows)
     summary = summarise(source, temperature, top_k, top_p, min_p, n, sorts, filters)
-    noise = len(noisy) > 0
     positions, tokens, lengths, rounds = (t.contiguous() for t in (positions, tokens, lengths, rounds))
     each = Chosen(source, summary, temperature, min_p, kinds, n, writes=whole or draws)
     each.run(streams, positions, choose << 28, noise=noise, draws=draws)

@@ -85,7 +85,7 @@ def test_choices(width: int) -> None:
 def test_choices_are_tokens_where_numbers_are_broken() -> None:
     distribution = torch.full((2, 1, 70), torch.nan)
     kinds = torch.tensor([Kind.NOISY, Kind.GREEDY], dtype=torch.int32)
-    chosen = kernel(choices, distribution, torch.zeros(2, 1, dtype=torch.int64), kinds, streams(2, 1), torch.tensor([0]))
+    chosen = kernel(choices, distribution, torch.zeros(2, 1, dtype=torch.int64), kinds, streams(2, 1), True)
     assert ((chosen >= 0) & (chosen < 70)).all()
     drawn = kernel(draw, distribution[:, 0], torch.tensor([0.5, 0.1], dtype=torch.float64))
     assert ((drawn >= 0) & (drawn < 70)).all()
@@ -94,9 +94,9 @@ def test_choices_are_tokens_where_numbers_are_broken() -> None:
 @pytest.mark.parametrize(("seed", "place", "token"), [(1, 26, 138), (1222, 170, 244)])
 def test_no_noise_makes_up_for_a_probability_of_zero(seed: int, place: int, token: int) -> None:
     """As the test of that name in ``test_processing.py``."""
-    kinds, noisy = torch.tensor([1], dtype=torch.int32), torch.tensor([0])
+    kinds = torch.tensor([1], dtype=torch.int32)
     distribution = torch.full((1, 1, 264), 1 / 263)
-    given = (torch.tensor([[place]]), kinds, torch.tensor([[seed, 0, 0]]), noisy)
+    given = (torch.tensor([[place]]), kinds, torch.tensor([[seed, 0, 0]]), True)
     assert kernel(choices, distribution, *given) == token
     for small in (0.0, 1e-12):
         distribution[..., token] = small

@@ -11,7 +11,7 @@ from grammarspec.decoding.draft import Draft
 from grammarspec.decoding.proposers.protocol import BatchView
 from grammarspec.errors import DraftMismatch
 
-__all__ = ["DraftSampler"]
+__all__ = ["DraftSampler", "in_target_ids"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class DraftSampler:
         Raises:
             DraftMismatch: ``draft_to_target`` is for another number of logits.
         """
-        logits = _in_target_ids(logits, batch.target.width, self.draft_to_target)
+        logits = in_target_ids(logits, batch.target.width, self.draft_to_target)
         proposals = batch.chooser.propose(
             logits, draft, rows, batch.rounds, masked=self.masked, confidence=self.confidence > 0
         )
@@ -77,7 +77,7 @@ class DraftSampler:
                 draft.finish(row)
 
 
-def _in_target_ids(logits: torch.Tensor, width: int, draft_to_target: torch.Tensor | None) -> torch.Tensor:
+def in_target_ids(logits: torch.Tensor, width: int, draft_to_target: torch.Tensor | None) -> torch.Tensor:
     """The draft's logits by the target's token ids, ``[rows, width]``; -inf for tokens that the draft does not have."""
     known = logits.shape[1] if draft_to_target is None else 0
     if known == width:

@@ -57,9 +57,18 @@ class EarlyExit(DraftModel):
             ValueError: the batch is of another model.
         """
         target = batch.target
-        if not isinstance(target, ModelRunner) or target.model is not self._target:
-            raise ValueError("EarlyExit drafts for the model that it was made of only")
+        self.check_target(target.model if isinstance(target, ModelRunner) else None)
+        assert isinstance(target, ModelRunner)
         return ModelRunner(self._first, len(batch.sequences), cache=target.cache)
+
+    def check_target(self, model: object) -> None:
+        """Check that the batch is of the model whose layers these are.
+
+        Raises:
+            ValueError: it is not.
+        """
+        if model is not self._target:
+            raise ValueError("EarlyExit drafts for the model that it was made of only")
 
     def select(self, rows: Sequence[int]) -> None:
         # The target's runner selects the rows of the shared cache.

@@ -80,6 +80,10 @@ class HeadProposer:
         head: the head, on the target's device.
         masked, confidence: as for :class:`DraftModel`.
 
+    Attributes:
+        head: the head.
+        sampler: how its tokens are chosen.
+
     Raises:
         ValueError: ``confidence`` is out of range.
     """
@@ -89,15 +93,15 @@ class HeadProposer:
     hidden_layers: Sequence[int] = (-1,)
 
     def __init__(self, head: HiddenStateHead, *, masked: bool = True, confidence: float = 0.0) -> None:
-        self._head = head
-        self._sampler = DraftSampler(self.name, masked, confidence, head.draft_to_target)
+        self.head = head
+        self.sampler = DraftSampler(self.name, masked, confidence, head.draft_to_target)
         self.passes = 0
         self._batch: BatchView
         self._hidden: torch.Tensor | None = None
         self._read: list[int] = []  # how many tokens of each row's text come before the hidden state
 
     def start(self, batch: BatchView) -> None:
-        self._sampler.check(batch.target.width)
+        self.sampler.check(batch.target.width)
         self._batch, self._hidden, self.passes = batch, None, 0
         self._read = [0] * len(batch.sequences)
 
@@ -115,13 +119,13 @@ class HeadProposer:
             for row in unread:
                 tokens[row] = draft.text(row)[self._read[row]]
                 self._read[row] += 1
-            logits, hidden = self._head(self._hidden, torch.tensor(tokens, device=self._hidden.device))
+            logits, hidden = self.head(self._hidden, torch.tensor(tokens, device=self._hidden.device))
             self.passes += 1
             moved = torch.tensor([row in unread for row in range(len(tokens))], device=hidden.device)[:, None]
             self._hidden = torch.where(moved, hidden, self._hidden)  # pyright: ignore  # it takes it for None
             ready = [row for row in unread if self._read[row] == len(draft.text(row))]
             if ready:
-                self._sampler.append(logits, draft, ready, self._batch)
+                self.sampler.append(logits, draft, ready, self._batch)
                 rows = [row for row in rows if row not in ready]
 
     def commit(self, draft: Draft, accepted: Sequence[int]) -> None:

@@ -23,6 +23,9 @@ class Lookup:
         shortest: the least number of last tokens to match, at least 1.
         tries: how many occurrences to try for each length, the latest ones.
 
+    Attributes:
+        lengths: the numbers of last tokens to match, the greatest first.
+
     Raises:
         ValueError: ``shortest`` is out of range.
     """
@@ -35,14 +38,14 @@ class Lookup:
     def __init__(self, longest: int = 3, shortest: int = 1, tries: int = 8) -> None:
         if not 1 <= shortest <= longest:
             raise ValueError(f"shortest must be from 1 to longest ({longest}), not {shortest}")
-        self._lengths = range(longest, shortest - 1, -1)
+        self.lengths = range(longest, shortest - 1, -1)
         self._tries = tries
         self._batch: BatchView
         self._rows: list[_Occurrences] = []
 
     def start(self, batch: BatchView) -> None:
         self._batch = batch
-        self._rows = [_Occurrences(self._lengths) for _ in batch.sequences]
+        self._rows = [_Occurrences(self.lengths) for _ in batch.sequences]
 
     def select(self, rows: Sequence[int]) -> None:
         self._rows = [self._rows[row] for row in rows]
@@ -66,7 +69,7 @@ class Lookup:
         text, room = draft.text(row), draft.room(row)
         matcher = draft.sequences[row].matcher
         best: list[int] = []
-        for length in self._lengths:
+        for length in self.lengths:
             if length > len(text):
                 continue
             for begin in self._rows[row].find(text[-length:], self._tries):

@@ -11,6 +11,7 @@ from grammarspec.decoding.proposers.protocol import BatchView
 from grammarspec.decoding.targets import Runner, Target, context_length, runner_for, width_of
 from grammarspec.errors import DraftMismatch
 from grammarspec.grammars import marks
+from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +35,10 @@ class DraftModel:
         draft_to_target: ``int64[draft width]``, the target's token id for each of the model's logits; ``None`` if the
             ids are the same.
 
+    Attributes:
+        model: the model.
+        sampler: how its tokens are chosen.
+
     Raises:
         ValueError: ``confidence`` is out of range.
         DraftMismatch: (when a batch begins) the target's vocabulary has tokens that the model cannot read.
@@ -55,7 +60,7 @@ class DraftModel:
     ) -> None:
         self.model = model
         self._known = width_of(model)
-        self._sampler = DraftSampler(self.name, masked, confidence, draft_to_target)
+        self.sampler = DraftSampler(self.name, masked, confidence, draft_to_target)
         self._batch: BatchView
         self._runner: Runner
 
@@ -68,19 +73,30 @@ class DraftModel:
         """Begin a new batch.
 
         Raises:
-            DraftMismatch: the target has a token of text, or one that ends texts, that the draft model does not know;
-                or ``draft_to_target`` names tokens that the target does not have.
+            DraftMismatch: as :meth:`check`.
             UnsupportedModel: as :class:`~grammarspec.decoding.model_runner.ModelRunner`.
         """
-        vocabulary = batch.vocabulary
-        self._sampler.check(batch.target.width)
+        self.check(batch.vocabulary, batch.target.width)
+        self._batch = batch
+        self._runner = self.new_runner(batch)
+
+    def check(self, vocabulary: Vocabulary, width: int) -> None:
+        """Check that the model can draft for a target.
+
+        Args:
+            vocabulary: the target's tokens.
+            width: the number of the target's logits.
+
+        Raises:
+            DraftMismatch: the target has a token of text, or one that ends texts, that the draft model does not know;
+                or ``draft_to_target`` names tokens that the target does not have.
+        """
+        self.sampler.check(width)
         for token in range(self._known, vocabulary.size):
             if (text := vocabulary.marked([token])) or token in vocabulary.eos_token_ids:
                 name = type(self.model).__name__
                 what = f"the target's token {token} is {marks.named(text)!r}, and it knows {self._known} tokens only"
                 raise DraftMismatch(f"{name} cannot draft: {what}")
-        self._batch = batch
-        self._runner = self.new_runner(batch)
 
     def new_runner(self, batch: BatchView) -> Runner:
         """The runner that reads the texts of a new batch.
@@ -107,7 +123,7 @@ class DraftModel:
         if not rows:
             return
         logits = runner.read(unread, 1)[:, -1].to(self._batch.target.device)
-        self._sampler.append(logits, draft, rows, self._batch)
+        self.sampler.append(logits, draft, rows, self._batch)
 
     def commit(self, draft: Draft, accepted: Sequence[int]) -> None:
         # The last committed token is the bonus token, which this model has not read; what it read there was rejected.

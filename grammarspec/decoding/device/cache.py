@@ -1,0 +1,100 @@
+"""A key-value cache of a fixed number of slots, for rows whose lengths are known to the device alone.
+
+As in :class:`~grammarspec.decoding.cache.RaggedCache`, keys and values are written to the slots of their positions in
+the text, and the attention mask alone decides which slots a query sees. Here the memory never moves and the slots are
+tensors, so that a pass can be captured in a graph, compiled, and replayed while rows grow and are rolled back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+__all__ = ["StaticCache"]
+
+
+class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that registers its subclasses
+    """Keys and values of one layer: ``[rows, heads, slots, width]`` in the model's dtype."""
+
+    is_sliding = False
+    is_compileable = True
+
+    def __init__(self, cache: StaticCache) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._cache = cache
+        self.keys: torch.Tensor
+        self.values: torch.Tensor
+
+    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+        rows, slots = self._cache.rows, self._cache.capacity
+        self.keys, self.values = (
+            states.new_zeros(rows, states.shape[1], slots, states.shape[3]) for states in (key_states, value_states)
+        )
+        self.is_initialized = True
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        slots, visible = self._cache.slots, self._cache.visible
+        keys, values = self.keys[: len(slots)], self.values[: len(slots)]
+        rows = torch.arange(len(slots), device=slots.device)[:, None]
+        keys[rows, :, slots] = key_states.transpose(1, 2)
+        values[rows, :, slots] = value_states.transpose(1, 2)
+        return keys[:, :, :visible], values[:, :, :visible]
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return self._cache.visible, 0
+
+    def get_seq_length(self) -> int:
+        return 0  # positions are always given
+
+    def get_max_length(self) -> int:
+        return self._cache.capacity
+
+    def keep(self, rows: torch.Tensor) -> None:
+        if self.is_initialized:
+            for states in (self.keys, self.values):
+                states[: len(rows)] = states[rows]  # the right side is a copy
+
+
+class StaticCache(Cache):
+    """The cache of a batch. Before each pass, ``slots`` and ``visible`` say what it reads and writes.
+
+    Args:
+        rows: the greatest number of rows; a pass may be over the first ones of them.
+        capacity: the number of slots of each row. The last one is written to by padding, and never seen.
+
+    Attributes:
+        slots: ``int64[rows of the pass, new]``, the slots that the new keys and values are written to.
+        visible: attention sees the slots below this number, as far as the mask allows.
+    """
+
+    def __init__(self, rows: int, capacity: int) -> None:
+        self._kept: list[_Layer] = []
+        super().__init__(layers=self._kept)  # type: ignore[arg-type]  # of a list of any of its kinds
+        self.rows, self.capacity = rows, capacity
+        self.slots = torch.empty(0, 0, dtype=torch.int64)
+        self.visible = capacity
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        while len(self._kept) <= layer_idx:
+            self._kept.append(_Layer(self))
+        return self._kept[layer_idx].update(key_states, value_states)
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        return 0
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """Copy these rows to the front, in this order; a row may be taken several times.
+
+        Args:
+            rows: ``int64[kept rows]``, on the model's device.
+        """
+        for layer in self._kept:
+            layer.keep(rows)

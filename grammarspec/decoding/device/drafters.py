@@ -1,0 +1,286 @@
+"""Where draft tokens come from on the device: the proposers of the loop, as tensor operations.
+
+A drafter is asked for the next token of all rows at once, position by position. It proposes what it has; the first
+drafter in order that has a token for a row is taken. What it drafts changes no text's distribution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from grammarspec.decoding.device.automaton import REFUSED, step
+from grammarspec.decoding.device.runner import StaticRunner
+from grammarspec.decoding.device.state import Draft, Rows
+from grammarspec.decoding.processing import Processing
+from grammarspec.decoding.proposers.draft_sampler import DraftSampler, in_target_ids
+
+__all__ = ["Drafter", "ForcedDrafter", "HeadDrafter", "LookupDrafter", "ModelDrafter", "Proposed"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Proposed:
+    """One draft token of each row.
+
+    Attributes:
+        tokens: ``int64[rows]``.
+        found: ``bool[rows]``, which rows have one.
+        distribution: ``[rows, width]``, what they were drawn from; ``None`` if they follow from the text before them.
+        go_on: ``bool[rows]``, whether the draft may go on behind the token; ``None``: it may.
+    """
+
+    tokens: torch.Tensor
+    found: torch.Tensor
+    distribution: torch.Tensor | None = None
+    go_on: torch.Tensor | None = None
+
+
+class Drafter(Protocol):
+    """Proposes draft tokens on the device.
+
+    Attributes:
+        name: the name under which statistics count its tokens.
+        runs_model: whether it costs passes of a model.
+    """
+
+    name: str
+    runs_model: bool
+
+    def begin(self, draft: Draft, visible: int, processing: Processing) -> None:
+        """Begin a round.
+
+        Args:
+            draft: the draft, without tokens.
+            visible: the number of columns of the token buffer that are used, those of the draft included.
+            processing: the sampling options of the rows.
+        """
+
+    def propose(self, draft: Draft) -> Proposed:
+        """The next token of each row."""
+        ...
+
+    def appended(self, draft: Draft) -> None:
+        """A token of each row was appended, maybe that of another drafter."""
+
+
+class ForcedDrafter:
+    """Drafts the text that the grammar forces, by a table with a token for each mask row.
+
+    Where the target spells a forced text otherwise, the table learns that: :meth:`learn`.
+    """
+
+    name = "forced"
+    runs_model = False
+
+    def begin(self, draft: Draft, visible: int, processing: Processing) -> None:
+        """See :meth:`Drafter.begin`."""
+
+    def propose(self, draft: Draft) -> Proposed:
+        """See :meth:`Drafter.propose`."""
+        tokens = draft.arena.forced[draft.arena.mask_row[draft.states[-1]].long()]
+        return Proposed(tokens.clamp(min=0), tokens >= 0)
+
+    def appended(self, draft: Draft) -> None:
+        """See :meth:`Drafter.appended`."""
+
+
+def learn(draft: Draft, accepted: torch.Tensor, following: torch.Tensor, committed: torch.Tensor) -> None:
+    """Draft at forced text what the target chose there: in its own state, behind the accepted draft tokens.
+
+    Args:
+        draft: the draft of the round.
+        accepted: ``int64[rows]``, how many of its tokens were accepted.
+        following: ``int64[rows]``, the token that the target chose behind them.
+        committed: ``bool[rows]``, whether it was committed.
+    """
+    forced = draft.arena.forced
+    states = torch.stack(draft.states, 1).gather(1, accepted[:, None])[:, 0]
+    places = draft.arena.mask_row[states].long()
+    before = forced[places]
+    # Where rows meet, the last writer wins: any token that was chosen will do.
+    forced.scatter_(0, places, torch.where(committed & (before >= 0), following, before))
+
+
+class LookupDrafter:
+    """Drafts what followed an earlier occurrence of the last tokens, in the prompt or in the text (Saxena 2023).
+
+    The longest match whose next token the constraint allows is taken; of several, the latest. It is looked for once in
+    a round; where tokens of other drafters agree with what followed, they are passed.
+
+    Args:
+        longest, shortest: the greatest and the least number of last tokens to match.
+        tries: how many occurrences to try.
+    """
+
+    name = "lookup"
+    runs_model = False
+
+    def __init__(self, longest: int, shortest: int, tries: int = 8) -> None:
+        self._longest, self._shortest, self._tries = longest, shortest, tries
+        self._next: torch.Tensor
+
+    def begin(self, draft: Draft, visible: int, processing: Processing) -> None:
+        """See :meth:`Drafter.begin`."""
+        rows = draft.rows
+        text, size = rows.tokens[:, :visible], visible
+        ends = torch.arange(size, device=text.device)  # offsets behind an occurrence
+        matched = torch.zeros_like(text)
+        alive = (ends < rows.lengths[:, None]) & (ends > 0)
+        for back in range(1, self._longest + 1):
+            last = text.gather(1, (rows.lengths - back).clamp(min=0)[:, None])
+            same = torch.nn.functional.pad(text[:, : size - back] == last, (back, 0)) if back < size else alive & False
+            alive = alive & same & (ends >= back) & (rows.lengths[:, None] > back)
+            matched = matched + alive
+        keys = torch.where(matched >= self._shortest, matched * size + ends, -1)
+        best = keys.topk(min(self._tries, size), 1).values
+        places = best.clamp(min=0) % size
+        behind = step(draft.arena, rows.states[:, None].expand_as(places), text.gather(1, places))
+        best = torch.where(behind != REFUSED, best, -1).amax(1)
+        self._next = torch.where(best >= 0, best % size, -1)
+
+    def propose(self, draft: Draft) -> Proposed:
+        """See :meth:`Drafter.propose`."""
+        tokens = draft.rows.tokens.gather(1, self._next.clamp(min=0)[:, None])[:, 0]
+        return Proposed(tokens, (self._next >= 0) & (draft.behind(tokens) != REFUSED))
+
+    def appended(self, draft: Draft) -> None:
+        """See :meth:`Drafter.appended`."""
+        expected = draft.rows.tokens.gather(1, self._next.clamp(min=0)[:, None])[:, 0]
+        self._next = torch.where((self._next >= 0) & (expected == draft.tokens[-1]), self._next + 1, -1)
+
+
+class _Sampled:
+    """What drafters that run a model have in common: from logits to tokens, as the target's are chosen."""
+
+    def __init__(self, sampler: DraftSampler, width: int, device: torch.device) -> None:
+        ids = sampler.draft_to_target
+        self._ids = None if ids is None else ids.to(device)
+        self._sampler, self._width = sampler, width
+        self.processing: Processing
+
+    def choose(self, draft: Draft, logits: torch.Tensor) -> Proposed:
+        """Choose a token of each row by logits ``[rows, draft width]``."""
+        logits = in_target_ids(logits, self._width, self._ids)
+        masks = draft.masks[-1] if self._sampler.masked else torch.full_like(draft.masks[-1], -1)
+        scores = self.processing.scores(logits[:, None], masks[:, None], draft.prefix())[:, 0]
+        tokens, distribution = self.processing.propose(scores, draft.positions, draft.rows.turn)
+        possible = scores.amax(-1).isfinite()  # where no token is possible, the chosen one means nothing
+        tokens = torch.where(possible, tokens, 0)
+        go_on = None
+        if self._sampler.confidence > 0:
+            go_on = scores.softmax(-1).gather(1, tokens[:, None])[:, 0] >= self._sampler.confidence
+        return Proposed(tokens, possible, distribution, go_on)
+
+
+class ModelDrafter:
+    """Drafts by a smaller model, or by the target's first layers, one pass for each token.
+
+    It need not know how many tokens of a row it has read: each round begins with a pass over the last tokens of all
+    texts, as many as can be new since its last pass.
+
+    Args:
+        runner: the model.
+        sampler: how tokens are chosen.
+        width: the number of the target's logits.
+        shared: whether the model writes into the target's cache, which has all but the last token of each text.
+
+    Attributes:
+        behind: how many of the last tokens of a text may not have been read. The loop keeps count.
+    """
+
+    runs_model = True
+
+    def __init__(self, name: str, runner: StaticRunner, sampler: DraftSampler, width: int, *, shared: bool) -> None:
+        self.name = name
+        self.runner, self.shared = runner, shared
+        self.behind = 1
+        self._sampled = _Sampled(sampler, width, runner.device)
+        self._visible = 0
+        self._read = 0
+        self._most = 0
+
+    def begin(self, draft: Draft, visible: int, processing: Processing) -> None:
+        """See :meth:`Drafter.begin`."""
+        self._visible, self._sampled.processing = visible, processing
+        self._read = 1 - self.behind
+
+    def propose(self, draft: Draft) -> Proposed:
+        """See :meth:`Drafter.propose`."""
+        count = draft.size + 1 - self._read
+        logits = self.last(draft.rows, draft.size, count, draft.lengths, self._visible)
+        self._read = draft.size + 1
+        return self._sampled.choose(draft, logits)
+
+    def committed(self, most: int) -> None:
+        """A round has been begun that commits so many tokens to a row at most."""
+        if not self.shared:
+            self.behind = most if self._read > 0 else self.behind + most
+            self._most = most
+
+    def knows(self, most: int) -> None:
+        """The last round has committed no more than so many tokens to a row."""
+        if not self.shared:
+            self.behind -= self._most - most
+            self._most = most
+
+    def last(self, rows: Rows, size: int, count: int, drafted: torch.Tensor, visible: int) -> torch.Tensor:
+        """Read the last tokens of each row, the draft included.
+
+        Args:
+            rows: the rows.
+            size: draft tokens of each row, those that mean nothing included.
+            count: how many tokens to read.
+            drafted: ``int64[rows]``, how many of the draft tokens mean something.
+            visible: as for :meth:`Drafter.begin`.
+
+        Returns:
+            ``[rows, draft width]``, the logits behind the last of them.
+        """
+        first = rows.lengths + size - count
+        places = first[:, None] + torch.arange(count, device=first.device)
+        tokens = rows.tokens.gather(1, places.clamp(0, rows.tokens.shape[1] - 1))
+        used = (places >= 0) & (places < (rows.lengths + drafted)[:, None])
+        known = tokens.clamp(max=self.runner.width - 1)
+        return self.runner.read(known, first, used, visible, 1)[0][:, -1]
+
+    def appended(self, draft: Draft) -> None:
+        """See :meth:`Drafter.appended`."""
+
+
+class HeadDrafter:
+    """Drafts by a head on the target's last hidden state; it reads each token of the draft, whoever drafted it.
+
+    Args:
+        head: a :class:`~grammarspec.decoding.proposers.head.HiddenStateHead`.
+        sampler: how tokens are chosen.
+        width: the number of the target's logits.
+        device: the target's.
+    """
+
+    name = "head"
+    runs_model = True
+
+    def __init__(self, head: Any, sampler: DraftSampler, width: int, device: torch.device) -> None:
+        self._head = head
+        self._sampled = _Sampled(sampler, width, device)
+        self._hidden: torch.Tensor
+        self._logits: torch.Tensor
+        self._read = 0
+
+    def begin(self, draft: Draft, visible: int, processing: Processing) -> None:
+        """See :meth:`Drafter.begin`."""
+        self._sampled.processing = processing
+        self._hidden, self._read = draft.rows.hidden, 0
+
+    def propose(self, draft: Draft) -> Proposed:
+        """See :meth:`Drafter.propose`."""
+        for tokens in [draft.last_committed(), *draft.tokens][self._read : draft.size + 1]:
+            self._logits, self._hidden = self._head(self._hidden, tokens)
+        self._read = draft.size + 1
+        found = self._sampled.choose(draft, self._logits)
+        return Proposed(found.tokens, found.found & draft.rows.known, found.distribution, found.go_on)
+
+    def appended(self, draft: Draft) -> None:
+        """See :meth:`Drafter.appended`."""

@@ -1,0 +1,62 @@
+"""Rounds as CUDA graphs: one for each number of rows and length of drafts, replayed with changing contents.
+
+See https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs: a graph reads and writes the memory that its
+operations had when it was captured, so all that a round needs lies in tensors that never move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+__all__ = ["Graphs"]
+
+_WARM_UPS = 3  # runs before a capture, in which libraries choose their kernels and take their memory
+
+
+class Graphs:
+    """Captured rounds, by a key.
+
+    Args:
+        state: the tensors that a round changes: they are set back after the runs that warm up.
+    """
+
+    def __init__(self, state: Sequence[torch.Tensor]) -> None:
+        self._state = list(state)
+        self._captured: dict[tuple[int, int], tuple[torch.cuda.CUDAGraph, torch.Tensor]] = {}
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def run(self, key: tuple[int, int], work: Callable[[], torch.Tensor]) -> torch.Tensor:
+        """Replay the graph of a key, which is captured when it is first asked for.
+
+        Args:
+            key: the number of rows and the length of drafts.
+            work: the round.
+
+        Returns:
+            what ``work`` returned when it was captured: the same memory each time, overwritten by the next replay of
+            this key or of another one.
+        """
+        if key not in self._captured:
+            self._captured[key] = self._capture(work)
+        graph, result = self._captured[key]
+        graph.replay()
+        return result
+
+    def _capture(self, work: Callable[[], torch.Tensor]) -> tuple[torch.cuda.CUDAGraph, torch.Tensor]:
+        before = [tensor.clone() for tensor in self._state]
+        current, side = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(current)
+        with torch.cuda.stream(side):
+            for _ in range(_WARM_UPS):
+                work()
+                # Texts must not grow beyond their buffers while nothing is committed for good.
+                for tensor, saved in zip(self._state, before, strict=True):
+                    tensor.copy_(saved)
+        current.wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        # Other threads may call CUDA meanwhile: only what this one does may not end the capture.
+        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+            result = work()
+        return graph, result

@@ -1,0 +1,351 @@
+"""The loop on the device: it launches rounds, and reads one round late what came of them.
+
+Requests go in, generations come out, as of :func:`grammarspec.decoding.generate_batch`. The device decides what is
+drafted, accepted and committed, and when a text has ended; the host replays the committed tokens on the texts, streams
+them, and chooses the lengths of drafts and when rows leave the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+import torch
+
+from grammarspec.decoding.adaptive import Costs
+from grammarspec.decoding.device.cache import StaticCache
+from grammarspec.decoding.device.drafters import HeadDrafter, ModelDrafter
+from grammarspec.decoding.device.graphs import Graphs
+from grammarspec.decoding.device.pace import Tempo
+from grammarspec.decoding.device.reports import Mailbox
+from grammarspec.decoding.device.round import COLUMNS, Round, RowReport
+from grammarspec.decoding.device.runner import StaticRunner
+from grammarspec.decoding.device.shelf import shelf_for
+from grammarspec.decoding.device.state import Rows
+from grammarspec.decoding.device.support import check, drafters_for, ends_of
+from grammarspec.decoding.processing import Processing
+from grammarspec.decoding.proposers.protocol import Proposer
+from grammarspec.decoding.requests import Generation, Request
+from grammarspec.decoding.sequence_state import SequenceState, invalid_logits
+from grammarspec.decoding.targets import Target, context_length, width_of
+from grammarspec.decoding.windows import unwrapped
+from grammarspec.errors import FAILURES
+from grammarspec.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["DeviceBatch"]
+
+_PART: Final = 512  # tokens of prompts that are read in one pass at most
+_UNIT: Final = 64  # caches have a multiple of so many slots, so that shapes recur
+
+_costs: WeakKeyDictionary[Any, Costs] = WeakKeyDictionary()
+
+
+class DeviceBatch:
+    """The texts of some requests, which are generated together on the device.
+
+    Args:
+        model, requests, vocabulary, proposers, gamma, adaptive, on_text: as for
+            :func:`grammarspec.decoding.generate_batch`.
+        end_token: the end-of-text token that the target is most likely to use.
+        feed: whether ``forced="feed"`` is asked for, which is refused.
+        lag: how many rounds are under way when the host reads what came of one; 1 on CUDA and 0 elsewhere if not given.
+        looks: whether the host may look at tensors within a round; on the CPU it does if not given.
+
+    Attributes:
+        sequences: the texts, those that have ended included.
+        rounds: the number of rounds so far.
+
+    Raises:
+        UnsupportedFeature, LimitExceeded, Cancelled: a request, a proposer or a constraint cannot be taken to the
+            device (:mod:`grammarspec.decoding.device.support`). Nothing has been generated.
+        ValueError, DraftMismatch, TypeError, UnsupportedModel: as ``generate_batch``.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel | Target,
+        requests: Sequence[Request],
+        vocabulary: Vocabulary,
+        *,
+        proposers: Sequence[Proposer],
+        gamma: int,
+        adaptive: bool,
+        end_token: int,
+        feed: bool = False,
+        on_text: Callable[[int, int, bytes], None] | None = None,
+        lag: int | None = None,
+        looks: bool | None = None,
+    ) -> None:
+        check(model, requests, proposers, feed=feed)
+        width, inner = width_of(model), unwrapped(model)
+        assert inner is not None
+        device = inner.device
+        on_cpu, on_cuda = device.type == "cpu", device.type == "cuda"
+        self._lag = int(on_cuda) if lag is None else lag
+        looks = on_cpu if looks is None else looks
+        constraints = [request.matcher.constraint for request in requests if request.matcher is not None]
+        self._requests = requests
+        context = context_length(model)
+
+        def sequence(number: int, sample: int) -> SequenceState:
+            report = None if on_text is None else partial(on_text, number, sample)
+            return SequenceState(number, sample, requests[number], vocabulary, context, report)
+
+        self.sequences = [
+            sequence(number, sample) for number, request in enumerate(requests) for sample in range(request.n)
+        ]
+        self._loan = shelf_for(vocabulary, width, device, end_token).lend(constraints, vocabulary)
+        gamma = max(min(gamma if proposers else 0, max(each.room for each in self.sequences) - 1), 0)
+        limits = [each.prompt_length + each.room for each in self.sequences]
+        # Draft tokens that mean nothing stand behind the longest text, and one slot takes what nobody reads.
+        capacity = -(-(max(limits) + gamma + 2) // _UNIT) * _UNIT
+        cache = StaticCache(len(self.sequences), capacity)
+        hidden = any(-1 in proposer.hidden_layers for proposer in proposers)
+        whole: Any = model
+        self._target = StaticRunner(whole, cache, hidden=hidden)
+        self._drafters = drafters_for(
+            proposers if gamma else (),
+            self._target,
+            vocabulary,
+            rows=len(self.sequences),
+            capacity=capacity,
+            longest=max(limits),
+        )
+        self._models = [drafter for drafter in self._drafters if isinstance(drafter, ModelDrafter)]
+        self._heads = sum(isinstance(drafter, HeadDrafter) for drafter in self._drafters)
+        size = inner.config.get_text_config().hidden_size if hidden else 0
+        self._rows = Rows.of(
+            [each.tokens for each in self.sequences],
+            limits,
+            [self._start(each) for each in self.sequences],
+            capacity,
+            device,
+            (size, inner.dtype),
+        )
+        self._processing = Processing(
+            [each.sampling for each in self.sequences],
+            [each.sample for each in self.sequences],
+            [each.tokens for each in self.sequences],
+            width,
+            device,
+        )
+        ends = ends_of(vocabulary.eos_token_ids, width, device)
+        self._round = Round(self._target, self._loan.tensors, ends, self._drafters, looks=looks)
+        counted = [] if self._processing.counts is None else [self._processing.counts]
+        self._graphs = Graphs([*self._rows.tensors(), *counted]) if on_cuda else None
+        self._mail = Mailbox(device, self._lag + 1, len(self.sequences) * (COLUMNS + 1 + 2 * gamma))
+        # What each report under way is about: its rows, and the length of drafts.
+        self._under_way: list[tuple[list[int], int]] = []
+        self._order = list(range(len(self.sequences)))
+        self._capacity, self._looks = capacity, looks
+        self._names = [drafter.name for drafter in self._drafters]
+        self._view()
+        self._tempo = Tempo(gamma, adaptive, _costs_of(model))
+        self._phases = dict.fromkeys(("draft", "mask", "target", "verify", "commit"), 0.0)
+        self.rounds = self._prefills = self._draft_passes = 0
+
+    def _start(self, sequence: SequenceState) -> int:
+        """The state of the arena in which a text begins."""
+        return 0 if sequence.matcher is None else self._loan.starts[id(sequence.matcher.constraint)]
+
+    def run(self) -> list[list[Generation]]:
+        """Generate the texts.
+
+        Returns:
+            those of each request.
+        """
+        try:
+            with torch.inference_mode():
+                self._read_prompts()
+                last = perf_counter()
+                while self._going():
+                    self._launch()
+                    while len(self._under_way) > self._lag:
+                        self._receive(last)
+                        last = perf_counter()
+        finally:
+            self._loan.give_back()
+        texts: list[list[Generation]] = [[] for _ in self._requests]
+        for sequence in self.sequences:
+            texts[sequence.request].append(sequence.result())
+        return texts
+
+    def _going(self) -> bool:
+        """Whether some text has not ended, as far as the host knows."""
+        return any(self.sequences[row].finish_reason is None for row in self._order)
+
+    def _read_prompts(self) -> None:
+        """Read the prompts but for their last tokens, those of requests for several texts once."""
+        first = [0]
+        for request in self._requests[:-1]:
+            first.append(first[-1] + request.n)
+        device = self._rows.tokens.device
+        index = torch.tensor(first, device=device)
+        tokens, lengths = self._rows.tokens[index], self._rows.lengths[index]
+        longest = max(len(request.prompt) for request in self._requests) - 1
+        for begin in range(0, longest, _PART):
+            part = tokens[:, begin : min(begin + _PART, longest)]
+            places = torch.arange(begin, begin + part.shape[1], device=device)
+            used = places < (lengths - 1)[:, None]
+            start = torch.full_like(lengths, begin)
+            visible = begin + part.shape[1]
+            for runner in (self._target, *(each.runner for each in self._models if not each.shared)):
+                runner.read(part.clamp(max=runner.width - 1), start, used, visible, 1)
+            self._prefills += 1
+        if len(first) < len(self.sequences):
+            copies = torch.tensor([sequence.request for sequence in self.sequences], device=device)
+            for cache in {id(each): each for each in self._caches()}.values():
+                cache.keep(copies)
+
+    def _caches(self) -> list[StaticCache]:
+        return [self._target.cache, *(drafter.runner.cache for drafter in self._models)]
+
+    # ------------------------------------------------------------------ rounds
+    def _launch(self) -> None:
+        """Begin a round."""
+        self._drop_ended()
+        count = len(self._order)
+        gamma = self._tempo.length(count)
+        rows, processing = self._now
+        begin = perf_counter()
+        visible = self._capacity if self._graphs is not None else self._visible(gamma)
+        for drafter in self._models:
+            self._catch_up(drafter, rows, gamma, visible)
+        if self._graphs is not None:
+            report = self._graphs.run((count, gamma), lambda: self._round.run(rows, processing, gamma, visible))
+            self._draft_passes += (gamma * (len(self._models) + self._heads)) if gamma else 0
+            self._phases["target"] += perf_counter() - begin
+        else:
+            passes = sum(drafter.runner.passes for drafter in self._models)
+            draft = self._round.draft(rows, processing, gamma, visible)
+            drafted = perf_counter()
+            # The pass need not see further than the draft that there is.
+            report = self._round.verify(draft, processing, visible - gamma + draft.size)
+            self._draft_passes += sum(drafter.runner.passes for drafter in self._models) - passes
+            self._draft_passes += draft.size * self._heads
+            self._phases["draft"] += drafted - begin
+            self._phases["target"] += perf_counter() - drafted
+        for drafter in self._models:
+            drafter.committed(gamma + 1)
+        self._mail.send(report)
+        self._under_way.append((list(self._order), gamma))
+        self.rounds += 1
+
+    def _visible(self, gamma: int) -> int:
+        """How many slots a round sees: as many as the longest text may need that has not ended."""
+        known = max(len(self.sequences[row].tokens) for row in self._order)
+        ahead = sum(longest + 1 for _, longest in self._under_way)
+        return min(known + ahead + gamma, self._capacity)
+
+    def _catch_up(self, drafter: ModelDrafter, rows: Rows, gamma: int, visible: int) -> None:
+        """Before a graph's round: have a draft model read all but the tokens that the round itself reads."""
+        if self._graphs is None or drafter.shared or not gamma:
+            return
+        if drafter.behind > gamma + 1:
+            nothing = torch.zeros_like(rows.lengths)
+            drafter.last(rows, 0, drafter.behind, nothing, visible)
+            self._draft_passes += 1
+        drafter.behind = gamma + 1
+
+    def _receive(self, last: float) -> None:
+        """Read the oldest report, and replay what it says on the texts.
+
+        Args:
+            last: when the report before was read.
+        """
+        report = RowReport.all_of(self._mail.receive())
+        arrived = perf_counter()
+        order, gamma = self._under_way.pop(0)
+        going = [
+            (self.sequences[number], said)
+            for number, said in zip(order, report, strict=True)
+            if self.sequences[number].finish_reason is None
+        ]
+        for sequence, said in going:
+            _replay(sequence, said, self._names)
+        if not self._under_way:
+            for drafter in self._models:
+                drafter.knows(max(len(said.tokens) for _, said in going))
+        drafted = max(len(said.drafted) for said in report) if self._looks else gamma
+        self._tempo.took(len(order), drafted, arrived - last)
+        self._tempo.learn(gamma, [(len(said.drafted), said.accepted) for _, said in going])
+        self._phases["commit"] += perf_counter() - arrived
+        for sequence, _ in going:
+            sequence.end_round(arrived)
+            if sequence.finish_reason is not None:
+                self._finish(sequence)
+
+    def _finish(self, sequence: SequenceState) -> None:
+        """A text has ended: tell the device, which knows of ends and budgets but not of stop texts."""
+        number = next(index for index, each in enumerate(self.sequences) if each is sequence)
+        self._rows.done[self._order.index(number)] = True
+        sequence.statistics.target_passes = self._prefills + self.rounds
+        sequence.statistics.draft_passes = self._draft_passes
+        sequence.statistics.phase_seconds = dict(self._phases)
+
+    def _drop_ended(self) -> None:
+        """Drop rows that have ended; with graphs, only as many as leave the next smaller number of rows."""
+        count = len(self._order)
+        kept = [place for place, number in enumerate(self._order) if self.sequences[number].finish_reason is None]
+        wanted = len(kept)
+        if self._graphs is not None:
+            wanted = min(1 << (wanted - 1).bit_length(), count)
+        if wanted == count:
+            return
+        ended = [place for place in range(count) if place not in set(kept)]
+        kept += ended[: wanted - len(kept)]
+        index = torch.tensor(kept, device=self._rows.tokens.device)
+        self._rows.move(index)
+        self._processing.move(index)
+        for cache in {id(each): each for each in self._caches()}.values():
+            cache.keep(index)
+        self._order = [self._order[place] for place in kept]
+        self._view()
+
+    def _view(self) -> None:
+        """The rows that rounds are about, and their sampling options."""
+        count = len(self._order)
+        self._now = self._rows.first(count), self._processing.first(count)
+
+
+def _replay(sequence: SequenceState, said: RowReport, names: Sequence[str]) -> None:
+    """Commit to a text what a round has committed to its row on the device.
+
+    Args:
+        sequence: the text.
+        said: the report.
+        names: those of the proposers.
+    """
+    statistics, before = sequence.statistics, sequence.length
+    if said.broken >= 0:
+        sequence.fail(invalid_logits(said.highest, before + said.broken))
+        return
+    committed = 0
+    try:
+        for position, token in enumerate(said.tokens):
+            sequence.commit(token)
+            committed += position < said.accepted
+            if sequence.finish_reason is not None:
+                break
+    except FAILURES as error:
+        sequence.fail(error)
+    sources = [names[number] for number in said.drafted]
+    statistics.rounds[len(sources), committed] += 1
+    statistics.proposed.update(sources)
+    statistics.accepted.update(sources[:committed])
+    statistics.refused += said.refused
+    statistics.bonus_tokens += sequence.length - before - committed
+
+
+def _costs_of(model: Any) -> Costs:
+    """What rounds of a target on the device cost, in this process."""
+    try:
+        return _costs.setdefault(model, Costs())
+    except TypeError:
+        return Costs()

@@ -1,0 +1,227 @@
+"""One round of speculative decoding as tensor operations: draft, states, masks, target pass, verification, commit.
+
+Nothing in it waits for the device, and no shape depends on a value: the whole round can be captured in a CUDA graph,
+and traced with tensors that have no values. What came of it goes out as one tensor of integers, the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from grammarspec.decoding.device.automaton import ArenaTensors, step
+from grammarspec.decoding.device.drafters import Drafter, ForcedDrafter, learn
+from grammarspec.decoding.device.runner import StaticRunner
+from grammarspec.decoding.device.state import Draft, Rows
+from grammarspec.decoding.processing import Processing
+
+__all__ = ["COLUMNS", "Round", "RowReport"]
+
+COLUMNS: Final = 6
+"""Columns of a report before the tokens: see :class:`RowReport`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowReport:
+    """What a round did to one row.
+
+    Attributes:
+        tokens: the committed tokens: accepted draft tokens, and the one that the target chose.
+        accepted: how many of them are draft tokens.
+        drafted: the numbers of the proposers of the draft tokens.
+        refused: whether the last draft token is one that the constraint does not allow.
+        broken: the place, counted from the first token of the round, at which no token could be chosen, as the greatest
+            score there is NaN or infinite; -1 if there is none.
+        highest: that score.
+    """
+
+    tokens: list[int]
+    accepted: int
+    drafted: list[int]
+    refused: bool
+    broken: int
+    highest: float
+
+    @classmethod
+    def all_of(cls, report: torch.Tensor) -> list[RowReport]:
+        """The rows of a report of :meth:`Round.verify`, on the CPU."""
+        gamma = (report.shape[1] - COLUMNS - 1) // 2
+        scores = report[:, 5].contiguous().view(torch.float64).tolist()
+        return [
+            cls(
+                row[COLUMNS : COLUMNS + row[0]],
+                row[1],
+                row[COLUMNS + gamma + 1 :][: row[2]],
+                bool(row[3]),
+                row[4],
+                score,
+            )
+            for row, score in zip(report.tolist(), scores, strict=True)
+        ]
+
+
+class Round:
+    """What the rounds of a batch have in common.
+
+    Args:
+        target: the target.
+        arena: the automata.
+        ends: ``bool[width]``, the tokens that end texts.
+        drafters: in order of priority.
+        looks: whether the host may look at tensors within a round, to leave out what no row needs. On the CPU that
+            costs nothing; elsewhere it would wait for the device, and a graph has the same passes in each round anyway.
+    """
+
+    def __init__(
+        self, target: StaticRunner, arena: ArenaTensors, ends: torch.Tensor, drafters: Sequence[Drafter], *, looks: bool
+    ) -> None:
+        self._target, self._arena, self._ends = target, arena, ends
+        self._drafters = list(drafters)
+        self._learns = any(isinstance(drafter, ForcedDrafter) for drafter in drafters)
+        self._looks = looks
+
+    def run(self, rows: Rows, processing: Processing, gamma: int, visible: int) -> torch.Tensor:
+        """Draft, verify and commit once. ``rows`` and what is counted in ``processing`` change in place.
+
+        Args:
+            rows: the rows.
+            processing: their sampling options.
+            gamma: how many tokens a draft has at most.
+            visible: columns of the token buffer and slots of caches that are looked at: at least the greatest length,
+                and ``gamma`` more.
+
+        Returns:
+            ``int64[rows, 7 + 2 * gamma']``, the report, to be read by :meth:`RowReport.all_of`; ``gamma'`` is
+            ``gamma``, or the length of the longest draft, if the host may look.
+        """
+        return self.verify(self.draft(rows, processing, gamma, visible), processing, visible)
+
+    def draft(self, rows: Rows, processing: Processing, gamma: int, visible: int) -> Draft:
+        """The draft of a round; the arguments are those of :meth:`run`."""
+        draft = Draft(rows, self._arena, self._ends)
+        drafters = self._drafters if gamma else []
+        for drafter in drafters:
+            drafter.begin(draft, visible, processing)
+        drawable = ~processing.chosen
+        while draft.size < gamma and drafters:
+            if self._looks and not bool(draft.open.any()):
+                break
+            tokens, sources = torch.zeros_like(draft.lengths), torch.zeros_like(draft.lengths)
+            found, drawn = torch.zeros_like(draft.open), torch.zeros_like(draft.open)
+            go_on = torch.ones_like(draft.open)
+            distribution: torch.Tensor | None = None
+            for number, drafter in enumerate(drafters):
+                if self._looks and number and not bool((draft.open & ~found).any()):
+                    break
+                proposed = drafter.propose(draft)
+                taken = proposed.found & ~found
+                tokens = torch.where(taken, proposed.tokens, tokens)
+                sources = sources.masked_fill(taken, number)
+                if proposed.distribution is not None:
+                    # Rows of different drafters have different distributions.
+                    others = proposed.distribution if distribution is None else distribution
+                    distribution = torch.where(taken[:, None], proposed.distribution, others)
+                    drawn = drawn | taken & drawable
+                if proposed.go_on is not None:
+                    go_on = torch.where(taken, proposed.go_on, go_on)
+                found = found | taken
+            if self._looks and not bool((draft.open & found).any()):
+                break
+            draft.append(tokens, found, sources, drawn, distribution, draft.behind(tokens), go_on)
+            for drafter in drafters:
+                drafter.appended(draft)
+        return draft
+
+    def verify(self, draft: Draft, processing: Processing, visible: int) -> torch.Tensor:
+        """Run the target over a draft, and commit what it accepts; see :meth:`run`."""
+        rows, gamma = draft.rows, draft.size
+        steps = torch.arange(gamma + 1, device=rows.lengths.device)
+        tokens = torch.stack(draft.tokens, 1) if gamma else rows.tokens[:, :0]
+        read = torch.cat((draft.last_committed()[:, None], tokens), 1)
+        logits, hidden = self._target.read(read, rows.lengths - 1, steps <= draft.lengths[:, None], visible, gamma + 1)
+        scores = processing.scores(logits, torch.stack(draft.masks, 1), draft.prefix())
+        distributions = self._distributions(draft, scores)
+        drawn = torch.stack(draft.drawn, 1) if gamma else rows.done[:, None][:, :0]
+        positions = (rows.lengths - rows.prompts)[:, None] + steps
+        accepted, following, _ = processing.verify(
+            scores, tokens, draft.lengths, distributions, drawn, positions, rows.turn
+        )
+        following = following.clamp(0, scores.shape[-1] - 1)  # anything, where the logits are broken
+        return self._commit(draft, processing, tokens, accepted, following, scores.amax(-1), hidden)
+
+    def _distributions(self, draft: Draft, scores: torch.Tensor) -> torch.Tensor | None:
+        """What drawn draft tokens were drawn from, ``[rows, gamma, width]``; ``None`` if there are none."""
+        if all(each is None for each in draft.distributions):
+            return None
+        nothing = torch.zeros_like(scores[:, 0])
+        return torch.stack([nothing if each is None else each for each in draft.distributions], 1)
+
+    def _commit(
+        self,
+        draft: Draft,
+        processing: Processing,
+        tokens: torch.Tensor,
+        accepted: torch.Tensor,
+        following: torch.Tensor,
+        best: torch.Tensor,
+        hidden: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """Append accepted tokens and the one behind them to the texts, and report it.
+
+        Args:
+            draft: the draft.
+            processing: the sampling options.
+            tokens: ``int64[rows, gamma]``, the draft tokens.
+            accepted: ``int64[rows]``, how many of them are accepted.
+            following: ``int64[rows]``, the tokens behind these.
+            best: ``[rows, gamma + 1]``, the greatest score at each position.
+            hidden: ``[rows, gamma + 1, hidden size]``, or ``None``.
+        """
+        rows, gamma = draft.rows, draft.size
+        steps = torch.arange(gamma + 1, device=accepted.device)
+        chosen = torch.cat((tokens, torch.zeros_like(following)[:, None]), 1)
+        chosen = torch.where(steps == accepted[:, None], following[:, None], chosen)
+        # Behind an accepted token that ends the text there is no other one. A draft never goes on behind it.
+        last = chosen.gather(1, (accepted - 1).clamp(min=0)[:, None])[:, 0]
+        ended = (accepted > 0) & self._ends[last]
+        count = accepted + ~ended
+        broken = ~best.isfinite() & (steps < count[:, None])
+        place = torch.where(broken.any(1), broken.to(torch.int64).argmax(1), -1)
+        highest = best.gather(1, place.clamp(min=0)[:, None])[:, 0].double()
+        alive = ~rows.done & (place < 0)
+        count = torch.where(alive, count, 0)
+        committed = steps < count[:, None]
+        spare = rows.tokens.shape[1] - 1
+        columns = torch.where(committed, rows.lengths[:, None] + steps, spare)
+        rows.tokens.scatter_(1, columns, chosen)
+        processing.count_each(chosen, committed)
+        if self._learns:
+            learn(draft, accepted, following, alive & ~ended)
+        # The state behind the accepted tokens, and behind the one that follows them.
+        state = torch.stack(draft.states, 1).gather(1, accepted[:, None])[:, 0]
+        state = torch.where(ended, state, step(self._arena, state, following))
+        rows.states.copy_(torch.where(alive, state, rows.states))
+        if hidden is not None:
+            index = accepted[:, None, None].expand(-1, 1, hidden.shape[2])
+            rows.hidden.copy_(hidden.gather(1, index)[:, 0])
+            rows.known.fill_(True)
+        rows.lengths.add_(count)
+        rows.turn.add_(1)
+        ends = (self._ends[chosen] & committed).any(1)
+        report = torch.stack(
+            (
+                count,
+                torch.where(alive, accepted, 0),
+                torch.where(rows.done, 0, draft.lengths),
+                draft.refused.to(torch.int64),
+                torch.where(rows.done, -1, place),
+                highest.view(torch.int64),
+            ),
+            1,
+        )
+        rows.done.logical_or_(ends | (place >= 0) | (rows.lengths >= rows.limits))
+        sources = torch.stack(draft.sources, 1) if gamma else tokens
+        return torch.cat((report, chosen, sources), 1)

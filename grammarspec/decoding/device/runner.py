@@ -1,0 +1,88 @@
+"""Runs a model of transformers over token buffers on the device: passes of static shapes, positions as tensors."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from grammarspec.decoding.device.cache import StaticCache
+from grammarspec.decoding.model_runner import attention_masks
+from grammarspec.decoding.windows import attention_windows, unwrapped
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["StaticRunner"]
+
+
+class StaticRunner:
+    """A model whose keys and values are in a :class:`~grammarspec.decoding.device.cache.StaticCache`.
+
+    Args:
+        model: a decoder-only model of transformers, which may be within wrappers of PEFT or ``torch.compile``.
+        cache: the keys and values; early exits share their target's.
+        hidden: whether the last hidden states of each pass are wanted.
+
+    Attributes:
+        model: the model.
+        cache: the keys and values.
+        width: the number of the model's logits.
+        device: the model's.
+        passes: the number of passes that Python made; replays of a graph are not among them.
+
+    Raises:
+        UnsupportedModel: as :class:`~grammarspec.decoding.model_runner.ModelRunner`.
+        TypeError: it is no model of transformers.
+    """
+
+    def __init__(self, model: PreTrainedModel, cache: StaticCache, *, hidden: bool = False) -> None:
+        self.model: Final = model
+        inner = unwrapped(model)
+        if inner is None:
+            raise TypeError(f"expected a model of transformers, not {type(model).__name__}")
+        config = inner.config.get_text_config()
+        self._windows = attention_windows(inner)
+        self._dtype = inner.dtype if config._attn_implementation == "eager" else None
+        self._hidden = hidden
+        self._keeps = "logits_to_keep" in inspect.signature(inner.forward).parameters
+        self.cache: Final = cache
+        self.width = int(config.vocab_size)
+        self.device = inner.device
+        self.passes = 0
+
+    def read(
+        self, tokens: torch.Tensor, first: torch.Tensor, used: torch.Tensor, visible: int, keep: int
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Read consecutive tokens of each row in one pass.
+
+        Args:
+            tokens: ``int64[rows, new]``, known to the model.
+            first: ``int64[rows]``, the position in its text of the first of them.
+            used: ``bool[rows, new]``; the other ones are padding: they are written where nobody sees them.
+            visible: how many slots of each row the pass may see: more than any position that is used.
+            keep: behind how many of the last tokens logits are wanted.
+
+        Returns:
+            the logits, ``[rows, keep, width]``, which mean nothing behind padding; and the last hidden states,
+            normalised, ``[rows, new, hidden size]``, if they are wanted.
+        """
+        positions = first[:, None] + torch.arange(tokens.shape[1], device=tokens.device)
+        # Padding attends to the first token, as attention over nothing would be NaN.
+        positions = torch.where(used, positions, 0)
+        self.cache.slots = torch.where(used, positions, self.cache.capacity - 1)
+        self.cache.visible = visible
+        options: dict[str, Any] = {"output_hidden_states": True} if self._hidden else {}
+        if self._keeps:
+            options["logits_to_keep"] = keep
+        output = self.model(
+            input_ids=torch.where(used, tokens, 0),
+            attention_mask=attention_masks(self._windows, positions, visible, self._dtype),
+            position_ids=positions,
+            past_key_values=self.cache,
+            use_cache=True,
+            **options,
+        )
+        self.passes += 1
+        return output.logits[:, -keep:], output.hidden_states[-1] if self._hidden else None

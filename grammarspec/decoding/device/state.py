@@ -1,0 +1,198 @@
+"""What the device knows of the rows of a batch, and of the draft of a round: tensors of fixed shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import torch
+
+from grammarspec.decoding.device.automaton import UNCONSTRAINED, ArenaTensors, mask_rows, step
+
+__all__ = ["Draft", "Rows"]
+
+
+@dataclass(eq=False, slots=True)
+class Rows:
+    """The rows of a batch. All tensors are on the device of the target, and are changed in place only.
+
+    Attributes:
+        tokens: ``int64[rows, slots]``, prompt, text, and behind these the draft of the round. The last column takes
+            what is to be written nowhere.
+        lengths: ``int64[rows]``, tokens of prompt and text.
+        prompts: ``int64[rows]``, tokens of the prompt.
+        limits: ``int64[rows]``, the greatest lengths.
+        states: ``int64[rows]``, the states of the arena behind the texts.
+        done: ``bool[rows]``, whether the text has ended: nothing is committed to such a row.
+        turn: ``int64[rows]``, the number of the round.
+        hidden: ``[rows, hidden size]``, the target's last hidden states behind all but the last token, for heads; of
+            size 0 if there are none.
+        known: ``bool[rows]``, whether ``hidden`` is.
+    """
+
+    tokens: torch.Tensor
+    lengths: torch.Tensor
+    prompts: torch.Tensor
+    limits: torch.Tensor
+    states: torch.Tensor
+    done: torch.Tensor
+    turn: torch.Tensor
+    hidden: torch.Tensor
+    known: torch.Tensor
+
+    @classmethod
+    def of(
+        cls,
+        prompts: Sequence[Sequence[int]],
+        limits: Sequence[int],
+        states: Sequence[int],
+        slots: int,
+        device: torch.device,
+        hidden: tuple[int, torch.dtype] = (0, torch.float32),
+    ) -> Rows:
+        """The rows of a new batch.
+
+        Args:
+            prompts: the tokens of each row's prompt.
+            limits: the greatest length of each row, prompt and text.
+            states: the states of the arena in which the texts begin.
+            slots: columns of ``tokens``.
+            device: where the tensors are.
+            hidden: the size and the dtype of hidden states.
+        """
+        tokens = torch.zeros(len(prompts), slots, dtype=torch.int64)
+        for row, prompt in enumerate(prompts):
+            tokens[row, : len(prompt)] = torch.tensor(prompt)
+
+        def column(values: Sequence[int]) -> torch.Tensor:
+            return torch.tensor(values, dtype=torch.int64, device=device)
+
+        lengths = column([len(prompt) for prompt in prompts])
+        nothing = torch.zeros(len(prompts), dtype=torch.bool, device=device)
+        return cls(
+            tokens=tokens.to(device),
+            lengths=lengths,
+            prompts=lengths.clone(),
+            limits=column(limits),
+            states=column(states),
+            done=nothing,
+            turn=torch.zeros_like(lengths),
+            hidden=torch.zeros(len(prompts), hidden[0], dtype=hidden[1], device=device),
+            known=nothing.clone(),
+        )
+
+    def tensors(self) -> list[torch.Tensor]:
+        """All tensors, in the order of the attributes."""
+        return [getattr(self, entry.name) for entry in fields(self)]
+
+    def first(self, rows: int) -> Rows:
+        """The first rows: views, so that what is changed there is changed here."""
+        return Rows(*(tensor[:rows] for tensor in self.tensors()))
+
+    def move(self, index: torch.Tensor) -> None:
+        """Copy some rows to the front, in this order.
+
+        Args:
+            index: ``int64[rows]``, on the device.
+        """
+        for tensor in self.tensors():
+            tensor[: len(index)] = tensor[index]  # the right side is a copy
+
+
+class Draft:
+    """The draft of a round while it grows: one more token of each row at a time.
+
+    Position ``i`` of a row is behind its first ``i`` draft tokens. Rows whose draft has ended get tokens that mean
+    nothing, and stay in the state 0 for masks.
+
+    Args:
+        rows: the rows; draft tokens are written behind their texts.
+        arena: the automata.
+        ends: ``bool[width]``, the tokens that end texts.
+
+    Attributes:
+        rows, arena, ends: see above.
+        size: the tokens that each row has so far, those that mean nothing included.
+        lengths: ``int64[rows]``, how many of them are the row's draft.
+        open: ``bool[rows]``, the rows that may get more tokens.
+        tokens: ``int64[rows]`` for each of ``size``.
+        sources: ``int64[rows]`` for each of them: the number of its proposer.
+        drawn: ``bool[rows]`` for each of them: whether it was drawn from the distribution.
+        distributions: for each of them, what it was drawn from, ``[rows, width]``; ``None`` where no row's was drawn.
+        states: ``int64[rows]`` for each position: the state there.
+        masks: ``int32[rows, words]`` for each position: the mask there; behind the end of a text and behind a refused
+            token it allows every token, as no token is ever committed from there.
+        refused: ``bool[rows]``, whether the last draft token is one that the constraint does not allow.
+    """
+
+    def __init__(self, rows: Rows, arena: ArenaTensors, ends: torch.Tensor) -> None:
+        self.rows, self.arena, self.ends = rows, arena, ends
+        self.size = 0
+        self.lengths = torch.zeros_like(rows.lengths)
+        # A draft leaves room for the token behind it.
+        self.open = ~rows.done & (rows.lengths + 1 < rows.limits)
+        self.tokens: list[torch.Tensor] = []
+        self.sources: list[torch.Tensor] = []
+        self.drawn: list[torch.Tensor] = []
+        self.distributions: list[torch.Tensor | None] = []
+        self.states = [rows.states]
+        self.masks = [mask_rows(arena, rows.states)]
+        self.refused = torch.zeros_like(rows.done)
+
+    @property
+    def positions(self) -> torch.Tensor:
+        """``int64[rows]``, the position in its text of each row's next token, from 0."""
+        return self.rows.lengths - self.rows.prompts + self.size
+
+    def prefix(self) -> torch.Tensor:
+        """The tokens so far, ``int64[rows, size]``; -1 where they mean nothing."""
+        if not self.tokens:
+            return self.lengths.new_zeros(len(self.lengths), 0)
+        used = torch.arange(self.size, device=self.lengths.device) < self.lengths[:, None]
+        return torch.where(used, torch.stack(self.tokens, 1), -1)
+
+    def last_committed(self) -> torch.Tensor:
+        """``int64[rows]``, the last token of each text, before the draft."""
+        return self.rows.tokens.gather(1, self.rows.lengths[:, None] - 1)[:, 0]
+
+    def append(
+        self,
+        tokens: torch.Tensor,
+        found: torch.Tensor,
+        sources: torch.Tensor,
+        drawn: torch.Tensor,
+        distribution: torch.Tensor | None,
+        behind: torch.Tensor,
+        go_on: torch.Tensor,
+    ) -> None:
+        """Append a token to the rows that are open and have one; the drafts of the others end.
+
+        Args:
+            tokens: ``int64[rows]``.
+            found: ``bool[rows]``, which rows have one.
+            sources: ``int64[rows]``, the numbers of their proposers.
+            drawn: ``bool[rows]``, which were drawn from the distribution.
+            distribution: ``[rows, width]``, or ``None``.
+            behind: ``int64[rows]``, the states behind the tokens.
+            go_on: ``bool[rows]``, the rows whose draft may go on behind the token.
+        """
+        taken = self.open & found
+        refused = taken & (behind == 1)
+        ended = taken & self.ends[tokens]
+        tokens = torch.where(taken, tokens, 0)
+        column = (self.rows.lengths + self.size).clamp(max=self.rows.tokens.shape[1] - 1)
+        self.rows.tokens.scatter_(1, column[:, None], tokens[:, None])
+        self.tokens.append(tokens)
+        self.sources.append(sources)
+        self.drawn.append(drawn & taken)
+        self.distributions.append(distribution)
+        self.size += 1
+        self.lengths = self.lengths + taken
+        self.refused = self.refused | refused
+        self.states.append(torch.where(taken, behind, self.states[-1]))
+        self.masks.append(mask_rows(self.arena, torch.where(taken & ~refused & ~ended, behind, UNCONSTRAINED)))
+        self.open = taken & go_on & ~refused & ~ended & (self.rows.lengths + self.size + 1 < self.rows.limits)
+
+    def behind(self, tokens: torch.Tensor) -> torch.Tensor:
+        """The states behind tokens that follow the draft, ``int64[rows]``."""
+        return step(self.arena, self.states[-1], tokens)
