@@ -52,6 +52,7 @@ pub struct Continuations {
     /// Truncated and saturated forms, by depth.
     cut: FxHashMap<(Stack, u32, Counts), (Stack, u32)>,
     size: usize,
+    work: usize,
 }
 
 impl Default for Continuations {
@@ -63,6 +64,7 @@ impl Default for Continuations {
             unions: FxHashMap::default(),
             cut: FxHashMap::default(),
             size: 0,
+            work: 0,
         };
         made.cut_off(UNSET); // ANY
         made.push(UNSET, [].into()); // UNSURE, which is not to be found by its frames
@@ -105,15 +107,17 @@ impl Continuations {
         self.frames.len() * 84 + self.size * 12 + (self.unions.len() + self.cut.len()) * 24
     }
 
-    /// Frames that have been interned, counted twice: a measure of work.
-    pub fn size(&self) -> usize {
-        self.size
+    /// Frames that have been merged or interned, the latter counted twice: a measure of work, of which two are as much
+    /// as a step of a budget.
+    pub fn work(&self) -> usize {
+        self.work + self.size
     }
 
     /// The continuation with these frames, below a rule with this parameter. Frames that return to the same position in
     /// a rule of the same parameter are merged.
     pub(super) fn of_frames(&mut self, param: ParamId, mut frames: Vec<Frame>) -> Stack {
         if frames.len() > 1 {
+            self.work += frames.len();
             frames.sort_unstable_by_key(|f| (f.callee, f.back, self.param(f.below), f.below));
             let mut out: Vec<Frame> = Vec::with_capacity(frames.len());
             for f in frames {

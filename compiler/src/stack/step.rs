@@ -271,7 +271,7 @@ impl Machine {
         while let Some(i) = (0..calls.len()).max_by_key(|&i| calls[i].0) {
             let (_, instance, frames, passed) = calls.swap_remove(i);
             budget.spend(4 + calls.len() as u64 / SCANNED + frames.len() as u64 / 4)?;
-            let size = self.stacks.size();
+            let work = self.stacks.work();
             let (rule, param) = (self.instances.rule(instance), self.instances.param(instance));
             let mut stack = if frames.is_empty() { None } else { Some(self.stacks.of_frames(param, frames)) };
             for k in passed {
@@ -279,7 +279,7 @@ impl Machine {
                 stack = Some(stack.map_or(k, |s| self.stacks.union(s, k)));
             }
             let stack = stack.expect("a call has a caller");
-            budget.spend((self.stacks.size() - size) as u64 / 8)?;
+            budget.spend((self.stacks.work() - work) as u64 / MERGED)?;
             if self.has_lexemes && self.ir.parser(rule).is_some() {
                 let stack = self.before_text(rule, stack);
                 let place = (rule, Parser::BEFORE_TEXT);
@@ -440,6 +440,7 @@ impl Machine {
         let merging = |stacks: &Continuations, h: &Head| (h.rest, h.stack == UNSURE, stacks.param(h.stack));
         heads.sort_unstable_by_key(|h| (merging(&self.stacks, h), h.stack));
         heads.dedup();
+        let work = self.stacks.work();
         let mut merged = Heads::new();
         let mut left = &heads[..];
         while let Some(first) = left.first() {
@@ -449,6 +450,7 @@ impl Machine {
             merged.push(Head { rest: first.rest, stack });
             left = others;
         }
+        budget.spend((self.stacks.work() - work) as u64 / MERGED)?;
         merged.sort_unstable_by_key(|h| (h.stack, h.rest));
         heads.clear();
         for group in merged.chunk_by(|a, b| a.stack == b.stack) {
@@ -471,12 +473,14 @@ impl Machine {
         let positions = &mut self.positions;
         let mut dropped = UNBOUNDED;
         let mut out = Heads::new();
+        let work = self.stacks.work();
         for h in kernel {
             let rest = self.arena.saturate(h.rest, counts, &mut |p| positions.saturate(p, counts), budget)?;
             let stack = self.stacks.truncate(h.stack, depth, counts, &mut |p| positions.saturate(p, counts));
             dropped = dropped.min(rest.1).min(stack.1);
             out.push(Head { rest: rest.0, stack: stack.0 });
         }
+        budget.spend((self.stacks.work() - work) as u64 / MERGED)?;
         self.normalise(&mut out, budget)?;
         Ok((out, dropped))
     }
@@ -484,6 +488,9 @@ impl Machine {
 
 /// Entries of a list that are looked through in the time of one step of a budget.
 const SCANNED: u64 = 128;
+
+/// Units of [`Continuations::work`] that are done in the time of one step of a budget.
+const MERGED: u64 = 2;
 
 /// Calls that wait to be entered: the callee's component and rule, the frames to return to, and the continuations of
 /// callers that end with the call, which are handed on.

@@ -178,8 +178,10 @@ class Remainders:
     def _of_length(self, low: str, high: str) -> int:
         """The accepted integers between two bounds of the same number of digits."""
         b, length = self.builder, len(low)
+        bound_below, bound_above = len(low.rstrip("0")), len(high.rstrip("9"))  # behind these any digits may follow
 
         def tight(i: int, remainder: int, on_low: bool, on_high: bool) -> int:
+            on_low, on_high = on_low and i < bound_below, on_high and i < bound_above
             if not on_low and not on_high:
                 return self._state(length - i, remainder)
             if i == length:
