@@ -15,7 +15,7 @@ ENDING := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 # The tests start many processes, which shall not compile the package each anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all test-long test-rust grammars-test written bench speculation extraction tools instructions draft lint audit
+.PHONY: demo test test-all test-long test-rust grammars-test written bench speculation extraction tools instructions gpu-report draft lint audit
 
 # A head that drafts for the demo's model: make draft
 DRAFT := forced,lookup,eagle:examples/drafts/smollm2.safetensors
@@ -65,6 +65,11 @@ extraction: .venv/ready
 
 tools: .venv/ready
 	$(BIN)/python -m benchmarks.tools
+
+# A table and plots of what `python -m benchmarks.gpu` has found on a GPU.
+RESULTS ?= benchmarks/results/gpu.json
+gpu-report: .venv/ready
+	$(BIN)/python -m benchmarks.gpu_report $(RESULTS)
 
 instructions: .venv/ready
 	$(BIN)/python -m benchmarks.instructions

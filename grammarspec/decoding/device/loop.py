@@ -86,9 +86,8 @@ class DeviceBatch:
         width, inner = width_of(model), unwrapped(model)
         assert inner is not None
         device = inner.device
-        on_cpu, on_cuda = device.type == "cpu", device.type == "cuda"
-        self._lag = int(on_cuda) if lag is None else lag
-        looks = on_cpu if looks is None else looks
+        self._lag = int(device.type == "cuda") if lag is None else lag
+        looks = device.type == "cpu" if looks is None else looks
         constraints = [request.matcher.constraint for request in requests if request.matcher is not None]
         self._requests = requests
         context = context_length(model)
@@ -101,14 +100,31 @@ class DeviceBatch:
             sequence(number, sample) for number, request in enumerate(requests) for sample in range(request.n)
         ]
         self._loan = shelf_for(vocabulary, width, device, end_token).lend(constraints, vocabulary)
+        try:
+            self._prepare(model, inner, vocabulary, proposers, gamma, adaptive, looks)
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(
+        self,
+        model: Any,
+        inner: PreTrainedModel,
+        vocabulary: Vocabulary,
+        proposers: Sequence[Proposer],
+        gamma: int,
+        adaptive: bool,
+        looks: bool,
+    ) -> None:
+        """Make the tensors, once the constraints are in the arena; the arguments are those of the class."""
+        width, device = width_of(model), inner.device
         gamma = max(min(gamma if proposers else 0, max(each.room for each in self.sequences) - 1), 0)
         limits = [each.prompt_length + each.room for each in self.sequences]
         # Draft tokens that mean nothing stand behind the longest text, and one slot takes what nobody reads.
         capacity = -(-(max(limits) + gamma + 2) // _UNIT) * _UNIT
         cache = StaticCache(len(self.sequences), capacity)
         hidden = any(-1 in proposer.hidden_layers for proposer in proposers)
-        whole: Any = model
-        self._target = StaticRunner(whole, cache, hidden=hidden)
+        self._target = StaticRunner(model, cache, hidden=hidden)
         self._drafters = drafters_for(
             proposers if gamma else (),
             self._target,
@@ -138,7 +154,7 @@ class DeviceBatch:
         ends = ends_of(vocabulary.eos_token_ids, width, device)
         self._round = Round(self._target, self._loan.tensors, ends, self._drafters, looks=looks)
         counted = [] if self._processing.counts is None else [self._processing.counts]
-        self._graphs = Graphs([*self._rows.tensors(), *counted]) if on_cuda else None
+        self._graphs = Graphs([*self._rows.tensors(), *counted]) if device.type == "cuda" else None
         self._mail = Mailbox(device, self._lag + 1, len(self.sequences) * (COLUMNS + 1 + 2 * gamma))
         # What each report under way is about: its rows, and the length of drafts.
         self._under_way: list[tuple[list[int], int]] = []
@@ -146,6 +162,7 @@ class DeviceBatch:
         self._capacity, self._looks = capacity, looks
         self._names = [drafter.name for drafter in self._drafters]
         self._view()
+        self._last = 0.0
         self._tempo = Tempo(gamma, adaptive, _costs_of(model))
         self._phases = dict.fromkeys(("draft", "mask", "target", "verify", "commit"), 0.0)
         self.rounds = self._prefills = self._draft_passes = 0
@@ -162,21 +179,37 @@ class DeviceBatch:
         """
         try:
             with torch.inference_mode():
-                self._read_prompts()
-                last = perf_counter()
-                while self._going():
-                    self._launch()
-                    while len(self._under_way) > self._lag:
-                        self._receive(last)
-                        last = perf_counter()
+                self.begin()
+                while self.going():
+                    self.round()
         finally:
-            self._loan.give_back()
+            self.close()
         texts: list[list[Generation]] = [[] for _ in self._requests]
         for sequence in self.sequences:
             texts[sequence.request].append(sequence.result())
         return texts
 
-    def _going(self) -> bool:
+    def begin(self) -> None:
+        """Read the prompts."""
+        self._read_prompts()
+        self._last = perf_counter()
+
+    def round(self, gamma: int | None = None) -> None:
+        """Begin a round, and read what came of the one that is as many rounds ago as ``lag`` says.
+
+        Args:
+            gamma: the greatest number of draft tokens; chosen by what is known if not given.
+        """
+        self._launch(gamma)
+        while len(self._under_way) > self._lag:
+            self._receive(self._last)
+            self._last = perf_counter()
+
+    def close(self) -> None:
+        """Give back the constraints. The batch cannot go on."""
+        self._loan.give_back()
+
+    def going(self) -> bool:
         """Whether some text has not ended, as far as the host knows."""
         return any(self.sequences[row].finish_reason is None for row in self._order)
 
@@ -207,11 +240,11 @@ class DeviceBatch:
         return [self._target.cache, *(drafter.runner.cache for drafter in self._models)]
 
     # ------------------------------------------------------------------ rounds
-    def _launch(self) -> None:
-        """Begin a round."""
+    def _launch(self, gamma: int | None) -> None:
+        """Begin a round; ``gamma`` is that of :meth:`round`."""
         self._drop_ended()
         count = len(self._order)
-        gamma = self._tempo.length(count)
+        gamma = self._tempo.length(count) if gamma is None else gamma
         rows, processing = self._now
         begin = perf_counter()
         visible = self._capacity if self._graphs is not None else self._visible(gamma)
@@ -271,7 +304,7 @@ class DeviceBatch:
             _replay(sequence, said, self._names)
         if not self._under_way:
             for drafter in self._models:
-                drafter.knows(max(len(said.tokens) for _, said in going))
+                drafter.knows(max((len(said.tokens) for _, said in going), default=0))
         drafted = max(len(said.drafted) for said in report) if self._looks else gamma
         self._tempo.took(len(order), drafted, arrived - last)
         self._tempo.learn(gamma, [(len(said.drafted), said.accepted) for _, said in going])

@@ -18,8 +18,8 @@ from tests import tiers  # noqa: E402
 from tests.decoding import test_exactness  # noqa: E402
 from tests.decoding.test_exactness import Make, kolmogorov, p_value, sample  # noqa: E402
 
-SAMPLES = tiers.draws(2000)
-LANGUAGES = tiers.draws(4, least=1)
+SAMPLES = tiers.draws(1500)
+LANGUAGES = tiers.draws(2, least=1)
 PROPOSERS: dict[str, Make] = {
     "none": lambda target, draft, head, masked: [],
     "forced": lambda target, draft, head, masked: [Forced()],
@@ -86,16 +86,6 @@ def _stale_state(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Draft, "append", wrong)
 
 
-def _forgotten_distributions(patch: pytest.MonkeyPatch) -> None:
-    """Drawn draft tokens are taken for ones that were certain."""
-    append = Draft.append
-
-    def wrong(self: Draft, tokens: Any, found: Any, sources: Any, drawn: Any, *rest: Any) -> None:
-        append(self, tokens, found, sources, drawn & False, *rest)
-
-    patch.setattr(Draft, "append", wrong)
-
-
 def _ends_dropped(patch: pytest.MonkeyPatch) -> None:
     """Drawn tokens that end the text are taken out of the draft again."""
     append = Draft.append
@@ -127,9 +117,7 @@ def _late_ends(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "mutate", tiers.some([_stale_state, _forgotten_distributions, _ends_dropped, _no_residual, _late_ends], least=2)
-)
+@pytest.mark.parametrize("mutate", tiers.some([_stale_state, _ends_dropped, _no_residual, _late_ends], least=2))
 def test_wrong_rounds_are_caught(mutate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def least() -> float:
         values = []

@@ -1,0 +1,316 @@
+"""The loop on a GPU: ``python -m benchmarks.gpu`` checks it first, and then measures it, in less than nine minutes.
+
+It needs a checkout with the compiled module, torch and transformers, and no network: models are Llamas of the shapes of
+1B and 8B parameters with random weights, the vocabulary is made up. Figures are written to a JSON file after each
+section, so that a run that is cut off has left what it found; ``make gpu-report`` makes a table and plots of it.
+Without a GPU, ``--toy`` runs all of it with small models.
+
+How many draft tokens are accepted is synthetic in the measurements: each with the same probability (``--acceptance``),
+by the same random numbers in all settings, as nothing else is the same for models of random weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import platform
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+
+import grammarspec as gs
+from benchmarks import gpu_checks
+from grammarspec.decoding import Request, Sampling
+from grammarspec.decoding.device import DeviceBatch
+from grammarspec.decoding.loop import Batch
+from grammarspec.decoding.noise import Purpose, uniform
+from grammarspec.decoding.processing import Processing
+from grammarspec.decoding.proposers import DraftModel, Proposer
+
+RECORD = r'\{"name": "[a-z]{1,12}", "age": [0-9]{1,3}, "city": "[a-z ]{1,16}"\}\n'
+PROMPT = 64  # tokens of a prompt
+ROUNDS = 40  # measured of each setting
+
+SHAPES: dict[str, dict[str, int]] = {
+    "8B": {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_key_value_heads": 8},
+    "1B": {"hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_key_value_heads": 8},
+    "150M": {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 4, "num_key_value_heads": 8},
+}
+DRAFTS = {"8B": "1B", "1B": "150M"}
+TOY: dict[str, dict[str, int]] = {
+    "toy": {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_key_value_heads": 2},
+    "toy draft": {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_key_value_heads": 2},
+}
+
+
+@dataclass
+class Run:
+    """What is measured, where, and what came of it.
+
+    Attributes:
+        device: where models run.
+        vocabulary: the made-up tokens.
+        constraint: texts of many records.
+        path: the JSON file.
+        deadline: in seconds of ``perf_counter``; what does not fit is left out, and named.
+        results: by section.
+    """
+
+    device: torch.device
+    vocabulary: gs.Vocabulary
+    constraint: gs.Constraint
+    path: Path
+    deadline: float
+    results: dict[str, Any] = field(default_factory=dict)
+
+    def flush(self) -> None:
+        """Write what there is."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(json.dumps(self.results, indent=1) + "\n")
+
+    def synchronise(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    @contextmanager
+    def section(self, name: str) -> Iterator[dict[str, Any]]:
+        """A section of the results: it is written when it ends, an error within it as well."""
+        found: dict[str, Any] = {}
+        self.results[name] = found
+        begin = perf_counter()
+        try:
+            yield found
+        except Exception as error:
+            found["error"] = f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            found["seconds"] = round(perf_counter() - begin, 1)
+            self.flush()
+            print(f"{name}: {json.dumps(found)[:300]}", flush=True)
+
+
+def made_up_vocabulary(size: int) -> gs.Vocabulary:
+    """Single bytes, parts of JSON, and words of syllables: as many tokens as that; the last one ends texts."""
+    syllables = [a + b for a in "bcdfghjklmnprstvwz" for b in "aeiou"]
+    words = ("".join(parts) for count in (1, 2, 3) for parts in itertools.product(syllables, repeat=count))
+    json_parts = [
+        '{"',
+        '":',
+        '": "',
+        '", "',
+        '"}',
+        "}\n",
+        "name",
+        "age",
+        "city",
+        '"name',
+        '"age',
+        '"city',
+        ", ",
+        '{"name',
+    ]
+    texts = [bytes([value]) for value in range(256)] + [part.encode() for part in json_parts]
+    texts += [word.encode() for word in itertools.islice(words, size - 1 - len(texts))]
+    return gs.Vocabulary.from_tokens([*texts, None], [len(texts)], size=size)
+
+
+def llama(shape: dict[str, int], width: int, device: torch.device, context: int = 4096) -> Any:
+    """A Llama with random weights, in bf16 on a GPU and in float32 elsewhere."""
+    heads = max(shape["hidden_size"] // 128, shape["num_key_value_heads"])
+    config = transformers.LlamaConfig(
+        vocab_size=width,
+        num_attention_heads=heads,
+        max_position_embeddings=context,
+        **shape,  # type: ignore[arg-type]
+    )
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16 if device.type == "cuda" else torch.float32)
+    try:
+        with device:
+            return transformers.LlamaForCausalLM(config).eval()
+    finally:
+        torch.set_default_dtype(before)
+
+
+class Synthetic(Processing):
+    """Accepts draft tokens with one probability, whatever the models say; then the most probable allowed token."""
+
+    rate = 0.8
+
+    def verify(
+        self,
+        scores: torch.Tensor,
+        tokens: torch.Tensor,
+        lengths: torch.Tensor,
+        draft: torch.Tensor | None,
+        drawn: torch.Tensor,
+        positions: torch.Tensor,
+        rounds: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """As :meth:`Processing.verify`, which is made as well, so that its cost is there."""
+        _, following, target = super().verify(scores, tokens, lengths, draft, drawn, positions, rounds)
+        if not tokens.shape[1]:
+            return torch.zeros_like(lengths), following, target
+        inside = torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]
+        lucky = uniform(self._streams, positions[:, :-1], Purpose.ACCEPT, rounds) < self.rate
+        accepted = (lucky & inside).to(torch.int64).cumprod(1).sum(1)
+        return accepted, scores.argmax(-1).gather(1, accepted[:, None])[:, 0], target
+
+
+def requests_for(run: Run, rows: int, tokens: int, constrained: bool) -> list[Request]:
+    rng = np.random.default_rng(0)
+    # Texts must not end within a measurement, so the token that ends them is made improbable.
+    options = Sampling(max_tokens=tokens, logit_bias=dict.fromkeys(run.vocabulary.eos_token_ids, -1e4))
+    return [
+        Request(
+            prompt=rng.integers(0, 256, PROMPT).tolist(),
+            matcher=run.constraint.matcher() if constrained else None,
+            sampling=options,
+        )
+        for _ in range(rows)
+    ]
+
+
+def measured(
+    run: Run, model: Any, proposers: Sequence[Proposer], rows: int, gamma: int, *, constrained: bool, host: bool
+) -> dict[str, float]:
+    """Microseconds of a round, and of a token, of one setting; with the loop on the host or on the device."""
+    torch.manual_seed(0)
+    tokens = (ROUNDS + 12) * (gamma + 1) + 8
+    requests = requests_for(run, rows, tokens, constrained)
+    end = run.vocabulary.eos_token_ids[0]
+    batch: Any
+    with torch.inference_mode():
+        if host:
+            batch = Batch(model, requests, run.vocabulary, proposers=proposers, gamma=gamma)
+            batch.processing.__class__ = Synthetic
+        else:
+            batch = DeviceBatch(
+                model, requests, run.vocabulary, proposers=proposers, gamma=gamma, adaptive=False, end_token=end
+            )
+            batch._processing.__class__ = Synthetic
+            batch._view()
+            batch.begin()
+        for _ in range(6):
+            batch.round()
+        run.synchronise()
+        before = sum(len(sequence.tokens) for sequence in batch.sequences)
+        begin = perf_counter()
+        for _ in range(ROUNDS):
+            batch.round()
+        run.synchronise()
+        seconds = perf_counter() - begin
+        after = sum(len(sequence.tokens) for sequence in batch.sequences)
+        if not host:
+            batch.close()
+    return {
+        "round_us": 1e6 * seconds / ROUNDS,
+        "token_us": 1e6 * seconds * rows / (after - before),
+        "tokens_per_round": (after - before) / ROUNDS / rows,
+    }
+
+
+def rounds(run: Run, name: str, model: Any, draft: Any, batches: Sequence[int], gammas: Sequence[int]) -> None:
+    """Measure all settings of one shape, the ones that matter most first."""
+
+    def drafts() -> list[Proposer]:
+        return [DraftModel(draft)]
+
+    plans: list[tuple[str, int, int, Callable[[], list[Proposer]], dict[str, bool]]] = []
+    for rows in batches:
+        plans += [
+            ("plain", rows, 0, list, {"constrained": False, "host": False}),
+            ("constrained (device)", rows, 0, list, {"constrained": True, "host": False}),
+            ("constrained (host masks)", rows, 0, list, {"constrained": True, "host": True}),
+        ]
+    for gamma in sorted((gamma for gamma in gammas if gamma), key=lambda gamma: (gamma not in (4, 2, 8), gamma)):
+        for rows in batches:
+            plans.append(("speculative", rows, gamma, drafts, {"constrained": False, "host": False}))
+            plans.append(("both", rows, gamma, drafts, {"constrained": True, "host": False}))
+    with run.section(f"rounds, {name}") as found:
+        found["settings"] = settings = []
+        found["left out"] = left_out = []
+        for what, rows, gamma, make, options in plans:
+            if perf_counter() > run.deadline:
+                left_out.append([what, rows, gamma])
+                continue
+            figures = measured(run, model, make(), rows, gamma, **options)
+            settings.append({"setting": what, "rows": rows, "gamma": gamma, **figures})
+            run.flush()
+        found["overheads"] = overheads(settings)
+
+
+def overheads(settings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What constraints add to a round of the same rows, length of drafts and accepted tokens, as a share of it."""
+    times = {(each["setting"], each["rows"], each["gamma"]): each for each in settings}
+    found = []
+    for (what, rows, gamma), each in times.items():
+        bare = {"constrained (device)": "plain", "constrained (host masks)": "plain", "both": "speculative"}.get(what)
+        if bare is not None and (bare, rows, gamma) in times:
+            other = times[bare, rows, gamma]
+            share = each["round_us"] / other["round_us"] - 1
+            alike = abs(each["tokens_per_round"] - other["tokens_per_round"]) < 0.02
+            found.append({"setting": what, "rows": rows, "gamma": gamma, "overhead": share, "same acceptance": alike})
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check and measure.
+
+    Returns:
+        the exit status: 1 if a check failed.
+    """
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--toy", action="store_true", help="small models on the CPU, to see that all of it runs")
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/results/gpu.json"))
+    parser.add_argument("--seconds", type=float, default=500, help="when to begin nothing new (%(default)s)")
+    parser.add_argument("--acceptance", type=float, default=0.8, help="of draft tokens, synthetic (%(default)s)")
+    parser.add_argument("--shapes", default="8B,1B", help="of models (%(default)s)")
+    options = parser.parse_args(arguments)
+    if not options.toy and not torch.cuda.is_available():
+        print("there is no CUDA device: --toy runs small models on the CPU", file=sys.stderr)
+        return 1
+    begin = perf_counter()
+    device = torch.device("cpu" if options.toy else "cuda")
+    vocabulary = made_up_vocabulary(2_000 if options.toy else 128_256)
+    constraint = gs.compile(gs.regex(f"({RECORD}){{{2 if options.toy else 24},}}"), vocabulary)
+    run = Run(device, vocabulary, constraint, options.output, begin + options.seconds)
+    Synthetic.rate = options.acceptance
+    run.results["about"] = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else f"CPU, {platform.machine()}",
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "python": platform.python_version(),
+        "acceptance": options.acceptance,
+        "toy": options.toy,
+    }
+    run.flush()
+    failed = gpu_checks.all_checks(run, replays=30 if options.toy else 1000)
+    shapes = {**TOY, **SHAPES}
+    for name in ["toy"] if options.toy else options.shapes.split(","):
+        target = llama(shapes[name], vocabulary.size, device)
+        draft = llama(shapes["toy draft" if options.toy else DRAFTS[name]], vocabulary.size, device)
+        batches, gammas = ((1, 2), (0, 2)) if options.toy else ((1, 8, 32, 64), range(9))
+        rounds(run, name, target, draft, batches, gammas)
+        del target, draft
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+    run.results["about"]["seconds"] = round(perf_counter() - begin, 1)
+    run.flush()
+    print(f"{len(failed)} checks failed; the figures are in {options.output}")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
