@@ -25,11 +25,12 @@ os.environ.setdefault("TRITON_INTERPRET", "1")
 ALLOWED_SKIPS = (
     "needs a CUDA device",
     "make grammars-test fetches real grammars",
+    "needs vLLM: python tests/integrations/vllm_environment.py",
     *NOT_INSTALLED.values(),
     *map(data.not_at_hand, data.FOLDERS),
 )
-"""Reasons of skips that ``--no-skips`` allows: devices, engines that are only compared with, grammars that take
-minutes to fetch and have a command of their own, and data that cannot be fetched from a package index."""
+"""Reasons of skips that ``--no-skips`` allows: devices, engines that are only compared with, grammars and servers that
+take minutes to fetch and have a command of their own, and data that cannot be fetched from a package index."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -44,7 +44,11 @@ class Lowered:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """The lowered request in a portable form, with its version and a digest (SHA-256) of its content."""
+        """The lowered request in a portable form, with its version and a digest (SHA-256) of its content.
+
+        Raises:
+            TypeError: the options are no values of JSON.
+        """
         try:
             options = json.dumps(dict(self.options), sort_keys=True, allow_nan=False).encode()
         except ValueError as error:
@@ -192,6 +196,7 @@ class Request:
 
         Raises:
             TypeError: the declaration or an option is no value of JSON.
+            GrammarSyntaxError: it is one, but nests too deeply, or has itself as a part.
         """
         try:
             text = json.dumps([self.kind, self.declaration, dict(self.options)], ensure_ascii=False)
