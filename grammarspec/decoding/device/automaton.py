@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from grammarspec.frozen import FrozenArena
+from grammarspec.frozen import FrozenArena, stepping
 from grammarspec.frozen.arena import REFUSED, UNCONSTRAINED
 
 __all__ = ["REFUSED", "UNCONSTRAINED", "ArenaTensors", "mask_rows", "step"]
@@ -52,8 +52,7 @@ def step(arena: ArenaTensors, states: torch.Tensor, tokens: torch.Tensor) -> tor
     Returns:
         ``int64[...]``.
     """
-    classes = arena.class_of[arena.grammar_of[states].long(), tokens]
-    return arena.next[arena.next_offset[states].long() + classes].long()
+    return stepping.step(states, tokens, arena.class_of, arena.next, arena.next_offset, arena.grammar_of).long()
 
 
 def mask_rows(arena: ArenaTensors, states: torch.Tensor) -> torch.Tensor:

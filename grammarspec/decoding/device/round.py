@@ -142,21 +142,27 @@ class Round:
         tokens = torch.stack(draft.tokens, 1) if gamma else rows.tokens[:, :0]
         read = torch.cat((draft.last_committed()[:, None], tokens), 1)
         logits, hidden = self._target.read(read, rows.lengths - 1, steps <= draft.lengths[:, None], visible, gamma + 1)
-        scores = processing.scores(logits, torch.stack(draft.masks, 1), draft.prefix())
-        distributions = self._distributions(draft, scores)
         drawn = torch.stack(draft.drawn, 1) if gamma else rows.done[:, None][:, :0]
         positions = (rows.lengths - rows.prompts)[:, None] + steps
-        accepted, following, _ = processing.verify(
-            scores, tokens, draft.lengths, distributions, drawn, positions, rows.turn
+        accepted, following, best = processing.verify_logits(
+            logits,
+            torch.stack(draft.masks, 1),
+            draft.prefix(),
+            draft.lengths,
+            self._distributions(draft),
+            drawn,
+            positions,
+            rows.turn,
         )
-        following = following.clamp(0, scores.shape[-1] - 1)  # anything, where the logits are broken
-        return self._commit(draft, processing, tokens, accepted, following, scores.amax(-1), hidden)
+        following = following.clamp(0, logits.shape[-1] - 1)  # anything, where the logits are broken
+        return self._commit(draft, processing, tokens, accepted, following, best, hidden)
 
-    def _distributions(self, draft: Draft, scores: torch.Tensor) -> torch.Tensor | None:
+    def _distributions(self, draft: Draft) -> torch.Tensor | None:
         """What drawn draft tokens were drawn from, ``[rows, gamma, width]``; ``None`` if there are none."""
-        if all(each is None for each in draft.distributions):
+        known = [each for each in draft.distributions if each is not None]
+        if not known:
             return None
-        nothing = torch.zeros_like(scores[:, 0])
+        nothing = torch.zeros_like(known[0])
         return torch.stack([nothing if each is None else each for each in draft.distributions], 1)
 
     def _commit(
