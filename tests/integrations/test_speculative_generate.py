@@ -202,7 +202,7 @@ def test_where_drafts_come_from(model: Any, drafts: Any, calls: list[dict[str, A
     assert calls[-1]["proposers"] == []
     ours(model, [PROMPT], None, prompt_lookup_num_tokens=6, max_matching_ngram_size=4)
     assert [type(proposer) for proposer in calls[-1]["proposers"]] == [Lookup]
-    assert max(calls[-1]["proposers"][0]._lengths) == 4
+    assert max(calls[-1]["proposers"][0].lengths) == 4
     assert calls[-1]["gamma"] == 6
 
 
