@@ -155,11 +155,11 @@ class Formats:
     def _tokens_but(self, without: list[str]) -> int:
         """Any text, with any special tokens in it but some."""
         builder, missing = self.builder, set(without)
-        others = [marks.mark(name) for name in self.names if name not in missing]
+        others = [builder.literal(marks.mark(name)) for name in self.names if name not in missing]
         text = builder.terminal(builder.any_text())
         if not others:
             return text
-        return builder.seq(text, builder.repeat(builder.seq(builder.words(others), text), 0, None))
+        return builder.seq(text, builder.repeat(builder.seq(builder.alt(*others), text), 0, None))
 
     # ------------------------------------------------------------------ parts of other notations
     @contextmanager
