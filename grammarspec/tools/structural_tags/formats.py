@@ -29,6 +29,8 @@ _COUNTS: Final = "counts of tokens cannot be enforced: bound characters by max_c
 _TOKENS: Final = (
     "only special tokens of the model can be named; text is written as const_string, and excluded as excludes"
 )
+_SCHEMA: Final = 2_000
+"""Steps for each schema, beside those that grow with it."""
 
 
 class Formats:
@@ -73,7 +75,7 @@ class Formats:
         Raises:
             GrammarError: as :func:`.structural_tag`.
         """
-        if "structures" in tag.value or "triggers" in tag.value:
+        if "structures" in tag.value:
             if tag.get("type", str, "structural_tag") != "structural_tag":
                 raise GrammarSyntaxError("the type is structural_tag", tag.at("type"))
             tags = [self._structure(one) for one in tag.objects("structures")]
@@ -153,11 +155,11 @@ class Formats:
     def _tokens_but(self, without: list[str]) -> int:
         """Any text, with any special tokens in it but some."""
         builder, missing = self.builder, set(without)
-        others = [marks.mark(name) for name in self.names if name not in missing]
+        others = [builder.literal(marks.mark(name)) for name in self.names if name not in missing]
         text = builder.terminal(builder.any_text())
         if not others:
             return text
-        return builder.seq(text, builder.repeat(builder.seq(builder.words(others), text), 0, None))
+        return builder.seq(text, builder.repeat(builder.seq(builder.alt(*others), text), 0, None))
 
     # ------------------------------------------------------------------ parts of other notations
     @contextmanager
@@ -180,6 +182,7 @@ class Formats:
         if blanks >= 0 and spelling.separators is None:
             spelling = spelling._replace(blanks=re.compile(f"[ \\n\\r\\t]{{0,{blanks}}}"))
         any_order = one.get("any_order", bool, False)
+        self.budget.spend(_SCHEMA, one.where)
         with self._within(one.at("json_schema")):
             ir = language(schema, spelling, any_order=any_order, closed=True, budget=self.budget)
         return self.embedded(ir)
@@ -279,6 +282,7 @@ class Formats:
         """A tag of the older notation: what it begins with, and the node of what follows."""
         begin, end = one.get("begin", str), one.get("end", str)
         schema = one.raw("schema")
+        self.budget.spend(_SCHEMA, one.where)
         with self._within(one.at("schema")):
             ir = language(schema, self.spelling, closed=True, budget=self.budget)
         one.end()

@@ -71,7 +71,7 @@ def xml_parameters(builder: GrammarBuilder, schema: Any, style: Style, text: Cal
     for parameter in parameters(Tool.from_json({"name": "arguments", "parameters": schema})):
         if not parameter.name or any(c in '<>"&' or c.isspace() for c in parameter.name):
             raise UnsupportedFeature(f"the name {parameter.name!r:.60} in an XML tag", "#/properties")
-        builder.budget.spend(200)
+        builder.budget.spend(5_000)  # two grammars, each with a builder of its own
         forms = []
         for begin, spelling, types in ((style.other, TOJSON, _OTHERS), (style.text, unquoted, ("string",))):
             ir = parameter.grammar(spelling, *types).ir
