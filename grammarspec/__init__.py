@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from grammarspec.models.tool_loop import Conversation, ToolLimitExceeded, arun_tools, run_tools
     from grammarspec.tools.sources import tool
     from grammarspec.tools.tool import Tool, ToolCall
+    from grammarspec.uploads import MaskUploads
 
 __all__ = [
     "BudgetTooSmall",
@@ -89,6 +90,7 @@ __all__ = [
     "InvalidLogits",
     "LimitExceeded",
     "Limits",
+    "MaskUploads",
     "Match",
     "Matcher",
     "MissingPackage",
