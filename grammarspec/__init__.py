@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from grammarspec.tools.sources import tool
     from grammarspec.tools.structural_tags import structural_tag
     from grammarspec.tools.tool import Tool, ToolCall
+    from grammarspec.uploads import MaskUploads
 
 __all__ = [
     "BudgetTooSmall",
@@ -90,6 +91,7 @@ __all__ = [
     "InvalidLogits",
     "LimitExceeded",
     "Limits",
+    "MaskUploads",
     "Match",
     "Matcher",
     "MissingPackage",

@@ -1,8 +1,8 @@
-"""Distributions of next tokens and what is chosen from them, as functions of tensors: what a device runs in each round.
+"""Distributions of next tokens and what is chosen from them, as functions of tensors: what devices run in each round.
 
-Scores and sampling options of the rows of a batch go in, as tensors of one number for each row; distributions and tokens
-come out. Each function is the reference of an operator: :mod:`grammarspec.kernels` has a kernel of it. None of them
-synchronises with the host. :class:`~grammarspec.decoding.processing.Processing` holds the tensors.
+Scores and sampling options of the rows of a batch go in, as tensors of one number for each row; distributions and
+tokens come out. Each function is the reference of an operator: :mod:`grammarspec.kernels` has a kernel of it. None
+of them synchronises with the host. :class:`~grammarspec.decoding.processing.Processing` holds the tensors.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def masked_scores(logits: torch.Tensor, masks: torch.Tensor, mask_rows: torch.Te
     Args:
         logits: ``[rows, width]``, of any floating dtype and strides; not changed.
         masks: ``int32[m, words]``.
-        mask_rows: ``int64[rows]``, the mask row of each row; a negative one leaves it unconstrained. ``None``: row ``i``
-            has mask row ``i``.
+        mask_rows: ``int64[rows]``, the mask row of each row; a negative one leaves it unconstrained. ``None``: row
+            ``i`` has mask row ``i``.
 
     Returns:
         ``[rows, width]`` in the dtype of the logits, at least float32.
@@ -56,8 +56,8 @@ def masked_scores(logits: torch.Tensor, masks: torch.Tensor, mask_rows: torch.Te
 
 
 @operator(
-    "distribution(Tensor scores, Tensor temperature, Tensor top_k, Tensor top_p, Tensor min_p, Tensor kinds, bool sorts,"
-    " bool filters) -> Tensor",
+    "distribution(Tensor scores, Tensor temperature, Tensor top_k, Tensor top_p, Tensor min_p, Tensor kinds,"
+    " bool sorts, bool filters) -> Tensor",
     "choices:distribution",
 )
 def distribution(

@@ -347,10 +347,18 @@ class Processing:
         *drafts: Any,
         whole: bool,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        return verify(
-            logits, masks, mask_rows, *self._options(), self._kinds, self._noise, self._streams, *drafts,
-            self._sorts, self._filters, self.draws, whole, int(Purpose.ACCEPT), int(Purpose.CHOOSE),
-        )  # fmt: skip
+        given: list[Any] = [
+            logits,
+            masks,
+            mask_rows,
+            *self._options(),
+            self._kinds,
+            self._noise,
+            self._streams,
+            *drafts,
+        ]
+        given += [self._sorts, self._filters, self.draws, whole, int(Purpose.ACCEPT), int(Purpose.CHOOSE)]
+        return verify(*given)
 
     def choose_again(
         self, row: int, scores: torch.Tensor, distribution: torch.Tensor, position: int, attempt: int

@@ -1,4 +1,4 @@
-"""What kernels are made of: chunks of rows, masked loads, an order of numbers, random words; and how grids are laid out.
+"""What kernels are made of: chunks of rows, masked loads, an order of numbers, random words; how grids are laid out.
 
 The rows of a matrix of logits are cut into chunks, so that few rows keep a whole device busy. A first launch leaves one
 partial result for each chunk; the programs of the next launch put those of a row together, each for itself.
@@ -105,8 +105,9 @@ def load_scores(
 ):  # fmt: skip
     """Scores of a row at some indices, ``float32``: -inf outside of the row and where the mask forbids the token.
 
-    Only logits of allowed tokens are read: of memory, the sectors of 32 bytes in which there is one. So a row that allows
-    few tokens costs little more than its mask, without a list of them. A mask row that does not exist forbids all.
+    Only logits of allowed tokens are read: of memory, the sectors of 32 bytes in which there is one. So a row that
+    allows few tokens costs little more than its mask, without a list of them. A mask row that does not exist forbids
+    all.
     """
     inside = index < width
     if MASKED:

@@ -20,7 +20,7 @@ from grammarspec.kernels.blocks import (
 )
 from grammarspec.kernels.summaries import Summary, kept_total, kept_weights, summarise
 
-__all__ = ["GREEDY", "NOISY", "Chosen", "choices", "choose", "distribution", "draw"]
+__all__ = ["GREEDY", "NOISY", "Chosen", "choices", "distribution", "draw"]
 
 GREEDY, NOISY, DRAWN = 0, 1, 2
 """How the tokens of a row are chosen, as ``kinds`` say."""
@@ -84,13 +84,13 @@ def choose_kernel(
         probabilities = weights / total
         if WRITES:
             tl.store(out + row * width + index, probabilities, mask=index < width)
-        if NOISE:
+        if NOISE:  # noqa: SIM102 (what is compiled, and what is run)
             if kind == _NOISY:
                 position = tl.load(positions + row)
                 key, loud = loudest(probabilities, first, width, streams, owner, position, CHUNK)
                 tl.store(noisy_keys + row * chunks + chunk, key)
                 tl.store(noisy_tokens + row * chunks + chunk, loud)
-        if DRAWS:
+        if DRAWS:  # noqa: SIM102
             if kind == _DRAWN:
                 tl.store(drawn_sums + row * chunks + chunk, tl.sum(probabilities.to(tl.float64), axis=0))
 
@@ -116,10 +116,10 @@ def finish_kernel(
     owner = row // n
     kind = tl.load(kinds + owner)
     highest, token = highest_of(best, row, chunks, CHUNKS)
-    if NOISE:
+    if NOISE:  # noqa: SIM102
         if kind == _NOISY:
             token = of_chunks(noisy_keys, noisy_tokens, row, width, chunks, CHUNKS)
-    if DRAWS:
+    if DRAWS:  # noqa: SIM102
         if kind == _DRAWN:
             chance = uniform_at(streams, owner, tl.load(positions + row), use)
             token, _ = drawn_token(

@@ -1,8 +1,8 @@
 """Which implementation of an operator runs: its kernel, or its reference in plain torch.
 
-Kernels run for tensors on CUDA devices of compute capability 8.0 or higher, where Triton is installed. All other devices
-(the CPU, MPS, XPU, and ROCm, which calls its devices CUDA) and ``float64`` have the reference. :func:`using` changes
-that for a while: to compare the two on a device, or to run kernels in Triton's interpreter on the CPU.
+Kernels run for tensors on CUDA devices of compute capability 8.0 or higher, where Triton is installed. All other
+devices (the CPU, MPS, XPU, and ROCm, which calls its devices CUDA) and ``float64`` have the reference. :func:`using`
+changes that for a while: to compare the two on a device, or to run kernels in Triton's interpreter on the CPU.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def using(mode: Mode) -> Iterator[None]:
     if mode not in get_args(Mode):
         raise ValueError(f"mode must be one of {', '.join(get_args(Mode))}, not {mode!r}")
     if mode == "interpreter" and not _interprets():
-        raise RuntimeError("Triton's interpreter is off: set TRITON_INTERPRET=1 before Triton is imported")
+        raise RuntimeError(
+            "Triton's interpreter is off: install Triton, and set TRITON_INTERPRET=1 before it is imported"
+        )
     token = _mode.set(mode)
     try:
         yield

@@ -40,8 +40,8 @@ class Summary:
 
     Attributes:
         best: ``int64[rows, chunks]``, the highest score of each chunk with its token (:func:`~.blocks.best_of`).
-        sums: ``float32[rows, chunks]``, sums of weights: of all tokens, measured from the highest score of the chunk, if
-            no row is cut; else of the tokens that are kept, measured from the highest score of the row.
+        sums: ``float32[rows, chunks]``, sums of weights: of all tokens, measured from the highest score of the chunk,
+            if no row is cut; else of the tokens that are kept, measured from the highest score of the row.
         cut_key, cut_index: ``int32[rows]``: the last token that top-k and top-p keep, by score and then by number;
             ``None`` where no row has these options.
         cut: the number of chunks and the constants of kernels.
@@ -148,8 +148,8 @@ def select_kernel(
     """The last token of a row that top-k and then top-p keep, in the order of scores and, of equal ones, of tokens.
 
     A radix select: the digits of four bits of the integer that is ordered as the score is (:func:`~.blocks.ordered`)
-    are found from the highest to the lowest. Each pass counts, of the tokens that have the digits found so far, how many
-    have each digit next; the sought one has the digit in which the count from above reaches k. Then once more with
+    are found from the highest to the lowest. Each pass counts, of the tokens that have the digits found so far, how
+    many have each digit next; the sought one has the digit in which the count from above reaches k. Then once more with
     weights in place of counts for top-p: a token is kept if those before it have less than p of the total.
     """
     row = tl.program_id(0).to(tl.int64)

@@ -27,7 +27,7 @@ def accept_kernel(
     kind = tl.load(kinds + row)
     count = tl.full((), 0, tl.int64)
     going = length >= 0
-    for place in range(0, n - 1):
+    for place in range(n - 1):
         token = tl.load(tokens + row * (n - 1) + place)
         agrees = tl.load(chosen + row * n + place) == token
         if DRAWS:

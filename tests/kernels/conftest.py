@@ -12,7 +12,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     from grammarspec.kernels import blocks, summaries
 
     monkeypatch.setattr(blocks, "CHUNK", 32)
-    monkeypatch.setattr(summaries, "SELECT", 16)
+    monkeypatch.setattr(summaries, "SELECT", 32)
 
 
 @pytest.fixture

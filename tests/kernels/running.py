@@ -43,9 +43,9 @@ def packed(allowed: torch.Tensor) -> torch.Tensor:
 
 
 def close(mine: torch.Tensor, theirs: torch.Tensor, ulps: int = 16) -> bool:
-    """Whether numbers in float32 are equal to a few units in the last place: 0, infinities and NaN are equal exactly."""
+    """Whether float32 numbers are equal to a few units in the last place; 0, infinities and NaN are equal exactly."""
     ordinary = theirs.isfinite() & (theirs != 0)
-    apart = (mine - theirs).abs() > ulps * 2.0**-24 * theirs.abs() * 2
+    apart = (mine - theirs).abs() > ulps * 2.0**-23 * theirs.abs()
     return torch.equal(mine.isnan(), theirs.isnan()) and not bool(
         (torch.where(ordinary, apart, (mine != theirs) & ~theirs.isnan())).any()
     )

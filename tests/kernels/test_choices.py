@@ -71,7 +71,7 @@ def test_choices(width: int) -> None:
     """Greedily and by shared noise: the tokens of the reference."""
     random = generator(tiers.seed(width))
     kinds = torch.tensor([Kind.NOISY, Kind.GREEDY, Kind.NOISY, Kind.DRAWN], dtype=torch.int32)
-    for _ in range(tiers.draws(4)):
+    for _ in range(tiers.draws(2)):
         distribution = torch.randn(4, 5, width, generator=random).mul(3).softmax(-1)
         distribution[torch.rand(4, 5, width, generator=random) < 0.5] = 0
         distribution[:, 1] = 1 / width
@@ -114,7 +114,7 @@ def test_draw(width: int, dtype: torch.dtype) -> None:
         weights[torch.rand(6, width, generator=random) < 0.6] = 0
         weights[:, width // 3] += 0.125
         uniforms = torch.rand(6, generator=random, dtype=torch.float64)
-        uniforms[:2] = torch.tensor([2.0**-33, 1 - 2.0**-33])
+        uniforms[:2] = torch.tensor([2.0**-33, 1 - 2.0**-33], dtype=torch.float64)
         drawn = kernel(draw, weights, uniforms)
         assert torch.equal(drawn, draw(weights, uniforms))
         assert (weights.gather(1, drawn[:, None]) > 0).all()

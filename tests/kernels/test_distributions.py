@@ -40,6 +40,14 @@ def both(scores: torch.Tensor, samplings: list[dict[str, Any]], kinds: list[Kind
     return kernel(distribution, *given), distribution(*given)
 
 
+def in_float64(scores: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
+    """What the reference makes of one row in float64: torch's sums of a hundred thousand float32 weights are coarser
+    (1e-5 on the CPU) than those of kernels, which sum chunk by chunk."""
+    flags = "top_k" in options or "top_p" in options, "min_p" in options
+    kinds = torch.tensor([Kind.DRAWN], dtype=torch.int32)
+    return distribution(scores.double(), *columns([options], scores.shape[-1]), kinds, *flags).float()
+
+
 def clear(scores: torch.Tensor, options: dict[str, Any]) -> bool:
     """Whether no sum is so close to top-p, and no quotient to min-p, that rounding decides."""
     ordered = (scores.double() / options.get("temperature", 1.0)).sort(descending=True).values
@@ -57,8 +65,8 @@ def test_equals_reference() -> None:
     """Of rows with all kinds of options, with masks of all densities; ties among rounded scores."""
     random = generator(tiers.seed(1))
     kept = 0
-    for number in range(tiers.draws(20)):
-        width = int(torch.randint(2, 100, (), generator=random))
+    for number in range(tiers.draws(6, least=2)):
+        width = int(torch.randint(2, 64, (), generator=random))
         samplings = [OPTIONS[(3 * number + row) % len(OPTIONS)] for row in range(3)]
         kinds = [Kind((number + row) % 3) for row in range(3)]
         scores = torch.randn(3, 2, width, generator=random) * 4
@@ -76,7 +84,7 @@ def test_equals_reference() -> None:
                     same = close(mine[row, n], theirs[row, n])
                     # Of rounded scores, sums may come so close to top-p that rounding decides.
                     assert same or not clear(scores[row, n], samplings[row]), (number, row, n, samplings[row])
-    assert kept >= tiers.draws(20) * 4
+    assert kept >= tiers.draws(6, least=2) * 4
 
 
 @pytest.mark.parametrize("options", [{}, {"top_k": 3}, {"top_p": 0.9}, {"min_p": 0.1}])
@@ -95,7 +103,7 @@ def test_broken_rows(options: dict[str, Any], kind: Kind) -> None:
     assert mine[0, 3].tolist() == [0.0] * 44 + [1.0]
 
 
-@pytest.mark.parametrize("options", [{"top_k": 3}, {"top_p": 0.5}, {"top_k": 6, "top_p": 0.39}])
+@pytest.mark.parametrize("options", [{"top_k": 3}, {"top_p": 0.51}, {"top_k": 6, "top_p": 0.39}])
 def test_of_equal_scores_the_first_are_kept(options: dict[str, Any]) -> None:
     scores = torch.zeros(1, 2, 50)
     scores[0, 0, ::2] = 1.0
@@ -125,15 +133,16 @@ def test_scores_far_apart() -> None:
 def test_real_widths(width: int, whole_rows: None) -> None:
     scores = torch.randn(1, 1, width, generator=generator(width)) * 5
     scores[0, 0, torch.rand(width, generator=generator(1)) < 0.5] = -INF
-    mine, theirs = both(scores, [{"temperature": 0.8, "min_p": 0.01}], [Kind.DRAWN])
-    assert close(mine, theirs)
+    mine, _ = both(scores, [{"temperature": 0.8, "min_p": 0.01}], [Kind.DRAWN])
+    assert close(mine, in_float64(scores, {"temperature": 0.8, "min_p": 0.01}))
 
 
 @pytest.mark.slow
 def test_select_in_a_real_row(whole_rows: None) -> None:
-    scores = torch.randn(1, 1, 128_257, generator=generator(5)).bfloat16().float() * 3
-    mine, theirs = both(scores, [{"top_k": 400, "top_p": 0.83}], [Kind.DRAWN])
-    assert close(mine, theirs)
+    scores = torch.randn(1, 1, 49_153, generator=generator(5)).bfloat16().float() * 3
+    options = {"top_k": 400, "top_p": 0.83}
+    mine, _ = both(scores, [options], [Kind.DRAWN])
+    assert close(mine, in_float64(scores, options))
 
 
 @pytest.mark.parametrize("shape", [(0, 2, 10), (2, 0, 10)])
