@@ -152,11 +152,11 @@ def test_launching_asks_for_no_value_and_shapes_are_those_of_fakes(launches: lis
         scores = scores.view(ROWS, N, WIDTH)
         shares = choices.distribution(scores, *options, *flags)
         first = given["positions"][:, :1]
-        chosen = choices.choices(shares[:, :1], first, process._kinds, process._streams, process._noisy)
+        chosen = choices.choices(shares[:, :1], first, process._kinds, process._streams, process._noise)
         chances = noise.uniform(process._streams, first, 1, given["rounds"])
         drawn = choices.draw(shares[:, 0], chances[:, 0])
         rest = [given[name] for name in ("tokens", "lengths", "draft", "drawn", "positions", "rounds")]
-        more = (*options, process._noisy, process._streams, *rest, *flags, True)
+        more = (*options, process._noise, process._streams, *rest, *flags, True)
         whole = verdicts.verify(scores, None, None, *more, True, 2, 3)
         fused = verdicts.verify(given["logits"], given["masks"], None, *more, False, 2, 3)
         masks.apply_bitmask(given["logits"][:, 0], given["masks"][:, 0], None)
@@ -180,19 +180,19 @@ def test_operators_keep_the_rules_of_torch(mode: Any) -> None:
     process = Processing([Sampling(**o) for o in SAMPLINGS], [0] * ROWS, [[0]] * ROWS, 20, torch.device("cpu"))
     logits, masks = torch.randn(ROWS, 20), torch.full((ROWS, 1), -1, dtype=torch.int32)
     positions, rounds = torch.zeros(ROWS, 1, dtype=torch.int64), torch.zeros(ROWS, dtype=torch.int64)
-    options, streams, noisy = (*process._options(), process._kinds), process._streams, process._noisy
+    options, streams, noise = (*process._options(), process._kinds), process._streams, process._noise
     shares = logits.softmax(-1)
     none = torch.zeros(ROWS, 0, dtype=torch.int64)
     operators = torch.ops.grammarspec
     cases = [
         (operators.masked_scores, (logits, masks, None)),
         (operators.distribution, (logits[:, None], *options, True, True)),
-        (operators.choices, (shares[:, None], positions, process._kinds, streams, noisy)),
+        (operators.choices, (shares[:, None], positions, process._kinds, streams, noise)),
         (operators.uniform, (streams, positions, 3, rounds)),
         (operators.draw, (shares, torch.full((ROWS,), 0.5, dtype=torch.float64))),
     ]
     drafts = (none, rounds, None, none.bool(), positions, rounds, True, True, True, True, 2, 3)
-    cases.append((operators.verify, (logits[:, None], masks[:, None], None, *options, noisy, streams, *drafts)))
+    cases.append((operators.verify, (logits[:, None], masks[:, None], None, *options, noise, streams, *drafts)))
     gs.apply_bitmask(logits, masks)
     cases.append((operators.apply_bitmask, (logits, masks, None)))
     with dispatch.using(mode):
