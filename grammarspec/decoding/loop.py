@@ -499,7 +499,7 @@ def _on_device(
         as :class:`~grammarspec.decoding.device.DeviceBatch`, but for what is not supported where that is no error.
     """
     inner = unwrapped(model)
-    if not anyway and (inner is None or inner.device.type != "cuda"):
+    if not anyway and not _on_cuda(inner):
         return None
     _check_requests(requests, vocabulary, width_of(model))
     try:
@@ -508,6 +508,11 @@ def _on_device(
         if anyway:
             raise
         return None
+
+
+def _on_cuda(model: PreTrainedModel | None) -> bool:
+    """Whether a model of transformers is on a CUDA device."""
+    return model is not None and model.device.type == "cuda"
 
 
 def _end_token(model: PreTrainedModel | Target, vocabulary: Vocabulary) -> int:

@@ -24,8 +24,8 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
     def __init__(self, cache: StaticCache) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._cache = cache
-        self.keys: torch.Tensor
-        self.values: torch.Tensor
+        self.keys: torch.Tensor  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.values: torch.Tensor  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
         rows, slots = self._cache.rows, self._cache.capacity

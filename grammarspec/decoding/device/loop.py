@@ -164,7 +164,7 @@ class DeviceBatch:
         self._view()
         self._last = 0.0
         self._tempo = Tempo(gamma, adaptive, _costs_of(model))
-        self._phases = dict.fromkeys(("draft", "mask", "target", "verify", "commit"), 0.0)
+        self._phases: dict[str, float] = dict.fromkeys(("draft", "mask", "target", "verify", "commit"), 0.0)
         self.rounds = self._prefills = self._draft_passes = 0
 
     def _start(self, sequence: SequenceState) -> int:
