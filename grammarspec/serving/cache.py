@@ -133,22 +133,24 @@ class GrammarCache:
             TypeError, ValueError, MissingPackage: as :meth:`.Request.lower`.
         """
         key = self._key(request)
+        waited: Future[Constraint] | None = None
+        gone: list[_Entry] = []
         with self._lock:
             entry = self._entries.get(key)
             if entry is not None:
                 self._entries.move_to_end(key)
                 self._counts["hits"] += 1
                 self._bytes += entry.measure()
-                self._shrink()
-                return entry.constraint
-            flight = self._flights.get(key)
-            mine = flight is None
-            if flight is None:
-                flight = self._flights[key] = Future()
-            self._counts["misses" if mine else "joined"] += 1
-        if not mine:
-            return flight.result()
-        return self._make(key, request, flight)
+                gone = self._shrink()
+            else:
+                waited = self._flights.get(key)
+                if waited is None:
+                    self._flights[key] = Future()
+                self._counts["misses" if waited is None else "joined"] += 1
+        if entry is not None:
+            gone.clear()  # dropping automata takes long; the lock is free meanwhile
+            return entry.constraint
+        return self._make(key, request) if waited is None else waited.result()
 
     def submit(self, request: Request | Lowered) -> Future[Constraint]:
         """The same in a thread of the cache's own: a future, which ``asyncio.wrap_future`` makes awaitable.
@@ -216,8 +218,9 @@ class GrammarCache:
             return request.key()
         raise TypeError(f"expected a Request or a Lowered, not {request!r:.60}")
 
-    def _make(self, key: bytes, request: Request | Lowered, flight: Future[Constraint]) -> Constraint:
+    def _make(self, key: bytes, request: Request | Lowered) -> Constraint:
         """Make a constraint that others may wait for."""
+        flight = self._flights[key]
         try:
             lowered = self.lower(request) if isinstance(request, Request) else request
             constraint = compile(lowered.grammar, self.vocabulary, limits=self.limits)
