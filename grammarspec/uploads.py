@@ -60,7 +60,7 @@ class MaskUploads:
         self.tensor = torch.zeros(self.rows.shape, dtype=torch.int32, device=device)
         self._sent = self.rows.copy()
         asynchronous = self.tensor.is_cuda
-        self._buffers = [_Buffer(*self.rows.shape, asynchronous) for _ in range(2)]
+        self._buffers = [_Buffer(batch, self.rows.shape[1], asynchronous) for _ in range(2)]
 
     def __repr__(self) -> str:
         return f"<MaskUploads: {len(self.rows)} rows on {self.tensor.device}>"
@@ -123,4 +123,4 @@ class _Buffer:
 def _event() -> Any:
     import torch
 
-    return torch.cuda.Event()
+    return torch.cuda.Event()  # type: ignore[no-untyped-call]

@@ -66,12 +66,12 @@ def test_uniform(purpose: Purpose) -> None:
 
 
 @pytest.mark.property
-@pytest.mark.parametrize("width", [1, 5, 33, 100])
+@pytest.mark.parametrize("width", [1, 5, 70])
 def test_choices(width: int) -> None:
     """Greedily and by shared noise: the tokens of the reference."""
     random = generator(tiers.seed(width))
     kinds = torch.tensor([Kind.NOISY, Kind.GREEDY, Kind.NOISY, Kind.DRAWN], dtype=torch.int32)
-    for _ in range(tiers.draws(2)):
+    for _ in range(tiers.draws(1)):
         distribution = torch.randn(4, 5, width, generator=random).mul(3).softmax(-1)
         distribution[torch.rand(4, 5, width, generator=random) < 0.5] = 0
         distribution[:, 1] = 1 / width
