@@ -59,7 +59,7 @@ def _malformed_statements(text: str) -> list[GrammarError]:
     source, found, begin = GrammarText(text), list[GrammarError](), 0
     while len(found) < MOST:
         rest = text[begin:]
-        if not _taken_down(found, GrammarText(rest), partial(_parse_grammar, rest, "<string>")):  # type: ignore[no-untyped-call]
+        if not _taken_down(found, GrammarText(rest), partial(_parse_grammar, rest, "<string>")):
             break
         unexpected = unexpected_input(found[-1])
         offset = getattr(unexpected, "pos_in_stream", None)
