@@ -19,8 +19,8 @@ _MOST = 64  # tokens that a row may allow: forced text is spelled by the few tok
 def forced_token(row: NDArray[np.int32], vocabulary: Vocabulary, end_token: int) -> int:
     """The token to draft where a mask row applies: the longest that begins what all allowed tokens begin.
 
-    Text is taken for forced where the allowed tokens are beginnings of one text. Where the text branches, the token ends
-    there. That a text may end within the token is not seen in the row: then the draft may be refused, no more.
+    Text is taken for forced where the allowed tokens are beginnings of one text. Where the text branches, the token
+    ends there. That a text may end within the token is not seen in the row: then the draft may be refused, no more.
 
     Args:
         row: ``int32[words]``, a mask row.
