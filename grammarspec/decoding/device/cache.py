@@ -24,12 +24,12 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
     def __init__(self, cache: StaticCache) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._cache = cache
-        self.keys: torch.Tensor  # pyright: ignore[reportIncompatibleVariableOverride]
-        self.values: torch.Tensor  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.keys: torch.Tensor
+        self.values: torch.Tensor
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
         rows, slots = self._cache.rows, self._cache.capacity
-        self.keys, self.values = (
+        self.keys, self.values = (  # pyright: ignore[reportIncompatibleVariableOverride]
             states.new_zeros(rows, states.shape[1], slots, states.shape[3]) for states in (key_states, value_states)
         )
         self.is_initialized = True

@@ -78,7 +78,16 @@ class DraftSampler:
 
 
 def in_target_ids(logits: torch.Tensor, width: int, draft_to_target: torch.Tensor | None) -> torch.Tensor:
-    """The draft's logits by the target's token ids, ``[rows, width]``; -inf for tokens that the draft does not have."""
+    """The draft's logits by the target's token ids, ``[rows, width]``; -inf for tokens that the draft does not have.
+
+    Args:
+        logits: ``[rows, draft width]``.
+        width: the number of the target's logits.
+        draft_to_target: as for :class:`DraftSampler`, on any device.
+
+    Raises:
+        DraftMismatch: ``draft_to_target`` is for another number of logits.
+    """
     known = logits.shape[1] if draft_to_target is None else 0
     if known == width:
         return logits
