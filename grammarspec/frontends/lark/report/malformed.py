@@ -108,12 +108,12 @@ def _load(text: str, opened: Opened, source: GrammarText, found: list[GrammarErr
             terminals = {name: one.tree for name, one in self._definitions.items() if one.is_term}
             resolve_term_references(terminals)  # type: ignore[no-untyped-call]
 
-        def _grammar_error(self, is_term: bool, message: str, *names: str) -> None:
-            if "{Type}" not in message:  # behind other errors, lark cannot go on
-                super()._grammar_error(is_term, message, *names)  # type: ignore[no-untyped-call]
+        def _grammar_error(self, is_term: bool, msg: str, *names: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+            if "{Type}" not in msg:  # behind other errors, lark cannot go on
+                super()._grammar_error(is_term, msg, *names)  # type: ignore[no-untyped-call]
             elif names[0] not in undefined and len(found) < MOST:
                 undefined.add(names[0])
-                _taken_down(found, source, lambda: super(Loader, self)._grammar_error(is_term, message, *names))  # type: ignore[no-untyped-call]
+                _taken_down(found, source, lambda: super(Loader, self)._grammar_error(is_term, msg, *names))  # type: ignore[no-untyped-call]
 
         def declare(self, *names: str) -> None:
             """Define what is not there, so that its uses are no further errors."""
