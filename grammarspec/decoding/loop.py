@@ -51,7 +51,7 @@ def generate(
     gamma: int = 16,
     adaptive: bool = True,
     forced: Literal["sample", "feed"] = "sample",
-    device_loop: bool | Literal["auto"] = "auto",
+    device_loop: bool | Literal["auto"] = False,
     on_text: Callable[[bytes], None] | None = None,
 ) -> Generation:
     """Generate one text.
@@ -95,7 +95,7 @@ def generate_batch(
     gamma: int = 16,
     adaptive: bool = True,
     forced: Literal["sample", "feed"] = "sample",
-    device_loop: bool | Literal["auto"] = "auto",
+    device_loop: bool | Literal["auto"] = False,
     on_text: Callable[[int, int, bytes], None] | None = None,
 ) -> list[list[Generation]]:
     """Generate the texts of several requests together.
@@ -117,9 +117,10 @@ def generate_batch(
             ``matcher.forced_tokens()``, without scoring it: the same texts are possible, but their probabilities are
             not those of the masked model, which may prefer another tokenisation.
         device_loop: where rounds are made. ``True``: by tensor operations on the model's device, without the host
-            (:mod:`grammarspec.decoding.device`); what that loop does not know is an error. ``False``: by the host.
-            ``"auto"``: on CUDA devices by the device, as far as it knows all that is asked for; else by the host. The
-            texts are the same, or have the same distribution.
+            (:mod:`grammarspec.decoding.device`); what that loop does not know is an error. ``False``: by the host; this
+            is the default as long as no GPU has run the other. ``"auto"``: on CUDA devices by the device, as
+            far as it knows all that is asked for; else by the host. The texts are the same, or have the same
+            distribution.
         on_text: called with the numbers of request and sample, and the next bytes of that text.
 
     Returns:

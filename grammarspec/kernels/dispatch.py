@@ -1,8 +1,9 @@
 """Which implementation of an operator runs: its kernel, or its reference in plain torch.
 
-Kernels run for tensors on CUDA devices of compute capability 8.0 or higher, where Triton is installed. All other
-devices (the CPU, MPS, XPU, and ROCm, which calls its devices CUDA) and ``float64`` have the reference. :func:`using`
-changes that for a while: to compare the two on a device, or to run kernels in Triton's interpreter on the CPU.
+With ``using("auto")``, kernels run for tensors on CUDA devices of compute capability 8.0 or higher, where Triton is
+installed. All other devices (the CPU, MPS, XPU, and ROCm, which calls its devices CUDA) and ``float64`` have the
+reference, and so has everything unless kernels are asked for: they have been run in Triton's interpreter only.
+:func:`using` also compares the two on a device, or runs kernels in the interpreter on the CPU.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ T = TypeVar("T")
 Mode = Literal["auto", "reference", "interpreter"]
 """``auto``: kernels where there are some; ``reference``: nowhere; ``interpreter``: on the CPU, too."""
 
-_mode: ContextVar[Mode] = ContextVar("grammarspec_kernels", default="auto")
+# Kernels are asked for, as long as they have been run in Triton's interpreter only, and on no GPU.
+_mode: ContextVar[Mode] = ContextVar("grammarspec_kernels", default="reference")
 _LEAST_CAPABILITY = (8, 0)  # bfloat16; what Triton supports
 
 
