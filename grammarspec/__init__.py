@@ -155,6 +155,7 @@ __version__: str
 # compares the two.
 _LATER = {
     "Converted": "grammars.writing.converted",
+    "MaskUploads": "uploads",
     "Match": "grammars.reading",
     "Model": "models.model",
     "Problem": "frontends.json_schema.report.openai",

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from grammarspec.constraint import Limits
-from grammarspec.errors import GrammarspecError
 
 __all__ = ["NAME", "Settings", "SettingsError"]
 
@@ -16,10 +15,8 @@ NAME: Final = "grammarspec"
 _PREFIX: Final = "GRAMMARSPEC_VLLM_"
 
 
-class SettingsError(GrammarspecError, ValueError):
+class SettingsError(ValueError):
     """An environment variable has a value that it cannot have."""
-
-    code = "settings"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
