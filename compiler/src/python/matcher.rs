@@ -250,10 +250,8 @@ fn held<'py>(matchers: &Bound<'py, PyList>, drafts: Option<Vec<Vec<Token>>>) -> 
 fn rows_of(py: Python<'_>, all: &[Held<'_>], threads: usize) -> Vec<Result<automaton::Rows, Error>> {
     let parts: Vec<_> = all.iter().map(|(_, constraint, last, draft)| (constraint, last.id, draft)).collect();
     detached(py, || {
-        let jobs: Vec<Job> = parts
-            .iter()
-            .map(|(constraint, state, draft)| Job { constraint: &***constraint, state: *state, draft })
-            .collect();
+        let jobs: Vec<Job> =
+            parts.iter().map(|(constraint, state, draft)| Job { constraint, state: *state, draft }).collect();
         automaton::rows(&jobs, threads)
     })
 }
