@@ -147,24 +147,29 @@ class Synthetic(Processing):
 
     rate = 0.8
 
-    def verify(
+    def verify_logits(
         self,
-        scores: torch.Tensor,
-        tokens: torch.Tensor,
+        logits: torch.Tensor,
+        masks: torch.Tensor,
+        prefix: torch.Tensor,
         lengths: torch.Tensor,
         draft: torch.Tensor | None,
         drawn: torch.Tensor,
         positions: torch.Tensor,
         rounds: torch.Tensor,
+        mask_rows: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """As :meth:`Processing.verify`, which is made as well, so that its cost is there."""
-        _, following, target = super().verify(scores, tokens, lengths, draft, drawn, positions, rounds)
-        if not tokens.shape[1]:
-            return torch.zeros_like(lengths), following, target
-        inside = torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]
+        """As :meth:`Processing.verify_logits`, which is made as well, so that its cost is there."""
+        _, following, highest = super().verify_logits(
+            logits, masks, prefix, lengths, draft, drawn, positions, rounds, mask_rows
+        )
+        if not prefix.shape[1]:
+            return torch.zeros_like(lengths), following, highest
+        inside = torch.arange(prefix.shape[1], device=prefix.device) < lengths[:, None]
         lucky = uniform(self._streams, positions[:, :-1], Purpose.ACCEPT, rounds) < self.rate
         accepted = (lucky & inside).to(torch.int64).cumprod(1).sum(1)
-        return accepted, scores.argmax(-1).gather(1, accepted[:, None])[:, 0], target
+        scores = self.scores(logits, masks, prefix)
+        return accepted, scores.argmax(-1).gather(1, accepted[:, None])[:, 0], highest
 
 
 def requests_for(run: Run, rows: int, tokens: int, constrained: bool) -> list[Request]:

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from grammarspec.decoding import Sampling, generate_batch, processing  # noqa: E402
+from grammarspec.decoding import Sampling, distributions, generate_batch, processing  # noqa: E402
 from grammarspec.decoding.device import loop as device_loop  # noqa: E402
 from grammarspec.decoding.device.state import Draft  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, EarlyExit, Forced, HeadProposer, Lookup  # noqa: E402
@@ -98,22 +98,22 @@ def _ends_dropped(patch: pytest.MonkeyPatch) -> None:
 
 def _no_residual(patch: pytest.MonkeyPatch) -> None:
     """In place of a rejected token, one is drawn from the target's distribution."""
-    patch.setattr(processing, "residual_distribution", lambda p, tokens, n, *_: p[torch.arange(len(p)), n])
+    patch.setattr(distributions, "residual_distribution", lambda p, tokens, n, *_: p[torch.arange(len(p)), n])
 
 
 def _late_ends(patch: pytest.MonkeyPatch) -> None:
     """The token behind the accepted ones is that of the position before."""
-    verify = processing.Processing.verify
+    verify = processing.Processing.verify_logits
 
-    def wrong(self: Any, *arguments: Any) -> Any:
-        accepted, _, target = verify(self, *arguments)
-        before = (accepted - 1).clamp(min=0)
-        same = self.distribution(arguments[0])[torch.arange(len(accepted)), before]
-        right = target[torch.arange(len(accepted)), accepted]
+    def wrong(self: Any, logits: Any, masks: Any, prefix: Any, *rest: Any) -> Any:
+        accepted, _, highest = verify(self, logits, masks, prefix, *rest)
+        target = self.distribution(self.scores(logits, masks, prefix))
+        rows, before = torch.arange(len(accepted)), (accepted - 1).clamp(min=0)
+        same, right = target[rows, before], target[rows, accepted]
         weights = torch.where(((same * (right > 0)).sum(-1) > 0)[:, None], same * (right > 0), right)
-        return accepted, processing.draw(weights, torch.rand(len(accepted), dtype=torch.float64)), target
+        return accepted, processing.draw(weights, torch.rand(len(accepted), dtype=torch.float64)), highest
 
-    patch.setattr(processing.Processing, "verify", wrong)
+    patch.setattr(processing.Processing, "verify_logits", wrong)
 
 
 @pytest.mark.slow
