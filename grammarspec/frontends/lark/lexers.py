@@ -266,12 +266,13 @@ class Lexemes:
         taken = self.taken(tree)
         trees = tuple([word.tree for word in words])
         found = self.by_last(terminal, (*key, "but", words), partial(self.others, taken, trees))
-        for place, word in enumerate(words):
-            earlier = self.earlier(words[:place], word)
-            if earlier is None:
-                continue
-            equal = partial(self.equal_to, taken, word.tree, tuple([other.tree for other in earlier]))
-            found += self.by_last(word, (*key, "as", word, tuple(earlier)), equal)
+        alike: dict[str, list[_Terminal]] = {}  # those so far, by what is the same of all that may equal one text
+        for word in words:
+            earlier = alike.setdefault(word.definition.pattern.value.casefold(), [])
+            if not self.always_equal(earlier, word):
+                equal = partial(self.equal_to, taken, word.tree, tuple([other.tree for other in earlier]))
+                found += self.by_last(word, (*key, "as", word, tuple(earlier)), equal)
+            earlier.append(word)
         return found
 
     def by_last(self, terminal: _Terminal, key: tuple[object, ...], make: Callable[[int | None], int]) -> list[Lexeme]:
@@ -293,13 +294,11 @@ class Lexemes:
         """The texts that end in a character of a class."""
         return lower(Sequence((ANY_TEXT, Chars(one.chars))), self.builder, self.alphabet)
 
-    def earlier(self, words: Several[_Terminal], word: _Terminal) -> list[_Terminal] | None:
-        """Those of some strings that may equal a text that a string equals; ``None``: one of them always does."""
+    def always_equal(self, words: Several[_Terminal], word: _Terminal) -> bool:
+        """Whether one of some strings equals every text that a string equals."""
         text, flags = word.definition.pattern.value, word.definition.pattern.flags
-        if any(other.definition.pattern.value == text and other.definition.pattern.flags >= flags for other in words):
-            return None
-        folded = text.casefold()
-        return [other for other in words if other.definition.pattern.value.casefold() == folded]
+        patterns = [other.definition.pattern for other in words]
+        return any(pattern.value == text and pattern.flags >= flags for pattern in patterns)
 
     def taken(self, tree: Node) -> _Taken:
         """The lexemes of a tree, in parts."""
