@@ -64,7 +64,13 @@ class _Enough(Exception):
 
 
 def _enough(*_: object) -> None:
+    _disarm()  # the signal comes again each second
     raise _Enough
+
+
+def _disarm() -> None:
+    """What is done behind the calls of a case is not interrupted; the process is killed all the same, in the end."""
+    signal.signal(signal.SIGXCPU, signal.SIG_IGN)
 
 
 def outcome(name: str, vocabulary: gs.Vocabulary) -> dict[str, Any]:
@@ -79,10 +85,13 @@ def outcome(name: str, vocabulary: gs.Vocabulary) -> dict[str, Any]:
     meter = Meter()
     found: dict[str, Any] = {"error": None, "wrong": None, "judged": None}
     try:
-        if name in ARGUMENTS:
-            ARGUMENTS[name](meter, vocabulary)
-        else:
-            found["judged"] = Walk(CASES[name](), vocabulary, meter, random.Random(name)).run()
+        try:
+            if name in ARGUMENTS:
+                ARGUMENTS[name](meter, vocabulary)
+            else:
+                found["judged"] = Walk(CASES[name](), vocabulary, meter, random.Random(name)).run()
+        finally:
+            _disarm()
     except gs.GrammarspecError as error:
         found["error"] = {"type": type(error).__name__, "message": error.message, "where": error.where}
     except _Enough:
