@@ -378,6 +378,42 @@ def _(call: Meter, vocabulary: gs.Vocabulary) -> None:
     _refused(call, gs.check_openai_strict, wide)
 
 
+@_case("reports on malformed grammars")
+def _(call: Meter, vocabulary: gs.Vocabulary) -> None:
+    for text in (
+        'start: "a"\n' + "x: (\n" * 3_000,
+        "start: a b c\n" + 'x: ) "a"\n' * 3_000,
+        "start: a\n" + 'a: "b" %%\n' * 3_000,
+        "start: a\n" + "".join(f'a{i}: "x{i}\n' for i in range(2_000)),
+        "".join(f"a{i} b c\n" for i in range(2_000)),
+        "start: a\n" + "%import foo.bar\n" * 2_000,
+    ):
+        report = call("check", gs.check_lark, text)
+        assert not report.ok
+        assert len(report.findings) > 1 or "import" in text
+
+
+@_case("reports on grammars of thousands of names")
+def _(call: Meter, vocabulary: gs.Vocabulary) -> None:
+    for text, kind, count in (
+        ("start: " + " ".join(f"u{i}" for i in range(3_000)), "refused", 100),  # no more are told
+        ("start: a\n" + "".join(f'a: "x{i}"\n' for i in range(2_000)), "refused", 1),
+        ('start: "a"\n' + "".join(f'u{i}: "x"\n' for i in range(2_500)), "unused", 2_500),
+        ('start: "a"\n' + "".join(f'U{i}: "x"\n' for i in range(2_500)), "unused", 2_500),
+    ):
+        assert len(call("check", gs.check_lark, text).of_kind(kind)) == count
+
+
+@_case("explanations of ambiguous texts")
+def _(call: Meter, vocabulary: gs.Vocabulary) -> None:
+    for grammar, text in (
+        ('start: s\ns: s s | "a" |', "a" * 300 + "!"),
+        ('start: s\ns: s s s | s s | "a" | "b"', "ab" * 100 + "!"),
+        ('start: "(" start ")" | "x"', "(" * 3_000 + "!"),
+    ):
+        assert call("explain", gs.explain_lark, grammar, text).column == len(text)
+
+
 @_case("values of a const")
 def _(call: Meter, vocabulary: gs.Vocabulary) -> None:
     for value in (10**4_000, 1e308, -0.0, "\ud800", "\x00" * 10_000, [[]] * 10_000, {str(i): i for i in range(5_000)}):

@@ -93,6 +93,10 @@ LARK_FILES: dict[str, str] = {
     + " | ".join(f"T{i}" for i in range(20))
     + ")+\n"
     + "\n".join(f"T{i}: /[^;]*{a}[^;]{{{i + 9}}};/" for i, a in enumerate(ascii_lowercase[:20])),
+    "a range of two characters": 'start: "ab".."c"',  # lark's assertion fails
+    "an error that lark fails to explain": "start: (A | B )+\nA: /a+/(A |  | B |+\nA: /?\nB: /[ab]+/\nC: /[a-c]*c/",
+    "ways that are merged again and again": 'start: r0 | T\nr0: "b"~0..5 "a" | r1 r2~2 T+ r2\n'
+    'r1: "b"* "ab"* "b"* "b"~2 | r1 T | r0 r0? r1+ | "a"~0..5\nr2: r1~0..5 | r0? r2 "b" r1?\nT: /[a-c]+/\n',
     "lazy terminals": "start: (T U V)+\nT: /.*?a/\nU: /.*?b.{3}/\nV: /(.|\\n)+?c/",
 }
 
@@ -121,7 +125,20 @@ _LALR: dict[str, str] = {
     "reductions of all depths": "start: a\n" + 'a: "(" a ")" | "x"',
     "lists right and left": 'start: l | "r" r\nl: l "," X | X\nr: X "," r | X\nX: /x+/',
     "conflicts": 'start: e\ne: e "+" e | e "+" "+" | "(" e ")" | N\nN: /[0-9]+/',
+    "a rule of 400 symbols": "start: "
+    + " ".join(f"sep{{A{i}, B{i % 7}}}" for i in range(400))
+    + "\nsep{x, y}: x (y x)*\n"
+    + "\n".join(f'A{i}: "a{i}"' for i in range(400))
+    + "\n"
+    + "\n".join(f'B{i}: "b{i}"' for i in range(7)),
+    "20,000 brackets to be closed": 'start: "(" start ")" | "x"',
     # ---------------------------------------------------------------- lexers
+    "words with boundaries": "start: ("
+    + " | ".join(f"T{i}" for i in range(80))
+    + ")+\n"
+    + "\n".join(f"T{i}: /\\bk{i}\\b/" for i in range(80))
+    + "\n%ignore / +/",
+    "400 ignored expressions": 'start: "a"+\n' + "\n".join(f"%ignore /x{i}+/" for i in range(400)),
     "2,000 terminals by length": "start: ("
     + " | ".join(f"T{i}" for i in range(2_000))
     + ")+\n"
@@ -190,6 +207,7 @@ BEGINNINGS: dict[str, str] = {
     "20,000 rules in a chain": "x" * 2_000,
     "a table of precedences": "(1o0;2o59;" * 30,
     "reductions of all depths": "(" * 500,
+    "20,000 brackets to be closed": "(" * 20_000,
     "lists right and left": "r" + "x," * 300,
     "lookaheads that wait": "abc" * 40,
     "lookaheads in loops": "ab" * 100,

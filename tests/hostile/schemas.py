@@ -77,6 +77,12 @@ SCHEMAS: dict[str, Any] = {
     "oneOf of objects that overlap": {
         "oneOf": [object_of({f"a{j}": _INTEGER for j in range(i + 2)}, required=[f"a{i}"]) for i in range(12)],
     },
+    "multiples between bounds of 308 digits": {
+        "type": "integer",
+        "multipleOf": 7,
+        "exclusiveMinimum": -1e308,
+        "exclusiveMaximum": 1e308,
+    },
     "oneOf of numbers that overlap": {"type": "number", "oneOf": [{"multipleOf": i} for i in (2, 3, 5, 7, 11)]},
     "a wide union": {
         "anyOf": [object_of({f"k{i}": _KINDS[i % 4], "z": _INTEGER}, required=[f"k{i}"]) for i in range(2_000)]

@@ -150,6 +150,8 @@ pub struct Arena {
     pub(super) dfa: super::dfa::Tables,
     /// Derivatives of expressions without tags.
     pub(super) derived: FxHashMap<Id, super::derive::Parts>,
+    /// Unions of what follows a common head, as far as they were dear.
+    pub(super) unions: FxHashMap<Box<[Id]>, Id>,
     /// Counted repetitions as grammars have them, of which no iteration is done.
     pub(super) written: FxHashSet<Id>,
     /// The slack of intersections, as far as known; see `slack.rs`.
@@ -184,6 +186,7 @@ impl Arena {
             keys: (keys.0 | 1, keys.1 | 1),
             dfa: super::dfa::Tables::default(),
             derived: FxHashMap::default(),
+            unions: FxHashMap::default(),
             written: FxHashSet::default(),
             slacks: FxHashMap::default(),
             saturated: FxHashMap::default(),
@@ -204,8 +207,14 @@ impl Arena {
 
     /// Bytes that this arena holds, roughly.
     pub fn memory(&self) -> usize {
-        let derived = self.slacks.len() + self.saturated.len();
-        self.nodes.len() * 48 + self.kids.len() * 4 + self.dfa.memory() + self.derived.len() * 240 + derived * 40
+        let known = self.slacks.len() + self.saturated.len() + 2 * self.unions.len();
+        self.nodes.len() * 48 + self.kids.len() * 4 + self.dfa.memory() + self.derived.len() * 240 + known * 40
+    }
+
+    /// What has been paid for is told by two of these.
+    #[inline]
+    pub(super) fn fuel(&self) -> u64 {
+        self.fuel
     }
 
     /// Pays for work on so many operands.

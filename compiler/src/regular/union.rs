@@ -13,6 +13,9 @@ use crate::error::Result;
 use crate::ir::UNBOUNDED;
 use crate::recursion::deep;
 
+/// A union that cost so much, in operands, is kept.
+const DEAR: u64 = 100;
+
 /// Loops over fewer bytes seldom absorb anything.
 const WIDE: u32 = 32;
 
@@ -216,7 +219,7 @@ impl Arena {
                 tails[0]
             } else {
                 self.absorb_after(head, &mut tails);
-                deep(|| self.alt(&tails))
+                self.alt_of_tails(tails)
             };
             by_head.push((head, tail));
         }
@@ -243,6 +246,20 @@ impl Arena {
             let joined = self.concat(head, tail);
             out.push(joined);
         }
+    }
+
+    /// The union of what follows a common head. On the ways through a graph, the same ones meet again and again.
+    fn alt_of_tails(&mut self, mut tails: List) -> Id {
+        tails.sort_unstable();
+        if let Some(&known) = self.unions.get(&tails[..]) {
+            return known;
+        }
+        let before = self.fuel();
+        let union = deep(|| self.alt(&tails));
+        if before - self.fuel() >= DEAR && !self.is_spent() {
+            self.unions.insert(tails.into_boxed_slice(), union);
+        }
+        union
     }
 
     /// A union that the caller knows to be in normal form but for order (the branches of a trie).

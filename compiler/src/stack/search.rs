@@ -50,6 +50,9 @@ pub(super) struct Searches {
 const WEIGHT: u64 = 3;
 const NEAR: u64 = 8;
 
+/// Bytes of endings that are kept of one search.
+const KEPT: usize = 1 << 20;
+
 /// Blanks by which a new block is wider than the one around it.
 pub(super) const NEW_BLOCK: u32 = 4;
 
@@ -118,18 +121,23 @@ impl Machine {
         Ok(found.map(|at| self.note_ending(&places, at)))
     }
 
-    /// The text that leads to a place, and ends behind it. It is kept for the places on the way.
+    /// The text that leads to a place, and ends behind it. It is kept for the places on the way, from the last one on,
+    /// as far as there is room: of all of a long way, these texts are as many bytes as the square of its length.
     fn note_ending(&mut self, places: &[Place], mut at: usize) -> Vec<u8> {
-        let mut ending = self.searches.endings.get(&places[at].head).map_or(Vec::new(), |known| known.to_vec());
+        let known = self.searches.endings.get(&places[at].head);
+        let mut reversed: Vec<u8> = known.map_or(Vec::new(), |known| known.iter().rev().copied().collect());
+        let mut kept = 0;
         while let Some(place) = places.get(at) {
-            if !self.searches.endings.contains_key(&place.head) {
-                self.searches.written += ending.len();
-                self.searches.endings.insert(place.head, ending.as_slice().into());
+            if kept + reversed.len() <= KEPT && !self.searches.endings.contains_key(&place.head) {
+                kept += reversed.len();
+                self.searches.written += reversed.len();
+                self.searches.endings.insert(place.head, reversed.iter().rev().copied().collect());
             }
-            ending.splice(0..0, place.text.iter().copied());
+            reversed.extend(place.text.iter().rev());
             at = place.from;
         }
-        ending
+        reversed.reverse();
+        reversed
     }
 
     /// Whether a head has any ending.

@@ -34,7 +34,7 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
         LimitExceeded: it is nested too deeply for lark.
         UnsupportedFeature: lark needs a package for it that is not installed.
     """
-    from lark.exceptions import GrammarError, LexError, UnexpectedInput
+    from lark.exceptions import GrammarError, LexError, UnexpectedInput, VisitError
 
     try:
         yield
@@ -52,6 +52,10 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
     except _malformed_patterns() as error:
         position = source.literal(f"/{error.pattern}/")
         raise GrammarSyntaxError(f"malformed regular expression: {error.msg}", position) from error
+    except VisitError as error:  # of what makes patterns of terminals: an assertion that fails says nothing
+        said = str(error.orig_exc) or f"a malformed {error.obj.data}"
+        first = next((part for part in error.obj.children if isinstance(part, str)), "")
+        raise GrammarSyntaxError(f"malformed grammar: {said}", source.literal(first)) from error
     except (AssertionError, OSError, ValueError) as error:
         raise GrammarSyntaxError(f"malformed grammar: {str(error) or type(error).__name__}") from error
     except Exception as error:

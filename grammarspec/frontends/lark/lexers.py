@@ -29,16 +29,25 @@ from grammarspec.frontends.lark.text import GrammarText
 from grammarspec.frontends.lark.tree import Pattern
 from grammarspec.frontends.regex.alphabet import PlainText
 from grammarspec.frontends.regex.before import behind, classes_before
-from grammarspec.frontends.regex.charsets import intersect
+from grammarspec.frontends.regex.charsets import Ranges, intersect
 from grammarspec.frontends.regex.facts import ANYWHERE, FactTable, Neighbour
 from grammarspec.frontends.regex.lower import lexeme, lower
 from grammarspec.frontends.regex.patterns import parse
-from grammarspec.frontends.regex.preference import guarded, may_both_match, preferred, text_rivals
+from grammarspec.frontends.regex.preference import guarded, head_of, may_both_match, preferred, text_rivals
 from grammarspec.frontends.regex.reach import looks_outside
 from grammarspec.frontends.regex.tree import ANY_TEXT, EMPTY, NOTHING, Alternation, Chars, Look, Node, Sequence, Text
 from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["IGNORED", "BasicTerminals", "Lexeme", "Lexemes"]
+
+_DECIDED: Final = 1_000
+"""Steps of deciding the assertions of a terminal about the character before it."""
+_COMPARED: Final = 8
+"""Steps of finding out whether two terminals may match at one place."""
+_GUARD: Final = 250
+"""Steps of the guard of a lexeme against another expression, which is simplified and lowered with the lexeme."""
+_ASSERTING: Final = 600
+"""The same against an expression that has assertions."""
 
 IGNORED: Final = "%ignore"
 """Stands for the terminals that are passed over."""
@@ -96,6 +105,8 @@ class Lexemes:
         self.table = FactTable()
         self.trees: dict[str, Node] = {}
         self.terminals: dict[tuple[str, Neighbour | None], _Terminal] = {}
+        self.decided: dict[tuple[str, Neighbour], Node] = {}
+        self.heads: dict[_Terminal, tuple[Ranges, ...]] = {}
         self.rivalries: dict[tuple[_Terminal, _Terminal], bool] = {}
         self.embeddings: dict[tuple[str, str], bool] = {}
         self.nodes: dict[tuple[object, ...], int] = {}
@@ -145,7 +156,9 @@ class Lexemes:
             GrammarError: its expression is malformed or uses what is refused, or looks at more of the text before it.
         """
         tree = self.tree(definition)
-        decided = self.behind(definition, tree, before)
+        decided = self.decided.get((definition.name, before))
+        if decided is None:
+            decided = self.decided[definition.name, before] = self.behind(definition, tree, before)
         key = definition.name, None if decided is tree else before
         known = self.terminals.get(key)
         if known is None:
@@ -171,6 +184,7 @@ class Lexemes:
         """
         if not tree.asserts:
             return tree
+        self.builder.budget.spend(_DECIDED, f"the terminal {definition.name}, behind each character")
         decided = behind(tree, before, self.table)
         outside = looks_outside(decided, before, ANYWHERE, self.table, room_after=inf)
         if outside:
@@ -242,7 +256,15 @@ class Lexemes:
         """Whether both terminals may match at one place."""
         known = self.rivalries.get((higher, lower))
         if known is None:
-            known = self.rivalries[higher, lower] = may_both_match(higher.tree, lower.tree, self.table)
+            self.builder.budget.spend(_COMPARED, "the terminals, each compared with those before it")
+            known = self.rivalries[higher, lower] = may_both_match(self.head(higher), self.head(lower))
+        return known
+
+    def head(self, terminal: _Terminal) -> tuple[Ranges, ...]:
+        """The sets of the first characters of a terminal."""
+        known = self.heads.get(terminal)
+        if known is None:
+            known = self.heads[terminal] = head_of(terminal.tree, self.table)
         return known
 
     def lexemes(self, terminal: _Terminal, rivals: tuple[_Terminal, ...], words: tuple[_Terminal, ...]) -> list[Lexeme]:
@@ -251,6 +273,10 @@ class Lexemes:
         Raises:
             UnsupportedFeature: as :meth:`mode`.
         """
+        steps = sum(
+            _ASSERTING if rival.tree.asserts else _GUARD for rival in rivals if not isinstance(rival.tree, Text)
+        )
+        self.builder.budget.spend(steps, f"guards of {terminal.name} against {len(rivals)} other terminals")
         try:
             guard = guarded([rival.tree for rival in rivals], terminal.tree, self.table)
             if guard is NOTHING:

@@ -44,6 +44,8 @@ stopped: as many as are charged here are taken for grammars of real languages.""
 _ENTRY: Final = 1
 """Steps of a terminal in a state of LALR tables, as many states being charged as there are places in the rules in plain
 BNF. Grammars of real languages have up to a million such entries."""
+_PARTS: Final = 3
+"""Symbols, in all the parts of an alternative, that lark looks at in the time of a step."""
 _FACTORED: Final = 50
 """Counts from which on lark makes rules of parts of a repetition, and does not write all of it out."""
 _MAX_BLANK_LINES: Final = 100
@@ -125,7 +127,9 @@ def check_expansion(rules: Mapping[str, Rule], budget: Budget, *, tables: bool) 
         if rule.body is not None:
             count, length = _expanded(rule.body)
             size = min(count * (1 + length), 1 << 40)
-            budget.spend(_PRODUCTION * size, f"the rule {name}, {count} alternatives in BNF")
+            # lark looks at each part of an alternative between two of its places
+            steps = _PRODUCTION * size + count * length**3 // _PARTS
+            budget.spend(min(steps, 1 << 60), f"the rule {name}, {count} alternatives in BNF")
             places += size
             terminals.update(_terminals(rule.body))
     if tables:

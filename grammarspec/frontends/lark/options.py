@@ -119,9 +119,11 @@ class Tables:
     def _starves(items: Any) -> bool:
         reduced, completed = set(), set()
         for terminal, rules in items.lookaheads.items():
-            completed |= rules
+            completed.update(rules)
             if terminal not in items.transitions:
-                reduced.add(max(rules, key=lambda rule: rule.options.priority or 0))
+                reduced.add(
+                    next(iter(rules)) if len(rules) == 1 else max(rules, key=lambda rule: rule.options.priority or 0)
+                )
         return bool(completed - reduced)
 
 

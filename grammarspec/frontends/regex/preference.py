@@ -16,6 +16,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, takewhile
 from operator import is_, methodcaller
 from typing import Final
@@ -25,7 +26,7 @@ from grammarspec.frontends.regex.charsets import Ranges, intersect, single
 from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, FactTable, Neighbour
 from grammarspec.frontends.regex.tree import EMPTY, NOTHING, Alternation, Chars, Look, Node, Repeat, Sequence, Text
 
-__all__ = ["guarded", "may_both_match", "preferred", "text_rivals"]
+__all__ = ["guarded", "head_of", "may_both_match", "preferred", "text_rivals"]
 
 _MAX_UNROLLED: Final = 64
 """The greatest count of a repetition that is written out as nested options."""
@@ -92,11 +93,23 @@ def guarded(higher: list[Node], lower: Node, table: FactTable) -> Node:
     return preference.unless(preference.before(rival, end), preference.before(lower, end))
 
 
-def may_both_match(a: Node, b: Node, table: FactTable) -> bool:
-    """Whether two patterns may match at one place, as far as their first characters tell."""
-    if not intersect(table.of(a).first, table.of(b).first):
-        return False
-    return all(intersect(x, y) for x, y in zip(islice(_head(a), _MAX_HEAD), islice(_head(b), _MAX_HEAD), strict=False))
+def head_of(node: Node, table: FactTable) -> tuple[Ranges, ...]:
+    """The sets of the first characters of a pattern's texts, as far as it is a sequence; of others, of the first."""
+    return tuple(islice(_head(node, table), _MAX_HEAD)) or (table.of(node).first,)
+
+
+def may_both_match(a: tuple[Ranges, ...], b: tuple[Ranges, ...]) -> bool:
+    """Whether two patterns may match at one place, as far as their first characters tell.
+
+    Args:
+        a, b: their :func:`head_of`.
+    """
+    return all(map(_meet, a, b))
+
+
+@lru_cache(maxsize=1 << 14)  # thousands of patterns are compared with each other
+def _meet(a: Ranges, b: Ranges) -> bool:
+    return bool(intersect(a, b))
 
 
 class _Preference:
@@ -179,13 +192,13 @@ class _Preference:
         if len(texts) == len(branches):
             return [[branches[j] for j in earlier] for earlier in text_rivals(texts, closed)]
         self.spend(len(branches) ** 2 // 100)
-        heads = [list(islice(_head(branch), _MAX_HEAD)) for branch in branches]
+        heads = [tuple(islice(_head(branch, self.table), _MAX_HEAD)) for branch in branches]
         facts = [self.table.of(branch) for branch in branches]
 
         def rival(j: int, i: int) -> bool:  # whether branch j may match where branch i does
             if closed and facts[j].shortest > facts[i].longest:
                 return False  # too long to match in a text of the other
-            return all(intersect(a, b) for a, b in zip(heads[j], heads[i], strict=False))
+            return may_both_match(heads[j], heads[i])
 
         return [[branches[j] for j in range(i) if rival(j, i)] for i in range(len(branches))]
 
@@ -231,7 +244,7 @@ class _Preference:
         return Sequence((*[body] * least, options))
 
 
-def _head(node: Node) -> Iterator[Ranges]:
+def _head(node: Node, table: FactTable) -> Iterator[Ranges]:
     """The sets of the first, second, ... character of a node's texts, as far as the node is a plain sequence."""
     match node:
         case Text(text):
@@ -240,9 +253,10 @@ def _head(node: Node) -> Iterator[Ranges]:
             yield ranges
         case Sequence(parts):
             for part in parts:
-                if not isinstance(part, Text | Chars):
+                if isinstance(part, Text | Chars):
+                    yield from _head(part, table)
+                elif table.of(part).longest:  # others are assertions
                     break
-                yield from _head(part)
 
 
 def text_rivals(texts: list[str], closed: bool) -> list[list[int]]:

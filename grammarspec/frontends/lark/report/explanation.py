@@ -6,13 +6,16 @@ reads the same text, says which terminals it expected, at the beginning of the l
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from os import PathLike
-from typing import Any, Unpack
+from typing import Any, Final, Unpack
 
 from grammarspec.constraint import CancelToken, Limits
+from grammarspec.errors import LimitExceeded
 from grammarspec.frontends.lark import grammar_of
+from grammarspec.frontends.lark.limits import check_expansion
 from grammarspec.frontends.lark.loader import Source, read
 from grammarspec.frontends.lark.opening import Opened, OpeningOptions, opened
 from grammarspec.frontends.lark.report.naming import END, Names
@@ -21,6 +24,11 @@ from grammarspec.grammars.reading import completed, departure
 from grammarspec.positions import Position, excerpt
 
 __all__ = ["Explanation", "explain_lark"]
+
+_TOKEN: Final = 20
+"""Steps of a character of a text that lark reads."""
+_ITEM: Final = 60
+"""Steps of an item of lark's Earley parser, about ten microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +96,15 @@ def explain_lark(
         GrammarError, MissingPackage, Cancelled, TypeError, ValueError: as :func:`grammarspec.lark`; or the grammar
             cannot be compiled.
     """
-    grammar = opened(what, options)
-    node = grammar_of(grammar, Budget(limits, cancel)).node
+    if not isinstance(text, str):
+        raise TypeError(f"explain_lark() takes the text to explain as a string, not {text!r:.60}")
+    grammar, budget = opened(what, options), Budget(limits, cancel)
+    node = grammar_of(grammar, budget).node
     found = departure(node, text)
     if found is None:
         return Explanation(True)
     position = Position.of(text, found.at, found.at + 1)
-    expected, at = _expected(grammar, text)
+    expected, at = _expected(grammar, text, budget)
     if found.may_end and at == position[:2] and END not in expected:  # Earley's parser does not say that
         expected = (*expected, END)
     following = sorted({chr(byte) for byte in found.following if byte < 128})
@@ -112,27 +122,50 @@ def explain_lark(
     )
 
 
-def _expected(grammar: Opened, text: str) -> tuple[tuple[str, ...], tuple[int, int]]:
-    """What lark expected where it refuses a text, and the line and column; nothing, if it does not say that."""
+def _expected(grammar: Opened, text: str, budget: Budget) -> tuple[tuple[str, ...], tuple[int, int]]:
+    """What lark expected where it refuses a text, and the line and column; nothing, if it does not say that.
+
+    Nor does it say it if it takes more than is left of the budget.
+    """
     from lark.exceptions import LarkError, UnexpectedInput
 
-    source = read(grammar.text, grammar.file, grammar.options.folders, grammar.options.given)
-    parser = grammar.options.open(grammar.text, grammar.file, source.grammar)
-    found: dict[int, set[str]] = {}
-    for start in grammar.options.start:
-        try:
-            parser.parse(text, start=start)
-        except UnexpectedInput as error:
-            offset = error.pos_in_stream
-            at = offset if isinstance(offset, int) and offset >= 0 and not _at_end(error) else len(text)
-            found.setdefault(at, set()).update(_names(error, source, parser))
-        except LarkError:  # of an Indenter
-            continue
+    options, found = grammar.options, dict[int, set[str]]()
+    try:
+        source = read(grammar.text, grammar.file, options.folders, options.given)
+        check_expansion(source.rules, budget, tables=options.parser == "lalr")
+        parser = options.reader(grammar.text, grammar.file, source.grammar)
+        if options.parser == "earley":
+            _charge(parser.parser.parser, budget)
+        for start in options.start:
+            budget.spend(_TOKEN * len(text))
+            try:
+                parser.parse(text, start=start)
+            except UnexpectedInput as error:
+                offset = error.pos_in_stream
+                at = offset if isinstance(offset, int) and offset >= 0 and not _at_end(error) else len(text)
+                found.setdefault(at, set()).update(_names(error, source, parser))
+            except (LarkError, RecursionError):  # of an Indenter
+                continue
+    except LimitExceeded:
+        pass  # what was found before is told
     if not found:
         return (), (0, 0)
     at = max(found)
     position = Position.of(text, at, at + 1)
     return tuple(sorted(found[at])), (position.line, position.column)
+
+
+def _charge(earley: Any, budget: Budget) -> None:
+    """Have lark's Earley parser, whose time grows with the cube of the text, take its steps from a budget."""
+    advance, waiting = earley.predict_and_complete, list[Counter[Any]]()
+
+    def charged(place: int, to_scan: Any, columns: Any, *others: Any) -> None:
+        advance(place, to_scan, columns, *others)
+        waiting.append(Counter(item.expect for item in columns[place] if not item.is_complete))
+        advanced = sum(waiting[item.start][item.s] for item in columns[place] if item.is_complete)
+        budget.spend(_ITEM * (len(columns[place]) + advanced), "the text, as lark reads it")
+
+    earley.predict_and_complete = charged
 
 
 def _at_end(error: Any) -> bool:

@@ -109,18 +109,22 @@ class ModeLexemes(Lexemes):
 
     def new_tree(self, definition: Any) -> Node:
         """The syntax tree of a terminal; of one that is refused, another."""
-        return _or(lambda: super(ModeLexemes, self).new_tree(definition), _TREE, self.found)
+        return _or(lambda: super(ModeLexemes, self).new_tree(definition), _TREE, self.found, self.builder.budget)
 
     def behind(self, definition: Any, tree: Node, before: Neighbour) -> Node:
         """The syntax tree behind a character; of a terminal that is refused, another."""
-        decided = _or(lambda: super(ModeLexemes, self).behind(definition, tree, before), None, self.found)
+        decided = _or(
+            lambda: super(ModeLexemes, self).behind(definition, tree, before), None, self.found, self.builder.budget
+        )
         if decided is None:
             decided = self.trees[definition.name] = _TREE
         return decided
 
     def lexemes(self, terminal: Any, rivals: Any, words: Any) -> list[Lexeme]:
         """The lexemes of a terminal; none, if they are refused."""
-        return _or(lambda: super(ModeLexemes, self).lexemes(terminal, rivals, words), [], self.found)
+        return _or(
+            lambda: super(ModeLexemes, self).lexemes(terminal, rivals, words), [], self.found, self.builder.budget
+        )
 
 
 class _DynamicTerminals(Terminals):
@@ -131,13 +135,17 @@ class _DynamicTerminals(Terminals):
         self.found = found
 
     def pattern(self, origin: Any) -> Pattern:
-        return _or(lambda: super(_DynamicTerminals, self).pattern(origin), _PATTERN, self.found)
+        return _or(lambda: super(_DynamicTerminals, self).pattern(origin), _PATTERN, self.found, self.builder.budget)
 
     def own_tree(self, pattern: Pattern, origin: Any) -> Node:
-        return _or(lambda: super(_DynamicTerminals, self).own_tree(pattern, origin), _TREE, self.found)
+        return _or(
+            lambda: super(_DynamicTerminals, self).own_tree(pattern, origin), _TREE, self.found, self.builder.budget
+        )
 
     def preferred(self, tree: Node, origin: Any, after: Any) -> Node:
-        return _or(lambda: super(_DynamicTerminals, self).preferred(tree, origin, after), tree, self.found)
+        return _or(
+            lambda: super(_DynamicTerminals, self).preferred(tree, origin, after), tree, self.found, self.builder.budget
+        )
 
 
 class _Rules(Rules):
@@ -157,13 +165,21 @@ class _Rules(Rules):
             return self.builder.empty
 
     def repetition(self, node: int, operator: str, counts: tuple[str, ...]) -> int:
-        return _or(lambda: super(_Rules, self).repetition(node, operator, counts), node, self.found)
+        return _or(
+            lambda: super(_Rules, self).repetition(node, operator, counts), node, self.found, self.builder.budget
+        )
 
 
-def _or(make: Callable[[], T], otherwise: T, found: list[GrammarError]) -> T:
-    """What is made; or something else, if that is refused, and the error is added."""
+def _or(make: Callable[[], T], otherwise: T, found: list[GrammarError], budget: Budget) -> T:
+    """What is made; or something else, if that is refused, and the error is added.
+
+    Raises:
+        LimitExceeded: the budget is used up, so that nothing else can be looked at.
+    """
     try:
         return make()
     except GrammarError as error:
+        if budget.is_used_up:
+            raise
         found.append(error)
         return otherwise
