@@ -8,7 +8,8 @@ every machine. Memory is bounded by the same steps, since whatever is kept has b
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from grammarspec._compiler import CancelToken
@@ -72,6 +73,20 @@ class Budget:
         self._left -= steps
         if self._left < 0:
             self._go_on(where)
+
+    @contextmanager
+    def at(self, where: str) -> Iterator[None]:
+        """Name a place in errors of what is charged within, where these name none.
+
+        Raises:
+            LimitExceeded: as :meth:`spend`.
+        """
+        try:
+            yield
+        except LimitExceeded as error:
+            if error.where:
+                raise
+            raise LimitExceeded(error.message, where, error.hint) from None
 
     @property
     def is_used_up(self) -> bool:

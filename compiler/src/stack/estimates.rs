@@ -10,7 +10,7 @@ use super::continuation::{Frame, Stack};
 use super::instances::UNSET;
 use super::position::{Pos, PosId};
 use super::search::NEW_BLOCK;
-use super::shortest::NEVER;
+use super::shortest::{NEVER, plus};
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
@@ -33,7 +33,7 @@ impl Machine {
         let Pos::Token { rule, terminal, .. } = self.positions.get(position) else {
             let here = self.position_length(position, stack, budget)?;
             let rule = self.positions.rule(position);
-            return Ok(here.saturating_add(self.after_rule(rule, stack, budget)?.0));
+            return Ok(plus(here, self.after_rule(rule, stack, budget)?.0));
         };
         let ir = self.ir.clone();
         let parser = ir.parser(rule).expect("the rule is a parser's");
@@ -94,7 +94,7 @@ impl Machine {
                     continue;
                 }
                 if state == parser.start {
-                    let length = length.saturating_add(items.whole);
+                    let length = plus(length, items.whole);
                     queue.push(Reverse((length, self.ended(rule, parser, top), stack)));
                 }
                 for &(read, symbol, rest) in &items.begun[state as usize] {
@@ -110,13 +110,13 @@ impl Machine {
                             let below = self.stacks.of_frames(UNSET, vec![top]);
                             let frame = self.frame_of(rule, next, below);
                             let next = self.stacks.of_frames(UNSET, vec![frame]);
-                            queue.push(Reverse((length.saturating_add(rest), next, stack)));
+                            queue.push(Reverse((plus(length, rest), next, stack)));
                         }
                     }
                 }
             }
             if let Some(left) = if is_end { Some(0) } else { known } {
-                let whole = length.saturating_add(left);
+                let whole = plus(length, left);
                 if best.is_none_or(|(known, _)| whole < known) {
                     best = Some((whole, stack));
                 }
@@ -160,7 +160,7 @@ impl Machine {
                     for (read, &part) in (1u32..).zip(parts) {
                         let Some(next) = parser.next(at, part) else { break };
                         at = next;
-                        let rest = parts[read as usize..].iter().fold(0u64, |sum, s| sum.saturating_add(length(s)));
+                        let rest = parts[read as usize..].iter().fold(0u64, |sum, s| plus(sum, length(s)));
                         let item = (read, symbol, rest);
                         let known: &mut Vec<_> = &mut begun[at as usize];
                         if rest != NEVER && !known.contains(&item) {
@@ -202,7 +202,7 @@ impl Machine {
             changed = false;
             for (symbol, parts) in parser.rules() {
                 budget.spend(1)?;
-                let sum = parts.iter().try_fold(0u64, |sum, s| Some(sum.saturating_add(*lengths.get(s)?)));
+                let sum = parts.iter().try_fold(0u64, |sum, s| Some(plus(sum, *lengths.get(s)?)));
                 if let Some(sum) = sum
                     && lengths.get(symbol).is_none_or(|&known| sum < known)
                 {

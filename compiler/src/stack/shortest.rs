@@ -23,6 +23,20 @@ use crate::regular::{EMPTY, Id};
 /// No ending.
 pub(super) const NEVER: u64 = u64::MAX;
 
+/// The sum of two lengths. A length too great for its type is the greatest there is, and not `NEVER`.
+pub(super) fn plus(a: u64, b: u64) -> u64 {
+    if a == NEVER || b == NEVER { NEVER } else { a.saturating_add(b).min(NEVER - 1) }
+}
+
+/// The length of so many texts, in the same way.
+fn times(length: u64, count: u32) -> u64 {
+    match (length, count) {
+        (_, 0) => 0,
+        (NEVER, _) => NEVER,
+        _ => length.saturating_mul(count.into()).min(NEVER - 1),
+    }
+}
+
 /// Endings longer than this are not spelled out.
 pub(super) const LONGEST: u64 = 1 << 20;
 
@@ -99,9 +113,8 @@ impl Machine {
             budget.spend(8)?;
             for p in self.arena.tags(rest) {
                 let rule = self.positions.rule(p);
-                let total = length
-                    .saturating_add(self.position_length(p, head.stack, budget)?)
-                    .saturating_add(self.after_rule(rule, head.stack, budget)?.0);
+                let here = plus(length, self.position_length(p, head.stack, budget)?);
+                let total = plus(here, self.after_rule(rule, head.stack, budget)?.0);
                 if total < best.0 {
                     best = (total, rest, p);
                 }
@@ -149,7 +162,7 @@ impl Machine {
                 for back in self.loops_of(m, budget)? {
                     let next = self.positions.rule(back);
                     let at = members.iter().position(|&r| r == next).expect("loops stay in the component");
-                    let length = self.position_length(back, stack, budget)?.saturating_add(ways[at].0);
+                    let length = plus(self.position_length(back, stack, budget)?, ways[at].0);
                     if length < ways[i].0 {
                         ways[i] = (length, Step::Loop(back));
                         changed = true;
@@ -174,7 +187,7 @@ impl Machine {
             return Ok(0);
         }
         let rest = self.after_rule(self.positions.rule(f.back), f.below, budget)?.0;
-        Ok(self.position_length(f.back, f.below, budget)?.saturating_add(rest))
+        Ok(plus(self.position_length(f.back, f.below, budget)?, rest))
     }
 
     fn spell_stack(
@@ -208,11 +221,9 @@ impl Machine {
                 Pos::Bottom | Pos::End(_) | Pos::State { .. } | Pos::Token { .. } => return Ok(total),
                 Pos::Then(node, next) => (self.length(node, param, budget)?, next),
                 Pos::Again { least: 0, next, .. } => (0, next),
-                Pos::Again { body, least, next, .. } => {
-                    (self.length(body, param, budget)?.saturating_mul(least.into()), next)
-                }
+                Pos::Again { body, least, next, .. } => (times(self.length(body, param, budget)?, least), next),
             };
-            (at, total) = (next, total.saturating_add(length));
+            (at, total) = (next, plus(total, length));
         }
     }
 
@@ -226,12 +237,12 @@ impl Machine {
         }
         let mut total = NEVER;
         if self.productive(node, param, budget)? {
-            let (parts, times) = self.parts_of_text(node, param, budget)?;
+            let (parts, count) = self.parts_of_text(node, param, budget)?;
             total = 0;
             for (part, param) in parts {
-                total = total.saturating_add(deep(|| self.length(part, param, budget))?);
+                total = plus(total, deep(|| self.length(part, param, budget))?);
             }
-            total = total.saturating_mul(times.into());
+            total = times(total, count);
         }
         self.shortest.parametric.insert((node, param), total);
         Ok(total)
@@ -332,7 +343,7 @@ impl Machine {
             changed = false;
             for &id in &needed {
                 budget.spend(1)?;
-                let sum = |os: &[NodeId]| os.iter().fold(0u64, |acc, &o| acc.saturating_add(lengths[o as usize]));
+                let sum = |os: &[NodeId]| os.iter().fold(0u64, |acc, &o| plus(acc, lengths[o as usize]));
                 let length = match &ir.nodes[id as usize] {
                     Node::Seq(os) => sum(os),
                     Node::Alt(os) => {
@@ -343,7 +354,7 @@ impl Machine {
                         lengths[least as usize]
                     }
                     Node::Repeat(_, 0, _) => 0,
-                    Node::Repeat(o, least, _) => lengths[*o as usize].saturating_mul((*least).into()),
+                    Node::Repeat(o, least, _) => times(lengths[*o as usize], *least),
                     Node::Call(rule) => lengths[ir.body(*rule) as usize],
                     Node::Text(os) => lengths[os[0] as usize],
                     // a lower bound, as endings are searched for where there are parsers

@@ -44,9 +44,9 @@ _DECIDED: Final = 1_000
 """Steps of deciding the assertions of a terminal about the character before it."""
 _COMPARED: Final = 8
 """Steps of finding out whether two terminals may match at one place."""
-_GUARD: Final = 250
+_GUARD: Final = 500
 """Steps of the guard of a lexeme against another expression, which is simplified and lowered with the lexeme."""
-_ASSERTING: Final = 600
+_ASSERTING: Final = 800
 """The same against an expression that has assertions."""
 
 IGNORED: Final = "%ignore"
@@ -143,10 +143,10 @@ class Lexemes:
         tried = [terminal for terminal in terminals if terminal.name not in embedded]
         found: list[Lexeme] = []
         for terminal, rivals in zip(tried, self.rivals_before(tried), strict=True):
-            if terminal.name in ignored:
-                found += [(IGNORED, node, last) for _, node, last in self.lexemes(terminal, rivals, ())]
-            else:
-                found += self.lexemes(terminal, rivals, tuple(keywords.get(terminal.name, ())))
+            words = () if terminal.name in ignored else tuple(keywords.get(terminal.name, ()))
+            with self.builder.budget.at(self.called(terminal.definition)[1]):
+                lexemes = self.lexemes(terminal, rivals, words)
+            found += [(IGNORED if terminal.name in ignored else name, node, last) for name, node, last in lexemes]
         return found
 
     def terminal(self, definition: Any, before: Neighbour) -> _Terminal:

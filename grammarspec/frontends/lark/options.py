@@ -117,13 +117,13 @@ class Tables:
 
     @staticmethod
     def _starves(items: Any) -> bool:
-        reduced, completed = set(), set()
-        for terminal, rules in items.lookaheads.items():
-            completed.update(rules)
-            if terminal not in items.transitions:
-                reduced.add(
-                    next(iter(rules)) if len(rules) == 1 else max(rules, key=lambda rule: rule.options.priority or 0)
-                )
+        completed = set[Any]().union(*items.lookaheads.values())
+        reducing = set(items.lookaheads).difference(items.transitions)
+        if len(completed) < 2:  # most states: thousands of terminals are not looked at one by one
+            return bool(completed) and not reducing
+        reduced = {
+            max(items.lookaheads[terminal], key=lambda rule: rule.options.priority or 0) for terminal in reducing
+        }
         return bool(completed - reduced)
 
 
