@@ -324,7 +324,10 @@ class Matcher:
         """Go on behind a token; ``False``, and nothing changes, if it is not allowed, as no number is that is none."""
 
     def accept_tokens(self, tokens: Sequence[int]) -> int:
-        """Accept tokens up to the first that is not allowed; returns how many were accepted."""
+        """Accept tokens up to the first that is not allowed; returns how many were accepted.
+
+        Limits hold for all of them together, as for one call; where one is exceeded, none of the tokens is accepted.
+        """
 
     def validate_tokens(self, tokens: Sequence[int]) -> int:
         """How many of the tokens, from the first on, are allowed. Nothing is accepted."""

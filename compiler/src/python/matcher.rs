@@ -74,12 +74,12 @@ impl Matcher {
     }
 
     /// Goes on from a state that a call began with. Raises `RuntimeError` if another thread has moved the matcher since.
-    fn advance(&self, from: StateId, to: Arc<Anchor>) -> PyResult<()> {
+    fn advance(&self, from: StateId, to: impl IntoIterator<Item = Arc<Anchor>>) -> PyResult<()> {
         let mut path = self.path.lock();
         if path.last().expect("the start is never dropped").id != from {
             return Err(PyRuntimeError::new_err("a matcher is the path of one sequence; two threads moved it at once"));
         }
-        path.push(to);
+        path.extend(to);
         Ok(())
     }
 
@@ -144,18 +144,16 @@ impl Matcher {
     fn accept_token(&self, py: Python<'_>, token: Token) -> PyResult<bool> {
         let (state, token) = (self.last(), self.known(token));
         match self.constraint.run(py, |engine| engine.step(state, token))? {
-            Some(next) => self.advance(state, next).map(|()| true),
+            Some(next) => self.advance(state, [next]).map(|()| true),
             None => Ok(false),
         }
     }
 
     fn accept_tokens(&self, py: Python<'_>, tokens: Vec<Token>) -> PyResult<usize> {
-        for (i, &t) in tokens.iter().enumerate() {
-            if !self.accept_token(py, t)? {
-                return Ok(i);
-            }
-        }
-        Ok(tokens.len())
+        let (state, tokens) = (self.last(), self.all_known(&tokens));
+        let path = self.constraint.run(py, |engine| engine.steps(state, &tokens))?;
+        let accepted = path.len();
+        self.advance(state, path).map(|()| accepted)
     }
 
     fn validate_tokens(&self, py: Python<'_>, tokens: Vec<Token>) -> PyResult<usize> {
