@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -131,13 +131,21 @@ def _apply_torch(logits: torch.Tensor, rows: Any, indices: Any) -> None:
     _torch_operator()(logits, rows, chosen)
 
 
-@cache
-def _torch_operator() -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], None]:
-    """The operator that applies mask rows to a batch; it can be made only where torch is."""
-    from grammarspec.kernels.dispatch import operator
+_operator: Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], None] | None = None
+_making = Lock()
 
-    schema = "apply_bitmask(Tensor(a!) logits, Tensor rows, Tensor? indices) -> ()"
-    return operator(schema, "masks:apply_bitmask", changes=["logits"])(_apply_to_batch)
+
+def _torch_operator() -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], None]:
+    """The operator that applies mask rows to a batch; it can be made only where torch is, and only once."""
+    global _operator  # noqa: PLW0603  # what torch compiles cannot take a lock, and takes none once it is made
+    if _operator is None:
+        from grammarspec.kernels.dispatch import operator
+
+        schema = "apply_bitmask(Tensor(a!) logits, Tensor rows, Tensor? indices) -> ()"
+        with _making:
+            if _operator is None:
+                _operator = operator(schema, "masks:apply_bitmask", changes=["logits"])(_apply_to_batch)
+    return _operator
 
 
 def _apply_to_batch(logits: torch.Tensor, rows: torch.Tensor, indices: torch.Tensor | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -131,3 +133,31 @@ def test_refuses_integers() -> None:
         apply_bitmask(np.zeros((1, 64), dtype=np.int64), rows)
     with pytest.raises(TypeError, match="floating"):
         apply_bitmask(torch.zeros((1, 64), dtype=torch.int64), rows)
+
+
+_AT_ONCE = """
+import sys, threading
+import torch
+import grammarspec as gs
+
+sys.setswitchinterval(1e-6)
+together, right = threading.Barrier(8), []
+
+def apply():
+    logits = torch.zeros(1, 40)
+    together.wait()
+    gs.apply_bitmask(logits, torch.tensor([[1, 0]], dtype=torch.int32))
+    right.append(bool(logits[0, 0] == 0 and (logits[0, 1:] == -torch.inf).all()))
+
+threads = [threading.Thread(target=apply) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert right == [True] * 8, right
+"""
+
+
+def test_first_calls_in_threads() -> None:
+    """What is made at the first call is made once, whichever of many threads comes first."""
+    subprocess.run([sys.executable, "-c", _AT_ONCE], check=True)
