@@ -1,8 +1,8 @@
 """vLLM's own code with grammarspec inside, without a model: validation, the engine's manager, drafts, tools.
 
-``python -m tests.integrations.vllm_parts TOKENIZER_DIRECTORY``, run by the Python of vLLM's environment. It takes half
-a minute. A failure is an ``AssertionError``; at the end, one line of JSON tells what was measured, and which families of
-models have calls of tools that can be constrained.
+``python -m tests.integrations.vllm_parts TOKENIZER_DIRECTORY``, run by the Python of vLLM's environment, takes half a
+minute. A failure is an ``AssertionError``; at the end, one line of JSON tells what was measured, and which families
+of models have calls of tools that can be constrained.
 """
 
 from __future__ import annotations
