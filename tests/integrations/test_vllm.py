@@ -94,6 +94,10 @@ def stand_ins() -> dict[str, ModuleType]:
             if self.structured_outputs is not None:
                 self.structured_outputs._backend = "xgrammar"
 
+    class InputProcessor:
+        def __init__(self, vllm_config: Any, renderer: Any = None, *, mm_registry: Any = None) -> None:
+            self.tokenizer = vllm_config.tokenizer
+
     class Abstract(metaclass=ABCMeta):  # noqa: B024  # only registered at
         """A class that others can be registered at, as vLLM's are."""
 
@@ -141,6 +145,8 @@ def stand_ins() -> dict[str, ModuleType]:
         "vllm.exceptions": {"VLLMValidationError": VLLMValidationError},
         "vllm.sampling_params": {"SamplingParams": SamplingParams, "StructuredOutputsParams": StructuredOutputsParams},
         "vllm.v1": {"__path__": []},
+        "vllm.v1.engine": {"__path__": []},
+        "vllm.v1.engine.input_processor": {"InputProcessor": InputProcessor},
         "vllm.v1.structured_output": {"StructuredOutputManager": StructuredOutputManager, "__path__": []},
         "vllm.v1.structured_output.backend_types": {
             "StructuredOutputBackend": StructuredOutputBackend,
@@ -385,6 +391,38 @@ def test_servers_that_cannot_answer_say_so(vllm: SimpleNamespace) -> None:
     params._backend = "guidance"
     with pytest.raises(VLLMValidationError, match="guidance"):
         module.SamplingParams(params)._validate_structured_outputs(vllm.model_config, settings, vllm.tokenizer)
+
+
+def test_the_api_is_prepared_before_it_serves(vllm: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[Any, int]] = []
+
+    def make(tokenizer: Any, size: int) -> gs.Vocabulary:
+        made.append((tokenizer, size))
+        return VOCABULARY
+
+    monkeypatch.setattr("grammarspec.integrations.vllm.backend._made", make)
+    processor = vllm.modules["vllm.v1.engine.input_processor"].InputProcessor
+    settings = vllm.modules["vllm.config.structured_outputs"].StructuredOutputsConfig
+
+    def start(tokenizer: Any, backend: str = "grammarspec") -> None:
+        config = SimpleNamespace(structured_outputs_config=settings(backend=backend), model_config=vllm.model_config)
+        config.tokenizer = tokenizer
+        processor(config)
+
+    start(None)
+    start(vllm.tokenizer, backend="xgrammar")
+    assert not made
+    start(vllm.tokenizer)
+    assert made == [(vllm.tokenizer, VOCABULARY.size)]
+    vllm.ask(regex="a+")
+    assert len(made) == 1
+
+    def refuse(tokenizer: Any, size: int) -> gs.Vocabulary:
+        raise gs.errors.UnsupportedTokenizer("no kind that is known")
+
+    monkeypatch.setattr("grammarspec.integrations.vllm.backend._made", refuse)
+    with pytest.raises(gs.errors.UnsupportedTokenizer):
+        start(Tokenizer())
 
 
 # ---------------------------------------------------------------------- the engine

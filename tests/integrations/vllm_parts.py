@@ -161,7 +161,7 @@ def tool_calls(tokenizer: Any, size: int) -> dict[str, str]:
 
 
 def calls_are_valid(tokenizer: Any, size: int) -> None:
-    """What a model that likes the first allowed token writes under the tag of a required tool is a valid call."""
+    """What a model that likes long tokens writes under the tag of a required tool is a valid call."""
     from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionToolsParam
     from vllm.tool_parsers import structural_tag_registry as registry
 
@@ -174,13 +174,19 @@ def calls_are_valid(tokenizer: Any, size: int) -> None:
     manager.grammar_init(request)
     while not request.structured_output_request.is_grammar_ready:
         time.sleep(0.001)
+
+    def liked(token: int) -> tuple[bool, int]:
+        """Long tokens, but neither blanks, which may go on forever, nor those that begin another call."""
+        said = tokenizer.decode([token])
+        return not (said.isspace() or "><" in said), len(said)
+
     tokens: list[int] = []
     while not allowed(row := manager.grammar_bitmask({"call": request}, ["call"], {})[0], 1):
         bits = np.unpackbits(np.ascontiguousarray(row).view(np.uint8), bitorder="little")
-        token = max(map(int, np.flatnonzero(bits[:size])), key=lambda one: len(tokenizer.decode([one])))
+        token = max(map(int, np.flatnonzero(bits[:size])), key=liked)
         assert manager.accept_tokens(request, [token])
         tokens.append(token)
-        assert len(tokens) < 500
+        assert len(tokens) < 500, tokenizer.decode(tokens)
     text = tokenizer.decode(tokens)
     call = json.loads(text.removeprefix("<tool_call>").removesuffix("</tool_call>"))
     assert call["name"] == "weather"

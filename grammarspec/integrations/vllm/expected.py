@@ -36,6 +36,11 @@ EXPECTED: Final = (
         ("self", "model_config", "structured_outputs_config", "tokenizer"),
     ),
     Expected("vllm.sampling_params", "StructuredOutputsParams.__post_init__", _SELF),
+    Expected(
+        "vllm.v1.engine.input_processor",
+        "InputProcessor.__init__",
+        ("self", "vllm_config", "renderer", "mm_registry"),
+    ),
     Expected("vllm.v1.structured_output", "StructuredOutputManager.__init__", ("self", "vllm_config")),
     Expected("vllm.v1.structured_output", "StructuredOutputManager.grammar_init", ("self", "request")),
     Expected(

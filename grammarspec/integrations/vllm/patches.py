@@ -6,6 +6,7 @@ Where a request comes in, its declaration is lowered and tried, so that what is 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import wraps
 from typing import Any, Literal, get_args
 
@@ -33,6 +34,7 @@ class _Chosen:
 def patch() -> None:
     """Wrap all functions, once :func:`.check` has found them as they are expected."""
     _configuration()
+    _start()
     _validation()
     _engine()
     _beam_search()
@@ -65,6 +67,34 @@ def _configuration() -> None:
     config._validate_structured_output_config = validate
     rebuild_dataclass(config, force=True)
     rebuild_dataclass(found("vllm.config", "VllmConfig"), force=True)
+
+
+def _start() -> None:
+    """What the first request would wait for, and all others behind it, is made before the API's process serves any."""
+    processor = found("vllm.v1.engine.input_processor", "InputProcessor")
+    begin = processor.__init__
+
+    @wraps(begin)
+    def started(self: Any, vllm_config: Any, *arguments: Any, **named: Any) -> None:
+        begin(self, vllm_config, *arguments, **named)
+        if vllm_config.structured_outputs_config.backend == NAME and self.tokenizer is not None:
+            prepare(self.tokenizer, vllm_config.model_config.get_vocab_size())
+
+    processor.__init__ = started
+
+
+def prepare(tokenizer: Any, size: int) -> None:
+    """Make the vocabulary and its index, and import the front-ends.
+
+    Raises:
+        UnsupportedTokenizer, ValueError: as :func:`.vocabulary_of`; the server does not start then.
+    """
+    vocabulary = vocabulary_of(tokenizer, size)
+    tag = {"type": "structural_tag", "format": {"type": "const_string", "value": "a"}}
+    firsts = Request.json_object(), Request.regex("a"), Request.grammar('start: "a"'), Request.structural_tag(tag)
+    for request in firsts:
+        with suppress(*_WRONG):  # a package of a front-end is not installed, or a limit is small: requests will tell
+            request.lower(vocabulary, limits=Settings.of_environment().limits)
 
 
 def _validation() -> None:
