@@ -65,8 +65,8 @@ TOOLS = [WEATHER, TIME]
 
 
 @contextmanager
-def server(model: str, log: Path, *options: str, **environment: str) -> Iterator[openai.OpenAI]:
-    """A server of its own, and a client of it."""
+def server(model: str, log: Path, *options: str, **environment: str) -> Iterator[tuple[openai.OpenAI, int]]:
+    """A server of its own: a client of it, and the number of its session, which all of its processes have."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -94,7 +94,7 @@ def server(model: str, log: Path, *options: str, **environment: str) -> Iterator
                 if process.poll() is not None or time.monotonic() > until:
                     raise RuntimeError(f"the server did not start:\n{log.read_text()[-5000:]}") from None
                 time.sleep(1)
-        yield client
+        yield client, process.pid
         assert process.poll() is None, f"the server has ended:\n{log.read_text()[-5000:]}"
     finally:
         process.terminate()  # not its engine, whose end would be an error to it
@@ -389,7 +389,7 @@ def main(model: str) -> None:
     folder = Path(os.environ.get("TMPDIR", "/tmp"))
     parser = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
     tight = {"GRAMMARSPEC_VLLM_MAX_CALL_STEPS": "200000"}
-    with server(model, folder / "vllm-checks-plain.log", *parser, **tight) as client:
+    with server(model, folder / "vllm-checks-plain.log", *parser, **tight) as (client, _):
         asker = Asker(client)
         for check in (each_kind, tools, refusals, failing_beside_siblings):
             run(check, asker)
@@ -401,14 +401,14 @@ def main(model: str) -> None:
         {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4, "prompt_lookup_min": 1}
     )
     log = folder / "vllm-checks-drafts.log"
-    with server(model, log, *parser, "--speculative-config", drafts) as client:
+    with server(model, log, *parser, "--speculative-config", drafts) as (client, _):
         asker = Asker(client)
         run(each_kind, asker, ", drafts")
         run(tools, asker, ", drafts")
         report["16 schemas at once, with drafts"] = round(many(asker, 16), 1)
         report["drafts"] = {"finished": asker.finished, "cut by max_tokens": asker.cut}
     log = folder / "vllm-checks-reasoning.log"
-    with server(str(that_thinks(Path(model), folder)), log, "--reasoning-parser", "deepseek_r1") as client:
+    with server(str(that_thinks(Path(model), folder)), log, "--reasoning-parser", "deepseek_r1") as (client, _):
         asker = Asker(client)
         run(reasoning, asker)
         report["reasoning"] = {"finished": asker.finished, "cut by max_tokens": asker.cut}
