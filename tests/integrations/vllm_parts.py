@@ -17,6 +17,7 @@ import jsonschema
 import numpy as np
 
 from grammarspec.integrations.vllm import register
+from tests.integrations.vllm_figures import schema_of
 
 KINDS: dict[str, dict[str, Any]] = {
     "json": {
@@ -237,6 +238,36 @@ def costs(tokenizer: Any, size: int, rounds: int = 5) -> dict[str, Any]:
     }
 
 
+def steps(tokenizer: Any, size: int, requests: int, length: int = 30) -> dict[str, list[float]]:
+    """Microseconds of the masks of a step of random texts, median and mean: vLLM's loop over requests, and one call.
+
+    The masks are known already, so that only what is around them is compared; and both ways make the same.
+    """
+    manager, chance = engine(tokenizer, size, drafts=0), np.random.default_rng(0)
+    manager.vllm_config.scheduler_config.max_num_seqs = requests
+    running = {}
+    for number in range(requests):
+        name = f"request {number}"
+        running[name] = request_of(name, asked(manager, tokenizer, json=schema_of(number)))
+        manager.grammar_init(running[name])
+        while not running[name].structured_output_request.is_grammar_ready:
+            time.sleep(0.001)
+    loop, times = type(manager).grammar_bitmask.__wrapped__, {"vLLM's loop": [], "one call": []}
+    for _ in range(length):
+        known = manager.grammar_bitmask(running, list(running), {}).copy()
+        for name, work in (("vLLM's loop", loop), ("one call", type(manager).grammar_bitmask)):
+            began = time.thread_time_ns()
+            rows = work(manager, running, list(running), {})
+            times[name].append((time.thread_time_ns() - began) / 1000)
+            assert (rows == known).all()
+        for row, request in zip(known, running.values(), strict=True):
+            bits = np.unpackbits(np.ascontiguousarray(row).view(np.uint8), bitorder="little")[:size]
+            if not request.structured_output_request.grammar.is_terminated():
+                assert manager.accept_tokens(request, [int(chance.choice(np.flatnonzero(bits)))])
+    manager.clear_backend()
+    return {name: [round(float(np.median(all_)), 1), round(float(np.mean(all_)), 1)] for name, all_ in times.items()}
+
+
 def main(directory: str) -> None:
     register()
     from transformers import AutoTokenizer
@@ -249,6 +280,8 @@ def main(directory: str) -> None:
     calls_are_valid(tokenizer, size)
     report["tool calls"] = tool_calls(tokenizer, size)
     report["CPU microseconds, median and mean"] = costs(tokenizer, size)
+    for requests in (1, 16, 50):
+        report[f"masks of a step of {requests} requests"] = steps(tokenizer, size, requests)
     print(json.dumps(report))
 
 
