@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from grammarspec._compiler import Matcher
+from grammarspec.serving.batch import fill_bitmasks
 
 __all__ = ["GuardedMatcher"]
 
@@ -45,15 +46,50 @@ class GuardedMatcher:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a panic of the compiler is no Exception; none may leave the sequence
-            self.failure, self._failed_at = error, self._accepted
-            if self._tell is not None:
-                self._tell(error)
+            self.fail(error)
             return None
+
+    def fail(self, error: BaseException) -> None:
+        """End the sequence here with an error that its matcher gave elsewhere, as in a batch."""
+        self.failure, self._failed_at = error, self._accepted
+        if self._tell is not None:
+            self._tell(error)
 
     def fill_bitmask(self, rows: Any, row: int = 0) -> None:
         """Write the mask of the next token into a row, as :meth:`.Matcher.fill_bitmask`; all bits if that fails."""
         if self.failure is not None or self._guarded(self._filled, rows, row) is None:
             rows[row] = -1
+
+    @staticmethod
+    def fill_bitmasks(sequences: Sequence[GuardedMatcher], rows: Any, index: Sequence[int], threads: int = 0) -> None:
+        """Write the masks of many sequences at once, as :meth:`fill_bitmask` writes each.
+
+        Masks that are not known yet are computed without the GIL, those of different constraints in parallel.
+
+        Args:
+            sequences: the sequences.
+            rows: ``int32[n, words]``, as for :func:`.fill_bitmasks`.
+            index: the row of each sequence.
+            threads: how many threads work; 0: as many as there are cores.
+        """
+        sound = [(one, row) for one, row in zip(sequences, index, strict=True) if one.failure is None]
+        matchers, first = [one.matcher for one, _ in sound], [row for _, row in sound]
+        if len(sound) < len(sequences):
+            for one, row in zip(sequences, index, strict=True):
+                if one.failure is not None:
+                    rows[row] = -1
+        try:
+            results = fill_bitmasks(matchers, rows, rows_index=first, threads=threads)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # something is wrong with the whole batch; each for itself finds with which
+            for one, row in sound:
+                one.fill_bitmask(rows, row)
+            return
+        for (one, row), result in zip(sound, results, strict=True):
+            if not isinstance(result, int):
+                one.fail(result)
+                rows[row] = -1
 
     def _filled(self, rows: Any, row: int) -> bool:
         self.matcher.fill_bitmask(rows, row)

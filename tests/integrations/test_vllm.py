@@ -20,8 +20,9 @@ import grammarspec as gs
 from grammarspec.integrations import vllm as adapter
 from grammarspec.integrations.vllm import expected
 from grammarspec.integrations.vllm.backend import Backend, vocabulary_of
+from grammarspec.integrations.vllm.recent import RecentTexts
 from grammarspec.integrations.vllm.requests import PREFIX
-from grammarspec.serving import Lowered, Request
+from grammarspec.serving import GuardedMatcher, Lowered, Request
 
 pytest.importorskip("pydantic")
 from pydantic import ValidationError, model_validator
@@ -94,6 +95,10 @@ def stand_ins() -> dict[str, ModuleType]:
             if self.structured_outputs is not None:
                 self.structured_outputs._backend = "xgrammar"
 
+    class InputProcessor:
+        def __init__(self, vllm_config: Any, renderer: Any = None, *, mm_registry: Any = None) -> None:
+            self.tokenizer = vllm_config.tokenizer
+
     class Abstract(metaclass=ABCMeta):  # noqa: B024  # only registered at
         """A class that others can be registered at, as vLLM's are."""
 
@@ -121,6 +126,14 @@ def stand_ins() -> dict[str, ModuleType]:
                 raise ValueError("Unsupported structured output backend")
             request.grammar = self.backend.compile_grammar(*request.key, stop_token_ids=request.stop_token_ids)
 
+        def _get_constraint_bounds(self, request: Any, spec_tokens: Any, spec_tokens_committed: bool = False) -> Any:
+            return SimpleNamespace(grammar_start=0, constraint_start=0 if request.constrained else 1)
+
+        def grammar_bitmask(
+            self, requests: Any, structured_output_request_ids: Any, scheduled_spec_decode_tokens: Any
+        ) -> Any:
+            return "vLLM's own"
+
     class BeamSearchOfflineMixin:
         def _init_beam_search_structured_output(self, structured_outputs: Any, tokenizer: Any) -> Any:
             raise ValueError("Unsupported structured output backend")
@@ -141,6 +154,8 @@ def stand_ins() -> dict[str, ModuleType]:
         "vllm.exceptions": {"VLLMValidationError": VLLMValidationError},
         "vllm.sampling_params": {"SamplingParams": SamplingParams, "StructuredOutputsParams": StructuredOutputsParams},
         "vllm.v1": {"__path__": []},
+        "vllm.v1.engine": {"__path__": []},
+        "vllm.v1.engine.input_processor": {"InputProcessor": InputProcessor},
         "vllm.v1.structured_output": {"StructuredOutputManager": StructuredOutputManager, "__path__": []},
         "vllm.v1.structured_output.backend_types": {
             "StructuredOutputBackend": StructuredOutputBackend,
@@ -387,6 +402,38 @@ def test_servers_that_cannot_answer_say_so(vllm: SimpleNamespace) -> None:
         module.SamplingParams(params)._validate_structured_outputs(vllm.model_config, settings, vllm.tokenizer)
 
 
+def test_the_api_is_prepared_before_it_serves(vllm: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[Any, int]] = []
+
+    def make(tokenizer: Any, size: int) -> gs.Vocabulary:
+        made.append((tokenizer, size))
+        return VOCABULARY
+
+    monkeypatch.setattr("grammarspec.integrations.vllm.backend._made", make)
+    processor = vllm.modules["vllm.v1.engine.input_processor"].InputProcessor
+    settings = vllm.modules["vllm.config.structured_outputs"].StructuredOutputsConfig
+
+    def start(tokenizer: Any, backend: str = "grammarspec") -> None:
+        config = SimpleNamespace(structured_outputs_config=settings(backend=backend), model_config=vllm.model_config)
+        config.tokenizer = tokenizer
+        processor(config)
+
+    start(None)
+    start(vllm.tokenizer, backend="xgrammar")
+    assert not made
+    start(vllm.tokenizer)
+    assert made == [(vllm.tokenizer, VOCABULARY.size)]
+    vllm.ask(regex="a+")
+    assert len(made) == 1
+
+    def refuse(tokenizer: Any, size: int) -> gs.Vocabulary:
+        raise gs.errors.UnsupportedTokenizer("no kind that is known")
+
+    monkeypatch.setattr("grammarspec.integrations.vllm.backend._made", refuse)
+    with pytest.raises(gs.errors.UnsupportedTokenizer):
+        start(Tokenizer())
+
+
 # ---------------------------------------------------------------------- the engine
 def test_a_failure_ends_its_sequence_alone(vllm: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRAMMARSPEC_VLLM_MAX_CALL_STEPS", "3000")
@@ -407,6 +454,99 @@ def test_a_failure_ends_its_sequence_alone(vllm: SimpleNamespace, monkeypatch: p
     bad.reset()
     assert bad.accept_tokens("bad", [ord(",")])
     assert isinstance(bad.guarded.matcher, gs.Matcher)
+
+
+def test_the_masks_of_a_step_are_made_in_one_call(vllm: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAMMARSPEC_VLLM_MAX_CALL_STEPS", "3000")
+    manager = vllm.engine()
+    manager.vllm_config.scheduler_config = SimpleNamespace(max_num_seqs=6)
+    manager.vllm_config.num_speculative_tokens = 0
+    manager._grammar_bitmask = None
+
+    def request(text: str, kind: StructuredOutputOptions = StructuredOutputOptions.REGEX, thinks: bool = False) -> Any:
+        grammar = manager.backend.compile_grammar(kind, text, stop_token_ids=[259])
+        structured = SimpleNamespace(grammar=grammar)
+        return SimpleNamespace(structured_output_request=structured, constrained=not thinks)
+
+    requests = {
+        "letters": request("[a-z]+"),
+        "thinks": request("[a-z]+", thinks=True),
+        "ended": request("[a-z]+"),
+        "fails": request(
+            'start: a~1..1000\na: b~1..1000\nb: c~0..1000\nc: "x" | ","\n', StructuredOutputOptions.GRAMMAR
+        ),
+        "digits": request("[0-9]+"),
+    }
+    grammars = {name: one.structured_output_request.grammar for name, one in requests.items()}
+    grammars["ended"].accept_tokens("ended", [97, 259])
+    while grammars["fails"].accept_tokens("fails", [ord(",")]):
+        pass
+    failure = grammars["fails"].guarded.failure
+    order = ["digits", "thinks", "fails", "ended", "letters"]
+    for _ in range(2):  # the masks are computed, and known then
+        rows = manager.grammar_bitmask(requests, order, {})
+        assert rows.shape == (5, (VOCABULARY.size + 31) // 32)
+        assert [bool((row == -1).all()) for row in rows] == [False, True, True, True, False]
+        expected_row = np.full_like(rows, -1)
+        for at, name in ((0, "digits"), (4, "letters")):
+            grammars[name].fill_bitmask(expected_row, at)
+            assert (rows[at] == expected_row[at]).all()
+    assert failure is not None and grammars["fails"].guarded.failure is failure
+    assert not grammars["fails"].accept_tokens("fails", [ord(",")])
+    assert manager.grammar_bitmask(requests, order, {"letters": [97]}) == "vLLM's own"
+    manager.backend = object()
+    assert manager.grammar_bitmask(requests, order, {}) == "vLLM's own"
+
+
+def test_a_mask_that_fails_in_a_batch_ends_its_sequence_alone(vllm: SimpleNamespace) -> None:
+    bad = gs.compile(gs.regex("[a-z]+"), VOCABULARY, limits=gs.Limits(max_call_steps=1)).matcher()
+    told: list[BaseException] = []
+    sequences = [GuardedMatcher(bad, told.append), GuardedMatcher(gs.compile(gs.regex("[a-z]+"), VOCABULARY).matcher())]
+    rows = np.zeros((3, (VOCABULARY.size + 31) // 32), dtype=np.int32)
+    for _ in range(2):
+        GuardedMatcher.fill_bitmasks(sequences, rows, [2, 0])
+        assert (rows[2] == -1).all() and not (rows[0] == -1).all() and (rows[1] == 0).all()
+        assert len(told) == 1 and sequences[0].failure is told[0] and sequences[1].failure is None
+    assert not sequences[0].accept_tokens([97]) and sequences[1].accept_tokens([97])
+    GuardedMatcher.fill_bitmasks(sequences[1:], rows[:, :1], [0])  # rows that are too narrow are nobody's to raise
+    assert sequences[1].failure is not None
+
+
+def test_what_is_asked_for_again_is_lowered_once(vllm: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    lowered: list[Request] = []
+    lower = Request.lower
+
+    def counted(self: Request, *arguments: Any, **named: Any) -> Lowered:
+        lowered.append(self)
+        return lower(self, *arguments, **named)
+
+    monkeypatch.setattr(Request, "lower", counted)
+    schema = {"type": "object", "properties": {"asked again": {"type": "integer"}}}
+    assert vllm.ask(json=schema).grammar == vllm.ask(json=schema).grammar
+    assert len(lowered) == 1
+    monkeypatch.setenv("GRAMMARSPEC_VLLM_MAX_STEPS", "3000000")
+    vllm.ask(json=schema)
+    assert len(lowered) == 2
+    for _ in range(2):
+        with pytest.raises(VLLMValidationError, match="backreference"):
+            vllm.ask(regex=r"(again)\1")
+    assert len(lowered) == 4
+
+
+def test_recent_texts_are_bounded() -> None:
+    texts, made = RecentTexts(80_000), []
+
+    def make(key: int, length: int = 5_000) -> str:
+        made.append(key)
+        return "x" * length
+
+    for key in [*range(20), 19, 0]:
+        texts.get(key, lambda key=key: make(key))
+    assert made == [*range(20), 0] and texts._bytes == sum(map(len, texts._texts.values())) + 500 * len(texts._texts)
+    assert texts._bytes <= 80_000
+    for _ in range(2):
+        texts.get("large", lambda: make(-1, 20_000))
+    assert made[-2:] == [-1, -1]
 
 
 def test_the_engine_takes_what_was_not_validated(vllm: SimpleNamespace) -> None:

@@ -65,8 +65,8 @@ TOOLS = [WEATHER, TIME]
 
 
 @contextmanager
-def server(model: str, log: Path, *options: str, **environment: str) -> Iterator[openai.OpenAI]:
-    """A server of its own, and a client of it."""
+def server(model: str, log: Path, *options: str, **environment: str) -> Iterator[tuple[openai.OpenAI, int]]:
+    """A server of its own: a client of it, and the number of its session, which all of its processes have."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -94,15 +94,15 @@ def server(model: str, log: Path, *options: str, **environment: str) -> Iterator
                 if process.poll() is not None or time.monotonic() > until:
                     raise RuntimeError(f"the server did not start:\n{log.read_text()[-5000:]}") from None
                 time.sleep(1)
-        yield client
+        yield client, process.pid
         assert process.poll() is None, f"the server has ended:\n{log.read_text()[-5000:]}"
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
+        process.terminate()  # not its engine, whose end would be an error to it
+        with suppress(subprocess.TimeoutExpired):
             process.wait(30)
-        except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        process.wait()
 
 
 class Asker:
@@ -265,9 +265,11 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("at #", {"json": {"type": "array", "minItems": 3, "maxItems": 2}}),
     ("undefined", {"grammar": "start: undefined"}),
     ("line 1", {"grammar": "root ::= ("}),
-    ("magic", {"structural_tag": '{"type": "structural_tag", "format": {"type": "magic"}}'}),
+    ("structural_tag", {"structural_tag": '{"type": "structural_tag", "format": {"type": "magic"}}'}),  # vLLM's own
+    ("max_tokens", {"structural_tag": '{"type": "structural_tag", "format": {"type": "any_text", "max_tokens": 5}}'}),
     ("damaged|lowered", {"grammar": "grammarspec-lowered:AAAA"}),
-    ("limit exceeded", {"json": _COMBINATIONS}),
+    ("2000 combinations", {"json": _COMBINATIONS}),
+    ("limit exceeded", {"choice": [f"text number {i}" for i in range(500_000)]}),
 ]
 
 
@@ -310,54 +312,112 @@ def hostile(asker: Asker) -> dict[str, list[float]]:
     return seconds
 
 
-def failing_beside_siblings(asker: Asker) -> None:
-    """A sequence that hits a limit while it is written ends alone; its siblings end as they should."""
-    counts = 'start: a~1..1000\na: b~1..1000\nb: c~0..1000\nc: "x" | ","\n'
+# each further letter multiplies the states by 20: the first masks are cheap, and one of the next is not
+GROWING = {"type": "string", "allOf": [{"pattern": f"^(.*{c}){{20}}"} for c in "abcdef"]}
 
-    def fails() -> str:
+
+def failing_beside_siblings(asker: Asker) -> None:
+    """A sequence that hits a limit while it is written ends alone, as a 500; its siblings end as they should."""
+
+    def fails() -> None:
         try:
-            asker.structured("Write x", matching("[x,]*"), grammar=counts, max_tokens=200)
-        except (openai.InternalServerError, openai.BadRequestError) as error:
-            return type(error).__name__
-        return "answered"
+            asker.structured("Write many letters.", lambda text: None, json=GROWING)
+        except openai.InternalServerError:
+            return
+        raise AssertionError("a text was answered beyond the limit of a call")
 
     with ThreadPoolExecutor(6) as pool:
         failing = [pool.submit(fails) for _ in range(2)]
         good = [pool.submit(asker.schema, "Alice is 31. Answer in JSON.", PERSON) for _ in range(4)]
         assert all(one.result() for one in good)
-        print("siblings of", [one.result() for one in failing], file=sys.stderr)
+        for one in failing:
+            one.result()
+
+
+def that_thinks(model: Path, folder: Path) -> Path:
+    """A copy of SmolLM2 that has tokens for thinking, in the place of two that it does not use."""
+    copy = folder / "smollm2-that-thinks"
+    copy.mkdir(exist_ok=True)
+    for file in model.iterdir():
+        there = copy / file.name
+        there.unlink(missing_ok=True)
+        if file.name != "tokenizer.json":
+            there.symlink_to(file.resolve())
+            continue
+        text = file.read_text()
+        there.write_text(text.replace("<repo_name>", "<think>").replace("<file_sep>", "</think>"))
+    return copy
+
+
+def reasoning(asker: Asker) -> None:
+    """The constraint begins behind the thoughts, which are free."""
+    ends_thinking = {"5": 9.0}  # the model was never taught to
+    thought = 0
+    for seed in range(3):
+        for extra in ({"structured_outputs": {"json": PERSON}}, {"structured_outputs": {"regex": "[0-9]{1,3}"}}):
+            answer = asker.client.chat.completions.create(
+                model="smollm2",
+                messages=[{"role": "user", "content": "Alice is 31 years old. How old is she?"}],
+                max_tokens=250,
+                seed=seed,
+                logit_bias=ends_thinking,  # type: ignore[arg-type]
+                extra_body=extra,
+            )
+            choice = answer.choices[0]
+            text, thoughts = choice.message.content or "", getattr(choice.message, "reasoning", None) or ""
+            if choice.finish_reason != "stop":
+                asker.cut += 1
+                continue
+            asker.finished += 1
+            thought += len(thoughts) > 20
+            if "json" in extra["structured_outputs"]:
+                jsonschema.validate(json.loads(text), PERSON)
+            else:
+                matching("[0-9]{1,3}")(text)
+    assert thought, "the model did not think"
 
 
 def main(model: str) -> None:
     report: dict[str, Any] = {}
+
+    def run(check: Callable[[Asker], object], asker: Asker, suffix: str = "") -> None:
+        began = time.monotonic()
+        check(asker)
+        report[check.__name__ + suffix] = round(time.monotonic() - began, 1)
+        print(check.__name__ + suffix, report[check.__name__ + suffix], file=sys.stderr, flush=True)
+
     folder = Path(os.environ.get("TMPDIR", "/tmp"))
     parser = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
     tight = {"GRAMMARSPEC_VLLM_MAX_CALL_STEPS": "200000"}
-    with server(model, folder / "vllm-checks-plain.log", *parser, **tight) as client:
+    with server(model, folder / "vllm-checks-plain.log", *parser, **tight) as (client, _):
         asker = Asker(client)
         for check in (each_kind, tools, refusals, failing_beside_siblings):
-            began = time.monotonic()
-            check(asker)
-            report[check.__name__] = round(time.monotonic() - began, 1)
+            run(check, asker)
         report["16 schemas at once"] = [round(many(asker, 16), 1) for _ in range(2)]
         report["hostile, beside it, alone"] = hostile(asker)
-        each_kind(asker)  # as before
+        run(each_kind, asker, ", again")
         report["plain"] = {"finished": asker.finished, "cut by max_tokens": asker.cut}
     drafts = json.dumps(
         {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4, "prompt_lookup_min": 1}
     )
     log = folder / "vllm-checks-drafts.log"
-    with server(model, log, *parser, "--speculative-config", drafts) as client:
+    with server(model, log, *parser, "--speculative-config", drafts) as (client, _):
         asker = Asker(client)
-        each_kind(asker)
-        tools(asker)
+        run(each_kind, asker, ", drafts")
+        run(tools, asker, ", drafts")
         report["16 schemas at once, with drafts"] = round(many(asker, 16), 1)
         report["drafts"] = {"finished": asker.finished, "cut by max_tokens": asker.cut}
-    for name in ("plain", "drafts"):
+    log = folder / "vllm-checks-reasoning.log"
+    with server(str(that_thinks(Path(model), folder)), log, "--reasoning-parser", "deepseek_r1") as (client, _):
+        asker = Asker(client)
+        run(reasoning, asker)
+        report["reasoning"] = {"finished": asker.finished, "cut by max_tokens": asker.cut}
+    for name in ("plain", "drafts", "reasoning"):
         text = (folder / f"vllm-checks-{name}.log").read_text()
         assert "is not available" not in text, text[-3000:]
-        report[f"errors logged, {name}"] = len(re.findall(r"allows none of the tokens|Traceback", text))
-    assert asker.finished > asker.cut
+        report[f"errors logged, {name}"] = len(re.findall(r" ERROR |Traceback", text))
+        # those of the two sequences that hit a limit, in the engine and in the API's process, and no others
+        assert report[f"errors logged, {name}"] == (4 if name == "plain" else 0), text[-5000:]
     print(json.dumps(report))
 
 

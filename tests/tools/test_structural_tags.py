@@ -70,6 +70,11 @@ FORMATS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {  # a format,
         ["<t></t>", "<t>a\n"],
         ["<t>a</t>\n", "<t>x\n"],
     ),
+    "an end that holds what is excluded": (
+        {"type": "tag", **tag("", "<c>r<s>", {"type": "any_text", "excludes": ["<c>", "<o>"]})},
+        ["hi<c>r<s>", "<c>r<s>", "h<<c>r<s>"],  # as XGrammar 0.2.8 answers
+        ["hi", "hi<c>", "hi<o>x<c>r<s>", "hi<c>x<c>r<s>", "hi<c>r<s><c>r<s>"],
+    ),
     "short free text": (
         {"type": "tag", **tag("<t>", "|", {"type": "any_text", "max_chars": 2})},
         ["<t>|", "<t>éé|"],
@@ -144,6 +149,14 @@ FORMATS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {  # a format,
             '<｜DSML｜parameter name="n" string="false">1</｜DSML｜parameter>'
         ],
         ['<｜DSML｜parameter name="q" string="false">a</｜DSML｜parameter>'],
+    ),
+    "deepseek 4.1": (
+        {"type": "json_schema", "json_schema": PARAMETERS, "style": "deepseek_v4_1_xml"},
+        [
+            '<｜DSML｜ parameter name="q" string="true">a</｜DSML｜ parameter>'
+            '<｜DSML｜ parameter name="n" string="false">1</｜DSML｜ parameter>'
+        ],
+        ['<｜DSML｜parameter name="q" string="true">a</｜DSML｜parameter>'],
     ),
 }
 

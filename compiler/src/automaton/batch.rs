@@ -66,7 +66,9 @@ fn compute_rows(jobs: &[Job], threads: usize, mut cold: Vec<usize>, tell: &(dyn 
     cold.sort_by_key(|&i| std::ptr::from_ref(jobs[i].constraint));
     let mut groups: Vec<&[usize]> = cold.chunk_by(|&a, &b| same(a, b)).collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
-    let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+    if groups.len() < 2 || threads == 1 {
+        return compute(&cold); // without asking how many cores there are, which takes longer than most batches
+    }
     let workers = if threads == 0 { cores() } else { threads }.min(groups.len());
     if workers < 2 {
         return compute(&cold);
@@ -84,6 +86,12 @@ fn compute_rows(jobs: &[Job], threads: usize, mut cold: Vec<usize>, tell: &(dyn 
         }),
         None => work(),
     }
+}
+
+/// How many cores there are, asked once: the system reads files to tell.
+fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
 }
 
 /// A pool of threads that wait for work: starting them anew takes longer than most batches. `None` if the system gives

@@ -7,6 +7,7 @@ is refused its next token, which ends that request alone.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import Any, Final
@@ -60,6 +61,7 @@ class Backend:
 
     Attributes:
         cache: the constraints.
+        mask_threads: how many threads compute the masks of a step.
     """
 
     def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:
@@ -81,6 +83,7 @@ class Backend:
             threads=settings.compile_threads or None,
             directory=settings.cache_directory or None,
         )
+        self.mask_threads = settings.mask_threads or max(1, min((os.cpu_count() or 1) // 2, 8))
         self._rows: tuple[Any, Any] = (None, None)
 
     def compile_grammar(

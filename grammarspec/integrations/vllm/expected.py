@@ -36,8 +36,23 @@ EXPECTED: Final = (
         ("self", "model_config", "structured_outputs_config", "tokenizer"),
     ),
     Expected("vllm.sampling_params", "StructuredOutputsParams.__post_init__", _SELF),
+    Expected(
+        "vllm.v1.engine.input_processor",
+        "InputProcessor.__init__",
+        ("self", "vllm_config", "renderer", "mm_registry"),
+    ),
     Expected("vllm.v1.structured_output", "StructuredOutputManager.__init__", ("self", "vllm_config")),
     Expected("vllm.v1.structured_output", "StructuredOutputManager.grammar_init", ("self", "request")),
+    Expected(
+        "vllm.v1.structured_output",
+        "StructuredOutputManager.grammar_bitmask",
+        ("self", "requests", "structured_output_request_ids", "scheduled_spec_decode_tokens"),
+    ),
+    Expected(
+        "vllm.v1.structured_output",
+        "StructuredOutputManager._get_constraint_bounds",
+        ("self", "request", "spec_tokens", "spec_tokens_committed"),
+    ),
     Expected(
         "vllm.v1.structured_output.backend_types",
         "StructuredOutputBackend.compile_grammar",

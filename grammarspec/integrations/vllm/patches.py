@@ -6,21 +6,25 @@ Where a request comes in, its declaration is lowered and tried, so that what is 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import wraps
 from typing import Any, Literal, get_args
 
 from grammarspec.errors import GrammarspecError
 from grammarspec.integrations.vllm.backend import Backend, SequenceGrammar, vocabulary_of
 from grammarspec.integrations.vllm.expected import found
+from grammarspec.integrations.vllm.recent import RecentTexts
 from grammarspec.integrations.vllm.requests import json_options, request_of, sent
 from grammarspec.integrations.vllm.settings import NAME, Settings
-from grammarspec.serving import Request
+from grammarspec.serving import GuardedMatcher, Request
 from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["patch"]
 
 _WRONG = (GrammarspecError, TypeError, ValueError, RecursionError)
 """What is the client's error."""
+_TEXTS = RecentTexts(32 << 20)
+"""The lowered requests that came last: most clients ask for the same again and again."""
 _FIELDS = ("json", "regex", "choice", "json_object", "structural_tag", "whitespace_pattern")
 
 
@@ -33,6 +37,7 @@ class _Chosen:
 def patch() -> None:
     """Wrap all functions, once :func:`.check` has found them as they are expected."""
     _configuration()
+    _start()
     _validation()
     _engine()
     _beam_search()
@@ -65,6 +70,34 @@ def _configuration() -> None:
     config._validate_structured_output_config = validate
     rebuild_dataclass(config, force=True)
     rebuild_dataclass(found("vllm.config", "VllmConfig"), force=True)
+
+
+def _start() -> None:
+    """What the first request would wait for, and all others behind it, is made before the API's process serves any."""
+    processor = found("vllm.v1.engine.input_processor", "InputProcessor")
+    begin = processor.__init__
+
+    @wraps(begin)
+    def started(self: Any, vllm_config: Any, *arguments: Any, **named: Any) -> None:
+        begin(self, vllm_config, *arguments, **named)
+        if vllm_config.structured_outputs_config.backend == NAME and self.tokenizer is not None:
+            prepare(self.tokenizer, vllm_config.model_config.get_vocab_size())
+
+    processor.__init__ = started
+
+
+def prepare(tokenizer: Any, size: int) -> None:
+    """Make the vocabulary and its index, and import the front-ends.
+
+    Raises:
+        UnsupportedTokenizer, ValueError: as :func:`.vocabulary_of`; the server does not start then.
+    """
+    vocabulary = vocabulary_of(tokenizer, size)
+    tag = {"type": "structural_tag", "format": {"type": "const_string", "value": "a"}}
+    firsts = Request.json_object(), Request.regex("a"), Request.grammar('start: "a"'), Request.structural_tag(tag)
+    for request in firsts:
+        with suppress(*_WRONG):  # a package of a front-end is not installed, or a limit is small: requests will tell
+            request.lower(vocabulary, limits=Settings.of_environment().limits)
 
 
 def _validation() -> None:
@@ -100,7 +133,8 @@ def _validation() -> None:
 
 
 def _lowered(request: Request, vocabulary: Vocabulary) -> str:
-    return sent(request.lower(vocabulary, limits=Settings.of_environment().limits))
+    limits = Settings.of_environment().limits
+    return _TEXTS.get((request.key, vocabulary, limits), lambda: sent(request.lower(vocabulary, limits=limits)))
 
 
 def _engine() -> None:
@@ -122,7 +156,37 @@ def _engine() -> None:
             _use(self)
         grammar_init(self, request)
 
-    manager.__init__, manager.grammar_init = started, init
+    step = manager.grammar_bitmask
+
+    @wraps(step)
+    def grammar_bitmask(self: Any, requests: Any, structured_output_request_ids: Any, drafts: Any) -> Any:
+        ids, backend = structured_output_request_ids, self.backend
+        if len(ids) < 2 or not isinstance(backend, Backend) or any(drafts.get(one) for one in ids):
+            return step(self, requests, ids, drafts)
+        return _masks(self, backend, [requests[one] for one in ids])
+
+    manager.__init__, manager.grammar_init, manager.grammar_bitmask = started, init, grammar_bitmask
+
+
+def _masks(manager: Any, backend: Backend, requests: list[Any]) -> Any:
+    """The masks of a step without drafts: vLLM asks for one after the other, here they are made in one call."""
+    if manager._grammar_bitmask is None:
+        most = manager.vllm_config.scheduler_config.max_num_seqs
+        manager._grammar_bitmask = backend.allocate_token_bitmask(
+            most * (1 + manager.vllm_config.num_speculative_tokens)
+        )
+    rows = backend.memory_of(manager._grammar_bitmask)
+    sequences, index = [], []
+    for row, request in enumerate(requests):
+        grammar = request.structured_output_request.grammar
+        constrained = manager._get_constraint_bounds(request, ()).constraint_start == 0
+        if constrained and not grammar.is_terminated():
+            sequences.append(grammar.guarded)
+            index.append(row)
+        else:
+            rows[row] = -1
+    GuardedMatcher.fill_bitmasks(sequences, rows, index, backend.mask_threads)
+    return manager._grammar_bitmask[: len(requests)].numpy()
 
 
 def _use(manager: Any) -> None:

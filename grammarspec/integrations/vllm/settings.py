@@ -30,6 +30,8 @@ class Settings:
         cache_bytes: bytes that the constraints of the engine may hold together.
         cache_directory: a folder where lowered requests are kept; empty: there is none.
         compile_threads: how many threads compile, where vLLM asks for none of its own; 0: one for every two cores.
+        mask_threads: how many threads compute the masks of a step that are not known yet, where there are no drafts; 0:
+            one for every two cores, and 8 at most.
     """
 
     max_steps: int = 4_000_000
@@ -38,6 +40,7 @@ class Settings:
     cache_bytes: int = 1 << 30
     cache_directory: str = ""
     compile_threads: int = 0
+    mask_threads: int = 0
 
     @classmethod
     def of_environment(cls) -> Settings:

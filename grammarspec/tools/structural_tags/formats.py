@@ -247,9 +247,11 @@ class Formats:
         content = one.member("content")
         texts = [end for end in ends if end and self._marked(end) == end.encode()]
         plain = content.value.get("type") == "any_text" and not content.value.get("max_chars")
-        if plain and ends and texts == ends and not content.value.get("max_tokens"):
-            # the text up to the first end, which may overlap what stands before it
-            without = content.texts("excludes", [])
+        without = content.texts("excludes", []) if plain else []
+        apart = not any(excluded in end for excluded in without for end in ends)
+        if plain and apart and ends and texts == ends and not content.value.get("max_tokens"):
+            # the text up to the first end, which may overlap what stands before it; an end that holds what is excluded
+            # (Kimi's <|close|>response<|sep|>, where <|close|> is) stands behind the text, and is no part of it
             content.get("type", str)
             content.refuse("max_tokens", "", "")
             content.get("max_chars", int, 0)

@@ -42,6 +42,7 @@ STYLES: Final = {
     "minimax_xml": Style('<parameter name="$name">', '<parameter name="$name">', "</parameter>"),
     "glm_xml": Style("<arg_key>$name</arg_key><arg_value>", "<arg_key>$name</arg_key><arg_value>", "</arg_value>"),
     "deepseek_xml": _dsml("<｜DSML｜parameter", "</｜DSML｜parameter>"),
+    "deepseek_v4_1_xml": _dsml("<｜DSML｜ parameter", "</｜DSML｜ parameter>"),
 }
 """The styles by the names that XGrammar has for them."""
 
