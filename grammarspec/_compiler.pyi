@@ -3,8 +3,10 @@
 ``make lint`` compares this file with the compiled module.
 """
 
-from collections.abc import Sequence
-from typing import Any, final
+from collections.abc import Iterable, Sequence
+from typing import Any, Self, final
+
+from typing_extensions import disjoint_base
 
 from grammarspec.errors import GrammarspecError
 from grammarspec.frozen import FrozenConstraint
@@ -41,6 +43,7 @@ __all__ = [
     "CancelToken",
     "Constraint",
     "Grammar",
+    "IrBuilder",
     "Matcher",
     "Pin",
     "VocabularyIndex",
@@ -49,8 +52,7 @@ __all__ = [
     "fill_each",
 ]
 
-# The numbers of the arrays that ``Grammar`` takes (compiler/src/ir/codes.rs). A node is its operation, the number of
-# its operands, and the operands.
+# The operations of nodes (compiler/src/ir/codes.rs).
 OP_NOTHING: int
 OP_LITERAL: int
 OP_BYTES: int
@@ -90,11 +92,14 @@ UNBOUNDED: int
 class Grammar:
     """A grammar, independent of any vocabulary: hash-consed, immutable, picklable."""
 
-    def __new__(
-        cls, ops: bytes, rules: bytes, blob: bytes, names: Sequence[str], kinds: bytes, start: int
-    ) -> Grammar: ...
-    def arrays(self, nodes: int, rules: int, blob: int) -> tuple[bytes, bytes, bytes, list[str], bytes, int, int]:
-        """What ``__new__`` takes, for a builder that holds so much already, and how many nodes that is."""
+    def arrays(self) -> tuple[bytes, bytes, bytes, list[str], bytes, int]:
+        """The nodes and rules as numbers of 32 bits in the byte order of the machine, for code that looks at them.
+
+        Returns:
+            The nodes, each as its operation, the number of its operands, and these; the body of each rule; the texts
+            that operands of ``OP_LITERAL`` and ``OP_WORDS`` are places in; the name and the kinds of each rule; the
+            node of the whole text.
+        """
 
     def literals_with(self, byte: int) -> list[bytes]:
         """The literals that hold a byte."""
@@ -113,6 +118,120 @@ class Grammar:
     def __reduce__(self) -> Any: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+
+@disjoint_base
+class IrBuilder:
+    """The nodes and rules of a grammar that is being described, as a base of :class:`.GrammarBuilder`.
+
+    A node is the number of nodes that were described before it. The arguments of ``__new__`` are those of a subclass.
+    """
+
+    def __new__(cls, *_arguments: Any, **_options: Any) -> Self: ...
+    @property
+    def size(self) -> int:
+        """How much has been described so far: for each node, its operation, the number of its operands, and these."""
+
+    def take_over(self, other: IrBuilder) -> None:
+        """Hold what another one holds, instead of what was described so far."""
+
+    def node(self, op: int, operands: Sequence[int]) -> int:
+        """The node of an operation (one of ``OP_...`` but ``OP_LITERAL`` and ``OP_WORDS``) on these operands.
+
+        Raises:
+            GrammarError: there is no such operation, or it cannot have these operands.
+        """
+
+    def literal(self, text: str | bytes) -> int:
+        """Exactly this text; a ``str`` is encoded as UTF-8.
+
+        Raises:
+            UnicodeEncodeError: the text holds a lone surrogate.
+        """
+
+    def words(self, texts: Iterable[str | bytes]) -> int:
+        """Any one of these texts, also of very many: they become a minimised trie.
+
+        Raises:
+            UnicodeEncodeError: a text holds a lone surrogate.
+        """
+
+    def seq(self, *nodes: int) -> int:
+        """One after the other."""
+
+    def alt(self, *nodes: int) -> int:
+        """Any of them; of none, the empty language."""
+
+    def repeat(self, node: int, least: int, most: int | None) -> int:
+        """``least`` to ``most`` times (``None``: no upper bound). Counts are never expanded.
+
+        Raises:
+            OverflowError: a count is negative, or 2**32 - 1 or more.
+        """
+
+    def optional(self, node: int) -> int:
+        """Once or not at all."""
+
+    def both(self, *nodes: int) -> int:
+        """Intersection: the texts that every one of these regular nodes has."""
+
+    def complement(self, node: int) -> int:
+        """Every byte string that this regular node does not have. Intersect it with valid text."""
+
+    def terminal(self, node: int) -> int:
+        """This regular node as a lexical unit of its own.
+
+        It does not change the language. It tells the compiler where to cut: masks are cached per terminal and
+        shared by all places and grammars that use an equal one, so strings, numbers and identifiers should
+        be terminals, while punctuation and keys are best left to be joined with their neighbours.
+        """
+
+    def rule(self, name: str, kinds: int = 0) -> int:
+        """Declare a rule, to be given its body by :meth:`define`. Returns the rule's number, which is no node.
+
+        ``kinds`` is for JSON only. It marks rules about arrays whose items must be distinct, or objects whose names
+        must be, so that texts that repeat one are refused although the rule's body has them. It is a sum of
+
+        * ``OPENS``: the first byte of the rule is the bracket of such an array or object;
+        * ``ITEMS``: the commas and the bracket in the rule's own body end items of the array, which must all differ;
+        * ``NAMES``: the colons in the rule's own body end names of members, which must all differ;
+        * ``FEW``: with ``OPENS``, unless every item or name can still become infinitely many values until it ends;
+        * ``PART``: none of these, but kept apart from the rules around it, as items must be.
+
+        Values are compared by their spelling without whitespace, members in any order, and ``1.0`` as ``1``. So items
+        must have no other spellings, and the names in them must differ. The caller guarantees that there are enough
+        different values for all items that must come: the compiler only checks that there is one more.
+
+        Raises:
+            GrammarError: there is no such kind.
+        """
+
+    def define(self, rule: int, body: int) -> None:
+        """Give a declared rule its body.
+
+        Raises:
+            GrammarError: there is no such rule.
+        """
+
+    def define_others(self, body: int) -> None:
+        """Give this body to all declared rules that have none yet."""
+
+    def call(self, rule: int) -> int:
+        """What this rule describes. Rules may call themselves and each other in any way.
+
+        Raises:
+            GrammarError: there is no such rule.
+        """
+
+    def embed(self, grammar: Grammar) -> int:
+        """The language of a grammar that was built before."""
+
+    def build(self, start: int) -> Grammar:
+        """The grammar, ``start`` being the node that describes the whole text.
+
+        Raises:
+            GrammarError: a rule has no body, or the compiler refuses how a node is used (a Boolean operator on a
+                context-free node, say).
+        """
 
 @final
 class VocabularyIndex:

@@ -82,7 +82,7 @@ fn any_arrays_give_a_grammar_or_an_error() {
         let names = vec![String::from("r"); rules.len()];
         let kinds: Vec<u8> = rules.iter().map(|_| (random.below(60) as u8).saturating_sub(44)).collect();
         let blob = b"abc(+a\xC3\xA9";
-        let Ok(ir) = Ir::decode(&Parts { ops: &ops, rules: &rules, blob, names, kinds: &kinds, start }) else {
+        let Ok(ir) = Ir::decode(Parts { ops: &ops, rules: &rules, blob, names, kinds: &kinds, start }) else {
             continue;
         };
         decoded += 1;

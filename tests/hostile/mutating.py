@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import random
+import struct
 from array import array
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import grammarspec as gs
-from grammarspec.grammars.builder import GrammarBuilder
 from tests.hostile import drawing
 from tests.hostile.lark_files import LARK_FILES
 from tests.hostile.regexes import REGEXES
@@ -22,6 +22,8 @@ Made = tuple[str, Callable[[], gs.Grammar]]
 """How a declaration is shown, and the call that makes its grammar."""
 
 _SMALL = 3_000  # characters: of the corpus, what is larger says nothing else
+_HEAD = 12
+"""Bytes before the numbers of a serialised grammar: what they are, and the version."""
 _VALUES: list[Any] = [
     None, True, False, 0, -1, 1.5, 1e308, 10**40, -0.0, float("nan"), float("inf"), "", "a", "^a", "[", "\ud800", "#",
     "#/x", [], [1], [[]], {}, {"": 0}, {"$ref": "#"}, "date", "2020", ["a", "a"], b"a", (1,), {1: 2}, object,
@@ -133,11 +135,11 @@ def _lark_made(draw: random.Random) -> Made:
 
 
 def _arrays_made(draw: random.Random) -> Made:
-    """The arrays of a grammar, as :meth:`GrammarBuilder.build` hands them over, with numbers changed."""
+    """The arrays of a grammar, in the form that ``compiler/src/ir/portable.rs`` writes, with numbers changed."""
     made = draw.choice([lambda: gs.json_schema(drawing.schema(draw, 1)), lambda: gs.lark(drawing.lark_file(draw))])
-    builder = GrammarBuilder()
-    start = builder.embed(made().ir)
-    ops, rules, kinds = array("I", builder._ops), array("I", builder._rules), bytearray(builder._kinds)
+    ir = made().ir
+    encoded, bodies, blob, names, marks, start = ir.arrays()
+    ops, rules, kinds = array("I", encoded), array("I", bodies), bytearray(marks)
     for _ in range(draw.randint(1, 4)):
         numbers = draw.choice([ops, ops, ops, rules])
         if numbers:
@@ -146,8 +148,12 @@ def _arrays_made(draw: random.Random) -> Made:
             numbers[at] = draw.choice(near)
     if kinds and draw.random() < 0.3:
         kinds[draw.randrange(len(kinds))] = draw.randrange(256)
-    parts = ops.tobytes(), rules.tobytes(), bytes(builder._blob), list(builder._names), bytes(kinds), start
-    return f"arrays {ops.tolist()} {rules.tolist()} {bytes(kinds)!r}", lambda: gs.Grammar(type(made().ir)(*parts))
+    data = ir.to_bytes()[:_HEAD] + struct.pack(f"<2I{len(ops)}I", start, len(ops), *ops) + struct.pack("<I", len(rules))
+    for body, kind, name in zip(rules, kinds, names, strict=True):
+        data += struct.pack("<3I", body, kind, len(name.encode())) + name.encode()
+    data += struct.pack("<I", len(blob)) + blob
+    arrays = f"arrays {ops.tolist()} {rules.tolist()} {bytes(kinds)!r}"
+    return arrays, lambda: gs.Grammar(type(ir).from_bytes(data))
 
 
 def _bytes_made(draw: random.Random) -> Made:

@@ -1,6 +1,7 @@
 """Does a text belong to the language of a builder's node? Straight from the definitions, and slowly.
 
-The recogniser shares nothing with the compiler but the builder's flat arrays, and takes every operator at its word:
+The recogniser shares nothing with the compiler: it reads what was described to a builder, and takes every operator at
+its word:
 a node *spans* ``text[i:j]`` or it does not, and :meth:`_Recogniser.ends` lists the ``j`` for an ``i``. Made for short
 texts (under 40 bytes) and small grammars.
 
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from functools import cache
 
 from grammarspec import _compiler as codes
-from grammarspec.grammars.builder import GrammarBuilder
+from tests.oracles.recording import RecordingBuilder
 
 __all__ = ["accepts", "recogniser"]
 
@@ -24,30 +25,20 @@ _Context = tuple[int, int]
 _Parameter = frozenset[int]
 
 
-def accepts(builder: GrammarBuilder, start: int, text: bytes) -> bool:
+def accepts(builder: RecordingBuilder, start: int, text: bytes) -> bool:
     """Whether ``text`` belongs to the language of the node ``start``."""
     return recogniser(builder, start)(text)
 
 
-def recogniser(builder: GrammarBuilder, start: int) -> Callable[[bytes], bool]:
-    """As :func:`accepts`, with the arrays read once for many texts."""
-    nodes = _decode(builder)
-    blob, rules = bytes(builder._blob), list(builder._rules)
+def recogniser(builder: RecordingBuilder, start: int) -> Callable[[bytes], bool]:
+    """As :func:`accepts`, with the nodes read once for many texts."""
+    nodes, blob, rules = list(builder.nodes), bytes(builder.blob), list(builder.bodies)
     regular, asserting = _properties(nodes)
 
     def run(text: bytes) -> bool:
         return _Recogniser(nodes, blob, rules, regular, asserting, text).accepts(start)
 
     return run
-
-
-def _decode(builder: GrammarBuilder) -> list[_Node]:
-    nodes, ops, at = [], builder._ops.tolist(), 0
-    while at < len(ops):
-        op, count = ops[at], ops[at + 1]
-        nodes.append((op, tuple(ops[at + 2 : at + 2 + count])))
-        at += 2 + count
-    return nodes
 
 
 def _children(node: _Node) -> tuple[int, ...]:

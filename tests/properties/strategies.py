@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 
 from grammarspec.grammars.builder import GrammarBuilder
+from tests.oracles.recording import RecordingBuilder
 
 LETTERS = b"abc"
 
@@ -15,7 +16,7 @@ LETTERS = b"abc"
 class Drawn:
     """A grammar under construction and the node it starts with."""
 
-    builder: GrammarBuilder = field(default_factory=GrammarBuilder)
+    builder: RecordingBuilder = field(default_factory=RecordingBuilder)
     start: int = 0
 
 

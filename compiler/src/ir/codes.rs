@@ -1,4 +1,4 @@
-//! The numbers of the builder's arrays: what operations, conditions and marks are called in them.
+//! The numbers by which builders call operations, conditions and marks.
 //!
 //! This is their one source. The Python module exports them under the names that [`numbers`] gives.
 

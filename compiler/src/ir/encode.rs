@@ -1,17 +1,9 @@
-//! From hash-consed expressions back to the builder's flat arrays.
+//! From hash-consed expressions to flat arrays.
 
 use super::codes::op;
 use super::{Ir, Node, NodeId, RuleId, Update};
 
-/// What the numbers in the arrays are counted from: how much stands before them.
-#[derive(Clone, Copy, Default)]
-pub struct Base {
-    pub nodes: u32,
-    pub rules: u32,
-    pub blob: u32,
-}
-
-/// The builder's arrays, as [`super::Parts`] has them.
+/// A grammar as arrays, as [`super::Parts`] has them.
 pub struct Encoded {
     pub ops: Vec<u32>,
     pub rules: Vec<NodeId>,
@@ -21,23 +13,25 @@ pub struct Encoded {
 }
 
 impl Ir {
-    /// The arrays that describe this grammar where others stand before them.
-    pub fn encode(&self, base: Base) -> Encoded {
-        let node = |n: &NodeId| n + base.nodes;
-        let rule = |r: RuleId| r + base.rules;
+    /// The arrays that describe this grammar where so many nodes and rules stand before it.
+    pub fn encode(&self, nodes: u32, rules: u32) -> Encoded {
+        let node = |n: &NodeId| n + nodes;
+        let rule = |r: RuleId| r + rules;
         let mut ops: Vec<u32> = Vec::new();
         let mut blob: Vec<u8> = Vec::new();
         let mut put = |text: &[u8], out: &mut Vec<u32>| {
-            out.push(base.blob + blob.len() as u32);
+            out.push(blob.len() as u32);
             out.push(text.len() as u32);
             blob.extend_from_slice(text);
         };
         for expression in &self.nodes {
-            let mut args: Vec<u32> = Vec::new();
+            let at = ops.len();
+            ops.extend([0, 0]); // the operation and the number of operands
+            let args = &mut ops;
             let op = match expression {
                 Node::Nothing => op::NOTHING,
                 Node::Literal(text) => {
-                    put(text, &mut args);
+                    put(text, args);
                     op::LITERAL
                 }
                 Node::Bytes(set) => {
@@ -106,13 +100,12 @@ impl Ir {
                     op::WHEN
                 }
                 Node::Words(texts) => {
-                    texts.iter().for_each(|t| put(t, &mut args));
+                    texts.iter().for_each(|t| put(t, args));
                     op::WORDS
                 }
             };
-            ops.push(op);
-            ops.push(args.len() as u32);
-            ops.extend(args);
+            ops[at] = op;
+            ops[at + 1] = (ops.len() - at - 2) as u32;
         }
         let (start, rules) = self.rules.split_last().expect("a grammar has a start");
         let kinds = (0..rules.len()).map(|i| self.kinds.get(i).map_or(0, |kinds| kinds.0)).collect();

@@ -1,9 +1,11 @@
 //! Grammars as the front-ends describe them: hash-consed expressions, independent of any vocabulary.
 //!
-//! In come the flat arrays of the builder ([`Parts`], `decode.rs`) or a serialised grammar (`portable.rs`); out comes
-//! an [`Ir`]: expressions, rules, and what is known of them without a vocabulary ([`Facts`]). `encode.rs` gives the
-//! arrays back, so that a grammar can be embedded in another. The numbers in the arrays have one source, `codes.rs`.
+//! The front-ends describe a grammar to an [`IrBuilder`], node by node; out comes an [`Ir`]: expressions, rules, and what
+//! is known of them without a vocabulary ([`Facts`]). `encode.rs` writes a grammar as flat arrays of numbers, which
+//! `decode.rs` reads again: so grammars are serialised (`portable.rs`) and embedded in others. The numbers of operations
+//! have one source, `codes.rs`.
 
+mod builder;
 pub mod codes;
 mod components;
 mod decode;
@@ -15,13 +17,16 @@ mod portable;
 
 use std::hash::{Hash, Hasher};
 
+use smallvec::SmallVec;
+
 use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
 
+pub use builder::IrBuilder;
 pub use codes::numbers;
 pub use components::{Components, components};
 pub use decode::Parts;
-pub use encode::Base;
+pub use encode::Encoded;
 pub use kinds::Kinds;
 pub use parameters::{Guard, Layout, Update, Value};
 pub use parser::{Action, Indenter, Lexeme, Parser};
@@ -30,6 +35,9 @@ pub use parser::{Action, Indenter, Lexeme, Parser};
 pub type NodeId = u32;
 /// Index of a rule.
 pub type RuleId = u32;
+
+/// The operands of an expression: those of most are in the expression itself.
+pub type Operands = SmallVec<[NodeId; 6]>;
 
 /// No upper bound of a repetition.
 pub const UNBOUNDED: u32 = u32::MAX;
@@ -41,10 +49,10 @@ pub enum Node {
     Bytes(ByteSet),
     /// Inclusive ranges of code points, spelled as UTF-8.
     Codepoints(Box<[(u32, u32)]>),
-    Seq(Box<[NodeId]>),
-    Alt(Box<[NodeId]>),
+    Seq(Operands),
+    Alt(Operands),
     Repeat(NodeId, u32, u32),
-    Both(Box<[NodeId]>),
+    Both(Operands),
     Complement(NodeId),
     /// Zero-width: the rest of the terminal is in the operand.
     Ahead(NodeId),
@@ -63,7 +71,7 @@ pub enum Node {
     Lexeme(NodeId),
     /// What assertions of lexemes see: it is the whole body of a rule. The first node describes it, before each lexeme in
     /// it and at its end any of the others may stand.
-    Text(Box<[NodeId]>),
+    Text(Operands),
     /// The texts that a lexer and an LR parser take: it is the whole body of a rule, and a `Text` of its own.
     Parser(Box<Parser>),
 }
@@ -309,7 +317,13 @@ impl Node {
         match self {
             Node::Literal(text) => text.len(),
             Node::Codepoints(ranges) => size_of_val(&**ranges),
-            Node::Seq(os) | Node::Alt(os) | Node::Both(os) | Node::Text(os) => size_of_val(&**os),
+            Node::Seq(os) | Node::Alt(os) | Node::Both(os) | Node::Text(os) => {
+                if os.spilled() {
+                    size_of_val(&**os)
+                } else {
+                    0
+                }
+            }
             Node::Words(texts) => texts.iter().map(|text| size_of_val(text) + text.len()).sum(),
             Node::Parser(parser) => parser.memory(),
             _ => 0,

@@ -1,7 +1,6 @@
 //! The serialised form of a grammar: versioned, little-endian, independent of the machine and of the process.
 
-use super::encode::{Base, Encoded};
-use super::{Ir, Parts};
+use super::{Encoded, Ir, Parts};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"GRAMSPEC";
@@ -10,7 +9,7 @@ const VERSION: u32 = 3;
 
 impl Ir {
     pub fn to_bytes(&self) -> Vec<u8> {
-        let Encoded { ops, rules, blob, kinds, start } = self.encode(Base::default());
+        let Encoded { ops, rules, blob, kinds, start } = self.encode(0, 0);
         let mut out = Vec::with_capacity(ops.len() * 4 + blob.len() + 64);
         out.extend_from_slice(MAGIC);
         let number = |n: usize, out: &mut Vec<u8>| out.extend_from_slice(&(n as u32).to_le_bytes());
@@ -59,7 +58,7 @@ impl Ir {
         }
         let len = r.number()? as usize;
         let blob = r.take(len)?;
-        Ir::decode(&Parts { ops: &ops, rules: &rules, blob, names, kinds: &kinds, start })
+        Ir::decode(Parts { ops: &ops, rules: &rules, blob, names, kinds: &kinds, start })
     }
 }
 

@@ -5,46 +5,26 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::detached::detached;
 use super::errors::OrRaise;
-use crate::ir::{Base, Ir, Node, Parts};
+use crate::ir::{Ir, Node};
 
-/// Numbers in the byte order of the machine, as `array("I")` has them.
-fn words(data: &[u8]) -> Vec<u32> {
-    data.chunks_exact(4).map(|c| u32::from_ne_bytes(c.try_into().expect("4 bytes"))).collect()
-}
-
-/// What the builder holds: operations, rules, blob, names, kinds, the start; and the number of nodes.
+/// The arrays of `compiler/src/ir/encode.rs`: nodes, rules, texts, the names and marks of rules, the start.
 type Arrays<'py> =
-    (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<String>, Bound<'py, PyBytes>, u32, u32);
+    (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<String>, Bound<'py, PyBytes>, u32);
 
 #[pyclass(frozen, module = "grammarspec._compiler")]
 pub(super) struct Grammar(pub(super) Arc<Ir>);
 
 #[pymethods]
 impl Grammar {
-    #[new]
-    fn new(
-        py: Python<'_>,
-        ops: &[u8],
-        rules: &[u8],
-        blob: &[u8],
-        names: Vec<String>,
-        kinds: &[u8],
-        start: u32,
-    ) -> PyResult<Self> {
-        let decode = || Ir::decode(&Parts { ops: &words(ops), rules: &words(rules), blob, names, kinds, start });
-        Ok(Grammar(Arc::new(detached(py, decode).or_raise(py)?)))
-    }
-
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.to_bytes())
     }
 
-    /// The builder's arrays, for a builder that has so many nodes, rules and bytes of text already.
-    fn arrays<'py>(&self, py: Python<'py>, nodes: u32, rules: u32, blob: u32) -> Arrays<'py> {
+    /// The grammar as arrays, for Python code that looks at its nodes.
+    fn arrays<'py>(&self, py: Python<'py>) -> Arrays<'py> {
         let ir = &self.0;
-        let encoded = ir.encode(Base { nodes, rules, blob });
+        let encoded = ir.encode(0, 0);
         let array = |words: &[u32]| PyBytes::new(py, &words.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>());
         (
             array(&encoded.ops),
@@ -53,7 +33,6 @@ impl Grammar {
             ir.names[..encoded.rules.len()].to_vec(),
             PyBytes::new(py, &encoded.kinds),
             encoded.start,
-            ir.nodes.len() as u32,
         )
     }
 

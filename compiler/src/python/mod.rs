@@ -2,6 +2,7 @@
 //!
 //! Signatures and docstrings are in `grammarspec/_compiler.pyi`, which `mypy.stubtest` compares with the module.
 
+mod builder;
 mod constraint;
 mod detached;
 mod errors;
@@ -13,6 +14,7 @@ mod vocabulary;
 
 use pyo3::prelude::*;
 
+use builder::IrBuilder;
 use constraint::{CancelToken, Constraint, Pin};
 use grammar::Grammar;
 use matcher::Matcher;
@@ -24,6 +26,7 @@ use crate::ir::numbers;
 // of its own.
 #[pymodule(gil_used = true)]
 fn _compiler(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<IrBuilder>()?;
     module.add_class::<Grammar>()?;
     module.add_class::<VocabularyIndex>()?;
     module.add_class::<CancelToken>()?;

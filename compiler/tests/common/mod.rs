@@ -86,7 +86,7 @@ impl Builder {
     pub fn ir(&self, start: u32) -> Result<Ir, Error> {
         let names = (0..self.rules.len()).map(|i| format!("r{i}")).collect();
         let kinds = vec![0; self.rules.len()];
-        Ir::decode(&Parts { ops: &self.ops, rules: &self.rules, blob: &self.blob, names, kinds: &kinds, start })
+        Ir::decode(Parts { ops: &self.ops, rules: &self.rules, blob: &self.blob, names, kinds: &kinds, start })
     }
 
     pub fn constraint(&self, start: u32) -> Result<Constraint, Error> {

@@ -76,7 +76,7 @@ class Graph:
     """
 
     def __init__(self, ir: Ir) -> None:
-        ops, rules, blob, self.names, self.kinds, self.start, _ = ir.arrays(0, 0, 0)
+        ops, rules, blob, self.names, self.kinds, self.start = ir.arrays()
         numbers, bodies = array("I"), array("I")
         numbers.frombytes(ops)
         bodies.frombytes(rules)

@@ -20,10 +20,10 @@ from grammarspec.frontends.regex.charsets import Ranges, complement, intersect, 
 from grammarspec.frontends.regex.endless import infinitely_many, some_text
 from grammarspec.frontends.regex.tree import Chars
 from grammarspec.grammars.budget import Budget
-from grammarspec.grammars.builder import GrammarBuilder
 from tests.counting import discard, examples, tally
 from tests.endings import ends
 from tests.oracles.membership import recogniser
+from tests.oracles.recording import RecordingBuilder
 
 # Patterns: every construct of the dialect, over characters with awkward cases and classes.
 
@@ -87,7 +87,7 @@ def language(
     pattern: str, *, flags: int = 0, dialect: Dialect = "python", search: bool = False
 ) -> Callable[[str], bool]:
     """Membership by the oracle."""
-    builder = GrammarBuilder()
+    builder = RecordingBuilder()
     lowered = (lower_search if search else lower)(
         parse(pattern, flags=flags, dialect=dialect), builder, PlainText(builder)
     )
@@ -129,7 +129,7 @@ def test_search_finds_what_re_finds(pattern: str, samples: list[str]) -> None:
 @given(patterns, st.lists(st.binary(max_size=4), min_size=20, max_size=20))
 def test_invalid_utf8_never_matches(pattern: str, samples: list[bytes]) -> None:
     compiled(pattern)  # or it is discarded
-    builder = GrammarBuilder()
+    builder = RecordingBuilder()
     contains = recogniser(builder, lower_search(parse(pattern), builder, PlainText(builder)))
     for data in samples:
         if data != data.decode(errors="ignore").encode():
@@ -182,13 +182,9 @@ _AHEAD, _BEHIND = 9, 10
 
 
 def operations(pattern: str, *, dialect: Dialect = "ecma262", search: bool = True) -> set[int]:
-    builder = GrammarBuilder()
+    builder = RecordingBuilder()
     (lower_search if search else lower)(parse(pattern, dialect=dialect), builder, PlainText(builder))
-    ops, found, at = builder._ops.tolist(), set(), 0
-    while at < len(ops):
-        found.add(ops[at])
-        at += 2 + ops[at + 1]
-    return found
+    return {op for op, _ in builder.nodes}
 
 
 @pytest.mark.parametrize(
@@ -446,7 +442,7 @@ ANSWERED = {
 
 @pytest.mark.parametrize("name", ANSWERED)
 def test_hostile_patterns_work(name: str) -> None:
-    builder = GrammarBuilder()
+    builder = RecordingBuilder()
     with ends():
         lower(parse(ANSWERED[name]), builder, PlainText(builder))
 

@@ -198,16 +198,14 @@ class Document:
         """Whether the main document has references, and identifiers beside its own."""
         dialect, root = self.main.dialect, self.main.root
         keywords = (dialect.id_keyword, *_ANCHORS) if dialect.year >= 2019 else (dialect.id_keyword,)
+        identifying = {*keywords, RECURSIVE}
         referring = identified = False
         for part in _objects(root):
-            if not referring and ("$ref" in part or "$dynamicRef" in part or "$recursiveRef" in part):
+            if not (referring or REFERENCES.isdisjoint(part)):
                 referring = True
-            if not identified:
-                for keyword in keywords:
-                    if keyword in part and isinstance(part[keyword], str) and (part is not root or keyword in _ANCHORS):
-                        identified = True
-                if RECURSIVE in part and part[RECURSIVE] is True:
-                    identified = True
+            if not (identified or identifying.isdisjoint(part)):
+                named = (key for key in keywords if isinstance(part.get(key), str))
+                identified = part.get(RECURSIVE) is True or any(part is not root or key in _ANCHORS for key in named)
             if referring and identified:
                 return True
         return False

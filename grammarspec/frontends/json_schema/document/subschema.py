@@ -222,6 +222,14 @@ class Subschema:
             return NOTHING
         return Subschema(source, self, tokens, self.resource, self.scope)
 
+    def children(self, keyword: str, parts: Mapping[str, Any]) -> dict[str, Subschema]:
+        """The records of what stands in it under a keyword that holds schemas by name."""
+        child = self.scope.child
+        return {
+            name: child(self, part, (keyword, name)) if isinstance(part, dict) else self.child(part, keyword, name)
+            for name, part in parts.items()
+        }
+
     def malformed(self, keyword: str, expected: str) -> GrammarSyntaxError:
         """The error that says what the value of a keyword must be."""
         return GrammarSyntaxError(f"{keyword} must be {expected}", where=self.where(keyword))

@@ -15,7 +15,7 @@ from grammarspec.frontends.json_schema.keywords.narrowing import KEYS, cut
 from grammarspec.frontends.json_schema.keywords.values import count
 
 __all__ = [
-    "IS_ARRAY", "IS_OBJECT", "IS_STRING", "ITEMS", "KEYWORDS", "LENGTH", "MAX_COUNTED", "MEMBERS", "OF_ONE_TYPE",
+    "IS_ARRAY", "IS_OBJECT", "IS_STRING", "ITEMS", "KEYWORDS", "LENGTH", "MAX_COUNTED", "MEMBERS", "OF_TYPES",
     "AtLeast", "AtMost", "Measure", "Types",
 ]  # fmt: skip
 
@@ -41,8 +41,8 @@ class Types(Assertion):
 
 _TYPES: Final = {name: Types(bits) for name, bits in TYPE_BITS.items()}
 IS_STRING, IS_ARRAY, IS_OBJECT = _TYPES["string"], _TYPES["array"], _TYPES["object"]
-OF_ONE_TYPE: Final[Mapping[Types, Subschema]] = {asked: Everywhere({}, asked) for asked in _TYPES.values()}
-"""For each type of the specification a schema that only asks for it, by its assertion."""
+OF_TYPES: Final[Mapping[int, Subschema]] = {bits: Everywhere({}, Types(bits)) for bits in range(1, ALL_TYPES + 1)}
+"""For each set of types, as bits, a schema that only asks for them."""
 
 
 def _type(schema: Subschema, value: Any) -> Types:

@@ -82,8 +82,7 @@ def schema_map(schema: Subschema, keyword: str, value: Any) -> dict[str, Subsche
     Raises:
         GrammarSyntaxError: the value is no object.
     """
-    child = schema.child
-    return {name: child(part, keyword, name) for name, part in mapping(schema, keyword, value).items()}
+    return schema.children(keyword, mapping(schema, keyword, value))
 
 
 def name_list(schema: Subschema, keyword: str, value: Any) -> list[str]:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from grammarspec.frontends.json_schema.formats.table import Formats
 from grammarspec.frontends.json_schema.json_values import ARRAY
+from grammarspec.frontends.json_schema.lowering.formats import format_language
 from grammarspec.frontends.json_schema.lowering.intervals import Intervals
 from grammarspec.frontends.json_schema.lowering.multiples import Multiples
 from grammarspec.frontends.json_schema.normal_form.shapes import Goal
@@ -58,6 +58,7 @@ class Lowering(ABC):
         self.composite: set[int] = set()
         self.height = 0
         self._parts: dict[int, int] = {}
+        self._formats: dict[tuple[str, bool], int] = {}
 
     @abstractmethod
     def lower(self, goal: Goal) -> int:
@@ -67,12 +68,19 @@ class Lowering(ABC):
             GrammarError: the goal cannot be enforced, or the grammar becomes too large.
         """
 
-    # Few schemas have formats or bounds of numbers, so what makes their nodes is created at the first use.
-    @cached_property
-    def formats(self) -> Formats:
-        """Makes the nodes of ``format``."""
-        return Formats(self.builder, self.text.exact)
+    def format(self, name: str, *, around: bool = False) -> int:
+        """The texts that surely are of a format, in the exact alphabet.
 
+        Args:
+            around: texts among which surely are all of the format, instead.
+        """
+        node = self._formats.get((name, around))
+        if node is None:
+            language = format_language(self.text.spelling, name, around=around)
+            node = self._formats[name, around] = self.builder.embed(language)
+        return node
+
+    # Few schemas have bounds of numbers, so what makes their nodes is created at the first use.
     @cached_property
     def intervals(self) -> Intervals:
         """Makes the nodes of numbers between bounds."""

@@ -82,6 +82,7 @@ class GoalLowering(Lowering):
         """
         if self.container:
             return self.inside(partial(self.lower, goal))
+        goal = self.forms.resolved(goal)
         if not goal:
             return self.text.value
         if goal is NONE:

@@ -63,7 +63,7 @@ def text_of(lowering: Lowering, shape: StringShape) -> Text:
                 node, looks = pattern_text(lowering, text, assured=bool(parts))
                 asserting |= looks
             case Format(name, wanted):
-                node = lowering.formats.inside(name) if wanted else lowering.formats.around(name)
+                node = lowering.format(name, around=not wanted)
         parts.append(node if text.wanted else b.complement(node))
     if shape.excluded:
         parts.append(b.complement(exact.words(shape.excluded)))

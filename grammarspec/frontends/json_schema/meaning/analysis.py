@@ -237,11 +237,14 @@ class Analysis:
             if schema in path:
                 message = f"{keyword} comes back to itself without entering the value"
                 raise GrammarSyntaxError(message, where=origin.where(keyword))
+            applying = [assertion for assertion in schema.assertions if isinstance(assertion, InPlace)]
+            if not applying:
+                self._acyclic.add(schema)
+                continue
             path[schema] = None
             stack.append(None)
-            for assertion in schema.assertions:
-                if isinstance(assertion, InPlace):
-                    stack.extend(assertion.applied(self, schema))
+            for assertion in applying:
+                stack.extend(assertion.applied(self, schema))
 
     # ------------------------------------------------------------------ patterns
     def no_text(self, wanted: Sequence[str], refused: Sequence[str] = ()) -> bool:

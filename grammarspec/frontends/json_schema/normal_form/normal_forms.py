@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from grammarspec.errors import GrammarError, LimitExceeded
-from grammarspec.frontends.json_schema.json_values import ALL_TYPES, ARRAY, INTEGER, NUMBER, OBJECT, STRING
+from grammarspec.frontends.json_schema.document.subschema import Subschema
+from grammarspec.frontends.json_schema.json_values import ALL_TYPES, ARRAY, INTEGER, NUMBER, OBJECT, STRING, TYPE_BITS
+from grammarspec.frontends.json_schema.keywords.combining import AllOf, Reference
 from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
-from grammarspec.frontends.json_schema.keywords.types_and_sizes import OF_ONE_TYPE
+from grammarspec.frontends.json_schema.keywords.types_and_sizes import OF_TYPES
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.normal_form.arrays import array_shape
 from grammarspec.frontends.json_schema.normal_form.choices_on_presence import conditions
@@ -61,8 +63,8 @@ def _of_types(types: int, *, strict_integers: bool) -> Values:
 def _plain(*, strict_integers: bool) -> dict[Goal, Shape]:
     """The shapes of goals that all documents have: every value, none, and all values of one type."""
     shapes: dict[Goal, Shape] = {ANY: ANY_VALUE, NONE: NO_VALUE}
-    for asked, schema in OF_ONE_TYPE.items():
-        shapes[alone(schema)] = _of_types(asked.bits, strict_integers=strict_integers)
+    for bits in TYPE_BITS.values():
+        shapes[alone(OF_TYPES[bits])] = _of_types(bits, strict_integers=strict_integers)
     return shapes
 
 
@@ -90,11 +92,42 @@ class NormalForms:
         self._disjunctions = Disjunctions(goals, any_order=any_order)
         self._combinations = 0
         self._shapes: dict[Goal, Shape] = _PLAIN[goals.strict_integers].copy()
+        self._resolved: dict[Goal, Goal] = {}
         self._gathered: dict[Goal, Conjunction] = {}
         """The conjunctions of goals that were gathered to compare them with others, until their shapes are made."""
 
+    def resolved(self, goal: Goal) -> Goal:
+        """The goal of what a schema refers to, if it says no more; any other goal is returned as it is.
+
+        So all references to one schema have one shape, which becomes one node.
+
+        Raises:
+            GrammarError: the reference points to nothing, or comes back to itself.
+        """
+        found = self._resolved.get(goal)
+        if found is None:
+            found = goal
+            passed = []
+            while len(found) == 1 and (target := self._referred(found[0])) is not None:
+                passed.append(found)
+                found = alone(target)
+                found = self._resolved.get(found, found)
+            self._resolved.update(dict.fromkeys([goal, *passed], found))
+        return found
+
+    def _referred(self, schema: Subschema) -> Subschema | None:
+        """The schema that one is equivalent to, as it has a reference or an ``allOf`` of one part, and no more."""
+        asked = () if schema.is_malformed else schema.assertions
+        if len(asked) == 1 and asked[0].in_place:
+            match asked[0]:
+                case Reference(keyword, reference):
+                    return self.goals.target(schema, reference, keyword)
+                case AllOf([part]):
+                    return part
+        return None
+
     def __getitem__(self, goal: Goal) -> Shape:
-        """The shape of a goal.
+        """The shape of a goal that :meth:`resolved` has returned.
 
         Raises:
             GrammarError: the goal cannot be enforced; the error names its place.
@@ -120,10 +153,11 @@ class NormalForms:
             goal = pending.pop()
             if goal not in self._shapes:
                 try:
-                    shape = self[goal]
+                    goal = self.resolved(goal)
+                    if goal not in self._shapes:
+                        pending += reversed(self[goal].goals)
                 except GrammarError:
                     return self._combinations <= MAX_COMBINATIONS and not self.goals.budget.is_used_up
-                pending += reversed(shape.goals)
         return not self.goals.budget.is_used_up
 
     def _shape(self, facts: Conjunction) -> Shape:
@@ -165,7 +199,7 @@ class NormalForms:
         """
         found = []
         for alternative in self._disjunctions.alternatives(facts):
-            goal = both(alternative.goal)
+            goal = self.resolved(both(alternative.goal))
             found.append(goal)
             if alternative.facts is not None:
                 self._combinations += 1

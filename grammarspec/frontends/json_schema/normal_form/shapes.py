@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from grammarspec.errors import GrammarError, GrammarSyntaxError
 from grammarspec.frontends.json_schema.document.subschema import ANYTHING, NOTHING, Subschema
 from grammarspec.frontends.json_schema.json_values import ALL_TYPES, ARRAY, NUMBER, OBJECT, Bound, Number
-from grammarspec.frontends.json_schema.keywords.types_and_sizes import OF_ONE_TYPE, Types
+from grammarspec.frontends.json_schema.keywords.types_and_sizes import OF_TYPES, Types
 from grammarspec.frontends.json_schema.normal_form.presence import Presence
 
 __all__ = [
@@ -35,8 +35,8 @@ ANY: Final[Goal] = ()
 """The goal that every value satisfies."""
 NONE: Final[Goal] = (NOTHING,)
 """The goal that no value satisfies."""
-_OF_ONE_TYPE: Final = {asked: (schema,) for asked, schema in OF_ONE_TYPE.items()}
-"""The goals of the values of one type, which most schemas ask for in many places."""
+_OF_TYPES: Final = {bits: (schema,) for bits, schema in OF_TYPES.items()}
+"""The goals of all values of some types, which most schemas ask for in many places."""
 
 
 def both(schemas: Iterable[Subschema]) -> Goal:
@@ -50,7 +50,7 @@ def both(schemas: Iterable[Subschema]) -> Goal:
 
 
 def alone(schema: Subschema) -> Goal:
-    """The goal that one subschema holds; one that asks for nothing, or for a type only, has the goal of all such."""
+    """The goal that one subschema holds; one that asks for nothing, or for types only, has the goal of all such."""
     if schema is NOTHING:
         return NONE
     try:
@@ -58,7 +58,7 @@ def alone(schema: Subschema) -> Goal:
     except GrammarSyntaxError:  # it is malformed, as whoever asks for the shape of the goal is told
         return (schema,)
     if len(asked) == 1 and isinstance(asked[0], Types):
-        return _OF_ONE_TYPE.get(asked[0]) or (schema,)
+        return _OF_TYPES.get(asked[0].bits) or (schema,)
     return (schema,) if asked else ANY
 
 

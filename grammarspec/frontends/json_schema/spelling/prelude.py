@@ -12,14 +12,19 @@ from grammarspec.frontends.json_schema.spelling.builder import AsciiBuilder, Sch
 from grammarspec.frontends.json_schema.spelling.json_text import JsonText
 from grammarspec.frontends.json_schema.spelling.options import Spelling
 
-__all__ = ["prelude"]
+__all__ = ["new_text", "prelude"]
+
+
+def new_text(spelling: Spelling) -> tuple[SchemaBuilder, JsonText]:
+    """A new builder, and the nodes of a spelling in it, which are made when they are asked for."""
+    builder = AsciiBuilder() if spelling.ascii else SchemaBuilder()
+    return builder, JsonText(builder, spelling)
 
 
 @lru_cache(maxsize=32)
 def _prototype(spelling: Spelling) -> tuple[SchemaBuilder, JsonText]:
     """What :func:`prelude` copies."""
-    builder = AsciiBuilder() if spelling.ascii else SchemaBuilder()
-    text = JsonText(builder, spelling)
+    builder, text = new_text(spelling)
     text.make_common()
     return builder, text
 

@@ -1,0 +1,302 @@
+//! The builder of grammars: expressions are hash-consed as front-ends describe them, one by one.
+
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+
+use super::codes::op;
+use super::{Guard, Ir, Kinds, Node, NodeId, Operands, Parser, RuleId, UNBOUNDED, Update};
+use crate::byteset::ByteSet;
+use crate::error::{Error, Result};
+
+/// A grammar that is being described. Each expression is a *node*, whose number counts those that were described before
+/// it; equal nodes have one [`NodeId`].
+#[derive(Clone, Default)]
+pub struct IrBuilder {
+    nodes: Vec<Node>,
+    /// The ids of `nodes`, by the hash of the node.
+    ids: HashTable<NodeId>,
+    /// The id of each node that was described.
+    of: Vec<NodeId>,
+    /// The node of each literal, by its id.
+    literals: FxHashMap<NodeId, u32>,
+    /// The node that is the body of each rule, `UNBOUNDED` where none was given.
+    rules: Vec<u32>,
+    names: Vec<String>,
+    kinds: Vec<Kinds>,
+    size: usize,
+}
+
+impl IrBuilder {
+    /// A builder with room for so many nodes.
+    pub fn with_capacity(nodes: usize) -> IrBuilder {
+        IrBuilder {
+            nodes: Vec::with_capacity(nodes),
+            ids: HashTable::with_capacity(nodes),
+            of: Vec::with_capacity(nodes),
+            ..IrBuilder::default()
+        }
+    }
+
+    /// How much has been described: for each node, its operation, the number of its operands, and these.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Exactly this text; the same node for the same text.
+    pub fn literal(&mut self, text: &[u8]) -> u32 {
+        let id = self.intern(Node::Literal(text.into()));
+        let next = self.of.len() as u32;
+        let node = *self.literals.entry(id).or_insert(next);
+        if node == next {
+            self.push(id, 2);
+        }
+        node
+    }
+
+    /// Any one of these texts.
+    pub fn words(&mut self, mut texts: Vec<Box<[u8]>>) -> u32 {
+        let operands = 2 * texts.len();
+        texts.sort_unstable();
+        texts.dedup();
+        let id = self.intern(Node::Words(texts.into()));
+        self.push(id, operands)
+    }
+
+    /// The node of an operation ([`op`]) on these operands. Those of `LITERAL` and `WORDS` are places in a blob of texts.
+    pub fn node(&mut self, op: u32, operands: &[u32], blob: &[u8]) -> Result<u32> {
+        let node = self
+            .decode(op, operands, blob)
+            .map_err(|why| Error::Malformed(format!("malformed grammar at node {}: {why}", self.of.len())))?;
+        let id = self.intern(node);
+        Ok(self.push(id, operands.len()))
+    }
+
+    /// Declares a rule. `kinds`: its marks, as bits of [`Kinds`].
+    pub fn rule(&mut self, name: String, kinds: u8) -> Result<RuleId> {
+        if kinds & !Kinds::ALL.0 != 0 {
+            return Err(Error::Malformed("there is no such kind of rules".into()));
+        }
+        self.rules.push(UNBOUNDED);
+        self.names.push(name);
+        self.kinds.push(Kinds(kinds));
+        Ok(self.rules.len() as RuleId - 1)
+    }
+
+    /// Gives a rule its body. Whether there is such a node is checked at the end.
+    pub fn define(&mut self, rule: RuleId, body: u32) -> Result<()> {
+        let own =
+            self.rules.get_mut(rule as usize).ok_or_else(|| Error::Malformed(format!("there is no rule {rule}")))?;
+        *own = body;
+        Ok(())
+    }
+
+    /// Gives this body to all rules that have none yet.
+    pub fn define_others(&mut self, body: u32) {
+        self.rules.iter_mut().filter(|own| **own == UNBOUNDED).for_each(|own| *own = body);
+    }
+
+    /// The language of a grammar that was built before.
+    pub fn embed(&mut self, ir: &Ir) -> Result<u32> {
+        let first = self.rules.len() as RuleId;
+        let encoded = ir.encode(self.of.len() as u32, first);
+        for (name, &kinds) in ir.names.iter().zip(&encoded.kinds) {
+            self.rule(name.clone(), kinds)?;
+        }
+        self.nodes(&encoded.ops, &encoded.blob)?;
+        self.rules[first as usize..].copy_from_slice(&encoded.rules);
+        Ok(encoded.start)
+    }
+
+    /// Adds nodes that stand one behind the other: `[op, number of operands, operands...]` for each.
+    pub(super) fn nodes(&mut self, ops: &[u32], blob: &[u8]) -> Result<()> {
+        let cut_off = || Error::Malformed("malformed grammar: a node is cut off".into());
+        let mut at = 0;
+        while at < ops.len() {
+            let head = ops.get(at..at + 2).ok_or_else(cut_off)?;
+            let end = at + 2 + head[1] as usize;
+            self.node(head[0], ops.get(at + 2..end).ok_or_else(cut_off)?, blob)?;
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// The grammar. `start`: the node of the whole text.
+    pub fn build(self, start: u32) -> Result<Ir> {
+        let mut rules = Vec::with_capacity(self.rules.len() + 1);
+        let body = |node: u32| self.operand(node).map_err(|why| Error::Malformed(format!("malformed grammar: {why}")));
+        for (&node, name) in self.rules.iter().zip(&self.names) {
+            if node == UNBOUNDED {
+                return Err(Error::Malformed(format!("rule {name:?} has no body")));
+            }
+            rules.push(body(node)?);
+        }
+        rules.push(body(start)?);
+        let (mut names, mut kinds) = (self.names, self.kinds);
+        names.push("start".into());
+        kinds.push(Kinds::default());
+        if kinds.iter().all(|&kind| kind == Kinds::default()) {
+            kinds.clear();
+        }
+        Ir::analysed(self.nodes, rules, names, kinds)
+    }
+
+    // ------------------------------------------------------------------ nodes
+    fn push(&mut self, id: NodeId, operands: usize) -> u32 {
+        self.size += 2 + operands;
+        self.of.push(id);
+        self.of.len() as u32 - 1
+    }
+
+    fn intern(&mut self, node: Node) -> NodeId {
+        let nodes = &mut self.nodes;
+        let hash = |node: &Node| FxBuildHasher.hash_one(node);
+        let found = self.ids.entry(hash(&node), |&id| nodes[id as usize] == node, |&id| hash(&nodes[id as usize]));
+        match found {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                let id = nodes.len() as NodeId;
+                free.insert(id);
+                nodes.push(node);
+                id
+            }
+        }
+    }
+
+    fn operand(&self, n: u32) -> Result<NodeId, String> {
+        self.of.get(n as usize).copied().ok_or_else(|| format!("node {n} is not defined before its use"))
+    }
+
+    fn all(&self, operands: &[u32]) -> Result<Operands, String> {
+        operands.iter().map(|&n| self.operand(n)).collect()
+    }
+
+    fn one(&self, operands: &[u32]) -> Result<NodeId, String> {
+        match operands {
+            [n] => self.operand(*n),
+            _ => Err("one operand expected".into()),
+        }
+    }
+
+    fn decode(&self, op: u32, operands: &[u32], blob: &[u8]) -> Result<Node, String> {
+        Ok(match op {
+            op::NOTHING => Node::Nothing,
+            op::LITERAL => match operands {
+                [offset, len] => Node::Literal(text(blob, *offset, *len)?),
+                _ => return Err("two operands expected".into()),
+            },
+            op::BYTES => {
+                let mut set = ByteSet::NONE;
+                for (lo, hi) in ranges(operands, 255)? {
+                    set = set.or(ByteSet::range(lo as u8, hi as u8));
+                }
+                Node::Bytes(set)
+            }
+            op::CODEPOINTS => Node::Codepoints(merged(ranges(operands, 0x10FFFF)?).into()),
+            op::SEQ => {
+                let all = self.all(operands)?;
+                if all.len() == 1 { self.nodes[all[0] as usize].clone() } else { Node::Seq(all) }
+            }
+            op::ALT => {
+                let mut all = self.all(operands)?;
+                drop_repeated(&mut all);
+                if all.len() == 1 { self.nodes[all[0] as usize].clone() } else { Node::Alt(all) }
+            }
+            op::REPEAT => match operands {
+                [_, least, most] if least > most => Node::Nothing,
+                // without the operand: what is never called must not look like a call
+                [n, _, 0] => self.operand(*n).map(|_| Node::Seq(Operands::new()))?,
+                [n, least, most] => Node::Repeat(self.operand(*n)?, *least, *most),
+                _ => return Err("three operands expected".into()),
+            },
+            op::BOTH => Node::Both(self.all(operands)?),
+            op::COMPLEMENT => Node::Complement(self.one(operands)?),
+            op::AHEAD => Node::Ahead(self.one(operands)?),
+            op::BEHIND => Node::Behind(self.one(operands)?),
+            op::TERMINAL => Node::Terminal(self.one(operands)?),
+            op::LEXEME => Node::Lexeme(self.one(operands)?),
+            op::TEXT if operands.is_empty() => return Err("an operand expected".into()),
+            op::TEXT => Node::Text(self.all(operands)?),
+            op::PARSER => Node::Parser(Parser::decode(operands, |n| self.operand(n))?.into()),
+            op::CALL => match operands {
+                [rule] if (*rule as usize) < self.rules.len() => Node::Call(*rule),
+                _ => return Err("a rule's number expected".into()),
+            },
+            op::WORDS => {
+                if !operands.len().is_multiple_of(2) {
+                    return Err("pairs of operands expected".into());
+                }
+                let texts: Result<Vec<_>, String> = operands.chunks(2).map(|p| text(blob, p[0], p[1])).collect();
+                let mut texts = texts?;
+                texts.sort_unstable();
+                texts.dedup();
+                Node::Words(texts.into())
+            }
+            op::WHEN => Node::When(Guard::decode(operands)?),
+            op::CALL_WITH => match operands {
+                [rule, update @ ..] if (*rule as usize) < self.rules.len() => {
+                    let update = Update::decode(update)?;
+                    if update.like.is_some_and(|like| like as usize >= self.rules.len()) {
+                        return Err("a rule's number expected".into());
+                    }
+                    Node::CallWith(*rule, update)
+                }
+                _ => return Err("a rule's number expected".into()),
+            },
+            _ => return Err(format!("unknown operation {op}")),
+        })
+    }
+}
+
+fn text(blob: &[u8], offset: u32, len: u32) -> Result<Box<[u8]>, String> {
+    let (from, len) = (offset as usize, len as usize);
+    blob.get(from..from.saturating_add(len)).map(Box::from).ok_or_else(|| "text outside the blob".into())
+}
+
+/// Keeps the first of equal ids.
+fn drop_repeated(ids: &mut Operands) {
+    if ids.len() == 2 {
+        ids.dedup(); // most alternatives are two
+        return;
+    }
+    let mut seen = FxHashSet::default();
+    ids.retain(|id| seen.insert(*id));
+}
+
+fn ranges(operands: &[u32], last: u32) -> Result<Vec<(u32, u32)>, String> {
+    if !operands.len().is_multiple_of(2) {
+        return Err("pairs of bounds expected".into());
+    }
+    operands
+        .chunks(2)
+        .map(
+            |p| {
+                if p[0] <= p[1] && p[1] <= last { Ok((p[0], p[1])) } else { Err("bounds out of order or range".into()) }
+            },
+        )
+        .collect()
+}
+
+/// Sorted, merged ranges without surrogates, which UTF-8 cannot spell.
+fn merged(mut ranges: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
+    ranges.sort_unstable();
+    let mut out: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
+    for (lo, hi) in ranges {
+        match out.last_mut() {
+            Some(last) if lo <= last.1.saturating_add(1) => last.1 = last.1.max(hi),
+            _ => out.push((lo, hi)),
+        }
+    }
+    let mut clean = Vec::with_capacity(out.len() + 1);
+    for (lo, hi) in out {
+        if lo < 0xD800 {
+            clean.push((lo, hi.min(0xD7FF)));
+        }
+        if hi > 0xDFFF {
+            clean.push((lo.max(0xE000), hi));
+        }
+    }
+    clean
+}
