@@ -344,15 +344,17 @@ def that_thinks(model: Path, folder: Path) -> Path:
         if file.name != "tokenizer.json":
             there.symlink_to(file.resolve())
             continue
-        text = file.read_text()
-        there.write_text(text.replace("<repo_name>", "<think>").replace("<file_sep>", "</think>"))
+        tokenizer = json.loads(file.read_text().replace("<repo_name>", "<think>").replace("<file_sep>", "</think>"))
+        for token in tokenizer["added_tokens"]:
+            token["special"] &= "think>" not in token["content"]  # special tokens are left out of the text
+        there.write_text(json.dumps(tokenizer))
     return copy
 
 
 def reasoning(asker: Asker) -> None:
     """The constraint begins behind the thoughts, which are free."""
     # the model was never taught to end its thoughts, and is not to end its answer instead
-    bias = {"5": 9.0, "2": -20.0, "0": -20.0}
+    bias = {"5": 14.0, "2": -20.0, "0": -20.0}
     thought = 0
     for seed in range(3):
         for extra in ({"structured_outputs": {"json": PERSON}}, {"structured_outputs": {"regex": "[0-9]{1,3}"}}):
