@@ -344,28 +344,31 @@ def that_thinks(model: Path, folder: Path) -> Path:
         if file.name != "tokenizer.json":
             there.symlink_to(file.resolve())
             continue
-        text = file.read_text()
-        there.write_text(text.replace("<repo_name>", "<think>").replace("<file_sep>", "</think>"))
+        tokenizer = json.loads(file.read_text().replace("<repo_name>", "<think>").replace("<file_sep>", "</think>"))
+        for token in tokenizer["added_tokens"]:
+            token["special"] &= "think>" not in token["content"]  # special tokens are left out of the text
+        there.write_text(json.dumps(tokenizer))
     return copy
 
 
 def reasoning(asker: Asker) -> None:
     """The constraint begins behind the thoughts, which are free."""
-    ends_thinking = {"5": 9.0}  # the model was never taught to
+    # the model was never taught to end its thoughts, and is not to end its answer instead
+    bias = {"5": 14.0, "2": -20.0, "0": -20.0}
     thought = 0
     for seed in range(3):
         for extra in ({"structured_outputs": {"json": PERSON}}, {"structured_outputs": {"regex": "[0-9]{1,3}"}}):
             answer = asker.client.chat.completions.create(
                 model="smollm2",
                 messages=[{"role": "user", "content": "Alice is 31 years old. How old is she?"}],
-                max_tokens=250,
+                max_tokens=120,
                 seed=seed,
-                logit_bias=ends_thinking,  # type: ignore[arg-type]
+                logit_bias=bias,  # type: ignore[arg-type]
                 extra_body=extra,
             )
             choice = answer.choices[0]
             text, thoughts = choice.message.content or "", getattr(choice.message, "reasoning", None) or ""
-            if choice.finish_reason != "stop":
+            if choice.finish_reason != "stop" or (thoughts and not text):  # cut, or the text ended in the thoughts
                 asker.cut += 1
                 continue
             asker.finished += 1
