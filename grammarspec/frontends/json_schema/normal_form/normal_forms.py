@@ -107,9 +107,10 @@ class NormalForms:
         found = self._resolved.get(goal)
         if found is None:
             found = goal
-            passed = []
-            while len(found) == 1 and (target := self._referred(found[0])) is not None:
-                passed.append(found)
+            passed: dict[Goal, None] = {}
+            # one that is met again contains itself, as Python objects can; gathering it ends there
+            while found not in passed and len(found) == 1 and (target := self._referred(found[0])) is not None:
+                passed[found] = None
                 found = alone(target)
                 found = self._resolved.get(found, found)
             self._resolved.update(dict.fromkeys([goal, *passed], found))
