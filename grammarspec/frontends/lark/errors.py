@@ -53,8 +53,9 @@ def lark_errors(source: GrammarText) -> Iterator[None]:
         position = source.literal(f"/{error.pattern}/")
         raise GrammarSyntaxError(f"malformed regular expression: {error.msg}", position) from error
     except VisitError as error:  # of what makes patterns of terminals: an assertion that fails says nothing
-        said = str(error.orig_exc) or f"a malformed {error.obj.data}"
-        first = next((part for part in error.obj.children if isinstance(part, str)), "")
+        said = str(error.orig_exc) or f"a malformed {error.rule}"
+        parts = getattr(error.obj, "children", [])
+        first = next((part for part in parts if isinstance(part, str)), "")
         raise GrammarSyntaxError(f"malformed grammar: {said}", source.literal(first)) from error
     except (AssertionError, OSError, ValueError) as error:
         raise GrammarSyntaxError(f"malformed grammar: {str(error) or type(error).__name__}") from error
