@@ -1,13 +1,6 @@
-"""The command that serves: its options, what it refuses, and a server in a process of its own."""
+"""The command that serves: its options, and what it refuses."""
 
 from __future__ import annotations
-
-import os
-import re
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +10,6 @@ from grammarspec.cli import main
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("uvicorn")
-httpx = pytest.importorskip("httpx")
 
 from grammarspec.cli.serve import read_limits  # noqa: E402
 from grammarspec.server import Settings  # noqa: E402
@@ -49,23 +41,3 @@ def test_limits_are_read() -> None:
 def test_what_is_refused(options: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", *options]) == 2
     assert said in capsys.readouterr().err
-
-
-def test_a_server_starts_answers_and_stops(tiny_model_directory: Path) -> None:
-    command = [sys.executable, "-m", "grammarspec", "serve", "--model", str(tiny_model_directory), "--name", "tiny"]
-    environment = {**os.environ, "GRAMMARSPEC_API_KEY": "secret", "PYTHONPATH": str(Path(gs.__file__).parents[1])}
-    process = subprocess.Popen(
-        [*command, "--port", "0", "--drafts", "none"], stderr=subprocess.PIPE, text=True, env=environment
-    )
-    try:
-        assert process.stderr is not None
-        url = next(found[0] for line in process.stderr if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
-        body = {"model": "tiny", "prompt": "a", "max_tokens": 9, "structured_outputs": {"choice": ["yes"]}}
-        key = {"authorization": "Bearer secret"}
-        assert httpx.post(f"{url}/v1/completions", json=body, headers=key).json()["choices"][0]["text"] == "yes"
-        assert httpx.post(f"{url}/v1/completions", json=body).status_code == 401
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
-    finally:
-        process.kill()
-        process.wait()

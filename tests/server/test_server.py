@@ -277,18 +277,6 @@ def test_one_that_fails_leaves_the_others_alone(tiny: Running) -> None:
         assert all(one.result(timeout=120) for one in found)
 
 
-def test_a_limit_in_a_text_ends_that_request(tiny_model: gs.Model) -> None:
-    limits = gs.Limits(max_call_steps=3000)
-    with serving(tiny_model, limits=limits) as server, ThreadPoolExecutor(2) as pool:
-        nested = 'start: a~1..1000\na: b~1..1000\nb: c~0..1000\nc: "x" | ","\n'
-        grows = {"structured_outputs": {"grammar": nested}}
-        other = pool.submit(ask, server, extra_body={"structured_outputs": {"regex": "[a-z]{60}"}}, max_tokens=99)
-        with pytest.raises(openai.BadRequestError) as error:
-            ask(server, extra_body=grows, temperature=3, seed=1, max_tokens=300)
-        assert error.value.code == "limit-exceeded"
-        assert re.fullmatch("[a-z]{60}", other.result().choices[0].message.content)
-
-
 def test_clients_that_leave_end_their_texts(tiny_model: gs.Model) -> None:
     with serving(tiny_model) as server:
         stream = ask(server, max_tokens=2000, extra_body=LONG, stream=True)
