@@ -11,8 +11,8 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("uvicorn")
 
-from grammarspec.cli.serve import read_limits  # noqa: E402
-from grammarspec.server import Settings  # noqa: E402
+from grammarspec.cli.serve import read_limits
+from grammarspec.server import Settings
 
 
 def test_limits_are_read() -> None:
