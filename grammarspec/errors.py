@@ -232,13 +232,16 @@ _INSTALLED_BY = {
     "matplotlib": "'grammarspec[plots]'",
     "msgspec": "msgspec",
     "numpy": "numpy",
+    "prometheus_client": "'grammarspec[server]'",
     "pydantic": "'grammarspec[types]'",
     "pydantic_core": "'grammarspec[types]'",
     "railroad": "'grammarspec[railroads]'",
     "referencing": "referencing",
     "safetensors": "'grammarspec[frozen]'",
+    "starlette": "'grammarspec[server]'",
     "torch": "'grammarspec[transformers]'",
     "transformers": "'grammarspec[transformers]'",
+    "uvicorn": "'grammarspec[server]'",
 }
 """What pip is told to install, by the name of the module that is missing."""
 

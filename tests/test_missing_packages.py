@@ -98,6 +98,16 @@ def test_what_to_install(blocked: str, statements: list[str], install: str) -> N
         assert f"the package {blocked.split(maxsplit=1)[0]} is missing" in answer
 
 
+@pytest.mark.parametrize("blocked", ["uvicorn", "starlette", "prometheus_client"])
+def test_the_server_says_what_to_install(blocked: str) -> None:
+    probe = f"import sys; sys.modules[{blocked!r}] = None; from grammarspec.cli import main; sys.exit(main(['serve']))"
+    run = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
+    assert run.returncode == 2 and run.stdout == ""
+    [line] = run.stderr.splitlines()
+    assert line.startswith(f"grammarspec: error: the server: the package {blocked} is missing")
+    assert line.endswith("hint: pip install 'grammarspec[server]' [missing-package]")
+
+
 @pytest.mark.parametrize("blocked", ["torch", "transformers"])
 def test_commands_say_what_to_install(blocked: str) -> None:
     """All that run a model say the same."""

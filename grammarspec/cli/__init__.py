@@ -1,8 +1,8 @@
 """The ``grammarspec`` command line.
 
 Arguments come in; what a command prints, and its exit code, go out. Each command is a module with ``add_parser``:
-:mod:`.generate`, :mod:`.check`, for ``.lark`` grammars :mod:`.sample`, :mod:`.explain` and :mod:`.draw`, and
-:mod:`.bench`. Here the errors of all commands become one line on standard error.
+:mod:`.generate`, :mod:`.serve`, :mod:`.check`, for ``.lark`` grammars :mod:`.sample`, :mod:`.explain` and
+:mod:`.draw`, and :mod:`.bench`. Here the errors of all commands become one line on standard error.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     # Imported here, where an interrupt is caught: this is most of what a command takes to start.
-    from grammarspec.cli import bench, check, draw, explain, generate, sample
+    from grammarspec.cli import bench, check, draw, explain, generate, sample, serve
 
     parser = argparse.ArgumentParser(prog="grammarspec", description="Model output that conforms to a grammar.")
     parser.add_argument("--version", action="version", version=f"grammarspec {grammarspec.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     generate.add_parser(commands)
-    for command in (check, sample, explain, draw, bench):
+    for command in (serve, check, sample, explain, draw, bench):
         command.add_parser(commands)
     return parser
 

@@ -65,6 +65,23 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
     def select(self, rows: torch.Tensor) -> None:
         self.keys, self.values = self.keys[rows], self.values[rows]  # pyright: ignore[reportIncompatibleVariableOverride]
 
+    def join(self, other: _Layer | None, rows: int, more: int, slots: int) -> None:
+        """Append the rows of the same layer of another cache; a layer that has read nothing gets slots of zeros."""
+        known = next(layer for layer in (self, other) if layer is not None and layer.is_initialized)
+        if not self.is_initialized:
+            self.lazy_initialization(known.keys[:0], known.values[:0])
+
+        def padded(states: torch.Tensor | None, count: int, like: torch.Tensor) -> torch.Tensor:
+            if states is None or not len(states):
+                return like.new_zeros(count, like.shape[1], slots, like.shape[3])
+            return torch.nn.functional.pad(states, (0, 0, 0, slots - states.shape[2]))
+
+        theirs = (None, None) if other is None else (other.keys, other.values)
+        self.keys, self.values = (  # pyright: ignore[reportIncompatibleVariableOverride]
+            torch.cat((padded(mine, rows, like), padded(new, more, like)))
+            for mine, new, like in zip((self.keys, self.values), theirs, (known.keys, known.values), strict=True)
+        )
+
 
 class RaggedCache(Cache):
     """The cache of a batch. Before each pass, :meth:`plan` sets where the new keys and values go.
@@ -112,3 +129,18 @@ class RaggedCache(Cache):
         """
         for layer in self._kept:
             layer.select(rows)
+
+    def join(self, other: RaggedCache, rows: int, more: int) -> None:
+        """Append the rows of another cache of the same layers.
+
+        Args:
+            other: the cache; it is not to be used again.
+            rows, more: how many rows this cache has, and how many the other. Either may have read nothing yet.
+        """
+        self.capacity = max(self.capacity, other.capacity)
+        for index in range(max(len(self._kept), len(other._kept))):
+            if index == len(self._kept):
+                self._kept.append(_Layer(self))
+            mine = self._kept[index]
+            theirs = other._kept[index] if index < len(other._kept) else None
+            mine.join(theirs, rows, more, self.capacity)

@@ -232,8 +232,8 @@ class Batch:
             sequence(number, sample) for number, request in enumerate(requests) for sample in range(request.n)
         ]
         self._all = list(self.sequences)
-        # A draft leaves room for the bonus token: memory is taken for no longer ones, whatever gamma is.
-        self._gamma = min(gamma, max(sequence.room for sequence in self.sequences) - 1)
+        self._longest = gamma
+        self._gamma = self._useful_gamma()
         layers = {layer for proposer in proposers for layer in proposer.hidden_layers}
         self.target = runner_for(model, len(requests), drafts=bool(proposers), hidden_layers=layers)
         self._device = self.target.device
@@ -255,8 +255,51 @@ class Batch:
             self._append_forced()
             self._drop_ended()
 
+    def join(self, other: Batch) -> None:
+        """Append the rows of another batch between two rounds: texts may begin while others are under way.
+
+        The prompts of the other batch are read here, so that their length does not widen a pass of this one. Proposers
+        begin anew: drafts change no text. ``target_passes`` and ``phase_seconds`` of a text are counted from here on.
+
+        Args:
+            other: a batch of the same model, vocabulary and proposers in which there was no round yet. It is not to be
+                used again.
+
+        Raises:
+            ValueError: there was a round in the other batch; or this one has no texts left.
+        """
+        if other.rounds or not self.sequences:
+            raise ValueError("a batch joins before its first round, and another that has texts left")
+        for batch in (self, other):
+            batch._read_ahead()
+        drafted = sum(proposer.passes for proposer in self._proposers)
+        for sequence in self.sequences:
+            sequence.statistics.draft_passes += drafted
+        for sequence in other.sequences:  # what the batch has done so far is not theirs
+            sequence.statistics.target_passes = -self.target.passes
+            sequence.statistics.phase_seconds = {name: -seconds for name, seconds in self._phases.items()}
+        self.target.join(other.target)
+        self.processing.join(other.processing)
+        self.sequences += other.sequences
+        self._gamma = self._useful_gamma()
+        self._masks = MaskRows(len(self.sequences), self._gamma, self.vocabulary.size)
+        for proposer in self._proposers:
+            proposer.start(self)
+
+    def end(self, sequences: Sequence[SequenceState], error: Exception) -> None:
+        """End some texts between two rounds with an error, such as one that nobody waits for any more."""
+        for sequence in sequences:
+            if sequence.finish_reason is None:
+                sequence.fail(error)
+        self._drop_ended()
+
+    @property
+    def phase_seconds(self) -> dict[str, float]:
+        """Seconds of all rounds so far by phase: ``draft``, ``mask``, ``target``, ``verify``, ``commit``."""
+        return dict(self._phases)
+
     def results(self) -> list[list[Generation]]:
-        """The texts of each request, once all have ended."""
+        """The texts of each request that the batch was made with, once all have ended."""
         texts: list[list[Generation]] = [[] for _ in self._requests]
         for sequence in self._all:
             texts[sequence.request].append(sequence.result())
@@ -411,6 +454,10 @@ class Batch:
             token = other
         return sequence.close()
 
+    def _useful_gamma(self) -> int:
+        """How long drafts may be: one leaves room for the bonus token, and memory is taken for no longer ones."""
+        return min(self._longest, max(sequence.room for sequence in self.sequences) - 1)
+
     def _read_prompts(self) -> None:
         """Read the prompts of requests for several texts once, but for their last token, and copy keys and values."""
         if len(self.sequences) == len(self._requests):
@@ -419,6 +466,12 @@ class Batch:
         if any(prompts):
             self.target.read(prompts, 1)
         self.target.select([sequence.request for sequence in self.sequences])
+
+    def _read_ahead(self) -> None:
+        """Read all but the last token of each text."""
+        unread = [sequence.tokens[read:-1] for sequence, read in zip(self.sequences, self.target.lengths, strict=True)]
+        if any(unread):
+            self.target.read(unread, 1)
 
     def _append_forced(self) -> None:
         """Append the text that the grammar forces to each row, without scoring it (``forced="feed"``)."""
@@ -442,9 +495,12 @@ class Batch:
             return
         for sequence in self.sequences:
             if sequence.finish_reason is not None:
-                sequence.statistics.target_passes = self.target.passes
-                sequence.statistics.draft_passes = sum(proposer.passes for proposer in self._proposers)
-                sequence.statistics.phase_seconds = dict(self._phases)
+                statistics = sequence.statistics
+                statistics.target_passes += self.target.passes
+                statistics.draft_passes += sum(proposer.passes for proposer in self._proposers)
+                statistics.phase_seconds = {
+                    name: seconds + statistics.phase_seconds.get(name, 0.0) for name, seconds in self._phases.items()
+                }
         self.sequences = [self.sequences[row] for row in kept]
         if not kept:
             return

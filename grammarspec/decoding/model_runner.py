@@ -149,6 +149,12 @@ class ModelRunner:
         self.cache.select(torch.tensor(rows, device=self.device))
         self.lengths = [self.lengths[row] for row in rows]
 
+    def join(self, other: ModelRunner) -> None:
+        """Append the rows of another runner of the same model, which is not to be used again."""
+        self.cache.join(other.cache, len(self.lengths), len(other.lengths))
+        self.lengths += other.lengths
+        self.passes += other.passes
+
 
 def attention_masks(
     windows: Mapping[str, int], positions: torch.Tensor, visible: int, dtype: torch.dtype | None

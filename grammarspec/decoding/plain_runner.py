@@ -91,3 +91,9 @@ class PlainRunner:
         repeated = len(set(rows)) < len(rows)
         self._caches = [copy.deepcopy(self._caches[row]) if repeated else self._caches[row] for row in rows]
         self.lengths = [self.lengths[row] for row in rows]
+
+    def join(self, other: PlainRunner) -> None:
+        """Append the rows of another runner of the same model, which is not to be used again."""
+        self._caches += other._caches
+        self.lengths += other.lengths
+        self.passes += other.passes

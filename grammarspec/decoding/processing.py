@@ -149,6 +149,23 @@ class Processing:
                 setattr(self, name, tensor[index])
         self._update_streams()
 
+    def join(self, other: Processing) -> None:
+        """Append the rows of another batch of the same model, which is not to be used again."""
+        rows, more = len(self.samplings), len(other.samplings)
+        self.samplings += other.samplings
+        self._greedy, self._shared = self._greedy + other._greedy, self._shared + other._shared
+        self._seeds, self._samples = self._seeds + other._seeds, self._samples + other._samples
+        self._sorts, self._filters = self._sorts or other._sorts, self._filters or other._filters
+        for name in _OF_ROWS:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine is None and theirs is None:
+                continue
+            # Where one batch has no bias or no penalties, its rows get zeros, which change nothing.
+            mine = theirs.new_zeros(rows, *theirs.shape[1:]) if mine is None else mine
+            theirs = mine.new_zeros(more, *mine.shape[1:]) if theirs is None else theirs
+            setattr(self, name, torch.cat((mine, theirs)))
+        self._update_streams()
+
     def first(self, rows: int) -> Processing:
         """The options of the first rows: views of the same tensors, which stay where they are.
 

@@ -95,6 +95,9 @@ class Runner(Protocol):
     def select(self, rows: Sequence[int]) -> None:
         """Keep these rows, in this order; a row may be taken several times."""
 
+    def join(self, other: Any) -> None:
+        """Append the rows of another runner of the same target and class, which is not to be used again."""
+
 
 _MEMBERS = ("width", "context_length", "device", "logits")
 
@@ -130,6 +133,11 @@ class _TargetRunner:
     def select(self, rows: Sequence[int]) -> None:
         self._texts = [self._texts[row] for row in rows]
         self.lengths = [self.lengths[row] for row in rows]
+
+    def join(self, other: _TargetRunner) -> None:
+        self._texts += other._texts
+        self.lengths += other.lengths
+        self.passes += other.passes
 
 
 def runner_for(

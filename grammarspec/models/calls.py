@@ -118,7 +118,30 @@ class Call:
             Truncated, ValidationFailed and others: as :meth:`grammarspec.Model.batch`.
         """
         [text] = self.generator.generate([prepared.request], stop, on_text)
-        return self._result(_Attempts(0, prepared), text)
+        return self.result(prepared, text)
+
+    def result(self, prepared: PreparedPrompt, generation: Generation) -> Result[Any]:
+        """Read a text that was generated from a prepared prompt.
+
+        Args:
+            prepared: the prompt.
+            generation: one of its texts.
+
+        Raises:
+            Truncated, ValidationFailed and others: as :meth:`grammarspec.Model.batch`.
+        """
+        return self._result(_Attempts(0, prepared), generation)
+
+    def shown(self, prepared: PreparedPrompt, generation: Generation) -> tuple[str | None, str]:
+        """The reasoning, if any, and the text for the user; no value is read, so that the text need not be whole.
+
+        Args:
+            prepared: the prompt.
+            generation: one of its texts.
+        """
+        ended = generation.finish_reason != "length"
+        reasoning, text = split(prepared.section, self.turn.gap, generation.text, ended=ended)
+        return reasoning, self.turn.visible(text or "")
 
     def answers(
         self, prompts: Sequence[Prompt], n: int = 1, stop: threading.Event | None = None, *, collect: bool = False

@@ -1,0 +1,330 @@
+"""The HTTP application: routes, keys, limits of bodies and of the queue, clients that leave."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import Any, TypeVar
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from grammarspec._compiler import CancelToken
+from grammarspec.decoding.running import RunningBatch
+from grammarspec.models.model import Model
+from grammarspec.server import bodies
+from grammarspec.server.answers import Ended, Form, Piece, Texts
+from grammarspec.server.engine import Engine
+from grammarspec.server.metrics import Gauges, Metrics
+from grammarspec.server.prepared import Preparer, Work
+from grammarspec.server.refusals import Refused, refusal_of
+from grammarspec.server.settings import Settings
+
+__all__ = ["application"]
+
+_LOG = logging.getLogger(__name__)
+_LEFT = 499  # what nginx logs for clients that left
+_THREADS = 2  # that prepare requests
+
+T = TypeVar("T")
+
+
+class _Left(Exception):
+    """The client has left."""
+
+
+def application(model: Model, settings: Settings) -> Starlette:
+    """An ASGI application that serves a model; see :func:`grammarspec.server.serve`.
+
+    Args:
+        model: what is served. Its threads own it from the start of the application on.
+        settings: what the server takes on.
+    """
+    server = _Server(model, settings)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        server.engine.start()
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(server.close)
+
+    routes = [
+        Route("/v1/chat/completions", server.chat, methods=["POST"]),
+        Route("/v1/completions", server.completion, methods=["POST"]),
+        Route("/v1/models", server.models),
+        Route("/v1/models/{name:path}", server.model),
+        Route("/health", server.health),
+        Route("/metrics", server.metrics_page),
+    ]
+    handlers: dict[Any, Any] = {404: _no_such_page, 405: _no_such_page}
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+
+
+async def _no_such_page(request: Request, error: Any) -> Response:
+    text = f"{request.method} {request.url.path} is nothing that this server has"
+    return _error(Refused(text, code="not_found", status=error.status_code), dict(error.headers or {}))
+
+
+class _Server:
+    def __init__(self, model: Model, settings: Settings) -> None:
+        self._settings, self._vocabulary = settings, model.vocabulary
+        self._preparer = Preparer(model, settings)
+        self._pool = ThreadPoolExecutor(_THREADS, "grammarspec-prepare")
+        batch = RunningBatch(model.model, model.vocabulary, proposers=model.proposers, gamma=model.gamma)
+        self.engine = Engine(batch, settings.max_batch)
+        self._open = 0  # requests that have no answer yet
+        waiting = lambda: max(0, self._open - self.engine.running_jobs)  # noqa: E731
+        self._waiting: Callable[[], int] = waiting
+        self._metrics = Metrics(
+            Gauges(lambda: self.engine.running, waiting, lambda: batch.rounds, lambda: dict(batch.phase_seconds))
+        )
+        self._started = int(time.time())
+
+    def close(self) -> None:
+        """End what is under way."""
+        self.engine.close()
+        self._pool.shutdown(cancel_futures=True)
+        self._preparer.cache.close()
+
+    # ------------------------------------------------------------------ routes
+    async def chat(self, request: Request) -> Response:
+        return await self._answered(request, "chat", bodies.chat)
+
+    async def completion(self, request: Request) -> Response:
+        return await self._answered(request, "completions", bodies.completion)
+
+    async def models(self, request: Request) -> Response:
+        if refused := self._unauthorised(request):
+            return refused
+        return JSONResponse({"object": "list", "data": [self._model_card()]})
+
+    async def model(self, request: Request) -> Response:
+        if refused := self._unauthorised(request):
+            return refused
+        if request.path_params["name"] != self._settings.name:
+            text = f"the model does not exist; this server has {self._settings.name!r}"
+            return _error(Refused(text, "model", "model_not_found", 404))
+        return JSONResponse(self._model_card())
+
+    async def health(self, _request: Request) -> Response:
+        alive = self.engine.alive
+        return JSONResponse({"status": "ok" if alive else "the engine has stopped"}, 200 if alive else 503)
+
+    async def metrics_page(self, _request: Request) -> Response:
+        return Response(self._metrics.page(), media_type="text/plain; version=0.0.4")
+
+    def _model_card(self) -> dict[str, Any]:
+        return {"id": self._settings.name, "object": "model", "created": self._started, "owned_by": "grammarspec"}
+
+    def _unauthorised(self, request: Request) -> Response | None:
+        """The response to a request without the key; ``None`` if it has it."""
+        key = self._settings.api_key
+        given = request.headers.get("authorization", "")
+        if key is None or hmac.compare_digest(given.encode(), f"Bearer {key}".encode()):
+            return None
+        refused = Refused("the API key is missing or wrong", code="invalid_api_key", status=401)
+        return _error(refused, {"WWW-Authenticate": "Bearer"})
+
+    # ------------------------------------------------------------------ answering
+    async def _answered(self, request: Request, endpoint: str, read: Callable[..., bodies.Asked]) -> Response:
+        """The response to a request, whose body is read here."""
+        begin = time.perf_counter()
+        over = False
+
+        def end(status: int) -> None:
+            nonlocal over
+            if not over:
+                over = True
+                self._open -= 1
+                self._metrics.answered(endpoint, status, time.perf_counter() - begin)
+                if status == _LEFT:
+                    self._metrics.left()
+
+        self._open += 1
+        try:
+            if refused := self._unauthorised(request):
+                end(refused.status_code)
+                return refused
+            response = await self._generated(request, endpoint == "chat", read, end, begin)
+        except (_Left, ClientDisconnect):
+            end(_LEFT)
+            return Response(status_code=_LEFT)
+        except asyncio.CancelledError:
+            end(503)
+            raise
+        except Exception as error:
+            refused_ = refusal_of(error)
+            if refused_.status >= 500:
+                _LOG.error("a request has failed", exc_info=error)
+            response = _error(refused_)
+        if not isinstance(response, _EventStream):
+            end(response.status_code)
+        return response
+
+    async def _generated(
+        self,
+        request: Request,
+        chat: bool,
+        read: Callable[..., bodies.Asked],
+        end: Callable[[int], None],
+        begin: float,
+    ) -> Response:
+        if not self.engine.alive:
+            raise Refused("the server is shutting down", code="shutting_down", status=503)
+        if self._waiting() > self._settings.max_waiting:
+            text = f"{self._settings.max_waiting} requests are waiting, which is the most"
+            raise Refused(text, code="queue_full", status=429, headers={"Retry-After": "1"})
+        data = await self._body(request)
+        asked = read(bodies.parsed(data), self._settings, self._vocabulary.special_tokens)
+        works = await _unless_left(request, self._prepared(asked, chat))
+        self._metrics.prepared(time.perf_counter() - begin)
+        texts = Texts(self.engine, works, self._metrics, self._pool)
+        tokens = sum(len(work.request.prompt) for work in works)
+        form = Form(asked, chat, self._settings.name, self._vocabulary, tokens)
+        texts.start()
+        if asked.stream:
+            return await self._streamed(request, texts, form, end)
+        try:
+            ended = await _unless_left(request, _collected(texts))
+        finally:
+            texts.stop()
+        return JSONResponse(form.whole(ended))
+
+    async def _streamed(self, request: Request, texts: Texts, form: Form, end: Callable[[int], None]) -> Response:
+        """A stream, once there is something in it: what fails before that has a status of its own."""
+        events = texts.events()
+        try:
+            first = await _unless_left(request, anext(events))
+        except BaseException:
+            texts.stop()
+            raise
+
+        async def all_events() -> AsyncIterator[Piece | Ended]:
+            yield first
+            async for event in events:
+                yield event
+
+        count = form.asked.n * len(form.asked.prompts)
+        return _EventStream(form.stream(all_events(), count), texts.stop, end)
+
+    async def _prepared(self, asked: bodies.Asked, chat: bool) -> list[Work]:
+        """The request, ready to be generated from; the front-end stops where nobody waits for it any more."""
+        cancel = CancelToken()
+
+        def prepare() -> list[Work]:
+            return self._preparer.prepare(asked, cancel, chat=chat)
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, prepare)
+        except asyncio.CancelledError:
+            cancel.cancel()
+            raise
+
+    async def _body(self, request: Request) -> bytes:
+        """The body of a request.
+
+        Raises:
+            Refused: it is too long, takes too long, or is said not to be JSON.
+        """
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":  # which pages of other sites may not send without being asked first
+            raise Refused("the content type must be application/json", code="unsupported_media_type", status=415)
+        most, read = self._settings.max_body, bytearray()
+
+        async def gather() -> None:
+            async for chunk in request.stream():
+                read.extend(chunk)
+                if len(read) > most:
+                    break
+
+        try:
+            await asyncio.wait_for(gather(), self._settings.body_timeout)
+        except TimeoutError:
+            raise Refused("the body did not arrive in time", code="timeout", status=408) from None
+        if len(read) > most:
+            text = f"the body has more than {most} bytes, which is the most"
+            raise Refused(text, code="body_too_large", status=413, headers={"Connection": "close"})
+        return bytes(read)
+
+
+async def _collected(texts: Texts) -> list[Ended]:
+    async with aclosing(texts.events()) as events:  # type: ignore[type-var]
+        return [event async for event in events if isinstance(event, Ended)]
+
+
+async def _unless_left(request: Request, work: Awaitable[T]) -> T:
+    """The result of some work; it is cancelled if the client leaves.
+
+    Raises:
+        _Left: it has left.
+    """
+    task, watcher = asyncio.ensure_future(work), asyncio.ensure_future(_leaving(request.receive))
+    try:
+        await asyncio.wait({task, watcher}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise _Left
+        return task.result()
+    finally:
+        for one in (task, watcher):
+            one.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await one
+
+
+async def _leaving(receive: Receive) -> None:
+    """Wait until the client leaves."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _error(refused: Refused, headers: dict[str, str] | None = None) -> Response:
+    return JSONResponse(refused.body, refused.status, headers={**refused.headers, **(headers or {})})
+
+
+class _EventStream(Response):
+    """Server-sent events, which end when the client leaves.
+
+    Args:
+        pieces: the events.
+        stop: called if the client leaves, or the server shuts down.
+        end: called with the status that is counted.
+    """
+
+    def __init__(self, pieces: AsyncIterator[bytes], stop: Callable[[], None], end: Callable[[int], None]) -> None:
+        super().__init__(media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        del self.headers["content-length"]
+        self._pieces, self._stop, self._end = pieces, stop, end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def write() -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            async for piece in self._pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+        writer, watcher = asyncio.ensure_future(write()), asyncio.ensure_future(_leaving(receive))
+        status = _LEFT
+        try:
+            await asyncio.wait({writer, watcher}, return_when=asyncio.FIRST_COMPLETED)
+            if writer.done():
+                writer.result()
+                status = 200
+        except OSError:
+            pass  # the client has left
+        finally:
+            for task in (writer, watcher):
+                task.cancel()
+                with suppress(asyncio.CancelledError, Exception):
+                    await task
+            self._stop()
+            self._end(status)

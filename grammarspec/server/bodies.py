@@ -1,0 +1,321 @@
+"""Bodies of requests: JSON comes in, what is asked for goes out, with every field understood or refused.
+
+The fields are OpenAI's, and vLLM's where OpenAI has none (``structured_outputs``, ``top_k``, ...).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from grammarspec.decoding import Sampling
+from grammarspec.server.fields import Fields
+from grammarspec.server.refusals import Refused
+from grammarspec.server.settings import Settings
+from grammarspec.serving.requests import Request
+
+__all__ = ["Asked", "chat", "completion", "parsed"]
+
+_IGNORED = {"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"}
+"""Fields that change nothing about an answer, and are taken and forgotten. ``store`` is one of them if it is false."""
+
+_USE = "structured_outputs takes json, regex, choice, grammar and structural_tag"
+_HINTS = {
+    "functions": "use tools",
+    "function_call": "use tool_choice",
+    "guided_json": _USE,
+    "guided_regex": _USE,
+    "guided_choice": _USE,
+    "guided_grammar": _USE,
+    "best_of": "use n",
+    "min_tokens": "a grammar can say how long a text has to be",
+}
+_TEMPLATE = {"enable_thinking", "thinking", "reasoning_effort"}
+"""Variables of chat templates that requests may set."""
+
+_SAMPLING = ("temperature", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
+_MOST_STOPS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request asks for.
+
+    Attributes:
+        prompts: for each, a chat's messages, a text or tokens.
+        sampling: how tokens are chosen.
+        n: texts for each prompt.
+        answer: what the text has to be; ``None``: free text.
+        answer_field: the field that says so.
+        tools, tool_choice, parallel: the tools that may be called.
+        template: variables of the chat template.
+        stream, include_usage: whether the answer comes in pieces, and whether the number of tokens does.
+        logprobs: whether log-probabilities are wanted.
+    """
+
+    prompts: list[Any]
+    sampling: Sampling
+    n: int
+    answer: Request | None
+    answer_field: str | None
+    stream: bool
+    include_usage: bool
+    logprobs: bool
+    tools: tuple[Any, ...] = ()
+    tool_choice: Any = "auto"
+    parallel: bool = True
+    template: Mapping[str, Any] | None = None
+
+
+def parsed(data: bytes) -> Any:
+    """The JSON of a body.
+
+    Raises:
+        Refused: it is none.
+    """
+
+    def constant(name: str) -> Any:
+        raise ValueError(f"{name} is no JSON")
+
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=constant)
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"the body is no JSON: {error}", code="invalid_json") from None
+
+
+def chat(body: Any, settings: Settings, special_tokens: Mapping[str, int]) -> Asked:
+    """A request for a chat completion.
+
+    Args:
+        body: its JSON.
+        settings: the server's.
+        special_tokens: of the model, by name.
+
+    Raises:
+        Refused: a field is unknown, not supported, or has a wrong value; or the model is another.
+    """
+    fields = Fields(body)
+    _check_model(fields, settings)
+    messages = [_message(one, f"messages[{at}]") for at, one in enumerate(fields.need("messages", list))]
+    newer = fields.within("max_completion_tokens", 1, 1 << 31, settings.max_tokens)
+    most = fields.within("max_tokens", 1, 1 << 31, newer)
+    if fields.take("modalities", list, default=["text"]) != ["text"]:
+        raise Refused("modalities can be text only", "modalities", "unsupported_field")
+    logprobs = fields.take("logprobs", bool, default=False)
+    if fields.within("top_logprobs", 0, 20, 0):
+        raise Refused(
+            "top_logprobs is not supported: there are log-probabilities of the tokens of the text only",
+            "top_logprobs",
+            "unsupported_field",
+        )
+    answer, field = _answer(fields, special_tokens)
+    tools = tuple(fields.take("tools", list, default=[]))
+    choice = fields.take("tool_choice", str, dict)
+    if choice is not None and choice != "none" and not tools:
+        raise Refused("tool_choice is given, but there are no tools", "tool_choice")
+    parallel = fields.take("parallel_tool_calls", bool, default=True)
+    template = _template(fields)
+    stream, usage = _stream(fields)
+    sampling, n = _sampling(fields, most, logprobs, settings)
+    fields.done(_HINTS)
+    if logprobs and stream:
+        raise Refused("logprobs of a stream are not supported", "logprobs", "unsupported_field")
+    return Asked(
+        [messages], sampling, n, answer, field, stream, usage, logprobs, tools, choice or "auto", parallel, template
+    )
+
+
+def completion(body: Any, settings: Settings, special_tokens: Mapping[str, int]) -> Asked:
+    """A request for a completion; arguments and errors as for :func:`chat`."""
+    fields = Fields(body)
+    _check_model(fields, settings)
+    given = fields.need("prompt", str, list)
+    several = isinstance(given, list) and not (given and all(type(one) is int for one in given))
+    prompts = given if several else [given]
+    if not prompts:
+        raise Refused("prompt must not be empty", "prompt")
+    for at, one in enumerate(prompts):
+        tokens = isinstance(one, list) and one and all(type(token) is int for token in one)
+        if not one or not (isinstance(one, str) or tokens):
+            raise Refused(f"prompt[{at}] must be a string or tokens, and not empty", "prompt")
+    if fields.take("echo", bool, default=False):
+        raise Refused("echo is not supported", "echo", "unsupported_field")
+    most = fields.within("max_tokens", 1, 1 << 31, settings.max_tokens)
+    answer, field = _answer(fields, special_tokens)
+    stream, usage = _stream(fields)
+    sampling, n = _sampling(fields, most, False, settings)
+    fields.done(_HINTS)
+    if n * len(prompts) > settings.max_batch:
+        raise Refused(f"{n * len(prompts)} texts are asked for, where {settings.max_batch} may be at once", "prompt")
+    return Asked(list(prompts), sampling, n, answer, field, stream, usage, False)
+
+
+def _check_model(fields: Fields, settings: Settings) -> None:
+    for name in _IGNORED:
+        fields.take(name)
+    if fields.take("store", bool, default=False):
+        raise Refused("nothing is stored here", "store", "unsupported_field")
+    model = fields.need("model", str)
+    if model != settings.name:
+        text = f"the model {model!r:.80} does not exist; this server has {settings.name!r}"
+        raise Refused(text, "model", "model_not_found", 404)
+
+
+def _message(message: Any, where: str) -> Any:
+    """A message as chat templates know it: ``developer`` is what ``system`` is called for newer models of OpenAI's."""
+    if not isinstance(message, dict):
+        raise Refused(f"{where} must be an object", where)
+    found = {name: value for name, value in message.items() if value is not None or name == "content"}
+    if found.get("role") == "developer":
+        found["role"] = "system"
+    return found
+
+
+def _stream(fields: Fields) -> tuple[bool, bool]:
+    stream = fields.take("stream", bool, default=False)
+    if "stream_options" not in fields:
+        return stream, False
+    if not stream:
+        raise Refused("stream_options are for streams", "stream_options")
+    options = Fields(fields.take("stream_options"), "stream_options")
+    usage = options.take("include_usage", bool, default=False)
+    options.take("include_obfuscation", bool)  # pads pieces at OpenAI's, and changes nothing
+    options.done()
+    return stream, usage
+
+
+def _template(fields: Fields) -> dict[str, Any]:
+    given: dict[str, Any] = fields.take("chat_template_kwargs", dict, default={})
+    if "reasoning_effort" in fields:
+        given = {**given, "reasoning_effort": fields.take("reasoning_effort", str)}
+    for name, value in given.items():
+        if name not in _TEMPLATE or not isinstance(value, bool | str):
+            known = ", ".join(sorted(_TEMPLATE))
+            raise Refused(f"of the chat template's variables, {known} can be set", f"chat_template_kwargs.{name}")
+    return given
+
+
+def _sampling(fields: Fields, most: int, logprobs: bool, settings: Settings) -> tuple[Sampling, int]:
+    """How tokens are chosen, and the number of texts."""
+    n = fields.within("n", 1, settings.max_batch, 1)
+    options: dict[str, Any] = {name: fields.take(name, float) for name in _SAMPLING}
+    options = {"temperature": 1.0, **{name: value for name, value in options.items() if value is not None}}
+    top_k = fields.take("top_k", int)
+    seed = fields.take("seed", int)
+    stop = fields.take("stop", str, list, default=[])
+    stops = [stop] if isinstance(stop, str) else stop
+    if len(stops) > _MOST_STOPS:
+        raise Refused(f"stop has {len(stops)} texts, where {_MOST_STOPS} are the most", "stop")
+    closes = fields.among("on_limit", ("cut", "close"), "cut") == "close"
+    if logprobs and closes:
+        raise Refused('logprobs cannot stand beside on_limit="close", which appends tokens unscored', "logprobs")
+    bias = fields.take("logit_bias", dict, default={})
+    if most > settings.max_tokens:
+        field = f"max_tokens is {most}, where this server allows {settings.max_tokens}"
+        raise Refused(field, "max_tokens")
+    if n > 1 and options["temperature"] == 0:
+        raise Refused("at temperature 0 all texts are the same: ask for one, or give a temperature", "n")
+    try:
+        sampling = Sampling(
+            **options,
+            top_k=None if top_k in (None, -1, 0) else top_k,
+            seed=None if seed is None else seed % (1 << 64),  # OpenAI's seeds may be negative
+            max_tokens=most,
+            on_limit="close" if closes else "cut",
+            stop=stops,
+            logit_bias={_token(name): _bias(value) for name, value in bias.items()},
+            logprobs=logprobs,
+        )
+    except (TypeError, ValueError) as error:
+        raise Refused(str(error), str(error).partition(" ")[0]) from None
+    return sampling, n
+
+
+def _token(name: str) -> int:
+    if not (name.isascii() and name.isdigit() and len(name) < 12):
+        raise ValueError(f"logit_bias names tokens by their numbers, not {name!r:.40}")
+    return int(name)
+
+
+def _bias(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -100 <= value <= 100:
+        raise ValueError(f"logit_bias must give tokens values from -100 to 100, not {value!r:.40}")
+    return float(value)
+
+
+# ---------------------------------------------------------------------- what the text has to be
+def _answer(fields: Fields, special_tokens: Mapping[str, int]) -> tuple[Request | None, str | None]:
+    """What the text has to be, and the field that says so."""
+    form = fields.take("response_format", dict)
+    structured = fields.take("structured_outputs", dict)
+    if form is None:
+        return _structured(structured, special_tokens) if structured is not None else (None, None)
+    if structured is not None:
+        raise Refused("response_format and structured_outputs cannot stand beside each other", "structured_outputs")
+    found = Fields(form, "response_format")
+    kind = found.need("type", str)
+    if kind == "structural_tag":
+        return _tag(form, special_tokens), "response_format"
+    if kind == "json_schema":
+        schema = Fields(found.need("json_schema", dict), "response_format.json_schema")
+        schema.need("name", str)
+        schema.take("description", str)
+        schema.take("strict", bool)  # schemas are always enforced
+        asked = schema.need("schema", dict, bool)
+        schema.done()
+        found.done()
+        return Request.json_schema(asked), "response_format.json_schema.schema"
+    found.done()
+    if kind == "json_object":
+        return Request.json_object(), "response_format"
+    if kind == "text":
+        return None, None
+    raise Refused(
+        f"response_format.type must be text, json_object, json_schema or structural_tag, not {kind!r:.40}",
+        "response_format.type",
+    )
+
+
+def _structured(given: dict[str, Any], special_tokens: Mapping[str, int]) -> tuple[Request, str]:
+    """vLLM's ``structured_outputs``."""
+    where = "structured_outputs"
+    fields = Fields(given, where)
+    options: dict[str, Any] = {}
+    if fields.take("disable_any_whitespace", bool, default=False):
+        options["whitespace"] = "compact"
+    if fields.take("disable_additional_properties", bool, default=False):
+        options["additional_properties"] = False
+    if (blanks := fields.take("whitespace_pattern", str)) is not None:
+        options["whitespace_pattern"] = blanks
+    if fields.take("json_object", bool, default=False):
+        found = "json_object", Request.json_object(**options)
+        fields.done()
+        return found[1], f"{where}.json_object"
+    present = [name for name in ("json", "regex", "choice", "grammar", "structural_tag") if name in fields]
+    if len(present) != 1:
+        raise Refused(f"{where} must have one of json, json_object, regex, choice, grammar and structural_tag", where)
+    [kind] = present
+    if options and kind != "json":
+        raise Refused(f"{where}: options of JSON stand beside {kind}", where)
+    if kind == "json":
+        request = Request.json_schema(fields.take(kind, dict, bool, str), **options)
+    elif kind == "regex":
+        request = Request.regex(fields.take(kind, str))
+    elif kind == "choice":
+        request = Request.choice(fields.take(kind, list))
+    elif kind == "grammar":
+        request = Request.grammar(fields.take(kind, str))
+    else:
+        request = _tag(fields.take(kind, dict, str), special_tokens)
+    fields.done()
+    return request, f"{where}.{kind}"
+
+
+def _tag(tag: Any, special_tokens: Mapping[str, int]) -> Request:
+    """A structural tag with the special tokens that it may name; all of them if it names tokens by their numbers."""
+    shown = tag if isinstance(tag, str) else json.dumps(tag, ensure_ascii=False)
+    by_number = "token" in shown
+    named = {name: number for name, number in special_tokens.items() if by_number or name in shown}
+    return Request.structural_tag(tag, special_tokens=named)

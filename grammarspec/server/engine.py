@@ -1,0 +1,189 @@
+"""The thread that owns the model: jobs come in, pieces of texts and whole texts go out.
+
+The thread runs one batch. Between two rounds it ends the texts that nobody waits for any more, and lets jobs join in
+the order in which they came, as many as there is room for. Nothing else touches the model, so no lock is held while it
+runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from grammarspec.decoding import Generation, Request
+from grammarspec.decoding.running import RunningBatch
+from grammarspec.errors import Cancelled
+
+if TYPE_CHECKING:
+    from grammarspec.decoding.sequence_state import SequenceState
+
+__all__ = ["Engine", "Job"]
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """A request of the loop, and who is told of its texts. Both functions are called in the engine's thread.
+
+    Attributes:
+        request: what to generate.
+        on_text: called with the number of a sample and the next bytes of its text.
+        on_end: called with the number of a sample, once it has ended, and its generation; or with an error that the
+            whole request has ended with. Not called any more once the job was cancelled.
+        cancelled: whether it was.
+    """
+
+    request: Request
+    on_text: Callable[[int, bytes], None]
+    on_end: Callable[[int, Generation | Exception], None]
+    cancelled: bool = False
+    _texts: list[SequenceState] = field(default_factory=list)
+
+
+class Engine:
+    """Generates the texts of jobs, in a thread of its own.
+
+    Args:
+        batch: the batch that jobs join; from now on, the thread's.
+        max_texts: how many texts may be in it.
+    """
+
+    def __init__(self, batch: RunningBatch, max_texts: int) -> None:
+        self._batch, self._max_texts = batch, max_texts
+        self._changed = threading.Condition()
+        self._waiting: deque[Job] = deque()
+        self._jobs: dict[int, Job] = {}  # by the identity of their texts
+        self._left: list[Job] = []
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="grammarspec-engine", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait for room."""
+        return len(self._waiting)
+
+    @property
+    def running(self) -> int:
+        """How many texts are under way."""
+        return len(self._jobs)
+
+    @property
+    def running_jobs(self) -> int:
+        """How many jobs have joined."""
+        return len({id(job) for job in list(self._jobs.values())})
+
+    @property
+    def alive(self) -> bool:
+        """Whether jobs are taken."""
+        return self._thread.is_alive() and not self._closing
+
+    def submit(self, job: Job) -> None:
+        """Have a job join the batch as soon as there is room.
+
+        Raises:
+            RuntimeError: the engine was closed.
+            ValueError: the job has more texts than the batch may have.
+        """
+        if job.request.n > self._max_texts:
+            raise ValueError(f"a request for {job.request.n} texts, where {self._max_texts} may be generated together")
+        with self._changed:
+            if not self.alive:
+                raise RuntimeError("the engine is closed")
+            self._waiting.append(job)
+            self._changed.notify()
+
+    def cancel(self, job: Job) -> None:
+        """End a job that nobody waits for any more, at the end of the current round."""
+        with self._changed:
+            job.cancelled = True
+            if job in self._waiting:
+                self._waiting.remove(job)
+            else:
+                self._left.append(job)
+            self._changed.notify()
+
+    def close(self) -> None:
+        """End what is under way with :class:`~grammarspec.errors.Cancelled`, and wait for the thread."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    # ------------------------------------------------------------------ in the thread
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not (self._closing or self._waiting or self._left or self._jobs):
+                    self._changed.wait()
+                if self._closing:
+                    break
+                left, self._left = self._left, []
+            for job in left:
+                self._end_texts(job)
+            self._admit()
+            try:
+                ended = self._batch.round()
+            except Exception as error:
+                _LOG.exception("a round has failed: the texts of the batch are given up")
+                self._give_up(error)
+                continue
+            for text in ended:
+                job = self._jobs.pop(id(text))
+                self._tell(job, text.sample, text.result())
+        self._give_up(Cancelled("the server is shutting down"))
+        with self._changed:
+            rest = list(self._waiting)
+            self._waiting.clear()
+        for job in rest:
+            self._tell(job, 0, Cancelled("the server is shutting down"))
+
+    def _admit(self) -> None:
+        """Let jobs join, as far as there is room; none overtakes another."""
+        while True:
+            with self._changed:
+                if not self._waiting or len(self._jobs) + self._waiting[0].request.n > self._max_texts:
+                    return
+                job = self._waiting.popleft()
+            try:
+                texts = self._batch.add(job.request, job.on_text)
+            except ValueError as error:  # it is refused, and the others are as they were
+                self._tell(job, 0, error)
+                continue
+            except Exception as error:
+                _LOG.exception("a request could not join: the texts of the batch are given up")
+                self._tell(job, 0, error)
+                self._give_up(error)
+                continue
+            job._texts = texts
+            self._jobs.update((id(text), job) for text in texts)
+
+    def _end_texts(self, job: Job) -> None:
+        """Take the texts of a job out of the batch."""
+        for text in job._texts:
+            self._jobs.pop(id(text), None)
+        self._batch.end(job._texts, Cancelled("nobody waits for the text"))
+
+    def _give_up(self, error: Exception) -> None:
+        """End all jobs that have joined."""
+        self._batch.drop()
+        jobs, self._jobs = {id(job): job for job in self._jobs.values()}, {}
+        for job in jobs.values():
+            self._tell(job, 0, error)
+
+    def _tell(self, job: Job, sample: int, found: Generation | Exception) -> None:
+        if job.cancelled:
+            return
+        try:
+            job.on_end(sample, found)
+        except Exception:
+            _LOG.exception("nobody could be told of a text")

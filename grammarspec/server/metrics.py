@@ -1,0 +1,122 @@
+"""Counters of a server, in the text format of Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from grammarspec.decoding import Statistics
+
+__all__ = ["Gauges", "Metrics"]
+
+_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+
+
+class Gauges:
+    """What is asked when metrics are read, not counted before.
+
+    Attributes:
+        running: texts in the batch.
+        waiting: requests that are being prepared, or wait for room in the batch.
+        rounds: of the batch.
+        phases: seconds of rounds by phase.
+    """
+
+    def __init__(
+        self,
+        running: Callable[[], int],
+        waiting: Callable[[], int],
+        rounds: Callable[[], int],
+        phases: Callable[[], Mapping[str, float]],
+    ) -> None:
+        self.running, self.waiting, self.rounds, self.phases = running, waiting, rounds, phases
+
+
+class _Asked(Collector):
+    def __init__(self, gauges: Gauges) -> None:
+        self._gauges = gauges
+
+    def collect(self) -> Iterable[Metric]:
+        yield GaugeMetricFamily("grammarspec_running_texts", "Texts in the batch.", self._gauges.running())
+        waiting = "Requests that are being prepared, or wait for room in the batch."
+        yield GaugeMetricFamily("grammarspec_waiting_requests", waiting, self._gauges.waiting())
+        yield CounterMetricFamily("grammarspec_rounds", "Rounds of the batch.", self._gauges.rounds())
+        phases = CounterMetricFamily(
+            "grammarspec_phase_seconds", "Seconds of rounds: draft, mask, target, verify, commit.", labels=["phase"]
+        )
+        for name, seconds in self._gauges.phases().items():
+            phases.add_metric([name], seconds)
+        yield phases
+
+
+class Metrics:
+    """The counters of one server.
+
+    Args:
+        gauges: what is asked when metrics are read.
+    """
+
+    def __init__(self, gauges: Gauges) -> None:
+        self._registry = registry = CollectorRegistry()
+        registry.register(_Asked(gauges))
+        self._requests = Counter(
+            "grammarspec_requests", "Requests that were answered.", ["endpoint", "status"], registry=registry
+        )
+        self._seconds = Histogram(
+            "grammarspec_request_seconds",
+            "From a request to the end of its answer.",
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self._prepared = Histogram(
+            "grammarspec_prepare_seconds",
+            "From a request to its tokens and its constraint, with the first mask.",
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self._first = Histogram(
+            "grammarspec_first_token_seconds",
+            "From joining the batch to the first tokens.",
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self._cancelled = Counter("grammarspec_cancelled", "Requests whose clients left.", registry=registry)
+        self._prompt = Counter("grammarspec_prompt_tokens", "Tokens of prompts.", registry=registry)
+        self._tokens = Counter("grammarspec_generated_tokens", "Generated tokens.", registry=registry)
+        self._drafted = Counter("grammarspec_draft_tokens", "Draft tokens.", ["proposer"], registry=registry)
+        self._accepted = Counter(
+            "grammarspec_accepted_draft_tokens", "Draft tokens that were accepted.", ["proposer"], registry=registry
+        )
+
+    def answered(self, endpoint: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self._requests.labels(endpoint, str(status)).inc()
+        self._seconds.observe(seconds)
+
+    def prepared(self, seconds: float) -> None:
+        """Count the preparation of a request."""
+        self._prepared.observe(seconds)
+
+    def left(self) -> None:
+        """Count a request whose client has left."""
+        self._cancelled.inc()
+
+    def text(self, statistics: Statistics) -> None:
+        """Count a text that has ended."""
+        self._prompt.inc(statistics.prompt_tokens)
+        self._tokens.inc(statistics.tokens)
+        self._first.observe(statistics.prefill_seconds)
+        for name, count in statistics.proposed.items():
+            self._drafted.labels(name).inc(count)
+        for name, count in statistics.accepted.items():
+            self._accepted.labels(name).inc(count)
+
+    def page(self) -> bytes:
+        """The text that Prometheus reads."""
+        return generate_latest(self._registry)

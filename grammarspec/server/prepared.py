@@ -1,0 +1,243 @@
+"""From what is asked for to what can be generated: prompts are rendered, grammars compiled, tools read.
+
+This runs in threads of its own, beside the one that owns the model. What is wrong with a request is found here.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, cast
+
+from grammarspec._compiler import CancelToken
+from grammarspec.constraint import Constraint
+from grammarspec.decoding import Generation
+from grammarspec.decoding import Request as LoopRequest
+from grammarspec.errors import GrammarspecError, PromptError, Truncated
+from grammarspec.grammars.expressions import Grammar, text
+from grammarspec.models.calls import Call, PreparedPrompt
+from grammarspec.models.chat import chat_template
+from grammarspec.models.generator import Generator
+from grammarspec.models.options import Options, resolve
+from grammarspec.models.reasoning import Section
+from grammarspec.models.turns import ToolTurn, turn_of
+from grammarspec.server.bodies import Asked
+from grammarspec.server.refusals import Refused, refusal_of
+from grammarspec.server.settings import Settings
+from grammarspec.serving.cache import GrammarCache
+from grammarspec.serving.requests import Lowered
+from grammarspec.serving.requests import Request as Declared
+from grammarspec.tools.sources import as_tools
+from grammarspec.tools.tool import ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from grammarspec.models.model import Model
+
+__all__ = ["Answer", "Preparer", "Work"]
+
+_KEPT = 64  # lowered declarations
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A finished text, read.
+
+    Attributes:
+        text: for the user; empty if there are calls and nothing before them.
+        calls: of tools.
+        reasoning: before it, if any.
+        finish_reason: OpenAI's.
+        reasoning_tokens: how many tokens the reasoning has.
+    """
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    reasoning: str | None = None
+    finish_reason: str = "stop"
+    reasoning_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A prompt that can be generated from.
+
+    Attributes:
+        request: for the loop.
+        visible: makes a filter for the pieces of a growing text: what of it is for the user.
+        read: reads a text that has ended. It raises what ended it.
+    """
+
+    request: LoopRequest
+    visible: Callable[[], Callable[[str], str]]
+    read: Callable[[Generation], Answer]
+
+
+class _Compiler(Generator):
+    """What a call asks for constraints, with a cache bounded by bytes, in which different grammars compile at once."""
+
+    def __init__(self, model: Model, cache: GrammarCache) -> None:
+        super().__init__(model.model, model.vocabulary, (), 0, cache.limits)
+        self._cache, self._tokens = cache, model.vocabulary
+
+    def constraint(self, grammar: Grammar[Any], section: Section | None, gap: int) -> Constraint:
+        whole = section.before(grammar, gap, self._tokens) if section else grammar
+        return self._cache.constraint(Lowered(whole.ir))
+
+
+class Preparer:
+    """Makes requests ready to be generated from. Thread-safe.
+
+    Args:
+        model: whose tokenizer, chat template and vocabulary are used. The model itself is not run.
+        settings: the server's.
+
+    Attributes:
+        cache: the constraints.
+    """
+
+    def __init__(self, model: Model, settings: Settings) -> None:
+        self._tokenizer, self._vocabulary = model.tokenizer, model.vocabulary
+        self._settings = settings
+        self.cache = GrammarCache(model.vocabulary, max_bytes=settings.cache_bytes, limits=settings.limits)
+        self._compiler = _Compiler(model, self.cache)
+        self._lock = Lock()
+        self._lowered: OrderedDict[bytes, Lowered] = OrderedDict()
+
+    def prepare(self, asked: Asked, cancel: CancelToken, *, chat: bool) -> list[Work]:
+        """Make a request ready.
+
+        Args:
+            asked: the request.
+            cancel: stops the front-end when it is cancelled.
+            chat: whether the prompts are messages; otherwise the model continues them as they are.
+
+        Raises:
+            Refused: something is wrong with it.
+        """
+        size = self._vocabulary.size
+        if wrong := [token for token in asked.sampling.logit_bias if token >= size]:
+            raise Refused(f"logit_bias names the token {wrong[0]}, where the model has only {size}", "logit_bias")
+        answer = text() if asked.answer is None else self._step(asked.answer_field, self._grammar, asked.answer, cancel)
+        if not chat:
+            return [self._step("prompt", self._continued, asked, prompt, answer) for prompt in asked.prompts]
+        [messages] = asked.prompts
+        tools = self._step("tools", as_tools, _checked_tools(asked.tools))
+        options: dict[str, Any] = {"tool_choice": asked.tool_choice, "sampling": asked.sampling}
+        options |= {"parallel": asked.parallel, "template": self._variables(asked)}
+        resolved = self._step("tool_choice", resolve, cast(Options, options), tools)
+        template = chat_template(self._tokenizer, tools=bool(tools))
+        turn = self._step("tools" if tools else "messages", turn_of, self._tokenizer, self._vocabulary, answer,
+                          tuple(tools.values()), resolved.tool_choice, resolved.parallel, None, template)  # fmt: skip
+        if tools:
+            self._step("tools", lambda: turn.grammar)
+        call = Call(self._compiler, self._tokenizer, self._vocabulary, answer, turn, resolved)
+        prepared: PreparedPrompt = self._step("messages", call.prepare, messages, asked.n)
+        return [Work(prepared.request, lambda: call.visible_text(prepared), lambda found: _chat(call, prepared, found))]
+
+    def _step(self, param: str | None, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Do a part of the work that is about one field.
+
+        Raises:
+            Refused: it fails.
+        """
+        try:
+            return work(*arguments)
+        except Exception as error:
+            refused = refusal_of(error, param)
+            raise (error if refused.status >= 500 and not isinstance(error, GrammarspecError) else refused) from error
+
+    def _grammar(self, declared: Declared, cancel: CancelToken) -> Grammar[str]:
+        """The grammar of a declaration; those that were used last are kept."""
+        key = declared.key
+        with self._lock:
+            found = self._lowered.pop(key, None)
+            if found is not None:
+                self._lowered[key] = found
+        if found is None:
+            found = declared.lower(self._vocabulary, limits=self._settings.limits, cancel=cancel)
+            with self._lock:
+                self._lowered[key] = found
+                if len(self._lowered) > _KEPT:
+                    self._lowered.popitem(last=False)
+        return found.grammar
+
+    def _variables(self, asked: Asked) -> dict[str, Any]:
+        given, template = dict(asked.template or {}), chat_template(self._tokenizer, tools=bool(asked.tools))
+        for name in given:
+            if name not in template:
+                raise Refused(f"the model's chat template has no variable {name}", f"chat_template_kwargs.{name}")
+        return given
+
+    def _continued(self, asked: Asked, prompt: str | list[int], answer: Grammar[str]) -> Work:
+        tokens = list(prompt) if isinstance(prompt, list) else self._encoded(prompt)
+        size = self._vocabulary.size
+        if wrong := [token for token in tokens if not 0 <= token < size]:
+            raise PromptError(f"the prompt has the token {wrong[0]}, where the model has only {size}")
+        matcher = self._compiler.constraint(answer, None, 0).matcher()
+        request = LoopRequest(prompt=tokens, matcher=matcher, sampling=asked.sampling, n=asked.n)
+        self._compiler.check(request)
+        return Work(request, lambda: lambda piece: piece, _continuation)
+
+    def _encoded(self, prompt: str) -> list[int]:
+        """The tokens of a prompt, with those that the tokenizer puts before a text."""
+        try:
+            prompt.encode()
+        except UnicodeEncodeError:
+            raise PromptError("the prompt holds a lone surrogate, which cannot be spelled in UTF-8") from None
+        return list(self._tokenizer.encode(prompt))
+
+
+def _checked_tools(tools: Sequence[Any]) -> list[Any]:
+    for at, one in enumerate(tools):
+        where = f"tools[{at}]"
+        if not isinstance(one, dict) or one.get("type") != "function" or not isinstance(one.get("function"), dict):
+            raise Refused(f'{where} must be {{"type": "function", "function": {{"name": ..., ...}}}}', where)
+        unknown = one.keys() - {"type", "function"} | one["function"].keys() - {
+            "name", "description", "parameters", "strict",
+        }  # fmt: skip
+        if unknown:
+            raise Refused(f"{where} has the unknown member {min(unknown)!r}", where, "unsupported_field")
+    return list(tools)
+
+
+def _reason(generation: Generation) -> str:
+    """Why a text ended, in OpenAI's words: one that was closed in time is whole."""
+    return "length" if generation.finish_reason == "length" else "stop"
+
+
+def _chat(call: Call, prepared: PreparedPrompt, generation: Generation) -> Answer:
+    """Read the text of a chat's answer.
+
+    Raises:
+        GrammarspecError: what ended the text, such as a limit.
+    """
+    if generation.error is not None:
+        raise generation.error
+    if generation.whole and isinstance(call.turn, ToolTurn):  # other texts mean themselves
+        try:
+            result = call.result(prepared, generation)
+        except Truncated:
+            pass
+        else:
+            reason = "tool_calls" if result.tool_calls else _reason(generation)
+            tokens = result.usage.reasoning_tokens
+            return Answer(result.text, result.tool_calls, result.reasoning, reason, tokens)
+    reasoning, shown = call.shown(prepared, generation)
+    section = prepared.section if reasoning is not None else None
+    tokens = section.count(generation.tokens, call.vocabulary) if section else 0
+    return Answer(shown, (), reasoning, _reason(generation), tokens)
+
+
+def _continuation(generation: Generation) -> Answer:
+    """Read the text of a completion.
+
+    Raises:
+        GrammarspecError: what ended the text.
+    """
+    if generation.error is not None:
+        raise generation.error
+    return Answer(generation.text, finish_reason=_reason(generation))

@@ -1,0 +1,70 @@
+"""Errors in OpenAI's form: an exception comes in; a status and ``{"error": {...}}`` go out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grammarspec.errors import BudgetTooSmall, GrammarError, GrammarspecError, PromptError
+
+__all__ = ["Refused", "refusal_of"]
+
+_KINDS = {
+    401: "authentication_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+    500: "server_error",
+    503: "server_error",
+}
+
+
+class Refused(Exception):
+    """A request is refused, or has failed.
+
+    Attributes:
+        status: of HTTP.
+        message: what is wrong, where, and what to do about it.
+        param: the field of the request that it is about, if one is.
+        code: the kind of error, for programs.
+        headers: of the response, beside the usual ones.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        param: str | None = None,
+        code: str = "invalid_request",
+        status: int = 400,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.message, self.param, self.code = status, message, param, code
+        self.headers = headers or {}
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The body of the response."""
+        kind = _KINDS.get(self.status, "invalid_request_error")
+        return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
+
+
+def refusal_of(error: BaseException, param: str | None = None) -> Refused:
+    """What a client is told of an error.
+
+    Args:
+        error: grammars, prompts and limits are the client's; what is not known here is the server's, and its text stays
+            in the log.
+        param: the field of the request that was being looked at.
+    """
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, PromptError):
+        return Refused(str(error), "messages" if param is None else param, error.code)
+    if isinstance(error, BudgetTooSmall):
+        return Refused(str(error), "max_tokens", error.code)
+    if isinstance(error, GrammarError):  # limits, too: a request may not ask for more work than that
+        return Refused(str(error), param, error.code)
+    if isinstance(error, GrammarspecError):
+        return Refused(str(error), param, error.code, 500)
+    if param is not None and isinstance(error, TypeError | ValueError):  # what the front-ends raise for wrong arguments
+        return Refused(str(error), param)
+    return Refused("the server failed; its log says why", param, "internal_error", 500)
