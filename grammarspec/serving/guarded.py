@@ -45,10 +45,20 @@ class GuardedMatcher:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a panic of the compiler is no Exception; none may leave the sequence
-            self.failure, self._failed_at = error, self._accepted
-            if self._tell is not None:
-                self._tell(error)
+            self.fail(error)
             return None
+
+    def fail(self, error: BaseException) -> None:
+        """Keep an error that another call, such as :func:`.fill_bitmasks`, returned for this sequence, as its failure."""
+        self.failure, self._failed_at = error, self._accepted
+        if self._tell is not None:
+            self._tell(error)
+
+    def fork(self) -> GuardedMatcher:
+        """A matcher of its own with the same tokens accepted, and the same failure."""
+        forked = GuardedMatcher(self.matcher.fork(), self._tell)
+        forked.failure, forked._accepted, forked._failed_at = self.failure, self._accepted, self._failed_at
+        return forked
 
     def fill_bitmask(self, rows: Any, row: int = 0) -> None:
         """Write the mask of the next token into a row, as :meth:`.Matcher.fill_bitmask`; all bits if that fails."""
