@@ -49,7 +49,7 @@ class GuardedMatcher:
             return None
 
     def fail(self, error: BaseException) -> None:
-        """Keep an error that another call, such as :func:`.fill_bitmasks`, returned for this sequence, as its failure."""
+        """Keep an error that another call, such as :func:`.fill_bitmasks`, returned for it, as its failure."""
         self.failure, self._failed_at = error, self._accepted
         if self._tell is not None:
             self._tell(error)
