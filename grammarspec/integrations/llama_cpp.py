@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from importlib import import_module
 from typing import Any
 
 from grammarspec.errors import needed_by
@@ -26,7 +27,7 @@ def vocabulary_of_llama(llama: Any) -> Vocabulary:
         ValueError: the model has no token that ends a text.
     """
     with needed_by("the vocabulary of a model of llama.cpp"):
-        import llama_cpp as api  # pyright: ignore[reportMissingImports]
+        api: Any = import_module("llama_cpp")
 
     if not isinstance(llama, api.Llama):
         raise TypeError(f"expected a llama_cpp.Llama, not {type(llama).__name__}")

@@ -263,7 +263,9 @@ def create(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any
     )
     if not parser.detector.get_think_end_token_ids(tokenizer):
         return backend
-    wrapper = type("GrammarspecReasonerBackend", (KeptBySize, ENGINE.found(REASONER, "ReasonerGrammarBackend")), {})
+    wrapper: Any = type(
+        "GrammarspecReasonerBackend", (KeptBySize, ENGINE.found(REASONER, "ReasonerGrammarBackend")), {}
+    )
     wrapped: Any = wrapper(backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking)
     wrapped.constraints, wrapped.request = backend.constraints, backend.request
     return wrapped
