@@ -229,6 +229,7 @@ class MissingPackage(GrammarspecError, ImportError):
 
 _INSTALLED_BY = {
     "lark": "'grammarspec[lark]'",
+    "llama_cpp": "'grammarspec[llama-cpp]'",
     "matplotlib": "'grammarspec[plots]'",
     "msgspec": "msgspec",
     "numpy": "numpy",

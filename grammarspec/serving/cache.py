@@ -164,6 +164,16 @@ class GrammarCache:
             pool = self._pool
         return pool.submit(self.constraint, request)
 
+    def ready(self, request: Request | Lowered) -> bool:
+        """Whether :meth:`constraint` would answer at once, since the constraint is in the cache.
+
+        Raises:
+            GrammarSyntaxError, TypeError: as :attr:`.Request.key`.
+        """
+        key = self._key(request)
+        with self._lock:
+            return key in self._entries
+
     def lower(self, request: Request) -> Lowered:
         """What a request is lowered to, found in the folder of the cache or made, and tried.
 

@@ -55,6 +55,12 @@ class GuardedMatcher:
         if self._tell is not None:
             self._tell(error)
 
+    def fork(self) -> GuardedMatcher:
+        """A matcher of its own with the same tokens accepted, and the same failure."""
+        forked = GuardedMatcher(self.matcher.fork(), self._tell)
+        forked.failure, forked._accepted, forked._failed_at = self.failure, self._accepted, self._failed_at
+        return forked
+
     def fill_bitmask(self, rows: Any, row: int = 0) -> None:
         """Write the mask of the next token into a row, as :meth:`.Matcher.fill_bitmask`; all bits if that fails."""
         if self.failure is not None or self._guarded(self._filled, rows, row) is None:

@@ -374,16 +374,16 @@ def test_an_interrupted_call_leaves_nothing_behind(monkeypatch: pytest.MonkeyPat
     processor = ConstraintLogitsProcessor(SMALL[0])
     scores = torch.zeros(1, 264)
     processor(torch.tensor([[1]]), scores)
-    follow = integration._Row.follow
+    follow = integration.FollowedText.follow
 
     def interrupted(row: Any, tokens: Any) -> None:
         row.matcher.accept_tokens(tokens.tolist())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(integration._Row, "follow", interrupted)
+    monkeypatch.setattr(integration.FollowedText, "follow", interrupted)
     with pytest.raises(KeyboardInterrupt):
         processor(torch.tensor([[1, *b"y"]]), scores)
-    monkeypatch.setattr(integration._Row, "follow", follow)
+    monkeypatch.setattr(integration.FollowedText, "follow", follow)
     check(processor, [SMALL[0]], [1], [list(b"y")], scores)
 
 

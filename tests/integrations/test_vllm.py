@@ -19,9 +19,10 @@ import pytest
 import grammarspec as gs
 from grammarspec.integrations import vllm as adapter
 from grammarspec.integrations.vllm import expected
-from grammarspec.integrations.vllm.backend import Backend, vocabulary_of
+from grammarspec.integrations.vllm.backend import Backend
 from grammarspec.integrations.vllm.recent import RecentTexts
 from grammarspec.integrations.vllm.requests import PREFIX
+from grammarspec.integrations.vocabularies import vocabulary_of
 from grammarspec.serving import GuardedMatcher, Lowered, Request
 
 pytest.importorskip("pydantic")
@@ -204,10 +205,11 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     for name in [name for name in os.environ if name.startswith("GRAMMARSPEC_VLLM_")]:
         monkeypatch.delenv(name)
     monkeypatch.setattr(adapter, "_registered", False)
-    from grammarspec.integrations.vllm import backend, patches
+    from grammarspec.integrations import vocabularies
+    from grammarspec.integrations.vllm import patches
 
     monkeypatch.setattr(patches._Chosen, "backend", False)
-    monkeypatch.setattr(backend, "_made", lambda tokenizer, size: VOCABULARY)
+    monkeypatch.setattr(vocabularies, "_made", lambda tokenizer, size, ends: VOCABULARY)
     adapter.register()
     tokenizer = Tokenizer()
     model_config = SimpleNamespace(get_vocab_size=lambda: VOCABULARY.size, is_diffusion=False)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from transformers import LogitsProcessor
 
-from grammarspec._compiler import Constraint, Matcher, fill_bitmasks
+from grammarspec._compiler import Constraint, fill_bitmasks
 from grammarspec.bitmask import allocate_bitmask, apply_bitmask
+from grammarspec.integrations.following import FollowedText
 
 __all__ = ["ConstraintLogitsProcessor"]
 
@@ -74,7 +74,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
     def reset(self) -> None:
         """Forget all tokens: the next call is the first one of another ``generate``."""
         self._prompt: torch.Tensor | None = None
-        self._rows: list[_Row | None] = []
+        self._rows: list[FollowedText | None] = []
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
         """Scores with -inf for each token that the constraint of its row does not allow next.
@@ -93,7 +93,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         """
         rows = self._follow(self._generated(input_ids))
         chosen = [-1] * len(rows)
-        active: list[_Row] = []
+        active: list[FollowedText] = []
         for index, row in enumerate(rows):
             if row is not None and (row.accepted == len(row.tokens) or row.matcher.is_terminated):
                 chosen[index] = len(active)
@@ -103,11 +103,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         if active:
             masks = allocate_bitmask(len(active), self._width)
             fill_bitmasks([row.matcher for row in active], masks)
-            for row, mask in zip(active, masks.view(np.uint32), strict=True):
-                if row.matcher.is_terminated:
-                    # Beam search continues ended texts if it has too few others: repeating the end changes nothing.
-                    end = int(row.tokens[row.accepted - 1])
-                    mask[end // 32] = 1 << end % 32
+            for row, mask in zip(active, masks, strict=True):
+                row.allow_end_again(mask)  # beam search continues ended texts if it has too few others
             apply_bitmask(result, masks, chosen)
         return result
 
@@ -126,7 +123,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         generated: NDArray[np.int64] = input_ids[:, length:].to("cpu", torch.int64, copy=True).numpy()
         return generated
 
-    def _follow(self, generated: NDArray[np.int64]) -> list[_Row | None]:
+    def _follow(self, generated: NDArray[np.int64]) -> list[FollowedText | None]:
         """The rows, advanced or rolled back from the tokens of the last call to these tokens."""
         # If an error interrupts this, matchers may be anywhere in their texts: then the next call begins with new ones.
         old, self._rows = self._rows, []
@@ -147,46 +144,12 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         self._rows = rows
         return rows
 
-    def _start(self, count: int) -> list[_Row | None]:
+    def _start(self, count: int) -> list[FollowedText | None]:
         """New rows, for a batch of this many."""
         per_prompt, remainder = divmod(count, len(self._constraints))
         if remainder:
             raise ValueError(f"{count} rows for {len(self._constraints)} constraints")
         constraints = [constraint for constraint in self._constraints for _ in range(per_prompt)]
-        return [None if constraint is None else _Row(constraint, constraint.matcher()) for constraint in constraints]
-
-
-@dataclass(slots=True, eq=False)
-class _Row:
-    """The generated tokens of a row, and a matcher that has accepted the first ``accepted`` of them and no more."""
-
-    constraint: Constraint
-    matcher: Matcher
-    tokens: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    accepted: int = 0
-
-    def shared(self, tokens: NDArray[np.int64]) -> int:
-        """The length of the longest common prefix."""
-        length = min(len(self.tokens), len(tokens))
-        different = np.flatnonzero(self.tokens[:length] != tokens[:length])
-        return int(different[0]) if len(different) else length
-
-    def closest(self, rows: Sequence[_Row | None], tokens: NDArray[np.int64]) -> _Row:
-        """This row, or a copy of a row of the same constraint that shares more of the tokens: beams are reordered."""
-        if self.shared(tokens) >= len(tokens) - 1:
-            return self
-        candidates = [self, *(row for row in rows if row is not None and row.constraint is self.constraint)]
-        best = max(candidates, key=lambda row: row.shared(tokens))
-        return self if best is self else replace(best, matcher=best.matcher.fork())
-
-    def follow(self, tokens: NDArray[np.int64]) -> None:
-        """Roll back to the common prefix, and accept the tokens behind it as far as the constraint allows them."""
-        shared = self.shared(tokens)
-        if self.accepted > shared:
-            self.matcher.rollback(self.accepted - shared)
-            self.accepted = shared
-        # Otherwise the matcher refuses a token of the common prefix.
-        if self.accepted == shared:
-            new = tokens[shared:].astype(np.uint32)  # a negative id, which some use as padding, becomes a huge one
-            self.accepted += self.matcher.accept_tokens(new.tolist())
-        self.tokens = tokens
+        return [
+            None if constraint is None else FollowedText(constraint, constraint.matcher()) for constraint in constraints
+        ]

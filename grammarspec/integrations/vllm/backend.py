@@ -9,51 +9,16 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Sequence
-from threading import Lock
-from typing import Any, Final
-from weakref import WeakKeyDictionary
+from typing import Any
 
-from grammarspec.errors import UnsupportedTokenizer
 from grammarspec.integrations.vllm.requests import json_options, request_of_key
 from grammarspec.integrations.vllm.settings import Settings
+from grammarspec.integrations.vocabularies import vocabulary_of
 from grammarspec.serving import GrammarCache, GuardedMatcher
-from grammarspec.vocabulary import Vocabulary, end_token_ids
 
-__all__ = ["Backend", "SequenceGrammar", "vocabulary_of"]
+__all__ = ["Backend", "SequenceGrammar"]
 
 _LOG = logging.getLogger("vllm.grammarspec")
-_vocabularies: Final[WeakKeyDictionary[Any, Vocabulary]] = WeakKeyDictionary()
-_lock = Lock()
-
-
-def vocabulary_of(tokenizer: Any, size: int) -> Vocabulary:
-    """The vocabulary of a tokenizer of vLLM, made once.
-
-    Args:
-        tokenizer: as vLLM has it: one of transformers, or one of mistral-common with vLLM's own wrapper.
-        size: the number of logits.
-
-    Raises:
-        UnsupportedTokenizer: its kind is not known, or the text of a token depends on its neighbours.
-        ValueError: no token that ends a text is known.
-    """
-    with _lock:
-        known = _vocabularies.get(tokenizer)
-        if known is None or known.size != size:
-            known = _vocabularies[tokenizer] = _made(tokenizer, size)
-        return known
-
-
-def _made(tokenizer: Any, size: int) -> Vocabulary:
-    own = getattr(tokenizer, "eos_token_id", None)
-    ends = [*end_token_ids(tokenizer), *([own] if isinstance(own, int) else [])]
-    try:
-        return Vocabulary.from_tokenizer(tokenizer, eos_token_ids=ends, size=size)
-    except UnsupportedTokenizer:
-        inner = getattr(getattr(tokenizer, "instruct", None), "tokenizer", None)  # of mistral-common
-        if inner is None:
-            raise
-        return Vocabulary.from_tokenizer(inner, eos_token_ids=ends, size=size)
 
 
 class Backend:
@@ -68,7 +33,7 @@ class Backend:
         """A backend.
 
         Raises:
-            UnsupportedTokenizer, ValueError: as :func:`vocabulary_of`.
+            UnsupportedTokenizer, ValueError: as :func:`.vocabulary_of`.
             SettingsError: the environment sets what cannot be.
         """
         self.vllm_config, self.tokenizer, self.vocab_size = vllm_config, tokenizer, vocab_size

@@ -1,31 +1,18 @@
 """What of vLLM is wrapped, and how it must be: a release in which something differs is refused by name.
 
-The adapter was tried with the versions in :data:`VERSIONS`. Each name that it wraps or calls is listed with the
+The adapter was tried with the versions that :data:`ENGINE` names. Each name that it wraps or calls is listed with the
 parameters that it must have, so that a development build, or a release that only looks the same, is not patched.
 """
 
 from __future__ import annotations
 
-import inspect
-import re
-from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from grammarspec.errors import MissingPackage, UnsupportedFeature
+from grammarspec.integrations.interfaces import Engine, Expected
 
-__all__ = ["EXPECTED", "VERSIONS", "Expected", "check", "found"]
+__all__ = ["ENGINE", "EXPECTED", "Expected", "check", "found"]
 
-VERSIONS: Final = ((0, 32), (0, 33))
-"""The versions that are known: from the first on, below the second."""
-
-
-class Expected(NamedTuple):
-    """A function of vLLM, and the names of its parameters."""
-
-    module: str
-    name: str
-    parameters: tuple[str, ...]
-
+ENGINE: Final = Engine("vLLM", "vllm", first=(0, 32), after=(0, 33))
 
 _SELF = ("self",)
 EXPECTED: Final = (
@@ -102,13 +89,7 @@ def found(module: str, name: str) -> Any:
     Raises:
         UnsupportedFeature: it is not there.
     """
-    try:
-        value = import_module(module)
-        for part in name.split("."):
-            value = getattr(value, part)
-    except (ImportError, AttributeError) as error:
-        raise _refused(f"{module}.{name} is not there ({error})") from None
-    return value
+    return ENGINE.found(module, name)
 
 
 def check() -> None:
@@ -118,32 +99,14 @@ def check() -> None:
         MissingPackage: vLLM is not installed.
         UnsupportedFeature: the version is another, or something is not as expected; the message names it.
     """
-    try:
-        version = str(import_module("vllm").__version__)
-    except ImportError as error:
-        raise MissingPackage(f"the backend for vLLM: the package vllm is missing ({error})", hint=_HINT) from None
-    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-    if not VERSIONS[0] <= numbers < VERSIONS[1]:
-        raise _refused(f"the version of vLLM is {version}")
-    for module, name, parameters in EXPECTED:
-        there = tuple(inspect.signature(found(module, name)).parameters)
-        if there != parameters:
-            raise _refused(f"{module}.{name} takes ({', '.join(there)}), not ({', '.join(parameters)})")
+    ENGINE.check_version()
+    ENGINE.check_parameters(EXPECTED)
     for module, name, fields in _FIELDS:
         there = tuple(getattr(found(module, name), "__dataclass_fields__", ()))
         missing = [field for field in fields if field not in there]
         if missing:
-            raise _refused(f"{module}.{name} has no field {missing[0]}")
+            raise ENGINE.refused(f"{module}.{name} has no field {missing[0]}")
     kinds = found("vllm.v1.structured_output.backend_types", "StructuredOutputOptions").__members__
     unknown = set(kinds) ^ set(_OPTIONS)
     if unknown:
-        raise _refused(f"the kinds of structured outputs differ by {', '.join(sorted(unknown))}")
-
-
-_HINT: Final = "pip install 'grammarspec[vllm]'"
-
-
-def _refused(what: str) -> UnsupportedFeature:
-    (low, first), (high, last) = VERSIONS
-    hint = f"it was made for vLLM from {low}.{first} on, below {high}.{last}: {_HINT}"
-    return UnsupportedFeature(f"grammarspec cannot be used in this vLLM: {what}", hint=hint)
+        raise ENGINE.refused(f"the kinds of structured outputs differ by {', '.join(sorted(unknown))}")

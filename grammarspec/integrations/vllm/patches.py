@@ -11,11 +11,12 @@ from functools import wraps
 from typing import Any, Literal, get_args
 
 from grammarspec.errors import GrammarspecError
-from grammarspec.integrations.vllm.backend import Backend, SequenceGrammar, vocabulary_of
+from grammarspec.integrations.vllm.backend import Backend, SequenceGrammar
 from grammarspec.integrations.vllm.expected import found
 from grammarspec.integrations.vllm.recent import RecentTexts
 from grammarspec.integrations.vllm.requests import json_options, request_of, sent
 from grammarspec.integrations.vllm.settings import NAME, Settings
+from grammarspec.integrations.vocabularies import vocabulary_of
 from grammarspec.serving import GuardedMatcher, Request
 from grammarspec.vocabulary import Vocabulary
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from grammarspec.errors import GrammarSyntaxError
+from grammarspec.integrations.structural_tags import structural_tag_request
 from grammarspec.serving import Lowered, Request
 
 __all__ = ["PREFIX", "json_options", "request_of", "request_of_key", "sent"]
@@ -55,7 +56,7 @@ def request_of(params: Any, options: Mapping[str, Any], special_tokens: Mapping[
     if params.grammar is not None:
         return _grammar(params.grammar)
     if params.structural_tag is not None:
-        return _structural_tag(params.structural_tag, options, special_tokens)
+        return structural_tag_request(params.structural_tag, options, special_tokens)
     raise TypeError("structured outputs ask for a JSON Schema, a regex, a choice, a grammar or a structural tag")
 
 
@@ -76,7 +77,7 @@ def request_of_key(kind: str, text: str, options: Mapping[str, Any], special_tok
     if kind == "GRAMMAR":
         return _grammar(text)
     if kind == "STRUCTURAL_TAG":
-        return _structural_tag(text, options, special_tokens)
+        return structural_tag_request(text, options, special_tokens)
     raise TypeError(f"there is no kind {kind!r:.60} of structured outputs")
 
 
@@ -87,16 +88,3 @@ def _grammar(text: Any) -> Request:
         except (binascii.Error, ValueError):
             raise GrammarSyntaxError("the lowered request is damaged") from None
     return Request.grammar(text)
-
-
-def _structural_tag(text: Any, options: Mapping[str, Any], special_tokens: Mapping[str, int]) -> Request:
-    """A structural tag with the special tokens that it may name; all of them if it names tokens by their numbers."""
-    try:
-        tag = json.loads(text) if isinstance(text, str) else text
-        shown = json.dumps(tag, ensure_ascii=False)
-    except (ValueError, RecursionError, TypeError) as error:
-        raise GrammarSyntaxError(f"the structural tag is no JSON: {error}") from None
-    by_number = "token" in shown
-    named = {name: number for name, number in special_tokens.items() if by_number or name in shown}
-    whitespace = {"whitespace": options["whitespace"]} if "whitespace" in options else {}
-    return Request.structural_tag(text if isinstance(text, str) else tag, special_tokens=named, **whitespace)

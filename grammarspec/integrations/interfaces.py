@@ -1,0 +1,91 @@
+"""What an adapter relies on in an engine: its version, and functions with their parameters; checked before use."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from grammarspec.errors import MissingPackage, UnsupportedFeature
+
+__all__ = ["Engine", "Expected"]
+
+
+class Expected(NamedTuple):
+    """A function of an engine, and the names of its parameters."""
+
+    module: str
+    name: str
+    parameters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An engine, and the versions of it that its adapter is for.
+
+    Attributes:
+        name: as its makers write it.
+        package: the package that is imported, and the extra of grammarspec that installs it.
+        first: the first version that is known.
+        after: the first version behind that is not.
+    """
+
+    name: str
+    package: str
+    first: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @property
+    def install(self) -> str:
+        """The command that installs a version that is known."""
+        return f"pip install 'grammarspec[{self.package}]'"
+
+    def found(self, module: str, name: str) -> Any:
+        """The value of a name in a module of the engine.
+
+        Raises:
+            UnsupportedFeature: it is not there.
+        """
+        try:
+            value = import_module(module)
+            for part in name.split("."):
+                value = getattr(value, part)
+        except (ImportError, AttributeError) as error:
+            raise self.refused(f"{module}.{name} is not there ({error})") from None
+        return value
+
+    def check_version(self) -> None:
+        """Check that the engine is installed, in a version that is known.
+
+        Raises:
+            MissingPackage: it is not installed.
+            UnsupportedFeature: the version is another.
+        """
+        try:
+            version = str(import_module(self.package).__version__)
+        except ImportError as error:
+            message = f"the backend for {self.name}: the package {self.package} is missing ({error})"
+            raise MissingPackage(message, hint=self.install) from None
+        numbers = tuple(int(part) for part in re.findall(r"\d+", version)[: len(self.first)])
+        if not self.first <= numbers < self.after:
+            raise self.refused(f"the version of {self.name} is {version}")
+
+    def check_parameters(self, expected: Iterable[Expected]) -> None:
+        """Check that functions are there, and take the parameters that they are expected to take.
+
+        Raises:
+            UnsupportedFeature: one is not as expected; the message names it.
+        """
+        for module, name, parameters in expected:
+            there = tuple(inspect.signature(self.found(module, name)).parameters)
+            if there != parameters:
+                raise self.refused(f"{module}.{name} takes ({', '.join(there)}), not ({', '.join(parameters)})")
+
+    def refused(self, what: str) -> UnsupportedFeature:
+        """The error that says why the adapter cannot be used, to be raised."""
+        first, after = (".".join(map(str, version)) for version in (self.first, self.after))
+        hint = f"it was made for {self.name} from {first} on, below {after}: {self.install}"
+        return UnsupportedFeature(f"grammarspec cannot be used in this {self.name}: {what}", hint=hint)

@@ -1,0 +1,177 @@
+"""The grammar of one sequence as SGLang's scheduler calls it: tokens come in, rows of masks go out.
+
+What SGLang expects to be raised is a ``ValueError`` by :meth:`SequenceGrammar.accept_token`, which ends that request
+alone; nothing else raises, as it would end the scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from grammarspec.bitmask import apply_bitmask
+from grammarspec.errors import GrammarspecError
+from grammarspec.serving import GuardedMatcher, fill_bitmasks
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["SequenceGrammar", "allocate_vocab_mask", "apply_vocab_mask", "move_vocab_mask"]
+
+
+def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any = None) -> torch.Tensor:
+    """``int32[batch_size, ceil(vocab_size / 32)]`` in the memory of the host, all bits set.
+
+    Args:
+        vocab_size: the number of logits.
+        batch_size: the number of rows.
+        device: where the mask is moved later. It is written on the host; for a GPU in pinned memory, so that it is
+            moved while the host works on.
+    """
+    import torch
+
+    pinned = torch.cuda.is_available()
+    return torch.full((batch_size, (vocab_size + 31) // 32), -1, dtype=torch.int32, pin_memory=pinned)
+
+
+def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
+    """The mask on a device."""
+    return vocab_mask.to(device, non_blocking=True)
+
+
+def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
+    """Set the logits of tokens that are not allowed to -inf, in place.
+
+    Args:
+        logits: floating ``[rows, vocabulary]``, on any device.
+        vocab_mask: ``int32[rows, words]``.
+    """
+    apply_bitmask(logits, vocab_mask)
+
+
+class SequenceGrammar:
+    """What SGLang asks of a ``BaseGrammarObject``, of one sequence; :mod:`.backend` joins the two.
+
+    Attributes:
+        guarded: the matcher.
+        current_token: the last token that was accepted; ``None``: there is none. SGLang tells by it whether a request
+            that comes back has its last token already.
+    """
+
+    guarded: GuardedMatcher
+    current_token: int | None
+
+    @classmethod
+    def of(cls, guarded: GuardedMatcher) -> SequenceGrammar:
+        """The grammar of a matcher."""
+        made = cls()  # the other base class has the initialiser, which takes nothing
+        made.guarded = guarded
+        return made
+
+    def copy(self) -> SequenceGrammar:
+        """A grammar of its own with the same tokens accepted."""
+        copied = type(self).of(self.guarded.fork())
+        copied.current_token = self.current_token
+        return copied
+
+    # ------------------------------------------------------------------ tokens
+    def accept_token(self, token: int) -> None:
+        """Go on behind a token; behind the end of the text nothing changes.
+
+        Raises:
+            ValueError: the token is not allowed, or the sequence has failed: the request ends.
+        """
+        if self.guarded.is_terminated:
+            return
+        if not self.guarded.accept_tokens([token]):
+            failure = self.guarded.failure
+            raise ValueError(f"token {token} is not allowed here" if failure is None else str(failure))
+        self.current_token = token
+
+    def rollback(self, k: int) -> None:
+        """Take back the last ``k`` tokens; all that there are, if they are fewer."""
+        self.guarded.rollback(k)
+
+    def is_terminated(self) -> bool:
+        """Whether a token that ends the text was accepted."""
+        return self.guarded.is_terminated
+
+    # ------------------------------------------------------------------ masks
+    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any = None) -> torch.Tensor:
+        """As :func:`allocate_vocab_mask`."""
+        return allocate_vocab_mask(vocab_size, batch_size, device)
+
+    def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
+        """Write the mask of the next token into a row; all bits if that fails."""
+        self.guarded.fill_bitmask(vocab_mask, idx)
+
+    @staticmethod
+    def fill_vocab_mask_batched(entries: Sequence[Any], vocab_mask: torch.Tensor) -> None:
+        """Write the masks of a batch into rows; masks that are not known yet are computed in parallel.
+
+        Args:
+            entries: SGLang's ``GrammarRow``, of which some grammars may be another backend's, or wrapped.
+            vocab_mask: ``int32[rows, words]``, on the host. Other rows stay as they are.
+        """
+        rows = vocab_mask.numpy()
+        together: list[tuple[GuardedMatcher, int]] = []
+        for entry in entries:
+            grammar = entry.grammar
+            if not isinstance(grammar, SequenceGrammar):
+                grammar.fill_vocab_mask(vocab_mask, entry.row)
+            elif grammar.guarded.failure is not None:
+                grammar.guarded.fill_bitmask(rows, entry.row)
+            else:
+                together.append((grammar.guarded, entry.row))
+        results = fill_bitmasks([each.matcher for each, _ in together], rows, rows_index=[row for _, row in together])
+        for (guarded, _), result in zip(together, results, strict=True):
+            if isinstance(result, GrammarspecError):
+                guarded.fail(result)
+
+    @staticmethod
+    def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
+        """Allow every token in all rows."""
+        vocab_mask.fill_(-1)
+
+    @staticmethod
+    def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
+        """As :func:`move_vocab_mask`."""
+        return move_vocab_mask(vocab_mask, device)
+
+    @staticmethod
+    def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
+        """As :func:`apply_vocab_mask`."""
+        apply_vocab_mask(logits, vocab_mask)
+
+    # ------------------------------------------------------------------ text that is certain
+    def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
+        """The tokens that every answer goes on with, with an empty text; ``None`` if nothing is certain."""
+        if self.guarded.failure is not None or self.guarded.is_terminated:
+            return None
+        try:
+            tokens = self.guarded.matcher.forced_tokens()
+        except GrammarspecError as error:
+            self.guarded.fail(error)
+            return None
+        return (tokens, "") if tokens else None
+
+    def jump_forward_str_state(self, helper: tuple[list[int], str]) -> tuple[str, int]:
+        """The text of :meth:`try_jump_forward`, and -1: there is no state to be handed on."""
+        return helper[1], -1
+
+    def jump_and_retokenize(
+        self, old_output_ids: Sequence[int], new_output_ids: Sequence[int], next_state: int
+    ) -> None:
+        """Take back the tokens of the old output behind those that the new one begins with, and accept the new ones.
+
+        Raises:
+            ValueError: one of them is not allowed.
+        """
+        shared = 0
+        while shared < min(len(old_output_ids), len(new_output_ids)):
+            if old_output_ids[shared] != new_output_ids[shared]:
+                break
+            shared += 1
+        self.rollback(len(old_output_ids) - shared)
+        for token in new_output_ids[shared:]:
+            self.accept_token(token)

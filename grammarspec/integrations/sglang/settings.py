@@ -1,0 +1,16 @@
+"""What can be set for SGLang."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grammarspec.integrations.settings import NAME, EngineSettings, SettingsError
+
+__all__ = ["NAME", "Settings", "SettingsError"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(EngineSettings):
+    """Limits and bounds. Each can be given as an environment variable, such as ``GRAMMARSPEC_SGLANG_MAX_STEPS``."""
+
+    prefix = "GRAMMARSPEC_SGLANG_"
