@@ -407,11 +407,11 @@ def test_servers_that_cannot_answer_say_so(vllm: SimpleNamespace) -> None:
 def test_the_api_is_prepared_before_it_serves(vllm: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[Any, int]] = []
 
-    def make(tokenizer: Any, size: int) -> gs.Vocabulary:
+    def make(tokenizer: Any, size: int, ends: Any) -> gs.Vocabulary:
         made.append((tokenizer, size))
         return VOCABULARY
 
-    monkeypatch.setattr("grammarspec.integrations.vllm.backend._made", make)
+    monkeypatch.setattr("grammarspec.integrations.vocabularies._made", make)
     processor = vllm.modules["vllm.v1.engine.input_processor"].InputProcessor
     settings = vllm.modules["vllm.config.structured_outputs"].StructuredOutputsConfig
 
@@ -428,10 +428,10 @@ def test_the_api_is_prepared_before_it_serves(vllm: SimpleNamespace, monkeypatch
     vllm.ask(regex="a+")
     assert len(made) == 1
 
-    def refuse(tokenizer: Any, size: int) -> gs.Vocabulary:
+    def refuse(tokenizer: Any, size: int, ends: Any) -> gs.Vocabulary:
         raise gs.errors.UnsupportedTokenizer("no kind that is known")
 
-    monkeypatch.setattr("grammarspec.integrations.vllm.backend._made", refuse)
+    monkeypatch.setattr("grammarspec.integrations.vocabularies._made", refuse)
     with pytest.raises(gs.errors.UnsupportedTokenizer):
         start(Tokenizer())
 
