@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grammarspec.decoding import Sampling
-from grammarspec.server.fields import Fields
+from grammarspec.server.fields import RequestFields
 from grammarspec.server.refusals import Refused
 from grammarspec.server.settings import Settings
 from grammarspec.serving.requests import Request
@@ -19,7 +19,7 @@ from grammarspec.serving.requests import Request
 __all__ = ["Asked", "chat", "completion", "parsed"]
 
 _IGNORED = {"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"}
-"""Fields that change nothing about an answer, and are taken and forgotten. ``store`` is one of them if it is false."""
+"""RequestFields that change nothing about an answer, and are taken and forgotten. ``store`` is one of them if it is false."""
 
 _USE = "structured_outputs takes json, regex, choice, grammar and structural_tag"
 _HINTS = {
@@ -96,7 +96,7 @@ def chat(body: Any, settings: Settings, special_tokens: Mapping[str, int]) -> As
     Raises:
         Refused: a field is unknown, not supported, or has a wrong value; or the model is another.
     """
-    fields = Fields(body)
+    fields = RequestFields(body)
     _check_model(fields, settings)
     messages = [_message(one, f"messages[{at}]") for at, one in enumerate(fields.need("messages", list))]
     newer = fields.within("max_completion_tokens", 1, 1 << 31, settings.max_tokens)
@@ -128,8 +128,12 @@ def chat(body: Any, settings: Settings, special_tokens: Mapping[str, int]) -> As
 
 
 def completion(body: Any, settings: Settings, special_tokens: Mapping[str, int]) -> Asked:
-    """A request for a completion; arguments and errors as for :func:`chat`."""
-    fields = Fields(body)
+    """A request for a completion; arguments as for :func:`chat`.
+
+    Raises:
+        Refused: as :func:`chat`.
+    """
+    fields = RequestFields(body)
     _check_model(fields, settings)
     given = fields.need("prompt", str, list)
     several = isinstance(given, list) and not (given and all(type(one) is int for one in given))
@@ -152,7 +156,7 @@ def completion(body: Any, settings: Settings, special_tokens: Mapping[str, int])
     return Asked(list(prompts), sampling, n, answer, field, stream, usage, False)
 
 
-def _check_model(fields: Fields, settings: Settings) -> None:
+def _check_model(fields: RequestFields, settings: Settings) -> None:
     for name in _IGNORED:
         fields.take(name)
     if fields.take("store", bool, default=False):
@@ -173,20 +177,20 @@ def _message(message: Any, where: str) -> Any:
     return found
 
 
-def _stream(fields: Fields) -> tuple[bool, bool]:
+def _stream(fields: RequestFields) -> tuple[bool, bool]:
     stream = fields.take("stream", bool, default=False)
     if "stream_options" not in fields:
         return stream, False
     if not stream:
         raise Refused("stream_options are for streams", "stream_options")
-    options = Fields(fields.take("stream_options"), "stream_options")
+    options = RequestFields(fields.take("stream_options"), "stream_options")
     usage = options.take("include_usage", bool, default=False)
     options.take("include_obfuscation", bool)  # pads pieces at OpenAI's, and changes nothing
     options.done()
     return stream, usage
 
 
-def _template(fields: Fields) -> dict[str, Any]:
+def _template(fields: RequestFields) -> dict[str, Any]:
     given: dict[str, Any] = fields.take("chat_template_kwargs", dict, default={})
     if "reasoning_effort" in fields:
         given = {**given, "reasoning_effort": fields.take("reasoning_effort", str)}
@@ -197,7 +201,7 @@ def _template(fields: Fields) -> dict[str, Any]:
     return given
 
 
-def _sampling(fields: Fields, most: int, logprobs: bool, settings: Settings) -> tuple[Sampling, int]:
+def _sampling(fields: RequestFields, most: int, logprobs: bool, settings: Settings) -> tuple[Sampling, int]:
     """How tokens are chosen, and the number of texts."""
     n = fields.within("n", 1, settings.max_batch, 1)
     options: dict[str, Any] = {name: fields.take(name, float) for name in _SAMPLING}
@@ -246,7 +250,7 @@ def _bias(value: Any) -> float:
 
 
 # ---------------------------------------------------------------------- what the text has to be
-def _answer(fields: Fields, special_tokens: Mapping[str, int]) -> tuple[Request | None, str | None]:
+def _answer(fields: RequestFields, special_tokens: Mapping[str, int]) -> tuple[Request | None, str | None]:
     """What the text has to be, and the field that says so."""
     form = fields.take("response_format", dict)
     structured = fields.take("structured_outputs", dict)
@@ -254,12 +258,12 @@ def _answer(fields: Fields, special_tokens: Mapping[str, int]) -> tuple[Request 
         return _structured(structured, special_tokens) if structured is not None else (None, None)
     if structured is not None:
         raise Refused("response_format and structured_outputs cannot stand beside each other", "structured_outputs")
-    found = Fields(form, "response_format")
+    found = RequestFields(form, "response_format")
     kind = found.need("type", str)
     if kind == "structural_tag":
         return _tag(form, special_tokens), "response_format"
     if kind == "json_schema":
-        schema = Fields(found.need("json_schema", dict), "response_format.json_schema")
+        schema = RequestFields(found.need("json_schema", dict), "response_format.json_schema")
         schema.need("name", str)
         schema.take("description", str)
         schema.take("strict", bool)  # schemas are always enforced
@@ -281,7 +285,7 @@ def _answer(fields: Fields, special_tokens: Mapping[str, int]) -> tuple[Request 
 def _structured(given: dict[str, Any], special_tokens: Mapping[str, int]) -> tuple[Request, str]:
     """vLLM's ``structured_outputs``."""
     where = "structured_outputs"
-    fields = Fields(given, where)
+    fields = RequestFields(given, where)
     options: dict[str, Any] = {}
     if fields.take("disable_any_whitespace", bool, default=False):
         options["whitespace"] = "compact"

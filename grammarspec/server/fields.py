@@ -8,12 +8,12 @@ from typing import Any
 
 from grammarspec.server.refusals import Refused
 
-__all__ = ["Fields"]
+__all__ = ["RequestFields"]
 
 _NAMES = {str: "a string", int: "an integer", float: "a number", bool: "a boolean", list: "an array", dict: "an object"}
 
 
-class Fields:
+class RequestFields:
     """The members of an object of a request. A member that is ``null`` counts as one that is not there.
 
     Args:

@@ -317,13 +317,7 @@ impl Node {
         match self {
             Node::Literal(text) => text.len(),
             Node::Codepoints(ranges) => size_of_val(&**ranges),
-            Node::Seq(os) | Node::Alt(os) | Node::Both(os) | Node::Text(os) => {
-                if os.spilled() {
-                    size_of_val(&**os)
-                } else {
-                    0
-                }
-            }
+            Node::Seq(os) | Node::Alt(os) | Node::Both(os) | Node::Text(os) if os.spilled() => size_of_val(&**os),
             Node::Words(texts) => texts.iter().map(|text| size_of_val(text) + text.len()).sum(),
             Node::Parser(parser) => parser.memory(),
             _ => 0,
