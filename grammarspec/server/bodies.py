@@ -19,7 +19,7 @@ from grammarspec.serving.requests import Request
 __all__ = ["Asked", "chat", "completion", "parsed"]
 
 _IGNORED = {"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"}
-"""RequestFields that change nothing about an answer, and are taken and forgotten. ``store`` is one of them if it is false."""
+"""Fields that change nothing about an answer, and are taken and forgotten. ``store`` is one of them if it is false."""
 
 _USE = "structured_outputs takes json, regex, choice, grammar and structural_tag"
 _HINTS = {
