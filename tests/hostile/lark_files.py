@@ -97,11 +97,7 @@ LARK_FILES: dict[str, str] = {
     "an error that lark fails to explain": "start: (A | B )+\nA: /a+/(A |  | B |+\nA: /?\nB: /[ab]+/\nC: /[a-c]*c/",
     "ways that are merged again and again": 'start: r0 | T\nr0: "b"~0..5 "a" | r1 r2~2 T+ r2\n'
     'r1: "b"* "ab"* "b"* "b"~2 | r1 T | r0 r0? r1+ | "a"~0..5\nr2: r1~0..5 | r0? r2 "b" r1?\nT: /[a-c]+/\n',
-    "sixty templates in each other": "start: "
-    + "t{" * 60
-    + "a"
-    + "}" * 60
-    + '\nt{x}: x start | "(" x ")"\na: "a"',
+    "sixty templates in each other": "start: " + "t{" * 60 + "a" + "}" * 60 + '\nt{x}: x start | "(" x ")"\na: "a"',
     "lazy terminals": "start: (T U V)+\nT: /.*?a/\nU: /.*?b.{3}/\nV: /(.|\\n)+?c/",
 }
 

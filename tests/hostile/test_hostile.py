@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is measu
 
 
 _KNOWN = {
-    "lark: sixty templates in each other": "stacks of all depths: merging and collecting them costs twice what is charged",
+    "lark: sixty templates in each other": "merging stacks of all depths costs twice what is charged",
     "forced text of megabytes": "2 MB of text take all the memory there may be, and are copied in a call",
     "lark: 300 expressions that overlap": "lark's tables for 300 terminals take half a second, and cannot be stopped",
 }
