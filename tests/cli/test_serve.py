@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
 import pytest
 
 import grammarspec as gs
@@ -41,3 +49,24 @@ def test_limits_are_read() -> None:
 def test_what_is_refused(options: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", *options]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_as_a_program(tiny_model_directory: Path) -> None:
+    """It says where it listens, answers, and ends without an error when it is interrupted."""
+    command = [sys.executable, "-m", "grammarspec", "serve", "--model", str(tiny_model_directory), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stderr
+            place = next(found[0] for line in server.stderr if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
+            asked = {"model": str(tiny_model_directory), "prompt": "x", "structured_outputs": {"choice": ["yes"]}}
+            request = urllib.request.Request(
+                f"{place}/v1/completions", json.dumps(asked).encode(), {"Content-Type": "application/json"}
+            )
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                assert json.load(answer)["choices"][0]["text"] == "yes"
+            server.send_signal(signal.SIGINT)
+            server.stderr.read()
+            assert server.wait(timeout=60) == 0
+        finally:
+            server.kill()
