@@ -14,7 +14,7 @@ use crate::ir::UNBOUNDED;
 use crate::recursion::deep;
 
 /// A union that cost so much, in operands, is kept.
-const DEAR: u64 = 100;
+const DEAR: u64 = 500;
 
 /// Loops over fewer bytes seldom absorb anything.
 const WIDE: u32 = 32;
@@ -219,7 +219,7 @@ impl Arena {
                 tails[0]
             } else {
                 self.absorb_after(head, &mut tails);
-                self.alt_of_tails(tails)
+                deep(|| self.alt_of_tails(&tails))
             };
             by_head.push((head, tail));
         }
@@ -249,15 +249,17 @@ impl Arena {
     }
 
     /// The union of what follows a common head. On the ways through a graph, the same ones meet again and again.
-    fn alt_of_tails(&mut self, mut tails: List) -> Id {
-        tails.sort_unstable();
-        if let Some(&known) = self.unions.get(&tails[..]) {
+    #[inline(never)]
+    fn alt_of_tails(&mut self, tails: &[Id]) -> Id {
+        if !self.unions.is_empty()
+            && let Some(&known) = self.unions.get(tails)
+        {
             return known;
         }
         let before = self.fuel();
-        let union = deep(|| self.alt(&tails));
+        let union = self.alt(tails);
         if before - self.fuel() >= DEAR && !self.is_spent() {
-            self.unions.insert(tails.into_boxed_slice(), union);
+            self.unions.insert(tails.into(), union);
         }
         union
     }
