@@ -244,6 +244,14 @@ impl Arena {
         Ok(made)
     }
 
+    /// Spends the budget of [`Arena::metered`] where the arena holds more than it may.
+    #[cold]
+    fn look_at_memory(&mut self) {
+        if self.fuel < ENDLESS / 2 && self.memory() > self.most_memory {
+            self.fuel = 0;
+        }
+    }
+
     fn check_memory(&self) -> Result<()> {
         if self.memory() > self.most_memory {
             return Err(Error::Limit { which: "max_memory (bytes)", limit: self.most_memory as u64 });
@@ -361,8 +369,8 @@ impl Arena {
         };
         self.kids.extend_from_slice(kids);
         let id = self.nodes.len() as Id;
-        if id.is_multiple_of(LOOK_EVERY) && self.fuel < ENDLESS / 2 && self.memory() > self.most_memory {
-            self.fuel = 0;
+        if id.is_multiple_of(LOOK_EVERY) {
+            self.look_at_memory();
         }
         self.nodes.push(node);
         self.flags.push(flags);
