@@ -81,7 +81,8 @@ class Parameter:
         try:
             return schema_grammar(schema, spelling, read=read)
         except GrammarError as error:
-            where = f"#/properties/{pointer_token(self.name)}" if error.where in ("", "#") else error.where
+            where = error.where.replace("#/$defs/tool/", "#/", 1)
+            where = f"#/properties/{pointer_token(self.name)}" if where in ("", "#") else where
             raise type(error)(error.message, where, error.hint) from None
 
 
