@@ -445,7 +445,7 @@ class Matcher:
     def accept_tokens(self, tokens: Sequence[int]) -> int:
         """Accept tokens up to the first that is not allowed; returns how many were accepted.
 
-        Limits hold for all of them together, as for one call; where one is exceeded, none of the tokens is accepted.
+        Limits hold for each of them, as for calls of their own; where one is exceeded, none of the tokens is accepted.
         """
 
     def validate_tokens(self, tokens: Sequence[int]) -> int:

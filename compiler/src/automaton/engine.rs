@@ -15,9 +15,6 @@ use crate::regular::{Alphabet, Arena};
 use crate::stack::{ByteState, DEAD, Heads, Machine};
 use crate::vocabulary::{Characters, Vocabulary};
 
-/// Units that each token of a call for many adds to the call's budget: more than most take that are new.
-const PER_TOKEN: u64 = 400;
-
 /// Everything of a constraint but its vocabulary; a call has it for itself.
 pub struct Engine {
     pub(super) machine: Machine,
@@ -98,10 +95,6 @@ impl Engine {
     /// Begins a call: all of its budget is left, and little memory is held by what no state needs.
     pub(super) fn begin(&mut self) -> Result<()> {
         self.budget.refill();
-        self.make_room()
-    }
-
-    fn make_room(&mut self) -> Result<()> {
         if self.memory() > (self.limits.max_memory / 2).max(2 * self.kept) {
             self.budget.take_time()?;
             self.collect();
@@ -211,11 +204,9 @@ impl Engine {
 
     /// The states after each of some tokens, as far as they are allowed one after the other.
     pub fn steps(&mut self, id: StateId, tokens: &[u32]) -> Result<Vec<Arc<Anchor>>> {
-        self.begin()?;
-        self.budget.add(tokens.len() as u64 * PER_TOKEN);
         let mut path: Vec<Arc<Anchor>> = Vec::with_capacity(tokens.len());
         for &token in tokens {
-            self.make_room()?;
+            self.begin()?;
             match self.follow(path.last().map_or(id, |last| last.id), token)? {
                 Some(next) => path.push(next),
                 None => break,
