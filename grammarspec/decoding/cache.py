@@ -7,12 +7,22 @@ slots and padding are never read.
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from typing import Any, Final
 
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-__all__ = ["RaggedCache"]
+__all__ = ["CACHE_NAMES", "RaggedCache", "cache_name"]
+
+CACHE_NAMES: Final = ("cache", "past_key_values")
+"""What models of transformers call the cache that they are given: from 5.24 on, and before."""
+
+
+def cache_name(model: Any) -> str:
+    """What a model of transformers calls the cache that it is given."""
+    known = inspect.signature(model.forward).parameters
+    return next((name for name in CACHE_NAMES if name in known), CACHE_NAMES[-1])
 
 
 class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that registers its subclasses

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from grammarspec.decoding.cache import RaggedCache
+from grammarspec.decoding.cache import RaggedCache, cache_name
 from grammarspec.decoding.windows import attention_windows, unwrapped
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class ModelRunner:
         # Models that know this option compute no logits for the other positions of a long prompt.
         self._keeps = "logits_to_keep" in inspect.signature(inner.forward).parameters
         self.cache: Final = RaggedCache() if cache is None else cache
+        self._cache_name = cache_name(inner)
         self.lengths = [0] * rows
         self.passes = 0
         self.hidden: dict[int, torch.Tensor] = {}
@@ -135,8 +136,8 @@ class ModelRunner:
             input_ids=ids.to(device),
             attention_mask=attention_masks(self._windows, positions, visible, self._dtype),
             position_ids=positions,
-            past_key_values=self.cache,
             use_cache=True,
+            **{self._cache_name: self.cache},
             **({"logits_to_keep": keep} if self._keeps else {}),
             **self._options,
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from transformers import DynamicCache
 
+from grammarspec.decoding.cache import CACHE_NAMES
 from grammarspec.decoding.windows import unwrapped
 from grammarspec.errors import UnsupportedModel
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["PlainRunner"]
 
 # How models of transformers call what they have read. They fill a cache that is given, or return one of their own.
-_CACHES: Final = ("past_key_values", "cache_params", "state")
+_CACHES: Final = (*CACHE_NAMES, "cache_params", "state")
 
 
 class PlainRunner:

@@ -437,7 +437,7 @@ class Stop(transformers.StoppingCriteria):
             },
             "the logits processor RepetitionPenaltyLogitsProcessor",
         ),
-        ({"past_key_values": transformers.DynamicCache()}, "past_key_values"),
+        ({"past_key_values": transformers.DynamicCache()}, "(past_key_values|cache)"),  # which it is from 5.24 on
         ({"position_ids": torch.arange(len(PROMPT))[None] + 1}, "position_ids"),
         ({"inputs_embeds": torch.zeros(1, len(PROMPT), 32)}, "inputs_embeds"),
         ({"output_router_logits": True}, "output_router_logits"),

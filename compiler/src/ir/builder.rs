@@ -57,11 +57,9 @@ impl IrBuilder {
     }
 
     /// Any one of these texts.
-    pub fn words(&mut self, mut texts: Vec<Box<[u8]>>) -> u32 {
+    pub fn words(&mut self, texts: Vec<Box<[u8]>>) -> u32 {
         let operands = 2 * texts.len();
-        texts.sort_unstable();
-        texts.dedup();
-        let id = self.intern(Node::Words(texts.into()));
+        let id = self.intern(any_of(texts));
         self.push(id, operands)
     }
 
@@ -228,11 +226,7 @@ impl IrBuilder {
                 if !operands.len().is_multiple_of(2) {
                     return Err("pairs of operands expected".into());
                 }
-                let texts: Result<Vec<_>, String> = operands.chunks(2).map(|p| text(blob, p[0], p[1])).collect();
-                let mut texts = texts?;
-                texts.sort_unstable();
-                texts.dedup();
-                Node::Words(texts.into())
+                any_of(operands.chunks(2).map(|p| text(blob, p[0], p[1])).collect::<Result<_, _>>()?)
             }
             op::WHEN => Node::When(Guard::decode(operands)?),
             op::CALL_WITH => match operands {
@@ -248,6 +242,13 @@ impl IrBuilder {
             _ => return Err(format!("unknown operation {op}")),
         })
     }
+}
+
+/// Any one of these texts, whose order and repetitions do not matter.
+fn any_of(mut texts: Vec<Box<[u8]>>) -> Node {
+    texts.sort_unstable();
+    texts.dedup();
+    Node::Words(texts.into())
 }
 
 fn text(blob: &[u8], offset: u32, len: u32) -> Result<Box<[u8]>, String> {

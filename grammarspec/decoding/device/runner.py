@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from grammarspec.decoding.cache import cache_name
 from grammarspec.decoding.device.cache import StaticCache
 from grammarspec.decoding.model_runner import attention_masks
 from grammarspec.decoding.windows import attention_windows, unwrapped
@@ -48,6 +49,7 @@ class StaticRunner:
         self._hidden = hidden
         self._keeps = "logits_to_keep" in inspect.signature(inner.forward).parameters
         self.cache: Final = cache
+        self._cache_name = cache_name(inner)
         self.width = int(config.vocab_size)
         self.device = inner.device
         self.passes = 0
@@ -80,8 +82,8 @@ class StaticRunner:
             input_ids=torch.where(used, tokens, 0),
             attention_mask=attention_masks(self._windows, positions, visible, self._dtype),
             position_ids=positions,
-            past_key_values=self.cache,
             use_cache=True,
+            **{self._cache_name: self.cache},
             **options,
         )
         self.passes += 1

@@ -15,6 +15,7 @@ from transformers.generation import logits_process
 from transformers.generation import stopping_criteria as criteria
 
 from grammarspec._compiler import Constraint
+from grammarspec.decoding.cache import CACHE_NAMES
 from grammarspec.decoding.loop import Batch, generate_batch
 from grammarspec.decoding.proposers import DraftModel, EarlyExit, Forced, Lookup, Proposer
 from grammarspec.decoding.proposers.protocol import runs_model
@@ -196,7 +197,7 @@ _SETTINGS: Final = {
 }
 
 # Inputs of the model that generate prepares itself; the loop has a cache, masks and positions of its own.
-_PREPARED: Final = frozenset({"past_key_values", "position_ids", "cache_position", "logits_to_keep", "use_cache"})
+_PREPARED: Final = frozenset({*CACHE_NAMES, "position_ids", "cache_position", "logits_to_keep", "use_cache"})
 
 
 def _sampling_options(
@@ -240,8 +241,7 @@ def _limits(stopping: StoppingCriteriaList, stops: list[str], refused: list[str]
 def _check_inputs(inputs: dict[str, Any], mask: torch.Tensor, refused: list[str]) -> None:
     """Add the inputs of the model that the loop would not pass on to ``refused``."""
     refused += [name for name, value in inputs.items() if value is not None and name not in _PREPARED]
-    if getattr(inputs.get("past_key_values"), "_is_user_defined", False):
-        refused.append("past_key_values")
+    refused += [name for name in CACHE_NAMES if getattr(inputs.get(name), "_is_user_defined", False)]
     positions = inputs.get("position_ids")
     if positions is not None and bool(((positions != mask.cumsum(-1) - 1) & mask).any()):
         refused.append("position_ids")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from grammarspec.errors import GrammarError, GrammarSyntaxError, UnsupportedFeature
 from grammarspec.frontends.lark.lexers import BasicTerminals, Lexeme, Lexemes
@@ -109,22 +109,18 @@ class ModeLexemes(Lexemes):
 
     def new_tree(self, definition: Any) -> Node:
         """The syntax tree of a terminal; of one that is refused, another."""
-        return _or(lambda: super(ModeLexemes, self).new_tree(definition), _TREE, self.found, self.builder.budget)
+        return _or(self, lambda: super(ModeLexemes, self).new_tree(definition), _TREE)
 
     def behind(self, definition: Any, tree: Node, before: Neighbour) -> Node:
         """The syntax tree behind a character; of a terminal that is refused, another."""
-        decided = _or(
-            lambda: super(ModeLexemes, self).behind(definition, tree, before), None, self.found, self.builder.budget
-        )
+        decided = _or(self, lambda: super(ModeLexemes, self).behind(definition, tree, before), None)
         if decided is None:
             decided = self.trees[definition.name] = _TREE
         return decided
 
     def lexemes(self, terminal: Any, rivals: Any, words: Any) -> list[Lexeme]:
         """The lexemes of a terminal; none, if they are refused."""
-        return _or(
-            lambda: super(ModeLexemes, self).lexemes(terminal, rivals, words), [], self.found, self.builder.budget
-        )
+        return _or(self, lambda: super(ModeLexemes, self).lexemes(terminal, rivals, words), [])
 
 
 class _DynamicTerminals(Terminals):
@@ -135,17 +131,13 @@ class _DynamicTerminals(Terminals):
         self.found = found
 
     def pattern(self, origin: Any) -> Pattern:
-        return _or(lambda: super(_DynamicTerminals, self).pattern(origin), _PATTERN, self.found, self.builder.budget)
+        return _or(self, lambda: super(_DynamicTerminals, self).pattern(origin), _PATTERN)
 
     def own_tree(self, pattern: Pattern, origin: Any) -> Node:
-        return _or(
-            lambda: super(_DynamicTerminals, self).own_tree(pattern, origin), _TREE, self.found, self.builder.budget
-        )
+        return _or(self, lambda: super(_DynamicTerminals, self).own_tree(pattern, origin), _TREE)
 
     def preferred(self, tree: Node, origin: Any, after: Any) -> Node:
-        return _or(
-            lambda: super(_DynamicTerminals, self).preferred(tree, origin, after), tree, self.found, self.builder.budget
-        )
+        return _or(self, lambda: super(_DynamicTerminals, self).preferred(tree, origin, after), tree)
 
 
 class _Rules(Rules):
@@ -165,13 +157,18 @@ class _Rules(Rules):
             return self.builder.empty
 
     def repetition(self, node: int, operator: str, counts: tuple[str, ...]) -> int:
-        return _or(
-            lambda: super(_Rules, self).repetition(node, operator, counts), node, self.found, self.builder.budget
-        )
+        return _or(self, lambda: super(_Rules, self).repetition(node, operator, counts), node)
 
 
-def _or(make: Callable[[], T], otherwise: T, found: list[GrammarError], budget: Budget) -> T:
-    """What is made; or something else, if that is refused, and the error is added.
+class _Watched(Protocol):
+    """What makes nodes, and takes down the errors of those that are refused."""
+
+    found: list[GrammarError]
+    builder: GrammarBuilder
+
+
+def _or(maker: _Watched, make: Callable[[], T], otherwise: T) -> T:
+    """What is made; or something else, if that is refused, and the error is added to those of the maker.
 
     Raises:
         LimitExceeded: the budget is used up, so that nothing else can be looked at.
@@ -179,7 +176,7 @@ def _or(make: Callable[[], T], otherwise: T, found: list[GrammarError], budget: 
     try:
         return make()
     except GrammarError as error:
-        if budget.is_used_up:
+        if maker.builder.budget.is_used_up:
             raise
-        found.append(error)
+        maker.found.append(error)
         return otherwise
