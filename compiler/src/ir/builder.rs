@@ -1,20 +1,24 @@
 //! The builder of grammars: expressions are hash-consed as front-ends describe them, one by one.
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::codes::op;
+use super::needed::Needed;
 use super::{Guard, Ir, Kinds, Node, NodeId, Operands, Parser, RuleId, UNBOUNDED, Update};
 use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
 
-/// A grammar that is being described. Each expression is a *node*, whose number counts those that were described before
-/// it; equal nodes have one [`NodeId`].
+/// How many nodes a front-end usually adds to those that it shares with others.
+const USUAL: usize = 100;
+
+/// Expressions, each once.
 #[derive(Clone, Default)]
-pub struct IrBuilder {
+struct Expressions {
     nodes: Vec<Node>,
     /// The ids of `nodes`, by the hash of the node.
     ids: HashTable<NodeId>,
@@ -22,6 +26,27 @@ pub struct IrBuilder {
     of: Vec<NodeId>,
     /// The node of each literal, by its id.
     literals: FxHashMap<NodeId, u32>,
+}
+
+impl Expressions {
+    fn with_capacity(nodes: usize) -> Expressions {
+        Expressions {
+            nodes: Vec::with_capacity(nodes),
+            ids: HashTable::with_capacity(nodes),
+            of: Vec::with_capacity(nodes),
+            ..Expressions::default()
+        }
+    }
+}
+
+/// A grammar that is being described. Each expression is a *node*, whose number counts those that were described before
+/// it; equal nodes have one [`NodeId`].
+#[derive(Clone, Default)]
+pub struct IrBuilder {
+    /// What it shares with other builders: the first expressions.
+    shared: Arc<Expressions>,
+    /// The others, whose ids and nodes go on where those of `shared` end.
+    own: Expressions,
     /// The node that is the body of each rule, `UNBOUNDED` where none was given.
     rules: Vec<u32>,
     names: Vec<String>,
@@ -32,12 +57,16 @@ pub struct IrBuilder {
 impl IrBuilder {
     /// A builder with room for so many nodes.
     pub fn with_capacity(nodes: usize) -> IrBuilder {
-        IrBuilder {
-            nodes: Vec::with_capacity(nodes),
-            ids: HashTable::with_capacity(nodes),
-            of: Vec::with_capacity(nodes),
-            ..IrBuilder::default()
+        IrBuilder { own: Expressions::with_capacity(nodes), ..IrBuilder::default() }
+    }
+
+    /// A builder of the same, to which others can be added. The two share what there is so far.
+    pub fn fork(&mut self) -> IrBuilder {
+        if self.shared.of.is_empty() {
+            self.shared = Arc::new(std::mem::take(&mut self.own));
+            self.own = Expressions::with_capacity(USUAL);
         }
+        self.clone()
     }
 
     /// How much has been described: for each node, its operation, the number of its operands, and these.
@@ -48,8 +77,11 @@ impl IrBuilder {
     /// Exactly this text; the same node for the same text.
     pub fn literal(&mut self, text: &[u8]) -> u32 {
         let id = self.intern(Node::Literal(text.into()));
-        let next = self.of.len() as u32;
-        let node = *self.literals.entry(id).or_insert(next);
+        if let Some(&node) = self.shared.literals.get(&id) {
+            return node;
+        }
+        let next = self.described();
+        let node = *self.own.literals.entry(id).or_insert(next);
         if node == next {
             self.push(id, 2);
         }
@@ -67,7 +99,7 @@ impl IrBuilder {
     pub fn node(&mut self, op: u32, operands: &[u32], blob: &[u8]) -> Result<u32> {
         let node = self
             .decode(op, operands, blob)
-            .map_err(|why| Error::Malformed(format!("malformed grammar at node {}: {why}", self.of.len())))?;
+            .map_err(|why| Error::Malformed(format!("malformed grammar at node {}: {why}", self.described())))?;
         let id = self.intern(node);
         Ok(self.push(id, operands.len()))
     }
@@ -99,7 +131,7 @@ impl IrBuilder {
     /// The language of a grammar that was built before.
     pub fn embed(&mut self, ir: &Ir) -> Result<u32> {
         let first = self.rules.len() as RuleId;
-        let encoded = ir.encode(self.of.len() as u32, first);
+        let encoded = ir.encode(self.described(), first);
         for (name, &kinds) in ir.names.iter().zip(&encoded.kinds) {
             self.rule(name.clone(), kinds)?;
         }
@@ -121,41 +153,55 @@ impl IrBuilder {
         Ok(())
     }
 
-    /// The grammar. `start`: the node of the whole text.
-    pub fn build(self, start: u32) -> Result<Ir> {
-        let mut rules = Vec::with_capacity(self.rules.len() + 1);
+    /// The grammar: what is needed of all that was described. `start`: the node of the whole text.
+    pub fn build(&self, start: u32) -> Result<Ir> {
         let body = |node: u32| self.operand(node).map_err(|why| Error::Malformed(format!("malformed grammar: {why}")));
+        let mut bodies = Vec::with_capacity(self.rules.len());
         for (&node, name) in self.rules.iter().zip(&self.names) {
             if node == UNBOUNDED {
                 return Err(Error::Malformed(format!("rule {name:?} has no body")));
             }
-            rules.push(body(node)?);
+            bodies.push(body(node)?);
         }
-        rules.push(body(start)?);
-        let (mut names, mut kinds) = (self.names, self.kinds);
+        let start = body(start)?;
+        let needed = Needed::from(start, &self.shared.nodes, &self.own.nodes, &bodies);
+        let mut rules: Vec<NodeId> = needed.of_rules(&bodies).map(|&old| needed.node(old)).collect();
+        let mut names: Vec<String> = needed.of_rules(&self.names).cloned().collect();
+        let mut kinds: Vec<Kinds> = needed.of_rules(&self.kinds).copied().collect();
+        rules.push(needed.node(start));
         names.push("start".into());
         kinds.push(Kinds::default());
         if kinds.iter().all(|&kind| kind == Kinds::default()) {
             kinds.clear();
         }
-        Ir::analysed(self.nodes, rules, names, kinds)
+        Ir::analysed(needed.of_nodes(&self.shared.nodes, &self.own.nodes), rules, names, kinds)
     }
 
     // ------------------------------------------------------------------ nodes
+    /// How many nodes have been described.
+    fn described(&self) -> u32 {
+        (self.shared.of.len() + self.own.of.len()) as u32
+    }
+
     fn push(&mut self, id: NodeId, operands: usize) -> u32 {
         self.size += 2 + operands;
-        self.of.push(id);
-        self.of.len() as u32 - 1
+        self.own.of.push(id);
+        self.described() - 1
     }
 
     fn intern(&mut self, node: Node) -> NodeId {
-        let nodes = &mut self.nodes;
-        let hash = |node: &Node| FxBuildHasher.hash_one(node);
-        let found = self.ids.entry(hash(&node), |&id| nodes[id as usize] == node, |&id| hash(&nodes[id as usize]));
-        match found {
+        let hash_of = |node: &Node| FxBuildHasher.hash_one(node);
+        let hash = hash_of(&node);
+        if let Some(&id) = self.shared.ids.find(hash, |&id| self.shared.nodes[id as usize] == node) {
+            return id;
+        }
+        let first = self.shared.nodes.len();
+        let nodes = &mut self.own.nodes;
+        let at = |id: NodeId| id as usize - first;
+        match self.own.ids.entry(hash, |&id| nodes[at(id)] == node, |&id| hash_of(&nodes[at(id)])) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(free) => {
-                let id = nodes.len() as NodeId;
+                let id = (first + nodes.len()) as NodeId;
                 free.insert(id);
                 nodes.push(node);
                 id
@@ -163,8 +209,16 @@ impl IrBuilder {
         }
     }
 
+    /// The expression of an id.
+    fn expression(&self, id: NodeId) -> &Node {
+        let (shared, id) = (&self.shared.nodes, id as usize);
+        shared.get(id).unwrap_or_else(|| &self.own.nodes[id - shared.len()])
+    }
+
     fn operand(&self, n: u32) -> Result<NodeId, String> {
-        self.of.get(n as usize).copied().ok_or_else(|| format!("node {n} is not defined before its use"))
+        let (shared, at) = (&self.shared.of, n as usize);
+        let id = shared.get(at).or_else(|| self.own.of.get(at - shared.len()));
+        id.copied().ok_or_else(|| format!("node {n} is not defined before its use"))
     }
 
     fn all(&self, operands: &[u32]) -> Result<Operands, String> {
@@ -195,12 +249,12 @@ impl IrBuilder {
             op::CODEPOINTS => Node::Codepoints(merged(ranges(operands, 0x10FFFF)?).into()),
             op::SEQ => {
                 let all = self.all(operands)?;
-                if all.len() == 1 { self.nodes[all[0] as usize].clone() } else { Node::Seq(all) }
+                if all.len() == 1 { self.expression(all[0]).clone() } else { Node::Seq(all) }
             }
             op::ALT => {
                 let mut all = self.all(operands)?;
                 drop_repeated(&mut all);
-                if all.len() == 1 { self.nodes[all[0] as usize].clone() } else { Node::Alt(all) }
+                if all.len() == 1 { self.expression(all[0]).clone() } else { Node::Alt(all) }
             }
             op::REPEAT => match operands {
                 [_, least, most] if least > most => Node::Nothing,

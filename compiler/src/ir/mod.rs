@@ -11,6 +11,7 @@ mod components;
 mod decode;
 mod encode;
 mod kinds;
+mod needed;
 mod parameters;
 mod parser;
 mod portable;
@@ -244,15 +245,20 @@ impl Ir {
                 .collect()
         };
         let cyclic = components(&calls);
-        let mut rule_facts = vec![Facts::default(); self.rules.len()];
-        for &rule in &cyclic.order {
-            if cyclic.recursive[rule as usize] {
-                continue;
+        let mut rules = vec![Facts::default(); self.rules.len()];
+        let mut found = vec![false; self.nodes.len()];
+        let (start, others) = cyclic.order.split_last().expect("a grammar has a start, which calls come from");
+        debug_assert_eq!(*start, self.start());
+        for &rule in others {
+            if !cyclic.recursive[rule as usize] {
+                self.find_facts_below(self.body(rule), &rules, &mut found);
+                rules[rule as usize] = self.facts[self.body(rule) as usize];
             }
-            rule_facts[rule as usize] = self.facts_below(self.body(rule), &rule_facts);
         }
-        for i in 0..self.nodes.len() {
-            self.facts[i] = self.facts_of(i as NodeId, &rule_facts);
+        for id in 0..self.nodes.len() {
+            if !found[id] {
+                self.facts[id] = self.facts_of(id as NodeId, &rules);
+            }
         }
     }
 
@@ -292,22 +298,20 @@ impl Ir {
         facts
     }
 
-    /// Facts of `root`, filling in `self.facts` for everything below it.
-    fn facts_below(&mut self, root: NodeId, rules: &[Facts]) -> Facts {
+    /// Finds the facts of an expression and of all below it. The rules that these call come before.
+    fn find_facts_below(&mut self, root: NodeId, rules: &[Facts], found: &mut [bool]) {
         let mut below = Vec::new();
-        let mut seen = rustc_hash::FxHashSet::default();
         let mut todo = vec![root];
-        while let Some(n) = todo.pop() {
-            if seen.insert(n) {
-                below.push(n);
-                self.nodes[n as usize].operands(|o| todo.push(o));
+        while let Some(id) = todo.pop() {
+            if !std::mem::replace(&mut found[id as usize], true) {
+                below.push(id);
+                self.nodes[id as usize].operands(|operand| todo.push(operand));
             }
         }
         below.sort_unstable(); // operands have lower ids
-        for n in below {
-            self.facts[n as usize] = self.facts_of(n, rules);
+        for id in below {
+            self.facts[id as usize] = self.facts_of(id, rules);
         }
-        self.facts[root as usize]
     }
 }
 
@@ -331,6 +335,24 @@ impl Node {
             Node::Repeat(o, ..) | Node::Complement(o) | Node::Ahead(o) | Node::Behind(o) => f(*o),
             Node::Terminal(o) | Node::Lexeme(o) => f(*o),
             Node::Parser(parser) => parser.lexemes().for_each(f),
+            Node::Nothing
+            | Node::Literal(_)
+            | Node::Bytes(_)
+            | Node::Codepoints(_)
+            | Node::Call(_)
+            | Node::CallWith(..)
+            | Node::When(_)
+            | Node::Words(_) => {}
+        }
+    }
+
+    /// Calls `f` for every operand expression, to change it.
+    fn operands_mut(&mut self, mut f: impl FnMut(&mut NodeId)) {
+        match self {
+            Node::Seq(os) | Node::Alt(os) | Node::Both(os) | Node::Text(os) => os.iter_mut().for_each(f),
+            Node::Repeat(o, ..) | Node::Complement(o) | Node::Ahead(o) | Node::Behind(o) => f(o),
+            Node::Terminal(o) | Node::Lexeme(o) => f(o),
+            Node::Parser(parser) => parser.lexemes_mut().for_each(f),
             Node::Nothing
             | Node::Literal(_)
             | Node::Bytes(_)

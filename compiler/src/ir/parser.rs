@@ -208,6 +208,11 @@ impl Parser {
         self.all_lexemes().map(|lexeme| lexeme.text)
     }
 
+    /// The texts of all lexemes, to be changed.
+    pub(super) fn lexemes_mut(&mut self) -> impl Iterator<Item = &mut NodeId> {
+        self.modes.iter_mut().flatten().map(|lexeme| &mut lexeme.text)
+    }
+
     /// The parser in the builder's numbers; `node` gives those of nodes.
     pub(super) fn encode(&self, node: impl Fn(NodeId) -> u32) -> Vec<u32> {
         let mut out = vec![self.start, self.end, self.starves.into(), self.classes];

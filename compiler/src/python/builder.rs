@@ -50,8 +50,8 @@ impl IrBuilder {
         self.0.size()
     }
 
-    fn take_over(&mut self, other: PyRef<'_, IrBuilder>) {
-        self.0 = other.0.clone();
+    fn take_over(&mut self, mut other: PyRefMut<'_, IrBuilder>) {
+        self.0 = other.0.fork();
     }
 
     fn literal(&mut self, text: &Bound<'_, PyAny>) -> PyResult<u32> {
@@ -127,7 +127,7 @@ impl IrBuilder {
     }
 
     fn build(&self, py: Python<'_>, start: u32) -> PyResult<Grammar> {
-        let described = self.0.clone();
+        let described = &self.0;
         Ok(Grammar(detached(py, || described.build(start)).or_raise(py)?.into()))
     }
 }

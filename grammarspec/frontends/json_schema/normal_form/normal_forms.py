@@ -69,6 +69,7 @@ def _plain(*, strict_integers: bool) -> dict[Goal, Shape]:
 
 
 _PLAIN: Final = {strict: _plain(strict_integers=strict) for strict in (False, True)}
+_REFER_TO_NONE: Final = {goal: goal for goal in _PLAIN[False]}
 
 
 class NormalForms:
@@ -92,7 +93,7 @@ class NormalForms:
         self._disjunctions = Disjunctions(goals, any_order=any_order)
         self._combinations = 0
         self._shapes: dict[Goal, Shape] = _PLAIN[goals.strict_integers].copy()
-        self._resolved: dict[Goal, Goal] = {}
+        self._resolved: dict[Goal, Goal] = _REFER_TO_NONE.copy()
         self._gathered: dict[Goal, Conjunction] = {}
         """The conjunctions of goals that were gathered to compare them with others, until their shapes are made."""
 
@@ -149,16 +150,14 @@ class NormalForms:
 
         That is also answered with yes if some shape cannot be made for another reason.
         """
-        pending = [self.start]
-        while pending:
-            goal = pending.pop()
-            if goal not in self._shapes:
-                try:
-                    goal = self.resolved(goal)
-                    if goal not in self._shapes:
-                        pending += reversed(self[goal].goals)
-                except GrammarError:
-                    return self._combinations <= MAX_COMBINATIONS and not self.goals.budget.is_used_up
+        shapes, pending = self._shapes, [self.start]
+        try:
+            while pending:
+                goal = self.resolved(pending.pop())
+                if goal not in shapes:
+                    pending += reversed(self[goal].goals)
+        except GrammarError:
+            return self._combinations <= MAX_COMBINATIONS and not self.goals.budget.is_used_up
         return not self.goals.budget.is_used_up
 
     def _shape(self, facts: Conjunction) -> Shape:
