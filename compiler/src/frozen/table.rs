@@ -54,7 +54,7 @@ impl Table {
         let table = Table { class_of, classes, states, next, accepting, start: bytes.start, terminated: ended };
         let table = table.ordered();
         if sources.cuts.is_none() {
-            return Ok(table); // tokens spell every text that completes a state: the automaton is minimal over tokens, too
+            return Ok(table); // tokens spell every text that completes a state, so that the automaton stays minimal
         }
         Ok(table.minimal(sources)?.merged().ordered())
     }
