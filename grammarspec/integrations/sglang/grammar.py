@@ -54,8 +54,8 @@ class SequenceGrammar:
 
     Attributes:
         guarded: the matcher.
-        current_token: the last accepted token; ``None`` if there is none. After a preemption, SGLang finds by it
-            whether the grammar has accepted the last token of the request.
+        current_token: the last accepted token; ``None`` if there is none. When a request is scheduled again, SGLang
+            finds by it whether the grammar has accepted the last token of the request.
     """
 
     guarded: GuardedMatcher
