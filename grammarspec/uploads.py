@@ -1,9 +1,9 @@
 """Mask rows of a batch on a device, kept up to date from the host: for serving engines.
 
-Rows are filled on the host, where matchers are, and applied on the device, where logits are. What has changed since the
-last upload is copied to one of two pinned buffers in turn, and from there to the device, asynchronously: the host goes
-on filling rows while the copy runs, and waits only for a copy that is two uploads old. The tensor on the device never
-moves, so that a captured CUDA graph may read it.
+Rows are filled on the host, where the matchers are, and applied on the device, where the logits are. An upload copies
+the rows that have changed since the last one to one of two pinned buffers, in turn, and from there to the device,
+asynchronously: the host can fill rows while the copy runs, and waits only for the copy of the upload before the last.
+The tensor on the device never moves, so that a captured CUDA graph may read it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = ["MaskUploads"]
 
 
 class MaskUploads:
-    """Mask rows on the host and their copy on a device. For one thread, and one stream of the device.
+    """Mask rows on the host and their copy on a device. Only one thread, and one stream of the device, may use them.
 
     Without CUDA, an upload is a plain copy.
 
     Attributes:
-        rows: ``int32[batch, ceil(vocab_size / 32)]``, numpy: the rows on the host, allowing nothing until they are
-            filled. Fill those of sequences that have advanced (:func:`grammarspec.fill_bitmasks`), and leave
-            the others.
-        tensor: the same on the device, as of the last :meth:`upload`; always the same memory. The layout is that of
+        rows: ``int32[batch, ceil(vocab_size / 32)]``, an array of numpy: the rows on the host. They allow no token
+            until they are filled. Fill the rows of sequences that have advanced (:func:`grammarspec.fill_bitmasks`);
+            leave the others as they are.
+        tensor: the rows on the device, as of the last :meth:`upload`; always the same memory. The layout is that of
             vLLM and SGLang.
     """
 
@@ -43,9 +43,9 @@ class MaskUploads:
         """Rows for a batch, on the host and on a device.
 
         Args:
-            batch: the number of rows: the most sequences that run at once.
+            batch: the number of rows: the largest number of sequences that run at once.
             vocab_size: the number of tokens, :attr:`grammarspec.Vocabulary.size`.
-            device: where logits are.
+            device: the device of the logits.
 
         Raises:
             MissingPackage: numpy or torch is not installed.
@@ -66,10 +66,12 @@ class MaskUploads:
         return f"<MaskUploads: {len(self.rows)} rows on {self.tensor.device}>"
 
     def upload(self) -> int:
-        """Bring the rows on the device up to date. Later work on the current stream sees them; the host does not wait.
+        """Copy the rows that have changed to the device. Later work on the current stream sees them.
+
+        The host does not wait for the copy, only for that of the upload before the last.
 
         Returns:
-            how many rows had changed, and were copied.
+            how many rows were copied.
         """
         changed = (self.rows != self._sent).any(axis=1).nonzero()[0]
         if len(changed):
@@ -98,7 +100,7 @@ class MaskUploads:
 
 
 class _Buffer:
-    """Rows on their way to a device, with their numbers: in pinned memory, if copies are asynchronous."""
+    """A buffer for rows that are being copied to a device, and their numbers; pinned, if copies are asynchronous."""
 
     def __init__(self, batch: int, words: int, asynchronous: bool) -> None:
         import torch
@@ -111,7 +113,7 @@ class _Buffer:
         """Copy the rows with these numbers to their places in a tensor on the device."""
         count = len(numbers)
         if self._sent is not None:
-            self._sent.synchronize()  # what was last sent from here; before the first time, nothing
+            self._sent.synchronize()  # wait for the last copy from this buffer, if there was one
         self._rows.numpy()[:count] = rows[numbers]
         self._numbers.numpy()[:count] = numbers
         there = self._numbers[:count].to(to.device, non_blocking=True)

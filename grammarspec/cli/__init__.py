@@ -1,8 +1,8 @@
 """The ``grammarspec`` command line.
 
-Arguments come in; what a command prints, and its exit code, go out. Each command is a module with ``add_parser``:
-:mod:`.generate`, :mod:`.serve`, :mod:`.check`, for ``.lark`` grammars :mod:`.sample`, :mod:`.explain` and
-:mod:`.draw`, and :mod:`.bench`. Here the errors of all commands become one line on standard error.
+Each command is a module with a function ``add_parser``: :mod:`.generate`, :mod:`.serve`, :mod:`.check`, :mod:`.bench`,
+and, for ``.lark`` grammars, :mod:`.sample`, :mod:`.explain` and :mod:`.draw`. This module parses the arguments, runs
+the command, and prints its errors as one line on standard error.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import grammarspec
 __all__ = ["main"]
 
 UNUSABLE, INTERRUPTED, UNREAD = 2, 130, 141
-"""Exit codes: an argument or a file cannot be used; interrupted; nobody reads the output any more."""
+"""Exit codes: an argument or a file cannot be used; interrupted; the reader of the output has closed it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        arguments: without the name of the program; ``None``: those of ``sys.argv``.
+        arguments: the arguments without the name of the program; by default those in ``sys.argv``.
 
     Returns:
         The exit code.
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    # Imported here, where an interrupt is caught: this is most of what a command takes to start.
+    # Imported here, where an interrupt is caught, as these imports take most of the time to start.
     from grammarspec.cli import bench, check, draw, explain, generate, sample, serve
 
     parser = argparse.ArgumentParser(prog="grammarspec", description="Model output that conforms to a grammar.")
@@ -63,9 +63,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _one_line(error: Exception) -> str:
-    """What is wrong, where, what to do about it, and the error's code, on one line."""
+    """An error as one line: what is wrong, where, what to do about it, and the code."""
     if isinstance(error, grammarspec.GrammarspecError):
-        # Of a place in a text, only the line and column: the excerpt below them is indented.
+        # Of the place, only the line and the column are kept. The excerpt below them is indented.
         place = " ".join(line.strip() for line in error.where.splitlines() if not line.startswith("    "))
         hint = f"; hint: {error.hint}" if error.hint else ""
         return " ".join(error.message.split()) + (f" (at {place})" if place else "") + f"{hint} [{error.code}]"

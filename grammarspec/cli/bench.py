@@ -1,8 +1,8 @@
-"""The command ``grammarspec bench speculative``: what drafts gain on this machine, with this model, on these prompts.
+"""The command ``grammarspec bench speculative``: measures what drafts gain with a model and prompts, on this machine.
 
-Prompts, with or without schemas, go in; tables of acceptance, tokens per pass and speed by proposers, draft length and
-temperature come out, and on request as CSV and as plots. What cannot be used is refused before the model is loaded, as
-far as that is possible: measuring takes minutes.
+It reads prompts, with or without schemas, and prints tables of acceptance, tokens per pass and speed, by proposers,
+draft length and temperature; on request, it also writes CSV and plots. As measuring takes minutes, arguments are
+checked before the model is loaded, as far as possible.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _EXIT_CODES = """exit codes:
   2    a file or an option cannot be used
   130  interrupted
   141  nobody reads the output any more"""
-_LONGEST = 256  # tokens of a draft
+_LONGEST = 256  # the greatest length of a draft
 
 
 def add_parser(commands: Commands) -> None:
@@ -88,7 +88,7 @@ def _speculative(options: argparse.Namespace) -> int:
     entries = read_prompts(options.prompts)
     _check_outputs(options)
     if not sys.stderr.isatty():
-        os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws progress bars even where nobody sees them
+        os.environ.setdefault("TQDM_DISABLE", "1")  # transformers would draw progress bars into files, too
     from grammarspec.decoding import Sampling
     from grammarspec.decoding.alternation import alternate
     from grammarspec.decoding.targets import runner_for
@@ -115,7 +115,7 @@ def _speculative(options: argparse.Namespace) -> int:
             )
 
     lines = measured(settings)
-    with ExitStack() as outputs:  # each is wanted even if another fails, or nobody reads the table any more
+    with ExitStack() as outputs:  # each output is written even if another one fails
         if options.png is not None:
             outputs.callback(plot, options.png, lines)
         if options.csv is not None:
@@ -128,10 +128,10 @@ def _speculative(options: argparse.Namespace) -> int:
 
 
 def _gammas(given: str) -> list[int | None]:
-    """The draft lengths that a value of ``--gamma`` names; ``None`` stands for those chosen in each round.
+    """The draft lengths that a value of ``--gamma`` stands for; ``None``: a length that is chosen in each round.
 
     Raises:
-        ValueError: it names none.
+        ValueError: the value is malformed, or out of bounds.
     """
     if given == "auto":
         return [None]
@@ -144,11 +144,11 @@ def _gammas(given: str) -> list[int | None]:
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
-    """Check that ``--csv`` and ``--png`` can be written, without changing what is there.
+    """Check that the files of ``--csv`` and ``--png`` can be written, without changing them.
 
     Raises:
         OSError: one of the files cannot be written.
-        ValueError: both are the same file, or that with the prompts.
+        ValueError: two of the options name the same file; ``--prompts`` counts as one of them.
         MissingPackage: matplotlib is not installed.
     """
     seen: dict[str, str] = {}
@@ -175,10 +175,10 @@ def _cases(
     vocabulary: grammarspec.Vocabulary,
     sampling: Sampling,
 ) -> list[Case]:
-    """The texts to be generated, for this model.
+    """The texts to be generated: prompts as tokens of this model, and constraints.
 
     Raises:
-        GrammarspecError: a prompt or a grammar cannot be used with it; the message names the entry.
+        GrammarspecError: a prompt or a grammar cannot be used with this model; the message names the entry.
     """
     from grammarspec.decoding import Request
     from grammarspec.decoding.alternation import Case
@@ -198,7 +198,7 @@ def _cases(
 def _settings(
     drafts: dict[str, list[Proposer]], gammas: Sequence[int | None], samplings: Sequence[Sampling]
 ) -> list[Setting]:
-    """What is compared: with each sampling, first no drafts, then all proposers at all lengths."""
+    """The settings to compare: for each sampling, first without drafts, then all proposers with all lengths."""
     from grammarspec.decoding.alternation import Setting
 
     usual = max((gamma for gamma in gammas if gamma), default=8)
@@ -214,7 +214,7 @@ def _settings(
 
 
 def _ablation(settings: Sequence[Setting]) -> list[Setting]:
-    """The first setting and the last of its sampling, with and without constraints."""
+    """The first setting, and the last one with the same sampling; each with and without constraints."""
     from dataclasses import replace
 
     first = settings[0]
@@ -224,13 +224,13 @@ def _ablation(settings: Sequence[Setting]) -> list[Setting]:
 
 @contextmanager
 def _progress(turns: int) -> Iterator[Callable[[int, Setting], None] | None]:
-    """Says on a terminal what is being measured, and takes that away at the end of the block.
+    """Show on a terminal what is being measured, and remove that at the end of the block.
 
     Args:
         turns: how often everything is measured.
 
     Yields:
-        what is to be called before each setting; ``None`` where nobody would see it.
+        a function to be called before each setting; ``None`` if standard error is not a terminal.
     """
 
     def show(turn: int, setting: Setting) -> None:

@@ -1,6 +1,6 @@
-"""What ``grammarspec bench`` has generated: the prompts of a file, or a few of its own, come out with their grammars.
+"""The prompts for ``grammarspec bench``, with their grammars: those of a file, or a few that are built in.
 
-A file is checked as far as that is possible without a model; each error names the entry that it is about.
+The file is checked as far as that is possible without a model. Errors name the entry that they are about.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Entry:
     """A text to be generated.
 
     Attributes:
-        name: what errors call it.
-        prompt: what the user says.
-        grammar: what the text must conform to; ``None``: anything.
+        name: the name of the entry in errors.
+        prompt: the message of the user.
+        grammar: the grammar of the text; ``None``: free text.
     """
 
     name: str
@@ -71,11 +71,11 @@ def read_prompts(path: Path | None) -> list[Entry]:
     """The prompts of a file.
 
     Args:
-        path: the file, a JSON list of ``{"prompt": ..., "schema": ...}``; ``None``: a few prompts of our own.
+        path: the file, a JSON list of ``{"prompt": ..., "schema": ...}``; ``None``: the built-in prompts.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it holds something else.
+        ValueError: the file has other contents.
         GrammarError: a schema cannot be used.
     """
     entries = _USUAL if path is None else _loaded(path)
@@ -86,11 +86,11 @@ def read_prompts(path: Path | None) -> list[Entry]:
 
 
 def _loaded(path: Path) -> Any:
-    """The JSON of a file.
+    """The JSON value in a file.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is no JSON.
+        OSError: the file cannot be read.
+        ValueError: its contents are not JSON.
     """
     text = file_text(path)
     try:
@@ -104,14 +104,14 @@ def _loaded(path: Path) -> Any:
 
 
 def _entry(name: str, entry: Any) -> Entry:
-    """An entry of the list.
+    """Read an entry of the list.
 
     Args:
-        name: what errors call it.
-        entry: what the list has there.
+        name: the name of the entry in errors.
+        entry: the JSON value of the entry.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is malformed.
         GrammarError: its schema cannot be used.
     """
     if not isinstance(entry, dict):

@@ -1,4 +1,4 @@
-"""What ``grammarspec bench`` reports: measurements come in; their figures go out as a table, as CSV and as a plot."""
+"""The reports of ``grammarspec bench``: figures from measurements, as tables, CSV and plots."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _PHASE_COLUMNS = [f"{phase} ms" for phase in _PHASES]
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of a setting.
+    """The figures of one setting.
 
     Attributes:
-        temperature: of its texts.
-        gamma: the length of its drafts, ``"auto"`` where it was chosen in each round; ``None`` without drafts.
-        draft: where its drafts come from.
+        temperature: the temperature of its texts.
+        gamma: the length of its drafts; ``"auto"`` if it was chosen in each round, ``None`` without drafts.
+        draft: the name of its proposers.
         constrained: whether the grammars were applied.
-        acceptance: accepted over drafted tokens; ``None`` without drafts.
-        tokens_per_pass: tokens of a text in a pass of the target.
-        tokens_per_second: prompts included.
-        speedup: how many times as fast as without drafts, turn by turn.
-        phases: milliseconds of each phase of a round, by its name.
+        acceptance: the number of accepted tokens divided by that of drafted ones; ``None`` without drafts.
+        tokens_per_pass: the number of tokens per pass of the target.
+        tokens_per_second: the number of generated tokens per second; the time includes reading prompts.
+        speedup: the speed-up over no drafts, with its interval over the turns.
+        phases: milliseconds of each phase of a round, by the name of the phase.
     """
 
     temperature: float
@@ -47,10 +47,10 @@ class Figures:
 
 
 def figures_of(measured: Sequence[Measurement]) -> list[Figures]:
-    """The figures of settings that were measured side by side.
+    """The figures of settings that were measured together.
 
     Args:
-        measured: the measurements; the first of those with the same sampling and constraints is without drafts.
+        measured: the measurements. Among those with the same sampling and constraints, the first is without drafts.
     """
     found = []
     for one in measured:
@@ -113,7 +113,7 @@ def _phases(line: Figures) -> list[str]:
 
 
 def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table whose columns are as wide as they need."""
+    """Print a table; each column is as wide as its widest cell."""
     widths = [max(len(line[column]) for line in (head, *rows)) for column in range(len(head))]
     for line in (head, *rows):
         print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
@@ -121,14 +121,14 @@ def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def write_csv(path: Path, lines: Sequence[Figures]) -> None:
-    """Write the figures, one column for each number; where there is none, the cell is empty.
+    """Write the figures as CSV, one column for each number; the cell of a number that is missing is empty.
 
     Args:
         path: the file.
         lines: the figures.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     head = ["temperature", "gamma", "draft", "acceptance", "tokens/pass", "tokens/s"]
     interval = ["speed-up", "speed-up low", "speed-up high"]
@@ -151,7 +151,7 @@ def plot(path: Path, lines: Sequence[Figures]) -> None:
         lines: the figures.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     import matplotlib
 
@@ -168,7 +168,7 @@ def plot(path: Path, lines: Sequence[Figures]) -> None:
     for name, several in drawn.items():
         fixed = [line for line in several if line.gamma != "auto"]
         gammas = [line.gamma for line in fixed]
-        label = name.replace("$", r"\$")  # which would begin a formula
+        label = name.replace("$", r"\$")  # matplotlib takes "$" for the beginning of a formula
         [curve] = left.plot(gammas, [line.acceptance for line in fixed], marker="o", label=label)
         right.plot(gammas, [line.tokens_per_second for line in fixed], marker="o", color=curve.get_color())
         for line in several:
@@ -185,7 +185,7 @@ def plot(path: Path, lines: Sequence[Figures]) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Errors of writing within the block name the file, as those of opening do.
+    """Add the name of the file to errors of writing within the block, as errors of opening have it.
 
     Raises:
         OSError: the error of the block.

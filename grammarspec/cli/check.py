@@ -1,6 +1,7 @@
-"""The command ``grammarspec check``: what becomes of each keyword of a schema, or what is found in a ``.lark`` grammar.
+"""The command ``grammarspec check``: reports, as text or JSON, on a JSON Schema or a ``.lark`` grammar.
 
-The file of a schema or grammar comes in; a report goes out, as text or as JSON.
+For a schema, the report says of each keyword whether it is enforced, narrowed, an annotation or refused; for a grammar,
+what is refused, and what may be a mistake.
 """
 
 from __future__ import annotations
@@ -87,12 +88,12 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _is_shipped(path: Path) -> bool:
-    """Whether a path is the name of a shipped grammar, and no file's."""
+    """Whether a path is the name of a shipped grammar, and not of a file."""
     return path.name in shipped() and str(path) == path.name and not path.is_file()
 
 
 def _grammar(options: argparse.Namespace) -> int:
-    """Print what is found in a grammar; returns the exit code."""
+    """Print the report on a grammar; returns the exit code."""
     with lark_file(options.file) as file:
         report = grammarspec.check_lark(file, **lark_options(options))
     if options.output == "json":
@@ -107,7 +108,7 @@ def _grammar(options: argparse.Namespace) -> int:
 
 
 def _schema(options: argparse.Namespace) -> int:
-    """Print what becomes of a schema's keywords; returns the exit code."""
+    """Print the report on the keywords of a schema; returns the exit code."""
     with schema_text(options.file) as text:
         if options.openai_strict:
             return _openai(options, text)
@@ -136,7 +137,7 @@ def _schema(options: argparse.Namespace) -> int:
 
 
 def _openai(options: argparse.Namespace, text: str) -> int:
-    """Print what OpenAI's structured outputs would refuse of the schema; returns the exit code."""
+    """Print what OpenAI's structured outputs would refuse in the schema; returns the exit code."""
     problems = grammarspec.check_openai_strict(text)
     if options.output == "json":
         found = [{"pointer": p.pointer, "message": p.message, "hint": p.hint} for p in problems]
@@ -160,7 +161,7 @@ def _add_positions(entries: list[dict[str, Any]], text: str) -> None:
 
 
 def _show(path: Path, text: str, pointer: str, message: str) -> None:
-    """Print what is wrong at a place of the file, and its line, if the pointer leads to one."""
+    """Print an error with its line of the file, if the JSON pointer leads to a place in the file."""
     position = locate(text, pointer)
     if position is not None:
         print(f"\n{path}:{position.line}:{position.column}: {' '.join(message.split())}\n{excerpt(text, position)}")

@@ -1,7 +1,7 @@
-"""What ``--draft`` names: the text of the option comes in, functions that make proposers come out.
+"""Reads the option ``--draft``: from its text to functions that make proposers.
 
-Names are checked, and files with heads are read, before there is a model to make proposers for: loading one may take
-minutes.
+Names are checked and files with heads are read before the model is loaded, as loading may take minutes. Proposers are
+made afterwards, since they need the model.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _EAGLE = "eagle:"
 
 
 def read_drafts(sources: str) -> list[Make]:
-    """What ``--draft`` names.
+    """Read the option ``--draft``.
 
     Args:
         sources: the text of the option.
 
     Returns:
-        for each proposer a function of the target and its vocabulary that makes it. It raises what
-        :func:`grammarspec.models.loading.load_draft` and :class:`grammarspec.decoding.proposers.Eagle` raise.
+        for each proposer, a function that makes it for a target and its vocabulary. The function raises the errors of
+        :func:`grammarspec.models.loading.load_draft` and :class:`grammarspec.decoding.proposers.Eagle`.
 
     Raises:
-        ValueError: ``none`` stands beside others, or a name is empty.
-        DraftMismatch: a file holds no head.
+        ValueError: ``none`` is given together with other names, or a name is empty.
+        DraftMismatch: a file does not contain a head.
         MissingPackage: torch or transformers is missing.
-        OSError: a file cannot be read, or is not there.
+        OSError: a file does not exist, or cannot be read.
     """
     from grammarspec.decoding.proposers import Forced, Lookup
 
@@ -63,7 +63,7 @@ def read_drafts(sources: str) -> list[Make]:
 
 
 def _head(path: str) -> Make:
-    """A proposer with the head in a file; arguments and errors are those of :func:`read_drafts`."""
+    """Makes a proposer with the head in a file; for errors see :func:`read_drafts`."""
     from grammarspec.decoding.proposers import Eagle
 
     if not path:
@@ -78,7 +78,7 @@ def _head(path: str) -> Make:
 
 
 def _model(name: str) -> Make:
-    """A proposer with a smaller model; arguments and errors are those of :func:`read_drafts`."""
+    """Makes a proposer with a smaller model; for errors see :func:`read_drafts`."""
     from grammarspec.decoding.proposers import DraftModel
     from grammarspec.models.loading import load_draft, located
 

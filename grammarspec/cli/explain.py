@@ -1,4 +1,4 @@
-"""The command ``grammarspec explain``: whether a text belongs to a ``.lark`` grammar, and if not, why."""
+"""The command ``grammarspec explain``: whether a text belongs to the language of a ``.lark`` grammar; if not, why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that the commands read: schemas, grammars, and what references name; errors get their place in the file."""
+"""Reads the files of commands: schemas, grammars, and documents that ``$ref`` names. Errors get their place in them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["STDIN", "about", "file_text", "lark_file", "registry", "schema_text"]
 
 STDIN = "-"
-"""What stands for standard input in place of a file, or of the prompt."""
+"""The argument that stands for standard input, in place of a file or of the prompt."""
 
 
 @contextmanager
 def about(name: str) -> Iterator[None]:
-    """Errors of grammarspec within the block say what they are about, such as an entry of a file.
+    """Add a name, such as that of an entry of a file, to errors of grammarspec within the block.
 
     Raises:
         GrammarspecError: the error of the block, with the name before its message.
@@ -46,7 +46,7 @@ def file_text(path: Path) -> str:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not UTF-8.
+        ValueError: its contents are not UTF-8.
     """
     data = sys.stdin.buffer.read() if str(path) == STDIN else path.read_bytes()
     try:
@@ -56,11 +56,11 @@ def file_text(path: Path) -> str:
 
 
 def registry(paths: list[Path] | None, schema: str) -> referencing.Registry[Any] | None:
-    """The JSON documents of these files and folders, by their ``$id`` and by their names beside the schema.
+    """The JSON documents in these files and folders, by their ``$id``, and by their names relative to the schema.
 
     Raises:
-        OSError: one cannot be read.
-        ValueError: one is not JSON.
+        OSError: a file cannot be read.
+        ValueError: a file is not JSON.
         MissingPackage: the package ``referencing`` is missing.
     """
     if not paths:
@@ -86,10 +86,10 @@ def registry(paths: list[Path] | None, schema: str) -> referencing.Registry[Any]
 
 
 def _identifier(schema: str) -> str:
-    """The URI that references of a schema are relative to."""
+    """The URI to which the references of a schema are relative."""
     try:
         contents = json.loads(schema)
-    except ValueError:  # json_schema raises this error with its place
+    except ValueError:  # json_schema will raise this error, with its place
         return ""
     own = contents.get("$id", contents.get("id", "")) if isinstance(contents, dict) else ""
     return own if isinstance(own, str) else ""
@@ -97,7 +97,7 @@ def _identifier(schema: str) -> str:
 
 @contextmanager
 def schema_text(path: Path) -> Iterator[str]:
-    """The text of a schema's file (:func:`file_text`); errors about it get a note with their place in it.
+    """The text of a schema's file (:func:`file_text`); errors within the block get a note with their place in the file.
 
     Raises:
         OSError, ValueError: as :func:`file_text`.
@@ -114,13 +114,13 @@ def schema_text(path: Path) -> Iterator[str]:
 
 @contextmanager
 def lark_file(path: Path) -> Iterator[str | Path]:
-    """A ``.lark`` grammar as the functions of grammarspec take it: a path, or the text that is standard input.
+    """A ``.lark`` grammar, for the functions of grammarspec: the path of its file, or the text from standard input.
 
-    Errors about it get a note with their place in it.
+    Errors within the block get a note with their place in the file.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is not UTF-8.
+        OSError: the file cannot be read.
+        ValueError: its contents are not UTF-8.
     """
     try:
         yield file_text(path) if str(path) == STDIN else path
@@ -133,7 +133,7 @@ def lark_file(path: Path) -> Iterator[str | Path]:
 
 
 def _position(where: str, text: str) -> Position | None:
-    """Where in a schema's text an error is, by its ``where``: a JSON pointer, or line and column."""
+    """The position of an error in a schema's text, by its ``where``: a JSON pointer, or a line and a column."""
     if not where.startswith("#"):
         numbers = re.fullmatch(r"line (\d+), column (\d+)", where)
         if numbers is None:

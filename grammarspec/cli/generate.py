@@ -1,6 +1,6 @@
 """The command ``grammarspec generate``: let a model write a text of a grammar.
 
-A grammar, a model and a prompt come in; the text that the model writes goes out, as it is or in JSON.
+Its arguments are a grammar, a model and a prompt. It prints the text that the model writes, or JSON with the text.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _generate(options: argparse.Namespace) -> int:
     grammar = _grammar(options)
     prompt = file_text(Path(STDIN)) if options.prompt == STDIN else options.prompt
     if not sys.stderr.isatty():
-        os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws progress bars even where nobody sees them
+        os.environ.setdefault("TQDM_DISABLE", "1")  # transformers would draw progress bars into files, too
     from grammarspec.decoding import Sampling, generate
     from grammarspec.decoding.targets import can_draft
     from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
@@ -138,7 +138,7 @@ def _generate(options: argparse.Namespace) -> int:
     if drafts is None:
         drafts = read_drafts("forced,lookup" if can_draft(model) else "none")
     plain = options.output == "text"
-    # On a terminal the text appears while it is generated: as the output itself, or else as progress.
+    # On a terminal, the text is shown while it is generated: as the output, or on standard error to show progress.
     live = sys.stdout if plain and sys.stdout.isatty() else sys.stderr if sys.stderr.isatty() else None
     result = generate(
         model,
@@ -185,13 +185,13 @@ def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
 
 
 def _report(result: Generation, statistics: bool) -> dict[str, object]:
-    """What ``--output json`` prints."""
+    """The JSON value that ``--output json`` prints."""
     report: dict[str, object] = {"text": result.text, "finish_reason": result.finish_reason, "tokens": result.tokens}
     return report | {"statistics": result.statistics.summary()} if statistics else report
 
 
 def _writer(write: Callable[[str], object], flush: Callable[[], object]) -> Callable[[bytes], None]:
-    """A function that writes bytes as text, each character when all its bytes have come."""
+    """A function that writes bytes as text; a character is written when all of its bytes are there."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def on_text(data: bytes) -> None:

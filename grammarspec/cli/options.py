@@ -1,4 +1,4 @@
-"""What the parsers of the commands share: how a command is added, and the options that several of them have."""
+"""Functions that the parsers of all commands share: adding a command, and options that several commands have."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-"""What the parser of the command line adds its commands to."""
+"""The object to which commands are added: what ``add_subparsers`` of :mod:`argparse` returns."""
 
 
 def add_command(
@@ -33,15 +33,15 @@ def add_command(
     """Add a command to the command line.
 
     Args:
-        commands: what it is added to.
-        name: the command.
-        run: runs the command with its parsed options, which have it as ``run``, and returns the exit code.
-        summary: what the command does, in the list of commands.
-        description: the same, in its own help.
+        commands: the object to which it is added.
+        name: the name of the command.
+        run: runs the command with the parsed options, and returns the exit code. It is the attribute ``run`` of these.
+        summary: what the command does, for the list of commands.
+        description: what the command does, for its own help.
         exit_codes: the end of its help.
 
     Returns:
-        the command's parser, without any options yet.
+        the parser of the command, to which options can be added.
     """
     parser = commands.add_parser(
         name,
@@ -55,7 +55,7 @@ def add_command(
 
 
 def add_schema_options(options: argparse._ActionsContainer) -> None:
-    """Add ``--refs``, which :func:`~.files.registry` reads, and ``--whitespace``."""
+    """Add ``--refs``, whose files :func:`~.files.registry` reads, and ``--whitespace``."""
     options.add_argument(
         "--refs",
         metavar="PATH",
@@ -72,7 +72,7 @@ def add_schema_options(options: argparse._ActionsContainer) -> None:
 
 
 def add_lark_file(options: argparse._ActionsContainer) -> None:
-    """Add a grammar's file as the first argument, and its options."""
+    """Add the file of a ``.lark`` grammar as the first argument, and the options of such grammars."""
     options.add_argument(
         "grammar",
         metavar="FILE",
@@ -95,7 +95,7 @@ def add_lark_options(options: argparse._ActionsContainer) -> None:
 
 
 def lark_options(options: argparse.Namespace) -> dict[str, Any]:
-    """What :func:`add_lark_options` has added and was given, as options of :func:`grammarspec.lark`."""
+    """The options that :func:`add_lark_options` adds, as far as they were given, for :func:`grammarspec.lark`."""
     named = {
         "parser": options.parser,
         "lexer": options.lexer,
@@ -107,5 +107,5 @@ def lark_options(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_output(options: argparse._ActionsContainer) -> None:
-    """Add ``--output``, the form of what a command prints."""
+    """Add ``--output``: whether a command prints text or JSON."""
     options.add_argument("--output", choices=("text", "json"), default="text", help="(%(default)s)")

@@ -1,4 +1,4 @@
-"""The command ``grammarspec serve``: a model answers clients of OpenAI's HTTP interface, on this machine."""
+"""The command ``grammarspec serve``: serves a model to clients of OpenAI's HTTP interface, on this machine."""
 
 from __future__ import annotations
 
@@ -86,19 +86,19 @@ def _serve(options: argparse.Namespace) -> int:
     if drafts is not None:
         made = [make(model.model, model.vocabulary) for make in drafts]
         model = Model(model.model, model.tokenizer, draft=made, gamma=options.gamma, limits=settings.limits)
-    with suppress(KeyboardInterrupt):  # which the server has heard, too
+    with suppress(KeyboardInterrupt):  # the server has handled the signal already
         serve(model, settings, host=options.host, port=options.port, grace=options.grace)
     return 0
 
 
 def read_limits(text: str) -> Limits:
-    """What ``--limits`` says; what it does not say is as :class:`grammarspec.server.Settings` has it.
+    """Read the option ``--limits``; limits that it does not name have the defaults of the server.
 
     Args:
-        text: ``NAME=NUMBER``, several with commas between.
+        text: ``NAME=NUMBER``, or several of these with commas between them.
 
     Raises:
-        ValueError: there is no such limit, or it has no such value.
+        ValueError: there is no limit of such a name, or a value is wrong.
     """
     from grammarspec.server.settings import LIMITS
 

@@ -1,7 +1,7 @@
-"""A batch that never ends: requests join it between two rounds, and texts leave it one by one.
+"""Continuous batching: requests join a running batch between two rounds, and each text leaves it when it ends.
 
-:func:`~grammarspec.decoding.loop.generate_batch` knows all its requests beforehand. A server does not: here, requests
-come in whenever there is room, and each round hands out the texts that it has ended.
+:func:`~grammarspec.decoding.loop.generate_batch` gets all requests at once. A server does not know them beforehand:
+here, requests can be added before any round, and each round returns the texts that have ended in it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ __all__ = ["RunningBatch"]
 
 
 class RunningBatch:
-    """A batch that requests join while others are under way. It is used by one thread.
+    """A batch that requests can join while others are running. Only one thread may use it.
 
-    What is promised of :func:`~grammarspec.decoding.loop.generate_batch` holds here: the texts of a request have the
-    distribution of the masked model alone; greedily, or with a seed, they are the same whatever else is in the batch,
-    but for rounding in batches of other shapes.
+    It promises what :func:`~grammarspec.decoding.loop.generate_batch` promises: the texts of a request have the
+    distribution of the masked model. Decoded greedily or with a seed, they do not depend on the other requests in the
+    batch, except for rounding errors that depend on the shape of the batch.
 
     Args:
         model, vocabulary, proposers, gamma, adaptive: as for :func:`~grammarspec.decoding.loop.generate_batch`. The
-            proposers serve no other batch meanwhile.
+            proposers may not be used for another batch meanwhile.
 
     Attributes:
-        rounds: how many there were.
+        rounds: the number of rounds so far.
         phase_seconds: seconds of all rounds by phase: ``draft``, ``mask``, ``target``, ``verify``, ``commit``.
     """
 
@@ -62,23 +62,23 @@ class RunningBatch:
         return [] if self._batch is None else self._batch.sequences
 
     def add(self, request: Request, on_text: Callable[[int, bytes], None] | None = None) -> list[SequenceState]:
-        """Begin the texts of a request. Its prompt is read here, if others are under way.
+        """Add a request. If the batch has other texts, its prompt is read here; otherwise in the next :meth:`round`.
 
         Args:
             request: the request.
-            on_text: called with the number of the sample and the next bytes of its text, in :meth:`round`. It must not
-                raise.
+            on_text: called in :meth:`round` with the number of a sample and the next bytes of its text. It must not
+                raise an error.
 
         Returns:
-            its ``n`` texts; :meth:`round` returns each once it has ended.
+            the ``n`` texts of the request; :meth:`round` returns each again once it has ended.
 
         Raises:
             ValueError, PromptError, BudgetTooSmall, UnsupportedFeature: as
-                :func:`~grammarspec.decoding.loop.generate_batch`; then nothing has joined.
+                :func:`~grammarspec.decoding.loop.generate_batch`; then the batch has not changed.
         """
         running = self._batch
         with torch.inference_mode():
-            # The proposers of the batch that runs must not begin another.
+            # Proposers serve one batch: those of the running batch must not be started for the new one.
             begun = Batch(
                 self._model,
                 [request],
@@ -96,14 +96,14 @@ class RunningBatch:
         return texts
 
     def round(self) -> list[SequenceState]:
-        """Draft, verify and commit once.
+        """Run one round: draft, verify and commit tokens of all texts.
 
         Returns:
-            the texts that have ended in this round, and have left the batch.
+            the texts that have ended in this round; they have left the batch.
 
         Raises:
-            any error of the model or a proposer; then the batch is to be dropped (:meth:`drop`). What is wrong with one
-            text ends that text alone.
+            any error of the model or a proposer; the caller must then call :meth:`drop`. An error of one text's
+            constraint is not raised: it ends that text alone.
         """
         if self._batch is None:
             return []
@@ -116,11 +116,11 @@ class RunningBatch:
         return self._ended(before)
 
     def end(self, sequences: Sequence[SequenceState], error: Exception) -> None:
-        """End some texts now, such as those that nobody waits for any more; the others go on.
+        """End some texts now, for example those of a client that has disconnected; the others continue.
 
         Args:
-            sequences: the texts; those that have ended are left as they are.
-            error: what their generations have as ``error``.
+            sequences: the texts; those that have ended already do not change.
+            error: the ``error`` of their generations.
         """
         if self._batch is not None:
             before = list(self._batch.sequences)
@@ -129,7 +129,7 @@ class RunningBatch:
             self._ended(before)
 
     def drop(self) -> list[SequenceState]:
-        """Give up all texts, after an error of the whole batch.
+        """Remove all texts, after an error of the whole batch.
 
         Returns:
             the texts that had not ended.

@@ -1,1 +1,1 @@
-"""Adapters to other projects, without logic of their own. None is imported unless it is asked for."""
+"""Adapters for other projects. They are thin, and none is imported unless it is used."""

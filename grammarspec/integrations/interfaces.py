@@ -1,4 +1,4 @@
-"""What an adapter relies on in an engine: its version, and functions with their parameters; checked before use."""
+"""Checks what an adapter relies on in an engine: the version, and functions with their parameters."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An engine, and the versions of it that its adapter is for.
+    """An engine, and the range of its versions for which the adapter was made.
 
     Attributes:
-        name: as its makers write it.
-        package: the package that is imported, and the extra of grammarspec that installs it.
-        first: the first version that is known.
-        after: the first version behind that is not.
+        name: the name of the engine, as its authors write it.
+        package: the name of its package, and of the extra of grammarspec that installs it.
+        first: the first version in the range.
+        after: the first version after the range.
     """
 
     name: str
@@ -40,14 +40,14 @@ class Engine:
 
     @property
     def install(self) -> str:
-        """The command that installs a version that is known."""
+        """The command that installs a version in the range."""
         return f"pip install 'grammarspec[{self.package}]'"
 
     def found(self, module: str, name: str) -> Any:
         """The value of a name in a module of the engine.
 
         Raises:
-            UnsupportedFeature: it is not there.
+            UnsupportedFeature: there is no such name.
         """
         try:
             value = import_module(module)
@@ -58,11 +58,11 @@ class Engine:
         return value
 
     def check_version(self) -> None:
-        """Check that the engine is installed, in a version that is known.
+        """Check that the engine is installed, in a version for which the adapter was made.
 
         Raises:
-            MissingPackage: it is not installed.
-            UnsupportedFeature: the version is another.
+            MissingPackage: the engine is not installed.
+            UnsupportedFeature: its version is outside the range.
         """
         try:
             version = str(import_module(self.package).__version__)
@@ -74,10 +74,10 @@ class Engine:
             raise self.refused(f"the version of {self.name} is {version}")
 
     def check_parameters(self, expected: Iterable[Expected]) -> None:
-        """Check that functions are there, and take the parameters that they are expected to take.
+        """Check that functions exist and have the expected parameters.
 
         Raises:
-            UnsupportedFeature: one is not as expected; the message names it.
+            UnsupportedFeature: a function is missing or has other parameters; the message names it.
         """
         for module, name, parameters in expected:
             there = tuple(inspect.signature(self.found(module, name)).parameters)
@@ -85,7 +85,7 @@ class Engine:
                 raise self.refused(f"{module}.{name} takes ({', '.join(there)}), not ({', '.join(parameters)})")
 
     def refused(self, what: str) -> UnsupportedFeature:
-        """The error that says why the adapter cannot be used, to be raised."""
+        """The error, to be raised by the caller, that says why the adapter cannot be used."""
         first, after = (".".join(map(str, version)) for version in (self.first, self.after))
         hint = f"it was made for {self.name} from {first} on, below {after}: {self.install}"
         return UnsupportedFeature(f"grammarspec cannot be used in this {self.name}: {what}", hint=hint)

@@ -1,4 +1,4 @@
-"""For llama-cpp-python: the vocabulary of a model that it has loaded. Masks: :mod:`grammarspec.integrations.logits`."""
+"""For llama-cpp-python: the vocabulary of a loaded model. For masks, see :mod:`grammarspec.integrations.logits`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ __all__ = ["vocabulary_of_llama"]
 
 
 def vocabulary_of_llama(llama: Any) -> Vocabulary:
-    """The vocabulary of a model of llama.cpp, as the GGUF file has it; no tokenizer is needed beside it.
+    """The vocabulary of a model of llama.cpp, as its GGUF file has it; no other tokenizer is needed.
 
-    Text are the tokens that llama.cpp calls normal, and those of single bytes. All others (control tokens, those that
-    a user defined) are special tokens by their names. A text ends with each token that llama.cpp stops at.
+    The tokens that llama.cpp calls normal, and those of single bytes, stand for text. All others (control tokens, and
+    tokens that a user has defined) are special tokens, known by their names. The end-of-text tokens are those at which
+    llama.cpp stops.
 
     Args:
         llama: a ``llama_cpp.Llama``.
 
     Raises:
         MissingPackage: llama-cpp-python is not installed.
-        TypeError: ``llama`` is none.
-        ValueError: the model has no token that ends a text.
+        TypeError: ``llama`` is not a ``llama_cpp.Llama``.
+        ValueError: the model has no end-of-text token.
     """
     with needed_by("the vocabulary of a model of llama.cpp"):
         api: Any = import_module("llama_cpp")
@@ -52,7 +53,7 @@ def vocabulary_of_llama(llama: Any) -> Vocabulary:
 
 
 def _piece(api: Any, vocab: Any, token: int) -> bytes:
-    """The bytes of a token, with the blank that it begins with."""
+    """The bytes of a token, with the space before it, if it has one."""
     size = 64
     while True:
         buffer = ctypes.create_string_buffer(size)

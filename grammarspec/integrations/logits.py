@@ -1,7 +1,8 @@
 """``SequenceLogitsProcessor``: masks for engines that run one sequence and call Python with its logits.
 
-llama-cpp-python calls ``f(input_ids, scores)`` with arrays of numpy, MLX-LM ``f(tokens, logits)`` with its own arrays.
-transformers runs batches and beams, and has a processor of its own (:mod:`grammarspec.integrations.transformers`).
+llama-cpp-python calls ``f(input_ids, scores)`` with arrays of numpy, MLX-LM ``f(tokens, logits)`` with arrays of MLX.
+For transformers, which runs batches and beams, there is another processor
+(:mod:`grammarspec.integrations.transformers`).
 """
 
 from __future__ import annotations
@@ -29,28 +30,28 @@ _ANOTHER_TEXT = (
 
 
 class SequenceLogitsProcessor:
-    """Masks the logits of one sequence, so that an engine generates a text of a constraint.
+    """Masks the logits of one sequence, so that an engine generates a text that the constraint allows.
 
-    The first call's tokens are the prompt; each later call has the tokens of an earlier one, and one more. Behind the
-    end of the text only the token that ended it is allowed.
+    The tokens of the first call are the prompt; each later call has the tokens of an earlier call and one more. After
+    the end of the text, only the token that ended it is allowed.
 
-    An error is raised, and kept in ``failure``. llama-cpp-python calls the processor from C, where what is raised is
-    printed and passed over. So the text is ended, too: logits of numpy are overwritten with those that allow the end
-    alone. Call :meth:`check` when the answer is there.
+    An error is raised, and also kept in ``failure``. llama-cpp-python calls the processor from C code, which prints
+    errors and ignores them. Therefore an error also ends the text: if the logits are an array of numpy, they are
+    overwritten so that only end-of-text tokens are possible. Call :meth:`check` when the answer is complete.
 
     Attributes:
-        failure: the error that ended the text; ``None``: there was none.
+        failure: the error that ended the text; ``None`` if there was none.
     """
 
     def __init__(self, constraint: Constraint, vocabulary: Vocabulary) -> None:
         """A processor for one answer.
 
         Args:
-            constraint: of the text.
-            vocabulary: that of the model, for which the constraint was compiled.
+            constraint: the constraint of the text.
+            vocabulary: the vocabulary of the model, for which the constraint was compiled.
 
         Raises:
-            TypeError: they are no constraint and no vocabulary.
+            TypeError: an argument is not a constraint, or not a vocabulary.
             ValueError: the constraint was compiled for another vocabulary.
         """
         if not isinstance(constraint, Constraint):
@@ -64,7 +65,7 @@ class SequenceLogitsProcessor:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all tokens and the failure: the next call is the first one of another answer."""
+        """Forget all tokens and the failure: the next call begins another answer."""
         self.failure: Exception | None = None
         self._prompt: NDArray[np.int64] | None = None
         self._text = FollowedText(self._constraint, self._constraint.matcher())
@@ -78,16 +79,16 @@ class SequenceLogitsProcessor:
         """Scores with -inf for each token that may not come next.
 
         Args:
-            tokens: integers ``[length]``, the prompt and what was generated: an array, or a sequence.
-            scores: floating ``[width]`` or ``[1, width]``: of numpy, or of a library whose arrays are made of numpy's,
-                add and have ``astype`` (MLX).
+            tokens: integers ``[length]``, the prompt and the generated tokens: an array, or a sequence.
+            scores: floating ``[width]`` or ``[1, width]``: an array of numpy, or of a library whose arrays can be made
+                from those of numpy, can be added, and have ``astype`` (MLX).
 
         Returns:
-            a new array of the kind, shape and dtype of the scores.
+            a new array of the type, shape and dtype of the scores.
 
         Raises:
-            TypeError: the tokens are no integers.
-            ValueError: they do not continue those of an earlier call, or a token among them is not allowed.
+            TypeError: the tokens are not integers.
+            ValueError: the tokens do not continue those of an earlier call, or one of them is not allowed.
             LimitExceeded, Cancelled: as :class:`.Matcher`. After an error, each call raises it again.
         """
         try:
@@ -107,7 +108,7 @@ class SequenceLogitsProcessor:
         return scores + type(scores)(bias.reshape(scores.shape)).astype(scores.dtype)
 
     def _fill(self, tokens: Any) -> None:
-        """Write the mask behind the tokens into the row."""
+        """Write the mask of the next token, after these tokens, into the row."""
         array = np.asarray(tokens)
         if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
             raise TypeError(f"tokens are integers [length], not {array.dtype} {list(array.shape)}")

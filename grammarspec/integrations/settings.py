@@ -1,4 +1,4 @@
-"""What can be set: limits for requests, bounds of the cache. Processes are told by environment variables."""
+"""The settings of adapters: limits of requests, bounds of the cache. Processes get them as environment variables."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from grammarspec.constraint import Limits
 __all__ = ["NAME", "EngineSettings", "SettingsError"]
 
 NAME: Final = "grammarspec"
-"""The name of the backend, in each engine."""
+"""The name of the backend in every engine."""
 
 
 class SettingsError(ValueError):
-    """An environment variable has a value that it cannot have."""
+    """An environment variable has a wrong value."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EngineSettings:
-    """Limits and bounds. Each can be given as an environment variable: its name in capitals behind a prefix.
+    """Limits and bounds. Each can be given as an environment variable: a prefix and its name in capitals.
 
     Attributes:
-        prefix: what the names of the environment variables begin with.
-        max_steps: steps that a request's front-end may take, and compiling it: half a second to a second by default.
-        max_call_steps: steps of a mask or a token, for which the whole engine waits: a fifth of a second by default.
-        max_memory: bytes that one constraint may hold.
-        cache_bytes: bytes that the constraints of the engine may hold together.
-        cache_directory: a folder where lowered requests are kept; empty: there is none.
-        compile_threads: how many threads compile, where the engine has none of its own; 0: one for every two cores.
+        prefix: the prefix of the names of the environment variables.
+        max_steps: the limit of steps of a request's front-end, and of compiling: half a second to a second by default.
+        max_call_steps: the limit of steps of one mask or token, for which the whole engine waits: a fifth of a second
+            by default.
+        max_memory: the limit of bytes of one constraint.
+        cache_bytes: the largest number of bytes of all constraints in the cache together.
+        cache_directory: a folder for lowered requests; empty: none.
+        compile_threads: the number of threads of the cache's ``submit``; 0: one for every two cores.
     """
 
     prefix: ClassVar[str]
@@ -43,10 +44,10 @@ class EngineSettings:
 
     @classmethod
     def of_environment(cls) -> Self:
-        """The settings that the environment gives.
+        """The settings in the environment variables, with defaults for those that are not set.
 
         Raises:
-            SettingsError: a variable is no number, or one that cannot be.
+            SettingsError: a variable is not a whole number, or is 0 where that is not allowed.
         """
         given: dict[str, int | str] = {}
         for field in fields(cls):
@@ -67,7 +68,7 @@ class EngineSettings:
         return settings
 
     def export(self) -> None:
-        """Put the settings into the environment, where the engine's processes find them."""
+        """Set the environment variables, so that processes which the engine starts have the same settings."""
         for field in fields(self):
             os.environ[self.prefix + field.name.upper()] = str(getattr(self, field.name))
 

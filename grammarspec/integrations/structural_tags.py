@@ -1,4 +1,4 @@
-"""Structural tags as engines have them: the text of an engine's request comes in, a request goes out."""
+"""From the structural tag of an engine's request to a request of :mod:`grammarspec.serving`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["structural_tag_request"]
 
 
 def structural_tag_request(text: Any, options: Mapping[str, Any], special_tokens: Mapping[str, int]) -> Request:
-    """The request of a structural tag.
+    """The request for a structural tag.
 
-    It has the special tokens that the tag may name; all of them if it names tokens by their numbers.
+    The request has the special tokens whose names occur in the tag; all of them if the tag may name tokens by number.
 
     Args:
-        text: the tag, as JSON or its text.
-        options: the options for JSON; those that structural tags have are taken.
-        special_tokens: of the model, by name.
+        text: the tag, as a JSON value or as JSON text.
+        options: the options for JSON; of these, structural tags only have ``whitespace``.
+        special_tokens: the special tokens of the model, by name.
 
     Raises:
-        GrammarSyntaxError: the tag is no JSON.
+        GrammarSyntaxError: the tag is not JSON.
     """
     try:
         tag = json.loads(text) if isinstance(text, str) else text

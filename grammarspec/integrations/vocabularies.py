@@ -1,4 +1,4 @@
-"""The vocabulary of an engine's tokenizer, made once for all that use it."""
+"""The vocabulary of an engine's tokenizer, made once for each tokenizer."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _lock = Lock()
 
 
 def vocabulary_of(tokenizer: Any, size: int, eos_token_ids: Iterable[int] = ()) -> Vocabulary:
-    """The vocabulary of a tokenizer, made once.
+    """The vocabulary of a tokenizer, which is made at the first call.
 
     Args:
-        tokenizer: as engines have it: one of transformers, or one of mistral-common with the engine's own wrapper.
+        tokenizer: the engine's tokenizer: of transformers, or of mistral-common within the engine's wrapper.
         size: the number of logits.
-        eos_token_ids: tokens that end a text, beside those that the tokenizer knows.
+        eos_token_ids: further end-of-text tokens, in addition to those that the tokenizer has.
 
     Raises:
-        UnsupportedTokenizer: its kind is not known, or the text of a token depends on its neighbours.
-        ValueError: no token that ends a text is known.
+        UnsupportedTokenizer: this type of tokenizer is not supported, or the text of a token depends on its neighbours.
+        ValueError: no end-of-text token is known.
     """
     ends = frozenset(eos_token_ids)
     with _lock:

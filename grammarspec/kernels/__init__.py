@@ -1,14 +1,15 @@
-"""Kernels for devices, and what decides where they run.
+"""Kernels in Triton for CUDA devices, and the choice between them and their references.
 
-A function of tensors whose speed on a device matters is written once in plain torch, where its meaning belongs (masks
-in :mod:`grammarspec.bitmask`, noise and verification in :mod:`grammarspec.decoding`), and once here in Triton. The
-first is the **reference**: it says what is right, and runs wherever torch runs. :mod:`~grammarspec.kernels.dispatch`
-makes an operator of ``torch.library`` of the two (namespace ``grammarspec``) and, where kernels are asked for, takes
-the kernel where there is one: on CUDA devices, if Triton is installed. Callers do not know the difference.
+A function of tensors whose speed on a device matters is written twice: in plain torch, in the module to which it
+belongs (masks in :mod:`grammarspec.bitmask`, noise and verification in :mod:`grammarspec.decoding`), and here in
+Triton. The version in torch is the **reference**: it defines the right result, and runs wherever torch runs.
+:mod:`~grammarspec.kernels.dispatch` makes one operator of ``torch.library`` from the two (namespace ``grammarspec``).
+If kernels are asked for, it runs the kernel on CUDA devices where Triton is installed, and the reference elsewhere.
+Callers use the same function in both cases.
 
-No kernel waits for the host or makes a decision on it: grids follow from shapes alone, so that launches can be captured
-in a CUDA graph (after one call, in which Triton compiles). All sums are taken in a fixed order, without atomic
-additions: equal inputs have equal results.
+No kernel needs the host while it runs, and grids depend on shapes only, so launches can be captured in a CUDA graph
+(after one call, in which Triton compiles). All sums are computed in a fixed order, without atomic additions: equal
+inputs give equal results.
 
-:mod:`~grammarspec.kernels.dispatch` is the only module here that is imported where there is no Triton.
+:mod:`~grammarspec.kernels.dispatch` is the only module of this package that can be imported without Triton.
 """

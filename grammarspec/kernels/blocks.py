@@ -1,7 +1,7 @@
-"""What kernels are made of: chunks of rows, masked loads, an order of numbers, random words; how grids are laid out.
+"""Functions that kernels share: chunks of rows, masked loads, numbers as ordered integers, random words.
 
-The rows of a matrix of logits are cut into chunks, so that few rows keep a whole device busy. A first launch leaves one
-partial result for each chunk; the programs of the next launch put those of a row together, each for itself.
+The rows of a matrix of logits are divided into chunks, so that even a few rows use the whole device. The first launch
+computes a partial result for each chunk; in the next launch, each program combines the partial results of its row.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 CHUNK = 4096
-"""Tokens of a chunk."""
+"""The number of tokens of a chunk."""
 
 _INDEX_BITS = tl.constexpr(0x7FFF_FFFF)
 _NAN = tl.constexpr(0x7FFF_FFFF)
@@ -41,13 +41,13 @@ _SIGN_FREE = tl.constexpr(0x7FFF_FFFF_FFFF_FFFF)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where scores come from: logits, and the mask rows that are applied as they are read.
+    """The source of scores: logits, and mask rows that are applied while the logits are read.
 
     Attributes:
         logits: ``[rows, width]``, of any strides.
-        masks: ``int32[m, words]``, or ``None``: there is no mask.
-        mask_rows: ``int[rows]``, the mask row of each row of logits; a negative one leaves it unconstrained. ``None``:
-            row ``i`` has mask row ``i``.
+        masks: ``int32[m, words]``; ``None`` if there is no mask.
+        mask_rows: ``int[rows]``, the number of the mask row of each row of logits; a negative number leaves the row
+            unconstrained. With ``None``, row ``i`` has mask row ``i``.
     """
 
     logits: torch.Tensor
@@ -74,7 +74,7 @@ class Source:
 
 
 def chunks_of(width: int, chunk: int | None = None) -> dict[str, int]:
-    """How rows are cut: the number of chunks, and the constants that kernels are compiled for."""
+    """The division of rows into chunks: the number of chunks, and the constants for which kernels are compiled."""
     chunk = min(chunk or CHUNK, max(triton.next_power_of_2(width), 16))
     chunks = triton.cdiv(width, chunk)
     return {"chunks": chunks, "CHUNK": chunk, "CHUNKS": max(triton.next_power_of_2(chunks), 2)}
@@ -90,7 +90,7 @@ def mask_row_of(row, mask_rows, INDEXED: tl.constexpr):
 
 @triton.jit
 def mask_bits(masks, mask_row, mask_stride, mask_count, words, index, width):
-    """The bits of a mask row at some indices, 0 or 1: all 0 of a row that does not exist, all 1 of a negative one."""
+    """The bits of a mask row at some indices, 0 or 1. A row that does not exist has only 0, a negative one only 1."""
     word = index >> 5
     known = tl.where((mask_row >= 0) & (mask_row < mask_count), words, 0)
     beyond = tl.where(mask_row < 0, -1, 0)
@@ -105,9 +105,8 @@ def load_scores(
 ):  # fmt: skip
     """Scores of a row at some indices, ``float32``: -inf outside of the row and where the mask forbids the token.
 
-    Only logits of allowed tokens are read: of memory, the sectors of 32 bytes in which there is one. So a row that
-    allows few tokens costs little more than its mask, without a list of them. A mask row that does not exist forbids
-    all.
+    Only the logits of allowed tokens are read (of memory, the sectors of 32 bytes with at least one of them). So a row
+    that allows few tokens costs little more than reading its mask. A mask row that does not exist forbids all tokens.
     """
     inside = index < width
     if MASKED:
@@ -119,7 +118,7 @@ def load_scores(
 
 @triton.jit
 def ordered(x):
-    """Integers in the order of ``float32`` numbers, NaN above all: ``int32``. Both zeros are one."""
+    """``int32`` in the same order as the ``float32`` numbers; NaN is the greatest, and both zeros are equal."""
     x = tl.where(x == 0, 0.0, x)
     bits = x.to(tl.int32, bitcast=True)
     return tl.where(x == x, bits ^ ((bits >> 31) & _NAN), _NAN)  # noqa: PLR0124 (NaN is not itself)
@@ -127,13 +126,13 @@ def ordered(x):
 
 @triton.jit
 def unordered(key):
-    """The number of an integer of :func:`ordered`."""
+    """The inverse of :func:`ordered`: the ``float32`` number of such an integer."""
     return (key ^ ((key >> 31) & _NAN)).to(tl.float32, bitcast=True)
 
 
 @triton.jit
 def ordered_double(x):
-    """Integers in the order of ``float64`` numbers, NaN above all: ``int64``."""
+    """``int64`` in the same order as the ``float64`` numbers; NaN is the greatest, and both zeros are equal."""
     x = tl.where(x == 0, 0.0, x)
     bits = x.to(tl.int64, bitcast=True)
     return tl.where(x == x, bits ^ ((bits >> 63) & _SIGN_FREE), _SIGN_FREE)  # noqa: PLR0124
@@ -141,13 +140,13 @@ def ordered_double(x):
 
 @triton.jit
 def best_of(key, index):
-    """The greatest key and, of equal ones, the least index, as one ``int64`` whose order is that of keys."""
+    """The greatest key and, of equal keys, the least index, packed into one ``int64`` that is ordered by the key."""
     return tl.max((key.to(tl.int64) << 32) | (index ^ _INDEX_BITS).to(tl.int64), axis=0)
 
 
 @triton.jit
 def highest_of(best, row, chunks, CHUNKS: tl.constexpr):
-    """Of the bests of a row's chunks: the highest score, and the token that has it."""
+    """The highest score of a row and its token, from the results of :func:`best_of` for the row's chunks."""
     chunk = tl.arange(0, CHUNKS)
     most = tl.max(tl.load(best + row * chunks + chunk, mask=chunk < chunks, other=-_SIGN_FREE), axis=0)
     return unordered((most >> 32).to(tl.int32)), ((most & _INDEX_BITS) ^ _INDEX_BITS).to(tl.int32)
@@ -158,7 +157,7 @@ def random_words(block, position, low, high, sample, use):
     """Four random words of 32 bits for each block (Philox4x32-10, as :func:`grammarspec.decoding.noise.philox`).
 
     Args:
-        block: ``uint32[n]`` or a number; the others are numbers.
+        block: ``uint32[n]``, or a number; the other arguments are numbers.
     """
     zero = block * 0
     return tl.philox_impl(
@@ -183,7 +182,7 @@ def uniform_at(streams, row, position, use):
 
 @triton.jit
 def load_weights(weights, place, others, other_place, index, width, RESIDUAL: tl.constexpr):
-    """Weights of a row at some indices, ``float64``; or what they have more than others, where that is positive."""
+    """Weights of a row at some indices, ``float64``; with ``RESIDUAL``, ``max(weight - other weight, 0)``."""
     inside = index < width
     weight = tl.load(weights + place + index, mask=inside, other=0.0)
     if RESIDUAL:
@@ -196,10 +195,10 @@ def drawn_token(
     weights, place, others, other_place, sums, row, uniform, width, chunks,
     RESIDUAL: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
-    """A token by inversion of a row's cumulative weights, given the sums of its chunks; and the total of these.
+    """Draw a token by inverting a row's cumulative weights, given the sums of its chunks; also returns the total.
 
-    The first token whose cumulative weight exceeds ``uniform`` times the total; where rounding leaves none, the last
-    token of positive weight in that chunk. 0 where the weights are no numbers.
+    It is the first token whose cumulative weight exceeds ``uniform`` times the total. If rounding errors leave none, it
+    is the last token of positive weight in the chunk. If weights are NaN, it is token 0.
     """
     chunk = tl.arange(0, CHUNKS)
     each = tl.load(sums + row * chunks + chunk, mask=chunk < chunks, other=0.0)

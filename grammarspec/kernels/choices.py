@@ -1,4 +1,4 @@
-"""Kernels for distributions, and for tokens chosen from these greedily, by shared noise or by a draw."""
+"""Kernels for distributions, and for choosing tokens from them: greedily, by shared noise, or by drawing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from grammarspec.kernels.summaries import Summary, kept_total, kept_weights, sum
 __all__ = ["GREEDY", "NOISY", "Chosen", "choices", "distribution", "draw"]
 
 GREEDY, NOISY, DRAWN = 0, 1, 2
-"""How the tokens of a row are chosen, as ``kinds`` say."""
+"""How the tokens of a row are chosen: the values of ``kinds``."""
 
 _GREEDY, _NOISY, _DRAWN = tl.constexpr(GREEDY), tl.constexpr(NOISY), tl.constexpr(DRAWN)
 _LEAST = tl.constexpr(-0x7FFF_FFFF_FFFF_FFFF)
@@ -31,12 +31,12 @@ _LEAST = tl.constexpr(-0x7FFF_FFFF_FFFF_FFFF)
 
 @triton.jit
 def loudest(probabilities, first, width, streams, owner, position, CHUNK: tl.constexpr):
-    """Of a chunk of tokens the one with the greatest log-probability plus Gumbel noise: that sum as a key, the token.
+    """The token of a chunk with the greatest log-probability plus Gumbel noise: returns that sum as a key, and it.
 
     Args:
         probabilities: ``float32[CHUNK]``.
         first: the first token of the chunk, a multiple of four.
-        owner: the row of the streams.
+        owner: the row in ``streams``.
     """
     low, high = tl.load(streams + owner * 3), tl.load(streams + owner * 3 + 1)
     sample = tl.load(streams + owner * 3 + 2)
@@ -44,7 +44,7 @@ def loudest(probabilities, first, width, streams, owner, position, CHUNK: tl.con
     a, b, c, d = random_words(block, position, low, high, sample, position * 0)  # the purpose SHARED is 0
     words = tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), (CHUNK,))
     noise = -tl.log(-tl.log((words.to(tl.float64) + 0.5) / 4294967296.0))
-    # Of 0 no logarithm is taken, and no noise makes up for it.
+    # The logarithm of 0 is not computed: such tokens get -inf, whatever the noise is.
     safe = tl.where(probabilities == 0, 1.0, probabilities).to(tl.float64)
     key = ordered_double(tl.where(probabilities == 0, -float("inf"), tl.log(safe) + noise))
     index = first + tl.arange(0, CHUNK)
@@ -61,7 +61,7 @@ def choose_kernel(
     MASKED: tl.constexpr, INDEXED: tl.constexpr, CUT: tl.constexpr, KEPT: tl.constexpr,
     WRITES: tl.constexpr, NOISE: tl.constexpr, DRAWS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
-    """A chunk of a row's distribution: written, with noise, summed up, as is asked."""
+    """Compute a chunk of a row's distribution; by the flags, write it, find its best token with noise, or sum it."""
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
     first = chunk * CHUNK
@@ -84,7 +84,7 @@ def choose_kernel(
         probabilities = weights / total
         if WRITES:
             tl.store(out + row * width + index, probabilities, mask=index < width)
-        if NOISE:  # noqa: SIM102 (what is compiled, and what is run)
+        if NOISE:  # noqa: SIM102 (one condition is decided when compiling, the other when running)
             if kind == _NOISY:
                 position = tl.load(positions + row)
                 key, loud = loudest(probabilities, first, width, streams, owner, position, CHUNK)
@@ -97,7 +97,7 @@ def choose_kernel(
 
 @triton.jit
 def of_chunks(keys, tokens, row, width, chunks, CHUNKS: tl.constexpr):
-    """Of the best tokens of a row's chunks the best, the first of equal ones."""
+    """The best token of a row, from the best tokens of its chunks; of equal ones, the first."""
     chunk = tl.arange(0, CHUNKS)
     inside = chunk < chunks
     key = tl.load(keys + row * chunks + chunk, mask=inside, other=_LEAST)
@@ -111,7 +111,7 @@ def finish_kernel(
     width, n, chunks, use,
     NOISE: tl.constexpr, DRAWS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
-    """The token of a row, and its highest score."""
+    """Store the token that is chosen for a row, and the highest score of the row."""
     row = tl.program_id(0).to(tl.int64)
     owner = row // n
     kind = tl.load(kinds + owner)
@@ -134,7 +134,7 @@ def finish_kernel(
 def loudest_kernel(
     distribution, kinds, streams, positions, keys, tokens, width, n, chunks, CHUNK: tl.constexpr
 ):  # fmt: skip
-    """The best token of a chunk of a distribution: of noisy rows with noise, of others the most probable one."""
+    """Store the best token of a chunk of a distribution: with noise for noisy rows, else the most probable one."""
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
     first = chunk * CHUNK
@@ -153,14 +153,14 @@ def loudest_kernel(
 
 @triton.jit
 def loudest_of_row_kernel(keys, tokens, chosen, width, chunks, CHUNKS: tl.constexpr):
-    """The best token of a row of :func:`loudest_kernel`."""
+    """Store the best token of a row, from the results of :func:`loudest_kernel`."""
     row = tl.program_id(0).to(tl.int64)
     tl.store(chosen + row, of_chunks(keys, tokens, row, width, chunks, CHUNKS).to(tl.int64))
 
 
 @triton.jit
 def weigh_kernel(weights, row_stride, sums, width, chunks, CHUNK: tl.constexpr):
-    """The sum of a chunk of a row of weights."""
+    """Store the sum of a chunk of a row of weights."""
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
     index = chunk * CHUNK + tl.arange(0, CHUNK)
@@ -172,7 +172,7 @@ def weigh_kernel(weights, row_stride, sums, width, chunks, CHUNK: tl.constexpr):
 def draw_kernel(
     weights, row_stride, sums, uniforms, drawn, width, chunks, CHUNK: tl.constexpr, CHUNKS: tl.constexpr
 ):  # fmt: skip
-    """The token of a row of weights."""
+    """Store the token that is drawn from a row of weights."""
     row = tl.program_id(0).to(tl.int64)
     token, _ = drawn_token(
         weights, row * row_stride, weights, row, sums, row, tl.load(uniforms + row), width, chunks, False, CHUNK, CHUNKS
@@ -181,13 +181,13 @@ def draw_kernel(
 
 
 class Chosen:
-    """Tokens of rows, and the distributions that they come from.
+    """The chosen tokens of rows, and the distributions from which they are chosen; :meth:`run` computes them.
 
     Attributes:
-        summary: what is known of the scores.
-        tokens: ``int64[rows]``.
+        summary: the summary of the scores.
+        tokens: ``int64[rows]``, the chosen tokens.
         highest: ``float32[rows]``, the highest score of each row.
-        distribution: ``float32[rows, width]``; ``None`` if it was not needed.
+        distribution: ``float32[rows, width]``; ``None`` if it is not needed.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class Chosen:
     def run(
         self, streams: torch.Tensor | None, positions: torch.Tensor | None, use: int, *, noise: bool, draws: bool
     ) -> None:
-        """Fill the distribution; with streams and positions, choose the tokens, too."""
+        """Compute the distribution; with streams and positions, choose the tokens, too."""
         rows, width = self.source.logits.shape
         cut, device = self.summary.cut, self.source.logits.device
         grid = (rows, cut["chunks"])

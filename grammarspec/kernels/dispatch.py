@@ -1,9 +1,9 @@
-"""Which implementation of an operator runs: its kernel, or its reference in plain torch.
+"""Decides which implementation of an operator runs: its kernel, or its reference in plain torch.
 
-With ``using("auto")``, kernels run for tensors on CUDA devices of compute capability 8.0 or higher, where Triton is
-installed. All other devices (the CPU, MPS, XPU, and ROCm, which calls its devices CUDA) and ``float64`` have the
-reference, and so has everything unless kernels are asked for: they have been run in Triton's interpreter only.
-:func:`using` also compares the two on a device, or runs kernels in the interpreter on the CPU.
+By default the reference runs everywhere, since kernels have been run in Triton's interpreter only. With
+``using("auto")``, kernels run for tensors on CUDA devices of compute capability 8.0 or higher, if Triton is installed;
+for other devices (the CPU, MPS, XPU, and ROCm, which torch also calls CUDA) and for ``float64`` the reference runs.
+With ``using("interpreter")``, kernels also run on the CPU, in Triton's interpreter.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Mode = Literal["auto", "reference", "interpreter"]
-"""``auto``: kernels where there are some; ``reference``: nowhere; ``interpreter``: on the CPU, too."""
+"""``auto``: kernels run where they can; ``reference``: nowhere; ``interpreter``: as ``auto``, and on the CPU, too."""
 
-# Kernels are asked for, as long as they have been run in Triton's interpreter only, and on no GPU.
+# Kernels must be asked for, as long as they have not been run on a GPU.
 _mode: ContextVar[Mode] = ContextVar("grammarspec_kernels", default="reference")
 _LEAST_CAPABILITY = (8, 0)  # bfloat16; what Triton supports
 
 
 @contextmanager
 def using(mode: Mode) -> Iterator[None]:
-    """Choose within a ``with`` block, in this thread or task, where kernels run.
+    """Choose where kernels run, within a ``with`` block and in this thread or task only.
 
     Args:
-        mode: one of :data:`Mode`. For ``"interpreter"`` the environment variable ``TRITON_INTERPRET`` must have been 1
-            when Triton was imported first.
+        mode: one of :data:`Mode`. For ``"interpreter"``, the environment variable ``TRITON_INTERPRET`` must have been 1
+            when Triton was first imported.
 
     Raises:
         ValueError: there is no such mode.
-        RuntimeError: Triton is not installed, or it was imported without its interpreter.
+        RuntimeError: Triton is not installed or was imported without its interpreter, and the mode needs that.
     """
     if mode not in get_args(Mode):
         raise ValueError(f"mode must be one of {', '.join(get_args(Mode))}, not {mode!r}")
@@ -57,7 +57,7 @@ def using(mode: Mode) -> Iterator[None]:
 
 
 def takes_over(tensor: torch.Tensor) -> bool:
-    """Whether kernels run for a tensor, rather than the reference."""
+    """Whether the kernel runs for a tensor, and not the reference."""
     mode = _mode.get()
     if mode == "reference" or tensor.dtype == torch.float64:
         return False
@@ -68,7 +68,7 @@ def takes_over(tensor: torch.Tensor) -> bool:
 
 @cache
 def _usable(device: torch.device) -> bool:
-    """Whether a CUDA device has kernels. Where there is none, tensors of one are fake, and stand for one that has."""
+    """Whether kernels run on a CUDA device. Without any device, CUDA tensors are fake, and the answer is yes."""
     if torch.version.hip is not None or importlib.util.find_spec("triton") is None:
         return False
     return not torch.cuda.is_available() or torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY
@@ -86,18 +86,19 @@ def _interprets() -> bool:
 def operator(
     schema: str, kernel: str, *, changes: Sequence[str] = (), by: int = 0
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A decorator that makes an operator of ``torch.library`` of a reference and its kernel.
+    """A decorator that makes an operator of ``torch.library`` from a reference and its kernel.
 
-    The operator ``torch.ops.grammarspec.NAME`` runs the kernel where kernels run, else the reference. Its fake
-    implementation, which says shapes and dtypes only, is the reference too: nothing in one may depend on values. What
-    the decorator returns calls the reference itself where no kernel runs, which saves the operator's overhead.
+    The operator ``torch.ops.grammarspec.NAME`` runs the kernel where kernels run, and the reference elsewhere. Its fake
+    implementation, which computes only shapes and dtypes, is the reference, too; so nothing in a reference may depend
+    on values. The decorated function calls the reference directly where no kernel runs, which saves the overhead of the
+    operator.
 
     Args:
         schema: ``NAME(Tensor x, ...) -> ...``, in the notation of torch.
-        kernel: ``MODULE:FUNCTION``, of a module of this package; it is imported when it runs first, and is called
-            like the reference, with arguments by position.
+        kernel: ``MODULE:FUNCTION`` of this package. The module is imported when the kernel first runs; the function is
+            called with the arguments of the reference, by position.
         changes: the names of the arguments that are changed in place.
-        by: the number of the argument whose device and dtype decide.
+        by: the number of the argument whose device and dtype decide whether the kernel runs.
     """
     name, _, signature = schema.partition("(")
 

@@ -1,4 +1,4 @@
-"""Kernels that apply mask rows to logits: in place, and into scores of their own."""
+"""Kernels that apply mask rows to logits: in place, or to a new tensor of scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def forbid_kernel(
     logits, row_stride, column_stride, masks, mask_rows, mask_stride, mask_count, words, width,
     MASKED: tl.constexpr, INDEXED: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Write -inf where a mask row forbids a token. No logit is read."""
+    """Write -inf where a mask row forbids a token. Logits are not read."""
     row = tl.program_id(0).to(tl.int64)
     index = tl.program_id(1) * CHUNK + tl.arange(0, CHUNK)
     mask_row = mask_row_of(row, mask_rows, INDEXED)
@@ -32,7 +32,7 @@ def scores_kernel(
     logits, row_stride, column_stride, masks, mask_rows, mask_stride, mask_count, words, width, out,
     MASKED: tl.constexpr, INDEXED: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Write scores: logits in float32, -inf where they are forbidden."""
+    """Write scores: logits in float32, and -inf for forbidden tokens."""
     row = tl.program_id(0).to(tl.int64)
     index = tl.program_id(1) * CHUNK + tl.arange(0, CHUNK)
     mask_row = mask_row_of(row, mask_rows, INDEXED)
@@ -43,9 +43,9 @@ def scores_kernel(
 
 
 def apply_bitmask(logits: torch.Tensor, rows: torch.Tensor, indices: torch.Tensor | None) -> None:
-    """See :func:`grammarspec.bitmask.apply_bitmask`; shapes are those of batches, and were checked.
+    """See :func:`grammarspec.bitmask.apply_bitmask`; here logits and rows have two dimensions, and are checked before.
 
-    An index past the last row forbids every token.
+    An index past the last mask row forbids every token.
     """
     if logits.numel():
         cut = chunks_of(logits.shape[1])

@@ -15,7 +15,7 @@ _BLOCK = 128
 
 @triton.jit
 def uniform_kernel(streams, positions, rounds, purpose, out, count, n, BLOCK: tl.constexpr):
-    """A block of numbers: ``out[i]`` is for position ``i`` of all rows behind each other."""
+    """Compute a block of numbers: ``out[i]`` belongs to the ``i``-th position of all rows in a row-major order."""
     index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = index < count
     row = tl.where(inside, index // n, 0)

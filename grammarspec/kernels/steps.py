@@ -1,4 +1,4 @@
-"""The kernel that steps states of an arena of frozen constraints by tokens."""
+"""The kernel for steps: from states of an arena of frozen constraints and tokens to the next states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLOCK = 128
 def step_kernel(
     states, tokens, class_of, following, next_offset, grammar_of, out, count, width, states_count, BLOCK: tl.constexpr
 ):
-    """A block of states. What is no state or no token leads to the refused state, which is 1."""
+    """Step a block of states. Numbers that are not states or not tokens lead to state 1, the refused state."""
     index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = index < count
     state = tl.load(states + index, mask=inside, other=0).to(tl.int64)

@@ -1,8 +1,9 @@
-"""Kernels that sum up rows of scores: the highest, the sum of exponentials, and which tokens top-k, top-p, min-p keep.
+"""Kernels that summarise rows of scores: the highest score, the sum of weights, and what top-k, top-p and min-p keep.
 
-A token's **weight** is ``exp((score - highest) / temperature)``; its probability is the weight over the sum of those
-that are kept. :func:`summarise` finds highest and sum in one pass over the logits. Where a row is cut, the cut is found
-by radix select (:func:`select_kernel`), and the weights behind it are summed in another pass.
+A token's **weight** is ``exp((score - highest) / temperature)``; its probability is its weight divided by the sum of
+the weights that are kept. :func:`summarise` finds the highest score and the sum in one pass over the logits. If a row
+has top-k or top-p, the last token that is kept is found by radix select (:func:`select_kernel`), and the weights that
+are kept are summed in another pass.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from grammarspec.kernels.blocks import (
 __all__ = ["Summary", "kept_total", "kept_weights", "summarise"]
 
 SELECT = 1024
-"""Tokens that :func:`select_kernel` looks at together."""
+"""The number of tokens that :func:`select_kernel` reads at once."""
 
 _LOWEST = tl.constexpr(-0x8000_0000)
 _WORD = tl.constexpr(0x8000_0000)
@@ -36,16 +37,16 @@ _WORD = tl.constexpr(0x8000_0000)
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is known of rows of scores.
+    """The summary of rows of scores.
 
     Attributes:
         best: ``int64[rows, chunks]``, the highest score of each chunk with its token (:func:`~.blocks.best_of`).
-        sums: ``float32[rows, chunks]``, sums of weights: of all tokens, measured from the highest score of the chunk,
-            if no row is cut; else of the tokens that are kept, measured from the highest score of the row.
-        cut_key, cut_index: ``int32[rows]``: the last token that top-k and top-p keep, by score and then by number;
-            ``None`` where no row has these options.
-        cut: the number of chunks and the constants of kernels.
-        kept: whether ``sums`` are of tokens that are kept.
+        sums: ``float32[rows, chunks]``, sums of weights. If ``kept`` is false, of all tokens, relative to the highest
+            score of the chunk; otherwise of the tokens that are kept, relative to the highest score of the row.
+        cut_key, cut_index: ``int32[rows]``, the score (as an ordered integer) and the number of the last token that
+            top-k and top-p keep; ``None`` if no row has these options.
+        cut: the number of chunks and the constants of kernels (:func:`~.blocks.chunks_of`).
+        kept: whether some row has top-k, top-p or min-p, so that ``sums`` has only the tokens that are kept.
     """
 
     best: torch.Tensor
@@ -74,7 +75,7 @@ def summary_kernel(
     temperature, best, sums, n, chunks,
     MASKED: tl.constexpr, INDEXED: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """The best token of a chunk, and the sum of its weights measured from that token's score."""
+    """Store the best token of a chunk, and the sum of the weights of the chunk relative to that token's score."""
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
     index = chunk * CHUNK + tl.arange(0, CHUNK)
@@ -82,7 +83,7 @@ def summary_kernel(
     scores = load_scores(
         logits, row_stride, column_stride, row, masks, mask_row, mask_stride, mask_count, words, index, width, MASKED
     )
-    # Places past the end of the row are below all others, those of forbidden tokens, too.
+    # Places past the end of the row are below all tokens, even below forbidden ones.
     most = best_of(tl.where(index < width, ordered(scores), _LOWEST), index)
     heat = tl.load(temperature + row // n)
     weights = tl.exp((scores - unordered((most >> 32).to(tl.int32))) / heat)
@@ -92,10 +93,10 @@ def summary_kernel(
 
 @triton.jit
 def kept_weights(scores, index, highest, heat, row, least, cut_key, cut_index, CUT: tl.constexpr):
-    """The weights of the tokens that top-k, top-p and min-p keep, 0 of others.
+    """The weights of the tokens that top-k, top-p and min-p keep; 0 for all others.
 
     Args:
-        least: the weight that min-p asks for.
+        least: the least weight that min-p keeps.
     """
     weights = tl.where(scores == -float("inf"), 0.0, tl.exp((scores - highest) / heat))
     kept = weights >= least
@@ -107,7 +108,7 @@ def kept_weights(scores, index, highest, heat, row, least, cut_key, cut_index, C
 
 @triton.jit
 def kept_total(best, sums, row, highest, heat, chunks, KEPT: tl.constexpr, CHUNKS: tl.constexpr):
-    """The sum of the weights that are kept. NaN where no token has a weight: of all-forbidden and of broken rows."""
+    """The sum of the weights that are kept; NaN if it is not positive (all tokens are forbidden, or logits are NaN)."""
     chunk = tl.arange(0, CHUNKS)
     inside = chunk < chunks
     each = tl.load(sums + row * chunks + chunk, mask=inside, other=0.0)
@@ -125,7 +126,7 @@ def kept_kernel(
     temperature, min_p, best, sums, cut_key, cut_index, n, chunks,
     MASKED: tl.constexpr, INDEXED: tl.constexpr, CUT: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
-    """The sum of the weights of a chunk that are kept, measured from the highest score of the row."""
+    """Store the sum of the kept weights of a chunk, relative to the highest score of the row."""
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
     index = chunk * CHUNK + tl.arange(0, CHUNK)
@@ -145,12 +146,13 @@ def select_kernel(
     temperature, top_k, top_p, best, cut_key, cut_index, n, chunks,
     MASKED: tl.constexpr, INDEXED: tl.constexpr, BLOCK: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
-    """The last token of a row that top-k and then top-p keep, in the order of scores and, of equal ones, of tokens.
+    """Store the last token of a row that top-k and then top-p keep, in descending order of scores, then by number.
 
-    A radix select: the digits of four bits of the integer that is ordered as the score is (:func:`~.blocks.ordered`)
-    are found from the highest to the lowest. Each pass counts, of the tokens that have the digits found so far, how
-    many have each digit next; the sought one has the digit in which the count from above reaches k. Then once more with
-    weights in place of counts for top-p: a token is kept if those before it have less than p of the total.
+    This is a radix select. Scores are compared as integers (:func:`~.blocks.ordered`), whose digits of four bits are
+    found from the highest to the lowest. Each pass counts, among the tokens that agree with the digits found so far,
+    how many have each value of the next digit; the token that is sought has the value at which the count, from the
+    highest value down, reaches k. For top-p the same is done with sums of weights instead of counts: a token is kept if
+    the tokens before it have less than p of the total weight.
     """
     row = tl.program_id(0).to(tl.int64)
     k, p = tl.load(top_k + row // n), tl.load(top_p + row // n)
@@ -159,7 +161,7 @@ def select_kernel(
     heat = tl.load(temperature + row // n)
     digits = tl.arange(0, 16)
     block = tl.arange(0, BLOCK)
-    # Of the token to be found: its key (from 0 to 2**32 - 1), and how many of the tokens with that key are kept.
+    # The key of the token that is sought (from 0 to 2**32 - 1), and how many of the tokens with this key are kept.
     bound = tl.full((), 0, tl.int64)
     ties = tl.full((), 0, tl.int64) + width
     if k < width:
@@ -202,7 +204,7 @@ def select_kernel(
         mass = tl.full((), 0.0, tl.float64)
         lowest, most = bound, ties
         bound = tl.full((), 0, tl.int64)
-        one = tl.full((), 0.0, tl.float64)  # the weight of one token that has the key
+        one = tl.full((), 0.0, tl.float64)  # the weight of each token with the key
         for turn in range(8):
             shift = 28 - 4 * turn
             sums = tl.zeros((16,), tl.float64)
@@ -229,7 +231,7 @@ def select_kernel(
         few = tl.where(one > 0, tl.ceil((wanted - mass) / one), 1.0)
         limit = tl.where(bound == lowest, most, width)
         ties = tl.minimum(tl.maximum(few, 1.0), limit.to(tl.float64)).to(tl.int64)
-    # The token of that key whose rank among these is the last to be kept.
+    # Among the tokens with the key, the last one that is kept.
     place = tl.full((), 0, tl.int64) + width
     rank = tl.full((), 0, tl.int64)
     if (k < width) | (p < 1e30):
@@ -258,15 +260,15 @@ def summarise(
     sorts: bool,
     filters: bool,
 ) -> Summary:
-    """Sum up rows of scores.
+    """Summarise rows of scores.
 
     Args:
         source: the scores.
-        temperature, top_k, top_p, min_p: ``[rows / n]``, float32 but for ``top_k``, which is int64; of each ``n`` rows.
-            The width and infinity are no bounds.
-        n: rows that have the same options.
-        sorts: some row has top-k or top-p.
-        filters: some row has min-p.
+        temperature, top_k, top_p, min_p: ``[rows / n]``, int64 for ``top_k``, float32 for the others: one value for
+            every ``n`` rows. A ``top_k`` of the width, and a ``top_p`` of infinity, keep every token.
+        n: how many consecutive rows have the same options.
+        sorts: whether some row has top-k or top-p.
+        filters: whether some row has min-p.
     """
     rows, width = source.logits.shape
     device = source.logits.device

@@ -1,4 +1,4 @@
-"""The kernels of verification: draft tokens are accepted, and the token behind them is chosen, without the host."""
+"""The kernels of verification: they accept draft tokens, and choose the token after them, without the host."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def accept_kernel(
     rounds, accepted, following, purpose, n, width,
     DRAWS: tl.constexpr, DRAFTED: tl.constexpr,
 ):  # fmt: skip
-    """How many draft tokens of a row are accepted, and the chosen token behind them."""
+    """Store how many draft tokens of a row are accepted, and the token that is chosen after them."""
     row = tl.program_id(0).to(tl.int64)
     length = tl.load(lengths + row)
     kind = tl.load(kinds + row)
@@ -49,7 +49,7 @@ def accept_kernel(
 
 @triton.jit
 def needs_residual(row, n, accepted, lengths, drawn, kinds):
-    """Whether a drawn token was refused, so that another is drawn in its place; and where."""
+    """Whether a drawn token was refused, so that another one must be drawn in its place; and the position of it."""
     at = tl.load(accepted + row)
     inside = (at < tl.load(lengths + row)) & (tl.load(kinds + row) == _DRAWN) & (at < n - 1)
     return inside & (tl.load(drawn + row * (n - 1) + at, mask=inside, other=0) != 0), at
@@ -60,7 +60,7 @@ def residual_kernel(
     distribution, draft, draft_row_stride, draft_stride, lengths, drawn, kinds, accepted, sums, n, width, chunks,
     CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """The sum of a chunk of a row's residual distribution."""
+    """Store the sum of a chunk of a row's residual distribution."""
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
     needed, at = needs_residual(row, n, accepted, lengths, drawn, kinds)
@@ -76,7 +76,7 @@ def replace_kernel(
     distribution, draft, draft_row_stride, draft_stride, lengths, drawn, kinds, accepted, sums, streams, positions,
     following, use, n, width, chunks, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
-    """The token in place of a refused one; where nothing is left of the difference, the one that was chosen stays."""
+    """Replace a refused token by one from the residual distribution; if that is 0 everywhere, nothing changes."""
     row = tl.program_id(0).to(tl.int64)
     needed, at = needs_residual(row, n, accepted, lengths, drawn, kinds)
     if needed:

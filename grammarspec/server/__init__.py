@@ -1,9 +1,9 @@
-"""A server for one machine, with OpenAI's HTTP interface: a model comes in, and answers any client of OpenAI's.
+"""A server for one machine with OpenAI's HTTP interface: it serves one model to any client of that interface.
 
-A request's body is read and each of its fields understood or refused (:mod:`.bodies`, :mod:`.fields`); its prompt is
-rendered and its grammar compiled, in threads of their own (:mod:`.prepared`); it joins the batch of the one thread that
-owns the model (:mod:`.engine`), and what comes out of it becomes responses (:mod:`.answers`). :mod:`.app`
-has the routes.
+The body of a request is parsed, and every field that is not supported is refused (:mod:`.bodies`, :mod:`.fields`). The
+prompt is rendered and the grammar compiled in worker threads (:mod:`.prepared`). The request then joins the batch of
+the one thread that runs the model (:mod:`.engine`), and the generated texts become responses (:mod:`.answers`). The
+routes are in :mod:`.app`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ def serve(model: Model, settings: Settings, *, host: str = "127.0.0.1", port: in
     """Serve a model until the process is interrupted.
 
     Args:
-        model: what is served.
-        settings: what the server takes on.
-        host, port: where it listens; with port 0, the system chooses one.
-        grace: seconds that requests under way have to end when the server is told to stop; then they are cut short.
+        model: the model to serve.
+        settings: the name of the model, limits and bounds.
+        host, port: the address to listen on; with port 0, the operating system chooses a free port.
+        grace: when the server is told to stop, running requests may take this many seconds to finish; then they are
+            cancelled.
 
     Raises:
         SystemExit: the address cannot be used.

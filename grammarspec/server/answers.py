@@ -1,6 +1,7 @@
-"""From jobs of the engine to responses: pieces of texts as events, whole texts as completions.
+"""Responses from generated texts: server-sent events with pieces of texts, or one body with the whole texts.
 
-The engine's thread puts what it has into a queue of the event loop; all else here runs in the event loop.
+The engine's thread puts pieces and finished texts into a queue of the event loop; everything else here runs in the
+event loop.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ class Ended:
 
     Attributes:
         index: its number.
-        rest: what of it was in no piece before.
-        answer: the text, read.
-        generation: the same as the loop has it.
+        rest: the part of the text that no piece has had.
+        answer: the text, divided into reasoning, calls and the rest.
+        generation: the result of the decoding loop.
     """
 
     index: int
@@ -61,7 +62,7 @@ class Ended:
 
 
 class _Growing:
-    """The pieces of one text, of which whole characters are shown, and nothing that may begin a call."""
+    """The pieces of one text. They have whole characters only, and nothing that may be the beginning of a call."""
 
     def __init__(self, visible: Callable[[str], str]) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -75,13 +76,13 @@ class _Growing:
 
 
 class Texts:
-    """The texts of one request, while they are generated. It is used in the event loop.
+    """The texts of one request, while they are generated. Used in the event loop only.
 
     Args:
-        engine: generates them.
-        works: what to generate, for each prompt.
-        metrics: counts them.
-        pool: where texts are read.
+        engine: generates the texts.
+        works: for each prompt, what to generate.
+        metrics: counts the texts.
+        pool: the threads in which finished texts are parsed.
     """
 
     def __init__(self, engine: Engine, works: Sequence[Work], metrics: Metrics, pool: Executor) -> None:
@@ -105,7 +106,7 @@ class Texts:
             self._loop.call_soon_threadsafe(self._events.put_nowait, (first + sample, event))
 
     def start(self) -> None:
-        """Begin.
+        """Submit the jobs to the engine.
 
         Raises:
             Refused: the server is shutting down.
@@ -118,17 +119,17 @@ class Texts:
             raise Refused("the server is shutting down", code="shutting_down", status=503) from None
 
     def stop(self) -> None:
-        """Nobody waits for what has not ended."""
+        """Cancel the texts that have not ended."""
         if self._left:
             self._left = 0
             for job in self._jobs:
                 self._engine.cancel(job)
 
     async def events(self) -> AsyncIterator[Piece | Ended]:
-        """Pieces and ends of the texts, as they come.
+        """The pieces and the ends of the texts, as the engine produces them.
 
         Raises:
-            Refused: a text has failed. The others are given up.
+            Refused: a text has failed. The other texts of the request are cancelled.
         """
         try:
             while self._left:
@@ -159,14 +160,14 @@ def _failure(error: Exception) -> Refused:
 
 @dataclass(slots=True)
 class Form:
-    """The form of the responses to one request: of chat completions, or of completions.
+    """Writes the response to one request, to a chat completion or to a completion.
 
     Attributes:
         asked: the request.
-        chat: whether it is for a chat.
-        model: the model's name.
-        vocabulary: the model's tokens.
-        prompt_tokens: how many tokens the prompts have.
+        chat: whether the request is for a chat completion.
+        model: the name of the model.
+        vocabulary: the tokens of the model.
+        prompt_tokens: the number of tokens of all prompts together.
     """
 
     asked: Asked
@@ -177,7 +178,7 @@ class Form:
     _id: str = field(default_factory=lambda: uuid4().hex)
     _created: int = field(default_factory=lambda: int(time.time()))
 
-    # ------------------------------------------------------------------ at once
+    # ------------------------------------------------------------------ whole responses
     def whole(self, ended: Sequence[Ended]) -> dict[str, Any]:
         """The response with all texts.
 
@@ -204,7 +205,7 @@ class Form:
         return {"index": one.index, **shown, "logprobs": logprobs, "finish_reason": answer.finish_reason}
 
     def _logprobs(self, generation: Generation) -> dict[str, Any]:
-        """The log-probabilities of all tokens of a text but that of its end, by the model's logits as they are."""
+        """The log-probabilities of the tokens of a text, without its end-of-text token, by the unmodified logits."""
         listed = []
         for token, one in zip(generation.tokens, generation.logprobs or (), strict=True):
             if token in self.vocabulary.eos_token_ids:
@@ -215,13 +216,13 @@ class Form:
             listed.append({"token": text, "logprob": value, "bytes": list(data), "top_logprobs": []})
         return {"content": listed, "refusal": None}
 
-    # ------------------------------------------------------------------ in pieces
+    # ------------------------------------------------------------------ streams
     async def stream(self, events: AsyncIterator[Piece | Ended], count: int) -> AsyncIterator[bytes]:
         """The response as server-sent events.
 
         Args:
-            events: of the texts.
-            count: how many texts there are.
+            events: the pieces and the ends of the texts.
+            count: the number of texts.
         """
         if self.chat:
             for index in range(count):
@@ -236,7 +237,7 @@ class Form:
                 for delta in self._last_deltas(event):
                     yield self._event(event.index, delta)
                 yield self._event(event.index, {}, event.answer.finish_reason)
-        except Refused as error:  # the status has been sent
+        except Refused as error:  # too late for another status: the headers have been sent
             yield _data(error.body)
             return
         if self.asked.include_usage:
@@ -270,7 +271,7 @@ class Form:
         return {"id": name, "object": kind, "created": self._created, "model": self.model}
 
     def _usage(self, ended: Sequence[Ended]) -> dict[str, Any]:
-        """Numbers of tokens; that of the end of a text counts as one."""
+        """The numbers of tokens. The end-of-text token of a text is counted, too."""
         tokens = sum(len(one.generation.tokens) for one in ended)
         reasoning = sum(one.answer.reasoning_tokens for one in ended)
         return {

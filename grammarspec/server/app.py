@@ -1,4 +1,4 @@
-"""The HTTP application: routes, keys, limits of bodies and of the queue, clients that leave."""
+"""The HTTP application: routes, API keys, limits on bodies and on waiting requests, and clients that disconnect."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from grammarspec.server.settings import Settings
 __all__ = ["application"]
 
 _LOG = logging.getLogger(__name__)
-_LEFT = 499  # what nginx logs for clients that left
-_THREADS = 2  # that prepare requests
+_LEFT = 499  # the status that nginx logs for clients that disconnected
+_THREADS = 2  # the number of threads that prepare requests
 
 T = TypeVar("T")
 
 
 class _Left(Exception):
-    """The client has left."""
+    """The client has disconnected."""
 
 
 def application(model: Model, settings: Settings) -> Starlette:
     """An ASGI application that serves a model; see :func:`grammarspec.server.serve`.
 
     Args:
-        model: what is served. Its threads own it from the start of the application on.
-        settings: what the server takes on.
+        model: the model to serve. While the application runs, nothing else may use the model.
+        settings: the name of the model, limits and bounds.
     """
     server = _Server(model, settings)
 
@@ -91,7 +91,7 @@ class _Server:
         self._started = int(time.time())
 
     def close(self) -> None:
-        """End what is under way."""
+        """Cancel running requests, and end the threads."""
         self.engine.close()
         self._pool.shutdown(cancel_futures=True)
         self._preparer.cache.close()
@@ -127,7 +127,7 @@ class _Server:
         return {"id": self._settings.name, "object": "model", "created": self._started, "owned_by": "grammarspec"}
 
     def _unauthorised(self, request: Request) -> Response | None:
-        """The response to a request without the key; ``None`` if it has it."""
+        """The response to a request without the right API key; ``None`` if the request has the key."""
         key = self._settings.api_key
         given = request.headers.get("authorization", "")
         if key is None or hmac.compare_digest(given.encode(), f"Bearer {key}".encode()):
@@ -137,7 +137,7 @@ class _Server:
 
     # ------------------------------------------------------------------ answering
     async def _answered(self, request: Request, endpoint: str, read: Callable[..., bodies.Asked]) -> Response:
-        """The response to a request, whose body is read here."""
+        """The response to a request of any kind, an error included. Counts the request in the metrics."""
         begin = time.perf_counter()
         over = False
 
@@ -201,7 +201,7 @@ class _Server:
         return JSONResponse(form.whole(ended))
 
     async def _streamed(self, request: Request, texts: Texts, form: Form, end: Callable[[int], None]) -> Response:
-        """A stream, once there is something in it: what fails before that has a status of its own."""
+        """A stream, once its first event is there: a request that fails before is answered with an error status."""
         events = texts.events()
         try:
             first = await _unless_left(request, anext(events))
@@ -218,7 +218,7 @@ class _Server:
         return _EventStream(form.stream(all_events(), count), texts.stop, end)
 
     async def _prepared(self, asked: bodies.Asked, chat: bool) -> list[Work]:
-        """The request, ready to be generated from; the front-end stops where nobody waits for it any more."""
+        """Prepare the request in a worker thread; if this is cancelled, the front-end stops."""
         cancel = CancelToken()
 
         def prepare() -> list[Work]:
@@ -234,10 +234,10 @@ class _Server:
         """The body of a request.
 
         Raises:
-            Refused: it is too long, takes too long, or is said not to be JSON.
+            Refused: the body is too long or arrives too slowly, or its content type is not JSON.
         """
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":  # which pages of other sites may not send without being asked first
+        if kind != "application/json":  # browsers ask before pages of other sites may send this type (CORS)
             raise Refused("the content type must be application/json", code="unsupported_media_type", status=415)
         most, read = self._settings.max_body, bytearray()
 
@@ -263,10 +263,10 @@ async def _collected(texts: Texts) -> list[Ended]:
 
 
 async def _unless_left(request: Request, work: Awaitable[T]) -> T:
-    """The result of some work; it is cancelled if the client leaves.
+    """The result of some work, which is cancelled if the client disconnects.
 
     Raises:
-        _Left: it has left.
+        _Left: the client has disconnected.
     """
     task, watcher = asyncio.ensure_future(work), asyncio.ensure_future(_leaving(request.receive))
     try:
@@ -282,7 +282,7 @@ async def _unless_left(request: Request, work: Awaitable[T]) -> T:
 
 
 async def _leaving(receive: Receive) -> None:
-    """Wait until the client leaves."""
+    """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -292,12 +292,12 @@ def _error(refused: Refused, headers: dict[str, str] | None = None) -> Response:
 
 
 class _EventStream(Response):
-    """Server-sent events, which end when the client leaves.
+    """A response of server-sent events, which ends when the client disconnects.
 
     Args:
         pieces: the events.
-        stop: called if the client leaves, or the server shuts down.
-        end: called with the status that is counted.
+        stop: called at the end of the response, whatever ended it; cancels the texts that have not ended.
+        end: called with the status for the metrics.
     """
 
     def __init__(self, pieces: AsyncIterator[bytes], stop: Callable[[], None], end: Callable[[int], None]) -> None:
@@ -320,7 +320,7 @@ class _EventStream(Response):
                 writer.result()
                 status = 200
         except OSError:
-            pass  # the client has left
+            pass  # the client has disconnected
         finally:
             for task in (writer, watcher):
                 task.cancel()

@@ -1,6 +1,6 @@
-"""Bodies of requests: JSON comes in, what is asked for goes out, with every field understood or refused.
+"""Reads the bodies of requests: from JSON to an :class:`Asked`. Each field is supported, or refused.
 
-The fields are OpenAI's, and vLLM's where OpenAI has none (``structured_outputs``, ``top_k``, ...).
+The fields are those of OpenAI, and those of vLLM where OpenAI has none (``structured_outputs``, ``top_k``, ...).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grammarspec.serving.requests import Request
 __all__ = ["Asked", "chat", "completion", "parsed"]
 
 _IGNORED = {"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"}
-"""Fields that change nothing about an answer, and are taken and forgotten. ``store`` is one of them if it is false."""
+"""Fields that are accepted but have no effect, as they do not change answers. So is ``store`` if it is false."""
 
 _USE = "structured_outputs takes json, regex, choice, grammar and structural_tag"
 _HINTS = {
@@ -44,15 +44,15 @@ class Asked:
     """What a request asks for.
 
     Attributes:
-        prompts: for each, a chat's messages, a text or tokens.
+        prompts: each is a list of messages (of a chat), a text, or a list of tokens.
         sampling: how tokens are chosen.
-        n: texts for each prompt.
-        answer: what the text has to be; ``None``: free text.
-        answer_field: the field that says so.
-        tools, tool_choice, parallel: the tools that may be called.
-        template: variables of the chat template.
-        stream, include_usage: whether the answer comes in pieces, and whether the number of tokens does.
-        logprobs: whether log-probabilities are wanted.
+        n: the number of texts for each prompt.
+        answer: the grammar of the answer; ``None``: free text.
+        answer_field: the field of the body that has this grammar, for errors.
+        tools, tool_choice, parallel: the tools, which of them may be called, and whether several calls may be made.
+        template: variables for the chat template.
+        stream, include_usage: whether the answer is streamed, and whether the stream ends with the numbers of tokens.
+        logprobs: whether log-probabilities are asked for.
     """
 
     prompts: list[Any]
@@ -73,7 +73,7 @@ def parsed(data: bytes) -> Any:
     """The JSON of a body.
 
     Raises:
-        Refused: it is none.
+        Refused: the body is not JSON.
     """
 
     def constant(name: str) -> Any:
@@ -89,12 +89,12 @@ def chat(body: Any, settings: Settings, special_tokens: Mapping[str, int]) -> As
     """A request for a chat completion.
 
     Args:
-        body: its JSON.
-        settings: the server's.
-        special_tokens: of the model, by name.
+        body: the JSON value of the body.
+        settings: the settings of the server.
+        special_tokens: the special tokens of the model, by name.
 
     Raises:
-        Refused: a field is unknown, not supported, or has a wrong value; or the model is another.
+        Refused: a field is unknown, not supported, or has a wrong value; or the server does not have the model.
     """
     fields = RequestFields(body)
     _check_model(fields, settings)
@@ -168,7 +168,7 @@ def _check_model(fields: RequestFields, settings: Settings) -> None:
 
 
 def _message(message: Any, where: str) -> Any:
-    """A message as chat templates know it: ``developer`` is what ``system`` is called for newer models of OpenAI's."""
+    """A message for the chat template. The role ``developer``, OpenAI's newer name for it, becomes ``system``."""
     if not isinstance(message, dict):
         raise Refused(f"{where} must be an object", where)
     found = {name: value for name, value in message.items() if value is not None or name == "content"}
@@ -185,7 +185,7 @@ def _stream(fields: RequestFields) -> tuple[bool, bool]:
         raise Refused("stream_options are for streams", "stream_options")
     options = RequestFields(fields.take("stream_options"), "stream_options")
     usage = options.take("include_usage", bool, default=False)
-    options.take("include_obfuscation", bool)  # pads pieces at OpenAI's, and changes nothing
+    options.take("include_obfuscation", bool)  # with OpenAI, it only adds padding to events
     options.done()
     return stream, usage
 
@@ -249,9 +249,9 @@ def _bias(value: Any) -> float:
     return float(value)
 
 
-# ---------------------------------------------------------------------- what the text has to be
+# ---------------------------------------------------------------------- the grammar of the answer
 def _answer(fields: RequestFields, special_tokens: Mapping[str, int]) -> tuple[Request | None, str | None]:
-    """What the text has to be, and the field that says so."""
+    """The grammar of the answer, and the field that has it; ``None`` twice for free text."""
     form = fields.take("response_format", dict)
     structured = fields.take("structured_outputs", dict)
     if form is None:
@@ -318,7 +318,7 @@ def _structured(given: dict[str, Any], special_tokens: Mapping[str, int]) -> tup
 
 
 def _tag(tag: Any, special_tokens: Mapping[str, int]) -> Request:
-    """A structural tag with the special tokens that it may name; all of them if it names tokens by their numbers."""
+    """A structural tag, with the special tokens that it names; with all of them if it may name tokens by number."""
     shown = tag if isinstance(tag, str) else json.dumps(tag, ensure_ascii=False)
     by_number = "token" in shown
     named = {name: number for name, number in special_tokens.items() if by_number or name in shown}

@@ -1,8 +1,7 @@
-"""The thread that owns the model: jobs come in, pieces of texts and whole texts go out.
+"""The thread that runs the model: it takes jobs, and calls back with pieces of texts and with finished texts.
 
-The thread runs one batch. Between two rounds it ends the texts that nobody waits for any more, and lets jobs join in
-the order in which they came, as many as there is room for. Nothing else touches the model, so no lock is held while it
-runs.
+The thread runs one batch. Between two rounds it removes the texts of cancelled jobs, and adds waiting jobs in the order
+of their arrival, as many as there is room for. No other thread uses the model, so no lock is held while the model runs.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """A request of the loop, and who is told of its texts. Both functions are called in the engine's thread.
+    """A request for the decoding loop, with two callbacks, which are called in the engine's thread.
 
     Attributes:
         request: what to generate.
         on_text: called with the number of a sample and the next bytes of its text.
-        on_end: called with the number of a sample, once it has ended, and its generation; or with an error that the
-            whole request has ended with. Not called any more once the job was cancelled.
-        cancelled: whether it was.
+        on_end: called with the number of a sample that has ended and its generation; or with 0 and an error that has
+            ended the whole job. Not called any more after the job was cancelled.
+        cancelled: whether the job was cancelled.
     """
 
     request: Request
@@ -49,8 +48,8 @@ class Engine:
     """Generates the texts of jobs, in a thread of its own.
 
     Args:
-        batch: the batch that jobs join; from now on, the thread's.
-        max_texts: how many texts may be in it.
+        batch: the batch that jobs join; from now on, only the engine's thread may use it.
+        max_texts: the largest number of texts in the batch.
     """
 
     def __init__(self, batch: RunningBatch, max_texts: int) -> None:
@@ -63,31 +62,31 @@ class Engine:
         self._thread = threading.Thread(target=self._run, name="grammarspec-engine", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     @property
     def waiting(self) -> int:
-        """How many jobs wait for room."""
+        """The number of jobs that wait for room in the batch."""
         return len(self._waiting)
 
     @property
     def running(self) -> int:
-        """How many texts are under way."""
+        """The number of texts in the batch."""
         return len(self._jobs)
 
     @property
     def running_jobs(self) -> int:
-        """How many jobs have joined."""
+        """The number of jobs with texts in the batch."""
         return len({id(job) for job in list(self._jobs.values())})
 
     @property
     def alive(self) -> bool:
-        """Whether jobs are taken."""
+        """Whether the engine accepts jobs."""
         return self._thread.is_alive() and not self._closing
 
     def submit(self, job: Job) -> None:
-        """Have a job join the batch as soon as there is room.
+        """Add a job to the queue; it joins the batch as soon as there is room.
 
         Raises:
             RuntimeError: the engine was closed.
@@ -102,7 +101,7 @@ class Engine:
             self._changed.notify()
 
     def cancel(self, job: Job) -> None:
-        """End a job that nobody waits for any more, at the end of the current round."""
+        """Cancel a job: it leaves the queue, or, at the end of the current round, the batch."""
         with self._changed:
             job.cancelled = True
             if job in self._waiting:
@@ -112,7 +111,7 @@ class Engine:
             self._changed.notify()
 
     def close(self) -> None:
-        """End what is under way with :class:`~grammarspec.errors.Cancelled`, and wait for the thread."""
+        """End all jobs with :class:`~grammarspec.errors.Cancelled`, and wait for the thread to end."""
         with self._changed:
             self._closing = True
             self._changed.notify()
@@ -148,7 +147,7 @@ class Engine:
             self._tell(job, 0, Cancelled("the server is shutting down"))
 
     def _admit(self) -> None:
-        """Let jobs join, as far as there is room; none overtakes another."""
+        """Add waiting jobs to the batch while there is room, in the order of their arrival."""
         while True:
             with self._changed:
                 if not self._waiting or len(self._jobs) + self._waiting[0].request.n > self._max_texts:
@@ -156,7 +155,7 @@ class Engine:
                 job = self._waiting.popleft()
             try:
                 texts = self._batch.add(job.request, job.on_text)
-            except ValueError as error:  # it is refused, and the others are as they were
+            except ValueError as error:  # the request was refused; the batch has not changed
                 self._tell(job, 0, error)
                 continue
             except Exception as error:
@@ -168,13 +167,13 @@ class Engine:
             self._jobs.update((id(text), job) for text in texts)
 
     def _end_texts(self, job: Job) -> None:
-        """Take the texts of a job out of the batch."""
+        """Remove the texts of a job from the batch."""
         for text in job._texts:
             self._jobs.pop(id(text), None)
         self._batch.end(job._texts, Cancelled("nobody waits for the text"))
 
     def _give_up(self, error: Exception) -> None:
-        """End all jobs that have joined."""
+        """End all jobs of the batch with an error."""
         self._batch.drop()
         jobs, self._jobs = {id(job): job for job in self._jobs.values()}, {}
         for job in jobs.values():

@@ -1,4 +1,4 @@
-"""The fields of a request's body, taken one by one: what is left over was not understood, and is refused."""
+"""The fields of a request's body, read one by one: fields that nothing has read are not supported, and are refused."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _NAMES = {str: "a string", int: "an integer", float: "a number", bool: "a boolea
 
 
 class RequestFields:
-    """The members of an object of a request. A member that is ``null`` counts as one that is not there.
+    """The members of a JSON object in a request. A member that is ``null`` is treated as absent.
 
     Args:
         value: the object.
-        where: its name, for errors: ``response_format.json_schema``, say.
+        where: the name of the object for errors, such as ``response_format.json_schema``; empty for the whole body.
 
     Raises:
-        Refused: it is no object.
+        Refused: the value is not an object.
     """
 
     def __init__(self, value: Any, where: str = "") -> None:
@@ -31,19 +31,19 @@ class RequestFields:
         self._where = where
 
     def name(self, field: str) -> str:
-        """The whole name of a member."""
+        """The full name of a member, with the name of the object before it."""
         return f"{self._where}.{field}" if self._where else field
 
     def take(self, field: str, *kinds: type, default: Any = None) -> Any:
-        """A member, whose value is of one of some types of JSON (``int`` is taken where ``float`` is one).
+        """The value of a member, which must be of one of the given types; the member then counts as read.
 
         Args:
-            field: its name.
-            kinds: the types; none: any.
-            default: what is returned if it is not there.
+            field: the name of the member.
+            kinds: the types that are allowed, all if none is given. ``float`` allows ``int``, too.
+            default: what is returned if the member is absent.
 
         Raises:
-            Refused: it is of another type, or no finite number.
+            Refused: the value is of another type, or a number that is not finite.
         """
         if field not in self._left:
             return default
@@ -57,20 +57,20 @@ class RequestFields:
         return value
 
     def need(self, field: str, *kinds: type) -> Any:
-        """A member that must be there; see :meth:`take`.
+        """The value of a member that must be present; see :meth:`take`.
 
         Raises:
-            Refused: it is not, or of another type.
+            Refused: the member is absent, or its value is of another type.
         """
         if field not in self._left:
             raise Refused(f"{self.name(field)} is missing", self.name(field))
         return self.take(field, *kinds)
 
     def among(self, field: str, values: Iterable[str], default: str) -> str:
-        """A member that is one of some words.
+        """The value of a member that must be one of some strings.
 
         Raises:
-            Refused: it is not.
+            Refused: the value is something else.
         """
         value = self.take(field, default=default)
         known = tuple(values)
@@ -79,10 +79,10 @@ class RequestFields:
         return str(value)
 
     def within(self, field: str, least: int, most: int, default: int) -> int:
-        """A member that is an integer within bounds.
+        """The value of a member that must be an integer within bounds.
 
         Raises:
-            Refused: it is not.
+            Refused: the value is not an integer, or out of bounds.
         """
         value = self.take(field, int, default=default)
         if not least <= value <= most:
@@ -93,13 +93,13 @@ class RequestFields:
         return field in self._left
 
     def done(self, hints: dict[str, str] | None = None) -> None:
-        """Refuse what is left.
+        """Refuse the members that have not been read.
 
         Args:
-            hints: what to do instead, for some fields.
+            hints: for some names of fields, what to use instead.
 
         Raises:
-            Refused: there is a field that is unknown, or that this server does not support.
+            Refused: there is such a member: it is unknown, or this server does not support it.
         """
         for field in self._left:
             hint = (hints or {}).get(field)

@@ -1,4 +1,4 @@
-"""Counters of a server, in the text format of Prometheus."""
+"""The metrics of a server, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 
 
 
 class Gauges:
-    """What is asked when metrics are read, not counted before.
+    """Functions that are called when the metrics are read, for values that are not counted here.
 
     Attributes:
-        running: texts in the batch.
-        waiting: requests that are being prepared, or wait for room in the batch.
-        rounds: of the batch.
-        phases: seconds of rounds by phase.
+        running: returns the number of texts in the batch.
+        waiting: returns the number of requests that are being prepared, or wait for room in the batch.
+        rounds: returns the number of rounds so far.
+        phases: returns the seconds of all rounds so far, by phase.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class _Asked(Collector):
 
 
 class Metrics:
-    """The counters of one server.
+    """The metrics of one server.
 
     Args:
-        gauges: what is asked when metrics are read.
+        gauges: the values that are asked for when the metrics are read.
     """
 
     def __init__(self, gauges: Gauges) -> None:
@@ -95,16 +95,22 @@ class Metrics:
         )
 
     def answered(self, endpoint: str, status: int, seconds: float) -> None:
-        """Count a request."""
+        """Count a request that was answered.
+
+        Args:
+            endpoint: ``"chat"`` or ``"completions"``.
+            status: the HTTP status.
+            seconds: from the request to the end of its answer.
+        """
         self._requests.labels(endpoint, str(status)).inc()
         self._seconds.observe(seconds)
 
     def prepared(self, seconds: float) -> None:
-        """Count the preparation of a request."""
+        """Record how long the preparation of a request took."""
         self._prepared.observe(seconds)
 
     def left(self) -> None:
-        """Count a request whose client has left."""
+        """Count a request whose client has disconnected."""
         self._cancelled.inc()
 
     def text(self, statistics: Statistics) -> None:
@@ -118,5 +124,5 @@ class Metrics:
             self._accepted.labels(name).inc(count)
 
     def page(self) -> bytes:
-        """The text that Prometheus reads."""
+        """All metrics as the text that Prometheus reads."""
         return generate_latest(self._registry)

@@ -1,6 +1,7 @@
-"""From what is asked for to what can be generated: prompts are rendered, grammars compiled, tools read.
+"""Prepares requests for the decoding loop: renders prompts, compiles grammars, and reads tools.
 
-This runs in threads of its own, beside the one that owns the model. What is wrong with a request is found here.
+This runs in worker threads, not in the thread that runs the model. Errors in prompts, grammars and tools are found
+here, before the request joins the batch.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Preparer", "Work"]
 
-_KEPT = 64  # lowered declarations
+_KEPT = 64  # the number of lowered declarations that are kept
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A finished text, read.
+    """The parts of a finished text.
 
     Attributes:
-        text: for the user; empty if there are calls and nothing before them.
-        calls: of tools.
-        reasoning: before it, if any.
-        finish_reason: OpenAI's.
-        reasoning_tokens: how many tokens the reasoning has.
+        text: the text for the user; empty if there are calls and no text before them.
+        calls: the calls of tools.
+        reasoning: the reasoning before the text; ``None`` if there is none.
+        finish_reason: OpenAI's name for what ended the text.
+        reasoning_tokens: the number of tokens of the reasoning.
     """
 
     text: str
@@ -63,12 +64,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A prompt that can be generated from.
+    """A prompt that is ready for the decoding loop.
 
     Attributes:
-        request: for the loop.
-        visible: makes a filter for the pieces of a growing text: what of it is for the user.
-        read: reads a text that has ended. It raises what ended it.
+        request: the request for the loop.
+        visible: makes, for one text, a filter that is called with each piece and returns what of it the user may see.
+        read: parses a text that has ended; raises the error that ended the text, if one did.
     """
 
     request: LoopRequest
@@ -77,7 +78,7 @@ class Work:
 
 
 class _Compiler(Generator):
-    """What a call asks for constraints, with a cache bounded by bytes, in which different grammars compile at once."""
+    """Gives calls their constraints, from a cache bounded by bytes; different grammars are compiled in parallel."""
 
     def __init__(self, model: Model, cache: GrammarCache) -> None:
         super().__init__(model.model, model.vocabulary, (), 0, cache.limits)
@@ -89,14 +90,14 @@ class _Compiler(Generator):
 
 
 class Preparer:
-    """Makes requests ready to be generated from. Thread-safe.
+    """Prepares requests for the decoding loop. Thread-safe.
 
     Args:
-        model: whose tokenizer, chat template and vocabulary are used. The model itself is not run.
-        settings: the server's.
+        model: its tokenizer, chat template and vocabulary are used; the model itself is not run.
+        settings: the settings of the server.
 
     Attributes:
-        cache: the constraints.
+        cache: the compiled constraints.
     """
 
     def __init__(self, model: Model, settings: Settings) -> None:
@@ -108,15 +109,18 @@ class Preparer:
         self._lowered: OrderedDict[bytes, Lowered] = OrderedDict()
 
     def prepare(self, asked: Asked, cancel: CancelToken, *, chat: bool) -> list[Work]:
-        """Make a request ready.
+        """Prepare a request.
 
         Args:
             asked: the request.
-            cancel: stops the front-end when it is cancelled.
-            chat: whether the prompts are messages; otherwise the model continues them as they are.
+            cancel: cancelling it stops the front-end.
+            chat: whether the prompts are messages; if not, they are texts or tokens, which the model continues.
+
+        Returns:
+            one for each prompt.
 
         Raises:
-            Refused: something is wrong with it.
+            Refused: a prompt, the grammar, a tool or an option cannot be used.
         """
         size = self._vocabulary.size
         if wrong := [token for token in asked.sampling.logit_bias if token >= size]:
@@ -139,10 +143,10 @@ class Preparer:
         return [Work(prepared.request, lambda: call.visible_text(prepared), lambda found: _chat(call, prepared, found))]
 
     def _step(self, param: str | None, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Do a part of the work that is about one field.
+        """Do a part of the work; errors name the field ``param``.
 
         Raises:
-            Refused: it fails.
+            Refused: the work fails.
         """
         try:
             return work(*arguments)
@@ -151,7 +155,7 @@ class Preparer:
             raise (error if refused.status >= 500 and not isinstance(error, GrammarspecError) else refused) from error
 
     def _grammar(self, declared: Declared, cancel: CancelToken) -> Grammar[str]:
-        """The grammar of a declaration; those that were used last are kept."""
+        """The grammar of a declaration. The most recently used ones are kept."""
         key = declared.key
         with self._lock:
             found = self._lowered.pop(key, None)
@@ -183,7 +187,7 @@ class Preparer:
         return Work(request, lambda: lambda piece: piece, _continuation)
 
     def _encoded(self, prompt: str) -> list[int]:
-        """The tokens of a prompt, with those that the tokenizer puts before a text."""
+        """The tokens of a prompt, with the special tokens that the tokenizer adds (such as one for the beginning)."""
         try:
             prompt.encode()
         except UnicodeEncodeError:
@@ -205,19 +209,19 @@ def _checked_tools(tools: Sequence[Any]) -> list[Any]:
 
 
 def _reason(generation: Generation) -> str:
-    """Why a text ended, in OpenAI's words: one that was closed in time is whole."""
+    """OpenAI's finish reason. A text that was closed within its budget is complete: its reason is ``stop``."""
     return "length" if generation.finish_reason == "length" else "stop"
 
 
 def _chat(call: Call, prepared: PreparedPrompt, generation: Generation) -> Answer:
-    """Read the text of a chat's answer.
+    """Parse the text of a chat completion.
 
     Raises:
-        GrammarspecError: what ended the text, such as a limit.
+        GrammarspecError: the error that ended the text, such as a limit that was exceeded.
     """
     if generation.error is not None:
         raise generation.error
-    if generation.whole and isinstance(call.turn, ToolTurn):  # other texts mean themselves
+    if generation.whole and isinstance(call.turn, ToolTurn):  # without tools, the text itself is the answer
         try:
             result = call.result(prepared, generation)
         except Truncated:
@@ -236,7 +240,7 @@ def _continuation(generation: Generation) -> Answer:
     """Read the text of a completion.
 
     Raises:
-        GrammarspecError: what ended the text.
+        GrammarspecError: the error that ended the text.
     """
     if generation.error is not None:
         raise generation.error

@@ -1,4 +1,4 @@
-"""Errors in OpenAI's form: an exception comes in; a status and ``{"error": {...}}`` go out."""
+"""Errors in OpenAI's form: from an exception to an HTTP status and the body ``{"error": {...}}``."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Refused(Exception):
     """A request is refused, or has failed.
 
     Attributes:
-        status: of HTTP.
+        status: the HTTP status.
         message: what is wrong, where, and what to do about it.
-        param: the field of the request that it is about, if one is.
+        param: the field of the request that the error is about; ``None`` if it is about none.
         code: the kind of error, for programs.
-        headers: of the response, beside the usual ones.
+        headers: further headers of the response.
     """
 
     def __init__(
@@ -48,12 +48,14 @@ class Refused(Exception):
 
 
 def refusal_of(error: BaseException, param: str | None = None) -> Refused:
-    """What a client is told of an error.
+    """The response to an error.
+
+    Errors of grammars, prompts and limits are the client's (400). An error that is not known here is the server's
+    (500), and the client does not get its text.
 
     Args:
-        error: grammars, prompts and limits are the client's; what is not known here is the server's, and its text stays
-            in the log.
-        param: the field of the request that was being looked at.
+        error: the error.
+        param: the field of the request that was being read.
     """
     if isinstance(error, Refused):
         return error
@@ -61,7 +63,7 @@ def refusal_of(error: BaseException, param: str | None = None) -> Refused:
         return Refused(str(error), "messages" if param is None else param, error.code)
     if isinstance(error, BudgetTooSmall):
         return Refused(str(error), "max_tokens", error.code)
-    if isinstance(error, GrammarError):  # limits, too: a request may not ask for more work than that
+    if isinstance(error, GrammarError):  # limits included: a request that needs more work is the client's error
         return Refused(str(error), param, error.code)
     if isinstance(error, GrammarspecError):
         return Refused(str(error), param, error.code, 500)

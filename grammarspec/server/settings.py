@@ -1,4 +1,4 @@
-"""What can be set about a server."""
+"""The settings of a server."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from grammarspec.grammars.engine import Limits
 __all__ = ["LIMITS", "Settings"]
 
 LIMITS = Limits(max_call_steps=1_000_000, max_memory=128 << 20, timeout=10.0)
-"""The defaults of a server: what one request may use of its time and memory."""
+"""The default limits of a server: the work, memory and time that the grammar of one request may use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a server takes on.
+    """The name of the model, limits and bounds of a server.
 
     Attributes:
-        name: the model's name, which requests have to give.
-        max_batch: texts that are generated together at most.
-        max_waiting: requests that wait, or are being prepared, at most; more are refused with status 429.
-        max_tokens: of one text at most, and what a request gets that does not say.
-        max_body: bytes of a request's body at most.
-        body_timeout: seconds in which a request's body has to arrive.
-        limits: what each request's grammar may use: its front-end, compiling it, and each mask and token.
-        cache_bytes: what the constraints that are kept may hold together.
-        api_key: what clients have to send as ``Authorization: Bearer KEY``; ``None``: nothing.
+        name: the name of the model, which requests must have in ``model``.
+        max_batch: the largest number of texts in the batch.
+        max_waiting: the largest number of requests that wait or are being prepared; more are refused with status 429.
+        max_tokens: the largest number of tokens of one text, and the number if a request does not give one.
+        max_body: the largest number of bytes of a request's body.
+        body_timeout: the seconds in which a request's body must arrive.
+        limits: the limits of each request's grammar: for the front-end, for compiling, and for each mask and step.
+        cache_bytes: the largest number of bytes of all constraints in the cache together.
+        api_key: clients must send ``Authorization: Bearer KEY`` with this key; ``None``: no key is needed.
 
     Raises:
-        ValueError: a number is below 1, or the name or the key is empty.
+        ValueError: one of the first four numbers is below 1, or the name or the key is empty.
     """
 
     name: str

@@ -1,10 +1,10 @@
-"""What serving engines need beside masks: requests as data, a cache of constraints, masks of a whole batch.
+"""Parts that adapters of serving engines share: requests as data, a cache of constraints, masks of a whole batch.
 
-A :class:`Request` is what a client sent. Lowered, it is the compiler's form of its grammar, as bytes that may go to
-another process (:mod:`.requests`). A :class:`GrammarCache` makes constraints of both and keeps them, within so many
-bytes (:mod:`.cache`, :mod:`.disk`). :func:`fill_bitmasks` writes the masks of a batch, each with an error of its own
-(:mod:`.batch`), and a :class:`GuardedMatcher` follows one text without ever raising (:mod:`.guarded`). The engines
-themselves are in :mod:`grammarspec.integrations`.
+A :class:`Request` is what a client has asked for. Lowering it gives a :class:`Lowered`, its grammar in the compiler's
+form, which can be sent to another process as bytes (:mod:`.requests`). A :class:`GrammarCache` makes constraints from
+either, and keeps them within a bound in bytes (:mod:`.cache`, :mod:`.disk`). :func:`fill_bitmasks` writes the masks of
+a batch, and returns an error for each sequence that fails (:mod:`.batch`). A :class:`GuardedMatcher` follows one text,
+and keeps errors instead of raising them (:mod:`.guarded`). The adapters are in :mod:`grammarspec.integrations`.
 """
 
 from grammarspec.serving.batch import fill_bitmasks

@@ -1,4 +1,4 @@
-"""The masks of a batch of sequences, each with an error of its own: matchers and drafts come in, rows are written."""
+"""Writes the masks of a batch of sequences, and of their drafts, into rows; each sequence can fail by itself."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ def fill_bitmasks(
     A sequence with a draft of ``k`` tokens has ``k + 1`` rows, as :meth:`.Matcher.fill_draft_bitmasks` writes them.
     Masks that are not known yet are computed without the GIL, those of different constraints in parallel.
 
-    What goes wrong with one sequence (a limit, a cancelled constraint) is its result, and no other's: its rows then
-    allow every token, so that a sampler finds one, and the sequence is to be ended by the engine.
+    An error of one sequence (a limit that was exceeded, a cancelled constraint) is returned as the result of that
+    sequence and does not affect the others. The rows of that sequence then allow every token, so that the sampler
+    finds one, and the engine must end the sequence.
 
     Args:
         matchers: one for each sequence.
         rows: ``int32[n, words]``, as for :meth:`.Matcher.fill_bitmask`.
         rows_index: the first row of each sequence; by default, rows follow one another in the order of the matchers.
         drafts: the draft of each sequence; by default, there are none.
-        threads: how many threads work; 0: as many as there are cores.
+        threads: the number of threads; 0: one for each core.
 
     Returns:
         For each sequence, how many tokens of its draft are allowed, from the first on; or its error.
 
     Raises:
-        TypeError: a matcher or a draft is none, or ``rows`` no int32 memory.
+        TypeError: a matcher or a draft is of another type, or ``rows`` is not int32 memory.
         IndexError: there are too few rows.
         ValueError: rows are too narrow, or there are not as many drafts or indices as matchers.
     """

@@ -1,8 +1,8 @@
-"""A cache of constraints for a server: requests come in, constraints that are ready for use go out.
+"""A cache of constraints for a server: from requests to constraints with their first mask computed.
 
-Constraints are found by the content of requests. All that the cache keeps is within so many bytes, however the
-automata grow while they are used; the least recently used go first. Threads that ask for the same thing at the same
-time wait for one of them that makes it.
+Constraints are looked up by the content of requests. The cache keeps its constraints within a bound in bytes, although
+automata grow while they are used; the least recently used are evicted first. If several threads ask for the same
+constraint at the same time, one of them makes it, and the others wait.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from grammarspec.vocabulary import Vocabulary
 __all__ = ["CacheStats", "GrammarCache"]
 
 _EMPTY: Final = 32 << 10
-"""Bytes that each automaton has beyond what it counts itself: tables that are empty at first."""
+"""Bytes that each automaton takes in addition to those that it counts: tables that are empty at first."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """What a cache has done since it was made, and what it holds.
+    """Counters of a cache since it was made, and what it holds now.
 
     Attributes:
-        hits: constraints that were there.
-        misses: constraints that had to be made.
-        joined: calls that waited for another thread that made the same constraint.
-        failures: requests that could not be answered.
-        evictions: constraints that went to make room.
-        entries: constraints that are there.
-        bytes: what is held for them.
-        disk_hits: front-ends that were spared by a file.
+        hits: calls whose constraint was in the cache.
+        misses: calls that had to make their constraint.
+        joined: calls that waited for another thread to make the same constraint.
+        failures: requests that could not be compiled.
+        evictions: constraints that were removed to make room.
+        entries: constraints that are in the cache.
+        bytes: the bytes of these constraints.
+        disk_hits: lowered requests that were read from a file, so that the front-end did not run.
         disk_damaged: files that were damaged.
     """
 
@@ -59,11 +59,11 @@ class CacheStats:
 class _Entry:
     constraint: Constraint
     beside: int
-    """Bytes beside what the automaton counts."""
+    """Bytes of the entry that the automaton does not count."""
     bytes: int = 0
 
     def measure(self) -> int:
-        """By how many bytes it has grown since it was measured; 0 while another thread computes with it."""
+        """The bytes by which the entry has grown since the last call; 0 while another thread uses the constraint."""
         held = self.constraint.memory
         now = self.bytes if held is None else held + self.beside
         grown, self.bytes = now - self.bytes, now
@@ -71,13 +71,13 @@ class _Entry:
 
 
 class GrammarCache:
-    """Constraints on one vocabulary, by the content of requests. Thread-safe.
+    """Constraints for one vocabulary, looked up by the content of requests. Thread-safe.
 
-    A constraint that goes to make room stays alive as long as somebody holds it or one of its matchers.
+    A constraint that was evicted stays valid as long as its users hold it or one of its matchers.
 
     Attributes:
         vocabulary: the tokens of the model.
-        limits: what each request may use.
+        limits: the limits of each request.
     """
 
     def __init__(
@@ -94,16 +94,16 @@ class GrammarCache:
 
         Args:
             vocabulary: the tokens of the model.
-            max_bytes: what all constraints may hold together, as far as the cache keeps them.
-            limits: what each request may use: its front-end, compiling it, and each mask and token. Those with the
-                defaults if not given.
-            threads: how many threads :meth:`submit` has; by default one for every two cores.
-            directory: a folder where lowered requests are kept, which spares the front-end the next time, in other
-                processes, too. Whoever may write to it decides what requests mean.
-            max_disk_bytes: what the files may hold together.
+            max_bytes: the largest number of bytes of all constraints in the cache together.
+            limits: the limits of each request: for its front-end, for compiling, and for each mask and step; by default
+                ``Limits()``.
+            threads: the number of threads of :meth:`submit`; by default one for every two cores.
+            directory: a folder for lowered requests, so that this and other processes need not run the front-end for
+                them again. Whoever can write to the folder decides what requests mean.
+            max_disk_bytes: the largest number of bytes of all files in the folder together.
 
         Raises:
-            TypeError: ``vocabulary`` is none.
+            TypeError: ``vocabulary`` is not a vocabulary.
             ValueError: a bound is negative, or ``threads`` below 1.
         """
         if not isinstance(vocabulary, Vocabulary):
@@ -126,10 +126,10 @@ class GrammarCache:
         """The constraint of a request, with its first mask computed.
 
         Args:
-            request: the request, or what it was lowered to.
+            request: the request, or its lowered form.
 
         Raises:
-            GrammarError: the request cannot be answered.
+            GrammarError: the grammar of the request is wrong, not supported, or exceeds a limit.
             TypeError, ValueError, MissingPackage: as :meth:`.Request.lower`.
         """
         key = self._key(request)
@@ -148,15 +148,15 @@ class GrammarCache:
                     self._flights[key] = Future()
                 self._counts["misses" if waited is None else "joined"] += 1
         if entry is not None:
-            gone.clear()  # dropping automata takes long; the lock is free meanwhile
+            gone.clear()  # freeing automata takes long, so this is done without the lock
             return entry.constraint
         return self._make(key, request) if waited is None else waited.result()
 
     def submit(self, request: Request | Lowered) -> Future[Constraint]:
-        """The same in a thread of the cache's own: a future, which ``asyncio.wrap_future`` makes awaitable.
+        """Call :meth:`constraint` in a thread of the cache. ``asyncio.wrap_future`` makes the future awaitable.
 
         Raises:
-            RuntimeError: the cache is closed.
+            RuntimeError: another thread is closing the cache.
         """
         with self._lock:
             if self._pool is None:
@@ -165,7 +165,7 @@ class GrammarCache:
         return pool.submit(self.constraint, request)
 
     def ready(self, request: Request | Lowered) -> bool:
-        """Whether :meth:`constraint` would answer at once, since the constraint is in the cache.
+        """Whether the constraint is in the cache, so that :meth:`constraint` returns at once.
 
         Raises:
             GrammarSyntaxError, TypeError: as :attr:`.Request.key`.
@@ -175,7 +175,7 @@ class GrammarCache:
             return key in self._entries
 
     def lower(self, request: Request) -> Lowered:
-        """What a request is lowered to, found in the folder of the cache or made, and tried.
+        """The lowered form of a request: read from the folder of the cache, or made by :meth:`.Request.lower`.
 
         Raises:
             GrammarError, TypeError, ValueError, MissingPackage: as :meth:`.Request.lower`.
@@ -199,20 +199,20 @@ class GrammarCache:
 
     # ------------------------------------------------------------------ what is held
     def stats(self) -> CacheStats:
-        """Counters, and what is held now."""
+        """The counters, and what the cache holds now."""
         with self._lock:
             self._measure()
             damaged = self._store.damaged if self._store else 0
             return CacheStats(**self._counts, entries=len(self._entries), bytes=self._bytes, disk_damaged=damaged)
 
     def clear(self) -> None:
-        """Drop all constraints; those in use stay with their users."""
+        """Remove all constraints; their users can go on using them."""
         with self._lock:
             gone, self._entries, self._bytes = self._entries, OrderedDict(), 0
         gone.clear()
 
     def close(self) -> None:
-        """End the cache's threads, once they have done what they were given, and drop all constraints."""
+        """Wait until the threads of the cache have finished their work, end them, and remove all constraints."""
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
@@ -229,7 +229,7 @@ class GrammarCache:
         raise TypeError(f"expected a Request or a Lowered, not {request!r:.60}")
 
     def _make(self, key: bytes, request: Request | Lowered) -> Constraint:
-        """Make a constraint that others may wait for."""
+        """Make a constraint, for which other threads may wait."""
         flight = self._flights[key]
         try:
             lowered = self.lower(request) if isinstance(request, Request) else request
@@ -244,21 +244,21 @@ class GrammarCache:
             with self._lock:
                 del self._flights[key]
                 self._counts["failures"] += 1
-            # who waits is not interrupted by what interrupts this thread
+            # Threads that wait must not raise what interrupted this thread (KeyboardInterrupt).
             shared = error if isinstance(error, Exception) else Cancelled("the thread that compiled was interrupted")
             flight.set_exception(shared)
             raise
         with self._lock:
             del self._flights[key]
         flight.set_result(constraint)
-        del gone  # dropping automata takes long; the lock is free meanwhile
+        del gone  # freeing automata takes long, so this is done without the lock
         return constraint
 
     def _measure(self) -> None:
         self._bytes += sum(entry.measure() for entry in self._entries.values())
 
     def _shrink(self) -> list[_Entry]:
-        """Take out what is beyond the bound, the least recently used first."""
+        """Evict constraints until the bound holds, the least recently used first."""
         gone = []
         while self._bytes > self._max_bytes and self._entries:
             _, entry = self._entries.popitem(last=False)
@@ -269,7 +269,7 @@ class GrammarCache:
 
 
 def _release() -> bytes:
-    """What tells what different releases write apart."""
+    """A part of keys that differs between releases, as they may lower a request differently."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -1,4 +1,4 @@
-"""Bytes in a folder, by keys, that processes share: written whole or not at all, checked when they are read."""
+"""A store of byte strings by key in a folder that processes share. Files are written atomically, and read checked."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ __all__ = ["DiskStore"]
 
 _SUFFIX: Final = ".gsrq"
 _PRUNED_AFTER: Final = 64
-"""Writes after which the size of the folder is looked at."""
+"""The number of writes after which the size of the folder is checked."""
 
 
 class DiskStore:
-    """A folder of small files. Nothing is raised where the folder cannot be used: then nothing is found.
+    """A folder of small files, one for each key. If the folder cannot be used, nothing is found and nothing is raised.
 
-    A file that is damaged, or is another's, is not found, and replaced by the next that is written. Its digest finds
-    damage only: whoever may write to the folder decides what is read from it.
+    A file that is damaged, or has another key, counts as not found; the next write for its key replaces it. The digest
+    in a file detects damage only: whoever can write to the folder decides what is read from it.
 
     Attributes:
-        damaged: how many files were found damaged.
-        failed: how many could not be written.
+        damaged: how many files were damaged.
+        failed: how many files could not be written.
     """
 
     def __init__(self, directory: str | os.PathLike[str], max_bytes: int) -> None:
-        """A store in a folder, which is made if it is not there.
+        """A store in a folder, which is created by the first write.
 
         Args:
             directory: the folder.
-            max_bytes: what the files may hold together; those not used for longest go first.
+            max_bytes: the largest number of bytes of all files together; the least recently used are removed first.
         """
         self._directory, self._max_bytes = Path(directory), max_bytes
         self._writes = 0
@@ -42,7 +42,7 @@ class DiskStore:
         return self._directory / f"{key.hex()}{_SUFFIX}"
 
     def get(self, key: bytes) -> bytes | None:
-        """What was written under a key, or ``None``."""
+        """The bytes that were written for a key; ``None`` if there are none."""
         path = self._path(key)
         try:
             data = path.read_bytes()
@@ -57,7 +57,7 @@ class DiskStore:
         return payload
 
     def put(self, key: bytes, payload: bytes) -> None:
-        """Write something under a key: other processes see all of it, or nothing."""
+        """Write the bytes for a key, atomically: other processes see all of them, or none."""
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self._directory, suffix=".part")
@@ -77,7 +77,7 @@ class DiskStore:
             self._prune()
 
     def _prune(self) -> None:
-        """Remove the files not used for longest until the others are within the bound."""
+        """Remove the least recently used files until the others are within the bound."""
         found = []
         for path in self._directory.glob(f"*{_SUFFIX}"):
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""A matcher for an engine's own loop, into which nothing may be raised: what goes wrong ends its sequence alone."""
+"""A matcher for an engine's loop, where no error may be raised: an error ends its own sequence only."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ T = TypeVar("T")
 class GuardedMatcher:
     """The matcher of one sequence, whose failures are kept and not raised.
 
-    After a failure (a limit, say) the mask allows every token, so that the engine's sampler finds one, and that token
-    is refused: an engine ends a sequence whose token is refused. Taking back tokens from before the failure takes it
-    back, too.
+    After a failure (a limit that was exceeded, for example) the mask allows every token, so that the engine's sampler
+    finds one; that token is then refused, and engines end a sequence whose token is refused. Rolling back to before
+    the failure removes the failure.
 
     Attributes:
-        matcher: the matcher itself.
-        failure: the error that ended the sequence; ``None``: there was none.
+        matcher: the matcher that is guarded.
+        failure: the error that ended the sequence; ``None`` if there was none.
     """
 
     __slots__ = ("_accepted", "_failed_at", "_tell", "failure", "matcher")
@@ -31,8 +31,8 @@ class GuardedMatcher:
         """Guard a matcher.
 
         Args:
-            matcher: at the beginning of its text, or wherever the sequence is.
-            tell: is called with each failure, to log it.
+            matcher: the matcher; it may have accepted tokens.
+            tell: called with each failure, for logging.
         """
         self.matcher = matcher
         self.failure: BaseException | None = None
@@ -45,18 +45,18 @@ class GuardedMatcher:
             return work(*arguments)
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # a panic of the compiler is no Exception; none may leave the sequence
+        except BaseException as error:  # a panic of the compiler is not an Exception
             self.fail(error)
             return None
 
     def fail(self, error: BaseException) -> None:
-        """End the sequence here with an error that its matcher gave elsewhere, as in a batch."""
+        """End the sequence here with an error of its matcher that was found elsewhere, as in :func:`.fill_bitmasks`."""
         self.failure, self._failed_at = error, self._accepted
         if self._tell is not None:
             self._tell(error)
 
     def fork(self) -> GuardedMatcher:
-        """A matcher of its own with the same tokens accepted, and the same failure."""
+        """An independent copy: the same tokens are accepted, and it has the same failure."""
         forked = GuardedMatcher(self.matcher.fork(), self._tell)
         forked.failure, forked._accepted, forked._failed_at = self.failure, self._accepted, self._failed_at
         return forked
@@ -76,7 +76,7 @@ class GuardedMatcher:
             sequences: the sequences.
             rows: ``int32[n, words]``, as for :func:`.fill_bitmasks`.
             index: the row of each sequence.
-            threads: how many threads work; 0: as many as there are cores.
+            threads: the number of threads; 0: one for each core.
         """
         sound = [(one, row) for one, row in zip(sequences, index, strict=True) if one.failure is None]
         matchers, first = [one.matcher for one, _ in sound], [row for _, row in sound]
@@ -88,7 +88,7 @@ class GuardedMatcher:
             results = fill_bitmasks(matchers, rows, rows_index=first, threads=threads)
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException:  # something is wrong with the whole batch; each for itself finds with which
+        except BaseException:  # the call for the whole batch failed: filling one by one finds the sequence that fails
             for one, row in sound:
                 one.fill_bitmask(rows, row)
             return
@@ -102,7 +102,7 @@ class GuardedMatcher:
         return True
 
     def accept_tokens(self, tokens: Iterable[int]) -> bool:
-        """Go on behind tokens; whether all are allowed. Those behind the end of the text are passed over."""
+        """Accept tokens, and return whether all of them are allowed. Tokens after the end of the text are ignored."""
         for token in tokens:
             if self.failure is not None:
                 return False
@@ -114,13 +114,13 @@ class GuardedMatcher:
         return True
 
     def validate_tokens(self, tokens: Sequence[int]) -> list[int]:
-        """Those of the tokens, from the first on, that are allowed. Nothing is accepted."""
+        """The longest prefix of the tokens that is allowed. No token is accepted."""
         if self.failure is not None:
             return []
         return list(tokens[: self._guarded(self.matcher.validate_tokens, tokens) or 0])
 
     def rollback(self, n: int) -> None:
-        """Take back the last ``n`` tokens; all that there are, if they are fewer."""
+        """Roll back the last ``n`` accepted tokens, or all of them if there are fewer."""
         n = max(0, min(n, self._accepted))
         self.matcher.rollback(n)
         self._accepted -= n
@@ -128,7 +128,7 @@ class GuardedMatcher:
             self.failure, self._failed_at = None, -1
 
     def reset(self) -> None:
-        """Take back all tokens."""
+        """Roll back all tokens, and remove the failure."""
         self.rollback(self._accepted)
         if self._failed_at >= 0:
             self.failure, self._failed_at = None, -1

@@ -1,8 +1,8 @@
-"""Requests for structured output: what a client sent comes in, the compiler's form of its grammar goes out.
+"""Requests for structured output, and their lowered form: the grammar as the compiler has it.
 
-A :class:`Request` holds a declaration and its options, all of them values of JSON, so that equal requests can be found
-by content. :meth:`Request.lower` runs the front-end and tries the result; :class:`Lowered` is what it made, which can
-be sent to another process as bytes. Those are checked when they are read: they may come from anywhere.
+A :class:`Request` holds a declaration and its options, all of them JSON values, so that equal requests can be
+recognised by their content. :meth:`Request.lower` runs the front-end and compiles the result once, to find errors. The
+resulting :class:`Lowered` can be sent to another process as bytes, which are checked when they are read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Kind", "Lowered", "Request"]
 Kind = Literal["json_schema", "regex", "choice", "grammar", "structural_tag", "tools", "lowered"]
 
 _MAGIC: Final = b"gsrq\x01"
-"""Begins lowered requests; the last byte is the version of the form."""
+"""The first bytes of lowered requests; the last of them is the version of the format."""
 _HEAD: Final = struct.Struct("<5s32sI")  # magic, digest of all that follows, length of the options
 
 
@@ -37,7 +37,7 @@ class Lowered:
 
     Attributes:
         ir: the grammar.
-        options: what else the engine was told about the request, as values of JSON.
+        options: further data about the request for the engine, as JSON values.
     """
 
     ir: Ir
@@ -47,7 +47,7 @@ class Lowered:
         """The lowered request in a portable form, with its version and a digest (SHA-256) of its content.
 
         Raises:
-            TypeError: the options are no values of JSON.
+            TypeError: the options are not JSON values.
         """
         try:
             options = json.dumps(dict(self.options), sort_keys=True, allow_nan=False).encode()
@@ -60,12 +60,12 @@ class Lowered:
     def from_bytes(data: bytes) -> Lowered:
         """Read what :meth:`to_bytes` wrote.
 
-        The digest finds damage, and is no proof of who wrote the bytes. Bytes that were made to do harm are an error,
-        too, or a grammar, whose work is bounded by the limits under which it is compiled.
+        The digest detects damage; it does not prove who wrote the bytes. Bytes that were forged give an error, or some
+        grammar, whose work is bounded by the limits under which it is compiled.
 
         Raises:
             GrammarError: the bytes are damaged, cut short, or of a version that this release cannot read.
-            TypeError: they are no bytes.
+            TypeError: the data is not bytes.
         """
         data = bytes(memoryview(data))
         if len(data) < _HEAD.size or data[: len(_MAGIC) - 1] != _MAGIC[:-1]:
@@ -91,7 +91,7 @@ class Lowered:
         return Grammar(self.ir)
 
     def key(self) -> bytes:
-        """What tells it from others: a digest of its content."""
+        """A digest of the content, which identifies the lowered request."""
         return hashlib.sha256(self.to_bytes()).digest()
 
 
@@ -101,15 +101,15 @@ def _digest(length: int, content: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Request:
-    """What a client asks of the text of an answer.
+    """A client's request for structured output.
 
-    Made by the class methods, one for each kind. Requests are compared by content, and cost nothing before they are
-    lowered: that is when they are checked.
+    The class methods make requests, one for each kind. Requests are compared by content. They are checked when they are
+    lowered; making one checks nothing and costs almost nothing.
 
     Attributes:
         kind: the kind of the declaration.
-        declaration: the declaration, a value of JSON.
-        options: the options of the front-end, values of JSON.
+        declaration: the declaration, a JSON value.
+        options: the options of the front-end, JSON values.
     """
 
     kind: Kind
@@ -123,8 +123,8 @@ class Request:
 
         Args:
             schema: the schema.
-            options: those of :func:`grammarspec.json_schema` that are values of JSON; and ``whitespace_pattern``, the
-                text of a regular expression, for its ``whitespace=re.compile(...)``.
+            options: those of :func:`grammarspec.json_schema` that are JSON values; and ``whitespace_pattern``, the
+                text of a regular expression, in place of ``whitespace=re.compile(...)``.
         """
         return cls("json_schema", schema, options)
 
@@ -135,7 +135,7 @@ class Request:
 
     @classmethod
     def regex(cls, pattern: str, **options: Any) -> Request:
-        """What a regular expression matches as a whole; :func:`grammarspec.regex` has ``dialect`` and ``flags``."""
+        """Texts that a regular expression matches as a whole; :func:`grammarspec.regex` describes the ``options``."""
         return cls("regex", pattern, options)
 
     @classmethod
@@ -149,17 +149,17 @@ class Request:
 
         Args:
             text: the grammar.
-            language: ``"lark"``, ``"gbnf"`` (of llama.cpp, and XGrammar's EBNF) or ``"llguidance"``; ``"auto"`` tells
-                by the text: ``::=`` is GBNF, ``%llguidance`` is llguidance's, all else is lark's; what lark cannot
-                read is tried as llguidance's.
+            language: ``"lark"``, ``"gbnf"`` (of llama.cpp, and XGrammar's EBNF) or ``"llguidance"``; ``"auto"`` decides
+                by the text: with ``::=`` it is GBNF, with ``%llguidance`` at the beginning llguidance's, otherwise
+                lark's, or llguidance's if lark cannot read it.
             options: those of :func:`grammarspec.lark`, :func:`grammarspec.gbnf` or :func:`grammarspec.llguidance` that
-                are values of JSON, but for ``import_paths``: grammars of requests read no files.
+                are JSON values, except ``import_paths``: grammars of requests read no files.
         """
         return cls("grammar", text, {"language": language, **options})
 
     @classmethod
     def structural_tag(cls, tag: Mapping[str, Any] | str, **options: Any) -> Request:
-        """Free text and tagged parts; see :func:`grammarspec.structural_tag`, which has the ``options``."""
+        """Free text and tagged parts; the ``options`` are those of :func:`grammarspec.structural_tag`."""
         return cls("structural_tag", tag, options)
 
     @classmethod
@@ -177,26 +177,27 @@ class Request:
         Args:
             tools: the tools as JSON, as chat completions have them.
             tool_format: the name of the format, such as ``"hermes"``; ``docs/tools.md`` lists them.
-            choice: ``"auto"``, ``"required"``, ``"none"``, or the name of the tool that is to be called.
-            parallel: whether several calls may come.
-            special_tokens: the special tokens of the model; markers of the format that are among them are tokens.
+            choice: ``"auto"``, ``"required"``, ``"none"``, or the name of the tool that must be called.
+            parallel: whether one turn may have several calls.
+            special_tokens: the names of the model's special tokens; markers of the format that are among them are
+                tokens, the others are text.
         """
         options = {"tool_format": tool_format, "choice": choice, "parallel": parallel}
         return cls("tools", list(tools), {**options, "special_tokens": list(special_tokens)})
 
     @classmethod
     def lowered(cls, data: bytes) -> Request:
-        """A request that was lowered before, elsewhere: the bytes of :meth:`Lowered.to_bytes`."""
+        """A request that was lowered before: the bytes of :meth:`Lowered.to_bytes`."""
         return cls("lowered", data.hex())
 
     # ------------------------------------------------------------------ lowering
     @cached_property
     def key(self) -> bytes:
-        """What tells the request from others: a digest of kind, declaration and options.
+        """A digest of kind, declaration and options, which identifies the request.
 
         Raises:
-            TypeError: the declaration or an option is no value of JSON.
-            GrammarSyntaxError: it is one, but nests too deeply, or has itself as a part.
+            TypeError: the declaration or an option has a value that JSON does not have.
+            GrammarSyntaxError: the declaration or an option nests too deeply, or contains itself.
         """
         try:
             text = json.dumps([self.kind, self.declaration, dict(self.options)], ensure_ascii=False)
@@ -211,16 +212,17 @@ class Request:
         limits: Limits | None = None,
         cancel: CancelToken | None = None,
     ) -> Lowered:
-        """Run the front-end, and try what it made: it is compiled, and its first mask is computed.
+        """Run the front-end; then compile the grammar and compute its first mask, to find errors.
 
         Args:
-            vocabulary: the tokens of the model. Without it, the grammar is tried on single bytes, and that a special
-                token is missing, or a character is none of the vocabulary's, is found when it is compiled.
-            limits: what the front-end may use, and what compiling may; each call on its own.
-            cancel: stops the work when it is cancelled.
+            vocabulary: the tokens of the model. Without it, the grammar is compiled for single bytes; a special token
+                or a character that the vocabulary lacks is then found only when the grammar is compiled for it.
+            limits: the limits of the front-end, and those of compiling; each has the whole budget.
+            cancel: cancelling it stops the work.
 
         Raises:
-            GrammarError: the request cannot be answered; the error has the place and, often, a hint.
+            GrammarError: the request is wrong, not supported, or exceeds a limit; the error has the place and, often,
+                a hint.
             Cancelled: ``cancel`` was cancelled.
             TypeError, ValueError: the declaration is of a wrong type, or an option is unknown or has a wrong value.
             MissingPackage: the front-end needs a package that is not installed.
@@ -244,7 +246,7 @@ def _bytes_of_hex(text: Any) -> bytes:
 
 
 def _any_bytes(grammar: Grammar[Any]) -> Vocabulary:
-    """A vocabulary of the single bytes, and of the special tokens of a grammar."""
+    """A vocabulary of all single bytes and of the special tokens of a grammar."""
     names = sorted(grammar.node.special_tokens)
     texts = [bytes([value]) for value in range(256)]
     return Vocabulary.from_tokens(texts, [256], special_tokens={name: 257 + at for at, name in enumerate(names)})
@@ -304,7 +306,7 @@ def _grammar(text: Any, options: dict[str, Any], limits: Limits | None, cancel: 
             return llguidance(text, limits=limits, cancel=cancel, **options)
         except (GrammarError, TypeError):
             pass
-        raise  # what is wrong with it as lark's grammar says more
+        raise  # the error of lark's front-end says more
 
 
 def _language(text: str) -> str:

@@ -1,4 +1,4 @@
-//! What tokens do: for each token the partial function from a state to the state behind its text.
+//! What tokens do: for each token, the partial function from a state to the state after the token's text.
 
 use std::hash::BuildHasher;
 
@@ -15,23 +15,23 @@ use crate::vocabulary::NodeIndex;
 /// The number of a function.
 pub(super) type Function = u32;
 
-/// The function that is defined nowhere.
+/// The number of the function that is defined for no state.
 pub(super) const NOWHERE: Function = 0;
 
-/// Trie nodes that are looked up in the time of one step of a budget.
+/// The number of trie nodes whose functions are looked up in the time of one step of a budget.
 const LOOKED_UP: u64 = 4;
 
-/// States that a function is found for in that time.
+/// The number of states for which a new function is computed in that time.
 const FOLLOWED: u64 = 8;
 
 /// Interned partial functions from states to states.
 struct Functions {
-    /// Of all functions, the states that they are defined for, ascending, and their values.
+    /// For all functions, one after the other: the states for which they are defined, ascending, and their values.
     pairs: Vec<(u32, u32)>,
-    /// Where the pairs of each function end.
+    /// The end of the pairs of each function.
     ends: Vec<usize>,
     ids: HashTable<Function>,
-    /// Each function followed by a class of bytes, as far as it was asked for.
+    /// The composition of a function with the step by a class of bytes, for those that were computed.
     followed: FxHashMap<(Function, u32), Function>,
 }
 
@@ -53,7 +53,7 @@ impl Functions {
         &self.pairs[range(&self.ends, f)]
     }
 
-    /// The function of the pairs from `at` on, which are the last ones.
+    /// Interns the function whose pairs are those from `at` to the end.
     fn intern_from(&mut self, at: usize) -> Function {
         let (pairs, ends) = (&self.pairs, &self.ends);
         let new = &pairs[at..];
@@ -74,7 +74,7 @@ impl Functions {
         self.intern_from(at)
     }
 
-    /// A function, then the step by a byte of a class.
+    /// The composition of a function with the step by a class of bytes.
     #[inline]
     fn then(&mut self, f: Function, class: u32, steps: &Steps, budget: &mut Budget) -> Result<Function> {
         match self.followed.get(&(f, class)) {
@@ -105,7 +105,7 @@ impl Functions {
     }
 }
 
-/// The transitions of an automaton over bytes, as a table.
+/// The transitions of an automaton over bytes as a table: a row for each state, a column for each class of bytes.
 struct Steps {
     next: Vec<u32>,
     classes: usize,
@@ -114,23 +114,23 @@ struct Steps {
 /// What each token does.
 pub(super) struct Behaviours {
     functions: Functions,
-    /// The function of each token; `NOWHERE` for those that are no text.
+    /// The function of each token; `NOWHERE` for tokens without text.
     pub(super) of: Vec<Function>,
 }
 
 impl Behaviours {
-    /// The states in which tokens of a function are allowed, and the states behind them.
+    /// The states in which tokens with this function are allowed, each with the state after such a token.
     pub(super) fn pairs(&self, f: Function) -> &[(u32, u32)] {
         self.functions.get(f)
     }
 
-    /// Functions, those included that no token has.
+    /// The number of functions, including those that no token has.
     pub(super) fn count(&self) -> usize {
         self.functions.ends.len()
     }
 }
 
-/// What each token of the vocabulary does. Fails if it is clear that the table would be too large.
+/// Finds what each token of the vocabulary does. Fails as soon as it is certain that the table will be too large.
 pub(super) fn behaviours(sources: &mut Sources, bytes: &ByteAutomaton, bounds: &Bounds) -> Result<Behaviours> {
     sources.hold(bytes.states * bytes.classes * 4)?;
     let steps = Steps { next: bytes.table(), classes: bytes.classes };
@@ -140,7 +140,7 @@ pub(super) fn behaviours(sources: &mut Sources, bytes: &ByteAutomaton, bounds: &
     Ok(found)
 }
 
-/// Follows all tokens from all states at once.
+/// Walks the trie of the vocabulary, for all states at once.
 fn follow_trie(
     sources: &mut Sources,
     bytes: &ByteAutomaton,
@@ -153,7 +153,8 @@ fn follow_trie(
     (0..=255u8).filter(|&b| bytes.class_of[b as usize] != NONE).for_each(|b| leading.insert(b));
     let functions = &mut found.functions;
     let identity = functions.intern((0..bytes.states as u32).map(|state| (state, state)));
-    let mut of_tokens = Counted { met: Vec::new(), count: 2, states: bytes.states }; // of no token, and of the end
+    // two classes are there in any case: tokens that are never allowed, and end-of-text tokens
+    let mut of_tokens = Counted { met: Vec::new(), count: 2, states: bytes.states };
     let mut todo: Vec<(NodeIndex, Function)> = vec![(0, identity)];
     let mut looks = 0u64;
     while let Some((node, before)) = todo.pop() {
@@ -184,7 +185,7 @@ fn follow_trie(
     Ok(())
 }
 
-/// Functions that tokens have, counted as they are met.
+/// Counts the different functions that tokens have.
 struct Counted {
     met: Vec<bool>,
     count: usize,
@@ -206,7 +207,7 @@ impl Counted {
     }
 }
 
-/// Fails if a table of so many states and classes of tokens is too large.
+/// Fails if a table with these numbers of states and classes of tokens is too large.
 pub(super) fn check_size(states: usize, classes: usize, bounds: &Bounds) -> Result<()> {
     if classes > bounds.max_classes {
         return Err(too_large("classes of tokens", classes, bounds.max_classes, "max_classes"));
@@ -218,7 +219,7 @@ pub(super) fn check_size(states: usize, classes: usize, bounds: &Bounds) -> Resu
     Ok(())
 }
 
-/// Takes back tokens that end inside a character where no tokens complete it.
+/// Refuses tokens that end inside a character in the states from which no tokens can complete the character.
 fn refuse_cuts(sources: &mut Sources, bytes: &ByteAutomaton, steps: &Steps, found: &mut Behaviours) -> Result<()> {
     let Some(characters) = sources.cuts else { return Ok(()) };
     let continuing: Vec<u32> = (0x80..=0xBF).map(|b: usize| bytes.class_of[b]).filter(|&class| class != NONE).collect();
@@ -228,7 +229,7 @@ fn refuse_cuts(sources: &mut Sources, bytes: &ByteAutomaton, steps: &Steps, foun
     let mut inside: Vec<Function> = characters.inside.iter().map(|&token| found.of[token as usize]).collect();
     inside.sort_unstable();
     inside.dedup();
-    // a character has at most four bytes, so that few rounds find all states from which tokens lead to an end
+    // as a character has at most four bytes, a few rounds find all states from which tokens lead to a character's end
     loop {
         let mut changed = false;
         for &f in &inside {

@@ -1,4 +1,4 @@
-//! The automaton over bytes: all states that texts lead to, before and after minimising.
+//! The automaton over bytes: finds all states that texts lead to, and minimises the automaton.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -8,29 +8,29 @@ use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
 use crate::stack::{ByteState, DEAD, Nesting};
 
-/// States that the machine may tell apart, for each state that the minimal automaton may have; and for how many at
-/// least, so that small bounds are compared with what a constraint has.
+/// Before minimising there may be more states: at most `APART` times `max_states`, or `APART` times `LEAST` if that is
+/// more. With small bounds, exploring thus goes on, and the minimal automaton is compared with the bound.
 const APART: usize = 4;
 const LEAST: usize = 1 << 14;
 
-/// States between two looks at memory.
+/// The number of states after which the memory is checked again.
 const LOOK_EVERY: usize = 1024;
 
-/// No state, or no class.
+/// In place of a state or a class: there is none.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A finite automaton over bytes, of which every state can be completed.
+/// A finite automaton over bytes. From every state, some text leads to an accepting state.
 pub(super) struct ByteAutomaton {
     pub(super) states: usize,
     pub(super) start: u32,
     pub(super) accepting: Vec<bool>,
-    /// The class of each byte: those of a class lead to the same states. `NONE` for bytes that lead nowhere.
+    /// The class of each byte; bytes of a class lead to the same states. `NONE` for bytes that are never allowed.
     pub(super) class_of: [u32; 256],
     pub(super) classes: usize,
     moves: Vec<Move>,
 }
 
-/// All states that texts lead to. Fails with `Error::Unsupported` if there is no end of them.
+/// Finds all states that texts lead to. Fails with `Error::Unsupported` if there are infinitely many.
 pub(super) fn explore(sources: &mut Sources, start: ByteState, bounds: &Bounds) -> Result<ByteAutomaton> {
     if let Some(rule) = sources.machine.rule_with_history() {
         return Err(Error::Unsupported(format!(
@@ -75,7 +75,7 @@ pub(super) fn explore(sources: &mut Sources, start: ByteState, bounds: &Bounds) 
     Ok(by_classes(accepting, &edges))
 }
 
-/// The automaton with bytes sorted into classes.
+/// Makes the automaton, with bytes grouped into classes.
 fn by_classes(accepting: Vec<bool>, edges: &[(u32, ByteSet, u32)]) -> ByteAutomaton {
     let sets: FxHashSet<ByteSet> = edges.iter().map(|edge| edge.1).collect();
     let (class_of, classes) = byte_classes(sets.iter().copied());
@@ -91,7 +91,7 @@ fn by_classes(accepting: Vec<bool>, edges: &[(u32, ByteSet, u32)]) -> ByteAutoma
     ByteAutomaton { states: accepting.len(), start: 0, moves: moves.collect(), accepting, class_of, classes }
 }
 
-/// The coarsest classes of bytes of which each set is made; `NONE` for bytes in no set.
+/// The fewest classes of bytes such that each set is a union of classes; `NONE` for bytes in no set.
 fn byte_classes(sets: impl Iterator<Item = ByteSet>) -> ([u32; 256], usize) {
     let mut class_of = [0u32; 256];
     let mut met = ByteSet::NONE;
@@ -104,7 +104,7 @@ fn byte_classes(sets: impl Iterator<Item = ByteSet>) -> ([u32; 256], usize) {
             *class = *split.entry((*class, set.contains(b))).or_insert(next);
         }
     }
-    // number those that are met, by their lowest bytes
+    // number the classes of bytes that are in some set, in the order of their lowest bytes
     let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
     for b in 0..=255u8 {
         let next = numbers.len() as u32;
@@ -115,7 +115,7 @@ fn byte_classes(sets: impl Iterator<Item = ByteSet>) -> ([u32; 256], usize) {
 }
 
 impl ByteAutomaton {
-    /// The automaton in which states that the same texts complete are one.
+    /// The automaton in which states that the same texts complete are merged.
     pub(super) fn minimal(self, sources: &mut Sources) -> Result<ByteAutomaton> {
         sources.hold(self.moves.len() * super::minimal::BYTES_PER_MOVE)?;
         let (of, states) = minimal(&self.accepting, &self.moves, sources.budget)?;
@@ -127,7 +127,7 @@ impl ByteAutomaton {
         Ok(ByteAutomaton { states, start: of[self.start as usize], accepting, moves, ..self })
     }
 
-    /// The state behind each state and class of bytes, or `NONE`; row by row.
+    /// For each state and class of bytes the next state, or `NONE`; one row for each state.
     pub(super) fn table(&self) -> Vec<u32> {
         let mut next = vec![NONE; self.states * self.classes];
         for m in &self.moves {

@@ -12,17 +12,17 @@ pub(super) struct Move {
     pub(super) to: u32,
 }
 
-/// Bytes that are held for each transition meanwhile.
+/// The bytes of memory that minimising needs for each transition.
 pub(super) const BYTES_PER_MOVE: usize = 40;
 
 /// A partition of numbers into sets, which are split by marking some of their elements.
 struct Partition {
-    /// The numbers, set after set; marked ones first in each set.
+    /// The numbers, grouped by set; in each set, the marked ones come first.
     elements: Vec<u32>,
-    /// Where each number stands there.
+    /// The index of each number in `elements`.
     place: Vec<u32>,
     set_of: Vec<u32>,
-    /// Where each set begins, and where it ends.
+    /// The range of each set in `elements`: from `first` to before `past`.
     first: Vec<u32>,
     past: Vec<u32>,
     marked: Vec<u32>,
@@ -31,7 +31,7 @@ struct Partition {
 }
 
 impl Partition {
-    /// All numbers below `size` in one set.
+    /// The partition of the numbers below `size` into one set.
     fn whole(size: usize) -> Partition {
         let all: Vec<u32> = (0..size as u32).collect();
         let (first, past, marked) =
@@ -39,7 +39,7 @@ impl Partition {
         Partition { place: all.clone(), elements: all, set_of: vec![0; size], first, past, marked, touched: vec![] }
     }
 
-    /// Numbers with the same key in one set.
+    /// The partition in which numbers with the same key are in one set.
     fn by_key(size: usize, key: impl Fn(u32) -> u32) -> Partition {
         let mut made = Partition::whole(size);
         made.elements.sort_by_key(|&e| key(e));
@@ -70,7 +70,7 @@ impl Partition {
         let s = self.set_of[e as usize] as usize;
         let (from, to) = (self.place[e as usize], self.first[s] + self.marked[s]);
         if from < to {
-            return; // it is marked already
+            return; // already marked
         }
         let other = self.elements[to as usize];
         self.elements[from as usize] = other;
@@ -83,7 +83,7 @@ impl Partition {
         self.marked[s] += 1;
     }
 
-    /// Splits sets into marked and other elements; the smaller part becomes a new set.
+    /// Splits each set with marked elements into these and the others; the smaller part becomes a new set.
     fn split(&mut self) {
         while let Some(s) = self.touched.pop() {
             let s = s as usize;

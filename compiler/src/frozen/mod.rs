@@ -1,19 +1,20 @@
 //! Frozen automata: a constraint with finitely many states, as flat tables over tokens.
 //!
-//! In come the machine of a grammar and a vocabulary; out comes a [`Frozen`]: states, classes of tokens that behave
-//! alike, a table of transitions, and mask rows, so that a kernel on a device can step and mask without the host. What
-//! is not finite (rules that nest without bound, values that must differ) or larger than [`Bounds`] allow is refused.
+//! From the machine of a grammar and a vocabulary, [`freeze`] makes a [`Frozen`]: states, classes of tokens that do the
+//! same in every state, a table of transitions, and mask rows. With these, a kernel on a device can step and mask
+//! without the host. A constraint is refused if it has infinitely many states (rules that nest without bound, values
+//! that must differ), or if the automaton exceeds [`Bounds`].
 //!
-//! The way there, one file for each step:
+//! The steps, one file for each:
 //!
-//! 1. `explore`: all byte states that texts lead to, and classes of bytes;
-//! 2. `minimal`: states that the same texts complete become one (by the algorithm of Valmari and Lehtinen);
-//! 3. `behaviour`: what each token does, as a partial function from states to states. Tokens are followed along the
-//!    vocabulary's trie for all states at once: a node has a function, that of a child follows from it by one byte, and
-//!    equal functions are one. So what a token does is looked up, mostly, and a class of tokens is a function;
-//! 4. `table`: the functions as columns of a table, with states and classes numbered by rules that depend on the
-//!    language and the vocabulary alone, so that equal grammars give equal bytes on every machine;
-//! 5. `rows`: the distinct mask rows.
+//! 1. `explore`: finds all byte states that texts lead to, and classes of bytes;
+//! 2. `minimal`: merges states that the same texts complete (by the algorithm of Valmari);
+//! 3. `behaviour`: finds what each token does, as a partial function from states to states. The trie of the vocabulary
+//!    is walked once for all states: each node has a function, the function of a child follows from it by one byte, and
+//!    equal functions are interned. So most functions are found by a look-up, and a class of tokens is a function;
+//! 4. `table`: writes the functions as columns of a table, and numbers states and classes by rules that depend on the
+//!    language and the vocabulary only, so that equal grammars give equal bytes on every machine;
+//! 5. `rows`: finds the distinct mask rows.
 
 mod behaviour;
 mod explore;
@@ -26,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::stack::{ByteState, Machine};
 use crate::vocabulary::{Characters, Vocabulary};
 
-/// What a frozen automaton may take.
+/// The largest sizes that a frozen automaton may have.
 #[derive(Debug, Clone)]
 pub struct Bounds {
     pub max_states: usize,
@@ -38,7 +39,7 @@ pub struct Bounds {
     pub max_pool: usize,
 }
 
-/// Classes that numbers of 16 bits with a sign can tell apart.
+/// The number of classes that signed numbers of 16 bits can name.
 pub const MOST_CLASSES: usize = 1 << 15;
 
 impl Default for Bounds {
@@ -47,17 +48,18 @@ impl Default for Bounds {
     }
 }
 
-/// No state: the token is refused.
+/// In place of a state: the token is refused.
 pub const REFUSED: i32 = -1;
 
-/// An automaton over tokens. State 0 is the start; states and classes are numbered by where they are first met.
+/// An automaton over tokens. State 0 is the start. States and classes are numbered in the order in which they are found
+/// (see `table`).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Frozen {
-    /// The class of each token: those of a class do the same in every state.
+    /// The class of each token; the tokens of a class do the same in every state.
     pub class_of: Vec<i16>,
     pub classes: usize,
     pub states: usize,
-    /// The state after a state and a class of tokens, or [`REFUSED`]; row by row.
+    /// For each state and class of tokens the next state, or [`REFUSED`]; one row for each state.
     pub next: Vec<i32>,
     /// The mask row of each state.
     pub mask_row: Vec<i32>,
@@ -69,21 +71,21 @@ pub struct Frozen {
     pub terminated: i32,
 }
 
-/// What an automaton is frozen from.
+/// The input of freezing.
 pub struct Sources<'a> {
     pub machine: &'a mut Machine,
     pub vocab: &'a Vocabulary,
-    /// Where some tokens end inside a character that others must complete: which.
+    /// If some tokens end inside a character that single bytes cannot complete: the characters that tokens spell.
     pub cuts: Option<&'a Characters>,
     pub budget: &'a mut Budget,
-    /// Bytes that the machine and all that is built here may hold together.
+    /// The limit of bytes of the machine and of all that is built here together.
     pub max_memory: usize,
 }
 
 impl Sources<'_> {
-    /// Fails if so many bytes more than what the machine holds are too many.
+    /// Fails if this number of bytes, in addition to those of the machine, exceeds the limit.
     fn hold(&self, bytes: usize) -> Result<()> {
-        let held = self.machine.memory() / 5 * 8 + bytes; // with the room to grow that tables have
+        let held = self.machine.memory() / 5 * 8 + bytes; // tables may have allocated more than they use
         if held <= self.max_memory {
             return Ok(());
         }
@@ -91,12 +93,12 @@ impl Sources<'_> {
     }
 }
 
-/// The error of an automaton that has at least `reached` of something.
+/// The error for an automaton that is too large: it has at least `reached` of something.
 fn too_large(what: &'static str, reached: usize, bound: usize, parameter: &'static str) -> Error {
     Error::TooLarge { what, reached: reached as u64, bound: bound as u64, parameter }
 }
 
-/// The automaton of all that can follow a byte state.
+/// Freezes the automaton of all texts that can follow a byte state.
 pub fn freeze(mut sources: Sources, start: ByteState, bounds: &Bounds) -> Result<Frozen> {
     let bytes = explore::explore(&mut sources, start, bounds)?.minimal(&mut sources)?;
     if bytes.states > bounds.max_states {

@@ -1,4 +1,4 @@
-//! Mask rows: of each state the tokens that it allows, equal rows once.
+//! Mask rows: the tokens that each state allows. Equal rows are stored once.
 
 use rustc_hash::FxHashMap;
 
@@ -8,8 +8,8 @@ use super::{Bounds, Sources, too_large};
 use crate::error::Result;
 use crate::vocabulary::set_bit;
 
-/// The row of each state, and the distinct rows one behind the other, in the order of the states that they are first
-/// met for.
+/// The number of each state's row, and the distinct rows one after the other, in the order of the first states that
+/// have them.
 pub(super) fn rows(sources: &mut Sources, table: &Table, bounds: &Bounds) -> Result<(Vec<i32>, Vec<u32>)> {
     let words = sources.vocab.words();
     let most = bounds.max_pool / (words * 4).max(1);
@@ -43,7 +43,7 @@ pub(super) fn rows(sources: &mut Sources, table: &Table, bounds: &Bounds) -> Res
     Ok((mask_row, pool))
 }
 
-/// Which of at most 64 transitions lead anywhere.
+/// Which of at most 64 transitions lead to a state, as bits.
 fn bits(transitions: &[u32]) -> u64 {
     transitions.iter().enumerate().fold(0, |set, (i, &to)| set | u64::from(to != NONE) << i)
 }
@@ -62,18 +62,18 @@ fn members(set: &[u64]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// The tokens of each class: as a row of bits where they are many.
+/// The tokens of each class, as a list; for classes of many tokens, also as a mask row.
 struct TokensOf {
     lists: Vec<Vec<u32>>,
     rows: Vec<Option<Vec<u32>>>,
-    /// What it costs to write each class.
+    /// The cost of writing each class.
     costs: Vec<usize>,
 }
 
-/// Words of a row that are written in the time of one bit.
+/// The number of words of a row that are written in the time of one single bit.
 const SIDE_BY_SIDE: usize = 8;
 
-/// Words and bits that are written in the time of one step of a budget.
+/// The number of words or bits that are written in the time of one step of a budget.
 const WRITTEN: usize = 256;
 
 impl TokensOf {
@@ -91,8 +91,9 @@ impl TokensOf {
         TokensOf { lists, rows, costs }
     }
 
-    /// Writes the row of a set of classes into `out`, which is empty. `before` is another set, and `row` its row: where
-    /// few classes differ, it is copied, and these are flipped. Returns the steps that it took.
+    /// Writes the row of a set of classes into `out`, which must be zero. `before` is another set, and `row` its row:
+    /// if few classes differ, that row is copied, and the bits of these classes are flipped. Returns the steps to
+    /// charge.
     fn write(&self, set: &[u64], before: Option<&[u64]>, row: &[u32], out: &mut [u32]) -> u64 {
         let cost = |set: &[u64]| members(set).map(|class| self.costs[class]).sum::<usize>();
         let differing = before.map(|before| set.iter().zip(before).map(|(a, b)| a ^ b).collect::<Vec<u64>>());
@@ -108,7 +109,7 @@ impl TokensOf {
         (steps / WRITTEN) as u64
     }
 
-    /// Flips the bits of a class, whose tokens are in no other.
+    /// Flips the bits of all tokens of a class. (Each token is in one class only.)
     fn flip(&self, class: usize, out: &mut [u32]) {
         match &self.rows[class] {
             Some(row) => out.iter_mut().zip(row).for_each(|(out, bits)| *out ^= bits),

@@ -1,7 +1,7 @@
 //! The table of an automaton over tokens: a row for each state, a column for each class of tokens.
 //!
-//! Numbers depend on the language and the vocabulary alone: a class is numbered by the lowest of its tokens, and a state
-//! by when it is first met, breadth first from the start, classes in their order.
+//! The numbers depend on the language and the vocabulary only: classes are numbered in the order of their lowest
+//! tokens, and states in the order of a breadth-first search from the start, which takes classes in their order.
 
 use rustc_hash::FxHashMap;
 
@@ -16,11 +16,11 @@ pub(super) struct Table {
     pub(super) class_of: Vec<u32>,
     pub(super) classes: usize,
     pub(super) states: usize,
-    /// The state behind each state and class, or `NONE`; row by row.
+    /// For each state and class the next state, or `NONE`; one row for each state.
     pub(super) next: Vec<u32>,
     accepting: Vec<bool>,
     start: u32,
-    /// The state behind tokens that end the text; `NONE` if it is not reached.
+    /// The state after end-of-text tokens; `NONE` if it cannot be reached.
     terminated: u32,
 }
 
@@ -50,16 +50,16 @@ impl Table {
         }
         sources.budget.spend(next.len() as u64 / 256)?;
         let mut accepting = bytes.accepting.clone();
-        accepting.push(true); // as a matcher says of a text that has ended
+        accepting.push(true); // a matcher whose text has ended is accepting, too
         let table = Table { class_of, classes, states, next, accepting, start: bytes.start, terminated: ended };
         let table = table.ordered();
         if sources.cuts.is_none() {
-            return Ok(table); // tokens spell all texts that complete a state, so that the automaton is minimal
+            return Ok(table); // tokens spell every text that completes a state, so that the automaton stays minimal
         }
         Ok(table.minimal(sources)?.merged().ordered())
     }
 
-    /// Only the states that tokens lead to, numbered, and classes that do not differ in these as one.
+    /// Keeps the states that tokens lead to, numbers them, and merges classes that do the same in all of them.
     fn ordered(self) -> Table {
         let mut number = vec![NONE; self.states];
         let mut order = vec![self.start];
@@ -89,7 +89,7 @@ impl Table {
         if is_whole { made } else { made.merged() }
     }
 
-    /// Classes that do the same in all states as one. Their order stays that of their lowest tokens.
+    /// Merges classes that do the same in all states. Their order stays that of their lowest tokens.
     fn merged(self) -> Table {
         let mut known: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
         let mut kept = Vec::new();
@@ -115,7 +115,7 @@ impl Table {
         }
     }
 
-    /// States that the same sequences of tokens complete as one.
+    /// Merges states that the same sequences of tokens complete.
     fn minimal(self, sources: &mut Sources) -> Result<Table> {
         let moves = self.next.iter().enumerate().filter(|&(_, &to)| to != NONE).map(|(i, &to)| Move {
             from: (i / self.classes) as u32,
@@ -124,7 +124,7 @@ impl Table {
         });
         let moves: Vec<Move> = moves.collect();
         sources.hold(moves.len() * super::minimal::BYTES_PER_MOVE)?;
-        // the state behind the end of the text accepts as others do, but nothing can follow it
+        // the state after the end of a text is accepting, but has no transitions, which tells it apart from others
         let (of, states) = minimal(&self.accepting, &moves, sources.budget)?;
         let mut next = vec![NONE; states * self.classes];
         let mut accepting = vec![false; states];
@@ -143,7 +143,7 @@ impl Table {
         &self.next[state as usize * self.classes..(state as usize + 1) * self.classes]
     }
 
-    /// With its mask rows, as callers have it.
+    /// The frozen automaton, from this table and its mask rows.
     pub(super) fn frozen(self, mask_row: Vec<i32>, pool: Vec<u32>) -> Frozen {
         let number = |n: u32| if n == NONE { REFUSED } else { n as i32 };
         Frozen {
@@ -159,7 +159,7 @@ impl Table {
     }
 }
 
-/// The class of each token, and of each class its function; `None` for that of tokens that end a text.
+/// The class of each token, and the function of each class; `None` for the class of end-of-text tokens.
 fn classes(sources: &Sources, behaviours: &Behaviours) -> (Vec<u32>, Vec<Option<u32>>) {
     let mut class_of_function = vec![NONE; behaviours.count()];
     let (mut of_ends, mut of_class) = (NONE, Vec::new());

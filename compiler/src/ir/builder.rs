@@ -1,4 +1,4 @@
-//! The builder of grammars: expressions are hash-consed as front-ends describe them, one by one.
+//! The builder of grammars: front-ends describe expressions one by one, and equal ones are stored once (hash-consing).
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -13,18 +13,19 @@ use super::{Guard, Ir, Kinds, Node, NodeId, Operands, Parser, RuleId, UNBOUNDED,
 use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
 
-/// How many nodes a front-end usually adds to those that it shares with others.
+/// How many expressions a front-end usually adds to those that it shares with others.
 const USUAL: usize = 100;
 
-/// Expressions, each once.
+/// Expressions. Each one that is described gets a number, in the order of description; callers use these numbers as
+/// operands. Equal expressions have different numbers, but the same [`NodeId`].
 #[derive(Clone, Default)]
 struct Expressions {
     nodes: Vec<Node>,
     /// The ids of `nodes`, by the hash of the node.
     ids: HashTable<NodeId>,
-    /// The id of each node that was described.
+    /// For the number of each expression that was described, its id.
     of: Vec<NodeId>,
-    /// The node of each literal, by its id.
+    /// The number of each literal, by its id.
     literals: FxHashMap<NodeId, u32>,
 }
 
@@ -39,15 +40,14 @@ impl Expressions {
     }
 }
 
-/// A grammar that is being described. Each expression is a *node*, whose number counts those that were described before
-/// it; equal nodes have one [`NodeId`].
+/// A grammar that is being built.
 #[derive(Clone, Default)]
 pub struct IrBuilder {
-    /// What it shares with other builders: the first expressions.
+    /// The first expressions, which other builders share.
     shared: Arc<Expressions>,
-    /// The others, whose ids and nodes go on where those of `shared` end.
+    /// The other expressions: their numbers and ids continue those of `shared`.
     own: Expressions,
-    /// The node that is the body of each rule, `UNBOUNDED` where none was given.
+    /// The number of the body of each rule; `UNBOUNDED` if the rule has no body yet.
     rules: Vec<u32>,
     names: Vec<String>,
     kinds: Vec<Kinds>,
@@ -55,12 +55,12 @@ pub struct IrBuilder {
 }
 
 impl IrBuilder {
-    /// A builder with room for so many nodes.
+    /// A builder with memory for this number of nodes.
     pub fn with_capacity(nodes: usize) -> IrBuilder {
         IrBuilder { own: Expressions::with_capacity(nodes), ..IrBuilder::default() }
     }
 
-    /// A builder of the same, to which others can be added. The two share what there is so far.
+    /// A builder with the same contents. The two share the memory of the first expressions; both can be extended.
     pub fn fork(&mut self) -> IrBuilder {
         if self.shared.of.is_empty() {
             self.shared = Arc::new(std::mem::take(&mut self.own));
@@ -69,12 +69,12 @@ impl IrBuilder {
         self.clone()
     }
 
-    /// How much has been described: for each node, its operation, the number of its operands, and these.
+    /// The size of what has been described, in integers: for each node two, and one for each operand.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Exactly this text; the same node for the same text.
+    /// The expression of exactly this text; equal texts get the same number.
     pub fn literal(&mut self, text: &[u8]) -> u32 {
         let id = self.intern(Node::Literal(text.into()));
         if let Some(&node) = self.shared.literals.get(&id) {
@@ -88,14 +88,15 @@ impl IrBuilder {
         node
     }
 
-    /// Any one of these texts.
+    /// The expression of any one of these texts.
     pub fn words(&mut self, texts: Vec<Box<[u8]>>) -> u32 {
         let operands = 2 * texts.len();
         let id = self.intern(any_of(texts));
         self.push(id, operands)
     }
 
-    /// The node of an operation ([`op`]) on these operands. Those of `LITERAL` and `WORDS` are places in a blob of texts.
+    /// The expression of an operation ([`op`]) on these operands. Operands of `LITERAL` and `WORDS` are offsets and
+    /// lengths of texts in the blob.
     pub fn node(&mut self, op: u32, operands: &[u32], blob: &[u8]) -> Result<u32> {
         let node = self
             .decode(op, operands, blob)
@@ -104,7 +105,7 @@ impl IrBuilder {
         Ok(self.push(id, operands.len()))
     }
 
-    /// Declares a rule. `kinds`: its marks, as bits of [`Kinds`].
+    /// Declares a rule. `kinds`: the bits of its [`Kinds`].
     pub fn rule(&mut self, name: String, kinds: u8) -> Result<RuleId> {
         if kinds & !Kinds::ALL.0 != 0 {
             return Err(Error::Malformed("there is no such kind of rules".into()));
@@ -115,7 +116,7 @@ impl IrBuilder {
         Ok(self.rules.len() as RuleId - 1)
     }
 
-    /// Gives a rule its body. Whether there is such a node is checked at the end.
+    /// Sets the body of a rule. [`IrBuilder::build`] checks whether there is such a node.
     pub fn define(&mut self, rule: RuleId, body: u32) -> Result<()> {
         let own =
             self.rules.get_mut(rule as usize).ok_or_else(|| Error::Malformed(format!("there is no rule {rule}")))?;
@@ -123,12 +124,12 @@ impl IrBuilder {
         Ok(())
     }
 
-    /// Gives this body to all rules that have none yet.
+    /// Sets the body of all rules that have none yet.
     pub fn define_others(&mut self, body: u32) {
         self.rules.iter_mut().filter(|own| **own == UNBOUNDED).for_each(|own| *own = body);
     }
 
-    /// The language of a grammar that was built before.
+    /// Adds a copy of a grammar that was built before; returns the number of its start.
     pub fn embed(&mut self, ir: &Ir) -> Result<u32> {
         let first = self.rules.len() as RuleId;
         let encoded = ir.encode(self.described(), first);
@@ -140,7 +141,7 @@ impl IrBuilder {
         Ok(encoded.start)
     }
 
-    /// Adds nodes that stand one behind the other: `[op, number of operands, operands...]` for each.
+    /// Adds a sequence of nodes, each encoded as `[op, number of operands, operands...]`.
     pub(super) fn nodes(&mut self, ops: &[u32], blob: &[u8]) -> Result<()> {
         let cut_off = || Error::Malformed("malformed grammar: a node is cut off".into());
         let mut at = 0;
@@ -153,7 +154,8 @@ impl IrBuilder {
         Ok(())
     }
 
-    /// The grammar: what is needed of all that was described. `start`: the node of the whole text.
+    /// The grammar, which keeps only what can be reached from its start. `start`: the number of the expression of the
+    /// whole text.
     pub fn build(&self, start: u32) -> Result<Ir> {
         let body = |node: u32| self.operand(node).map_err(|why| Error::Malformed(format!("malformed grammar: {why}")));
         let mut bodies = Vec::with_capacity(self.rules.len());
@@ -178,7 +180,7 @@ impl IrBuilder {
     }
 
     // ------------------------------------------------------------------ nodes
-    /// How many nodes have been described.
+    /// How many expressions have been described.
     fn described(&self) -> u32 {
         (self.shared.of.len() + self.own.of.len()) as u32
     }
@@ -258,7 +260,7 @@ impl IrBuilder {
             }
             op::REPEAT => match operands {
                 [_, least, most] if least > most => Node::Nothing,
-                // without the operand: what is never called must not look like a call
+                // the operand is left out, so that a rule that is never called does not seem to be called
                 [n, _, 0] => self.operand(*n).map(|_| Node::Seq(Operands::new()))?,
                 [n, least, most] => Node::Repeat(self.operand(*n)?, *least, *most),
                 _ => return Err("three operands expected".into()),
@@ -298,7 +300,7 @@ impl IrBuilder {
     }
 }
 
-/// Any one of these texts, whose order and repetitions do not matter.
+/// The node of any one of these texts; their order and repetitions do not matter.
 fn any_of(mut texts: Vec<Box<[u8]>>) -> Node {
     texts.sort_unstable();
     texts.dedup();
@@ -334,7 +336,7 @@ fn ranges(operands: &[u32], last: u32) -> Result<Vec<(u32, u32)>, String> {
         .collect()
 }
 
-/// Sorted, merged ranges without surrogates, which UTF-8 cannot spell.
+/// Sorts and merges ranges, and removes surrogates, which have no UTF-8.
 fn merged(mut ranges: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
     ranges.sort_unstable();
     let mut out: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());

@@ -1,8 +1,8 @@
-"""Speculative decoding on the device, without the host in the loop: rounds of tensor operations of static shapes.
+"""Speculative decoding on the device: rounds of tensor operations with static shapes, which do not wait for the host.
 
-Draft tokens, states of frozen constraints, masks, the target's pass, verification and commit are one function of
-tensors (:mod:`~grammarspec.decoding.device.round`), which is captured as a CUDA graph where there is CUDA. The host
-launches rounds and reads what came of them one round late (:class:`DeviceBatch`).
+A round drafts tokens, steps states of frozen constraints, applies masks, runs the target, verifies and commits. It is
+one function of tensors (:mod:`~grammarspec.decoding.device.round`), which is captured as a CUDA graph on CUDA. The host
+launches rounds, and reads the report of each round one round later (:class:`DeviceBatch`).
 """
 
 from grammarspec.decoding.device.loop import DeviceBatch

@@ -1,7 +1,7 @@
-"""Steps and masks of the states of an arena, as tensor operations: what a kernel may take the place of.
+"""Steps and masks of states of an arena, as tensor operations.
 
-A state is one integer of a :class:`~grammarspec.frozen.FrozenArena`, in ``int64`` tensors of any shape. State 0 is
-unconstrained; state 1 is refused, and absorbs.
+A state is an integer of a :class:`~grammarspec.frozen.FrozenArena`, in ``int64`` tensors of any shape. State 0 is
+unconstrained: it allows every token. State 1 is the refused state: no token leads out of it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["REFUSED", "UNCONSTRAINED", "ArenaTensors", "mask_rows", "step"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ArenaTensors:
-    """The arrays of an arena on a device, and what is drafted in each of its states.
+    """The arrays of an arena on a device, and the forced token of each mask row.
 
     Attributes:
-        class_of, next, next_offset, grammar_of, mask_row, pool: as those of the arena.
-        forced: ``int64[R]``, for each mask row, the token to draft where it applies; -1 if no text is forced there.
+        class_of, next, next_offset, grammar_of, mask_row, pool: the arrays of the arena.
+        forced: ``int64[R]``, for each mask row, the token to draft; -1 if the row forces no text.
     """
 
     class_of: torch.Tensor
@@ -35,19 +35,19 @@ class ArenaTensors:
 
     @classmethod
     def of(cls, arena: FrozenArena, device: torch.device) -> ArenaTensors:
-        """The tensors of an arena: on the CPU they share its memory, elsewhere they are copies."""
+        """The tensors of an arena; on the CPU they share its memory, on other devices they are copies."""
         tensors = arena.tensors(device)
         del tensors["accepting"]
         return cls(**tensors, forced=torch.full((len(arena.pool),), -1, dtype=torch.int64, device=device))
 
 
 def step(arena: ArenaTensors, states: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """The states behind tokens; :data:`REFUSED` behind a token that is not allowed.
+    """The states after tokens; :data:`REFUSED` after a token that is not allowed.
 
     Args:
         arena: the automata.
         states: ``int64[...]``, states of the arena.
-        tokens: ``int64[...]`` of the same shape, from 0 to the width of the logits, exclusively.
+        tokens: ``int64[...]`` of the same shape, each at least 0 and below the width of the logits.
 
     Returns:
         ``int64[...]``.

@@ -1,8 +1,9 @@
-"""A key-value cache of a fixed number of slots, for rows whose lengths are known to the device alone.
+"""A key-value cache with a fixed number of slots, for rows whose lengths only the device knows.
 
 As in :class:`~grammarspec.decoding.cache.RaggedCache`, keys and values are written to the slots of their positions in
-the text, and the attention mask alone decides which slots a query sees. Here the memory never moves and the slots are
-tensors, so that a pass can be captured in a graph, compiled, and replayed while rows grow and are rolled back.
+the text, and only the attention mask decides which slots a query sees. Here the memory never moves, and the slots are
+given as tensors; so a pass can be captured in a graph, or compiled, and be replayed while rows grow and are rolled
+back.
 """
 
 from __future__ import annotations
@@ -62,15 +63,15 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
 
 
 class StaticCache(Cache):
-    """The cache of a batch. Before each pass, ``slots`` and ``visible`` say what it reads and writes.
+    """The cache of a batch. Before each pass, set ``slots`` and ``visible`` to what the pass writes and reads.
 
     Args:
-        rows: the greatest number of rows; a pass may be over the first ones of them.
-        capacity: the number of slots of each row. The last one is written to by padding, and never seen.
+        rows: the greatest number of rows; a pass may have fewer, the first ones.
+        capacity: the number of slots of each row. The last slot is for padding, and no query sees it.
 
     Attributes:
-        slots: ``int64[rows of the pass, new]``, the slots that the new keys and values are written to.
-        visible: attention sees the slots below this number, as far as the mask allows.
+        slots: ``int64[rows of the pass, new]``, the slots to which the new keys and values are written.
+        visible: queries see the slots below this number, as far as the attention mask allows.
     """
 
     def __init__(self, rows: int, capacity: int) -> None:

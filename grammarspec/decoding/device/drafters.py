@@ -1,7 +1,7 @@
-"""Where draft tokens come from on the device: the proposers of the loop, as tensor operations.
+"""Drafters: the proposers of the loop on the host, as tensor operations.
 
-A drafter is asked for the next token of all rows at once, position by position. It proposes what it has; the first
-drafter in order that has a token for a row is taken. What it drafts changes no text's distribution.
+For each position of a draft, each drafter is asked for the next token of all rows at once. Each row gets the token of
+the first drafter, in order of priority, that has one for it. Drafts do not change the distribution of texts.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ class Proposed:
     """One draft token of each row.
 
     Attributes:
-        tokens: ``int64[rows]``.
-        found: ``bool[rows]``, which rows have one.
-        distribution: ``[rows, width]``, what they were drawn from; ``None`` if they follow from the text before them.
-        go_on: ``bool[rows]``, whether the draft may go on behind the token; ``None``: it may.
+        tokens: ``int64[rows]``, the tokens.
+        found: ``bool[rows]``, which rows have a token.
+        distribution: ``[rows, width]``, the distributions from which the tokens were drawn; ``None`` if they are
+            functions of the text before them.
+        go_on: ``bool[rows]``, whether the draft may continue after the token; ``None``: in all rows.
     """
 
     tokens: torch.Tensor
@@ -42,7 +43,7 @@ class Drafter(Protocol):
 
     Attributes:
         name: the name under which statistics count its tokens.
-        runs_model: whether it costs passes of a model.
+        runs_model: whether drafting costs passes of a model.
     """
 
     name: str
@@ -52,23 +53,23 @@ class Drafter(Protocol):
         """Begin a round.
 
         Args:
-            draft: the draft, without tokens.
-            visible: the number of columns of the token buffer that are used, those of the draft included.
+            draft: the draft, which has no tokens yet.
+            visible: the number of columns of the token buffer that are used, with those of the draft.
             processing: the sampling options of the rows.
         """
 
     def propose(self, draft: Draft) -> Proposed:
-        """The next token of each row."""
+        """Propose the next token of each row."""
         ...
 
     def appended(self, draft: Draft) -> None:
-        """A token of each row was appended, maybe that of another drafter."""
+        """Called after a token was appended to each row; it may be the token of another drafter."""
 
 
 class ForcedDrafter:
     """Drafts the text that the grammar forces, by a table with a token for each mask row.
 
-    Where the target spells a forced text otherwise, the table learns that: :meth:`learn`.
+    If the target writes a forced text with other tokens, the table is changed to these: :func:`learn`.
     """
 
     name = "forced"
@@ -87,31 +88,34 @@ class ForcedDrafter:
 
 
 def learn(draft: Draft, accepted: torch.Tensor, following: torch.Tensor, committed: torch.Tensor) -> None:
-    """Draft at forced text what the target chose there: in its own state, behind the accepted draft tokens.
+    """Replace forced tokens in the table by those that the target has chosen in the same place.
+
+    Only the places after the accepted draft tokens are considered, and only those where text is forced.
 
     Args:
         draft: the draft of the round.
         accepted: ``int64[rows]``, how many of its tokens were accepted.
-        following: ``int64[rows]``, the token that the target chose behind them.
-        committed: ``bool[rows]``, whether it was committed.
+        following: ``int64[rows]``, the token that the target chose after these.
+        committed: ``bool[rows]``, whether that token was committed.
     """
     forced = draft.arena.forced
     states = torch.stack(draft.states, 1).gather(1, accepted[:, None])[:, 0]
     places = draft.arena.mask_row[states].long()
     before = forced[places]
-    # Where rows meet, the last writer wins: any token that was chosen will do.
+    # If several rows write to the same place, any of their tokens may win: each was chosen by the target.
     forced.scatter_(0, places, torch.where(committed & (before >= 0), following, before))
 
 
 class LookupDrafter:
-    """Drafts what followed an earlier occurrence of the last tokens, in the prompt or in the text (Saxena 2023).
+    """Drafts the tokens that followed an earlier occurrence of the last tokens, in prompt or text (Saxena 2023).
 
-    The longest match whose next token the constraint allows is taken; of several, the latest. It is looked for once in
-    a round; where tokens of other drafters agree with what followed, they are passed.
+    It takes the longest match whose next token the constraint allows; of several, the latest. There is one search in a
+    round. Tokens of other drafters that agree with those after the match count as if this drafter had drafted them; the
+    first that does not agree ends the lookup of its row.
 
     Args:
         longest, shortest: the greatest and the least number of last tokens to match.
-        tries: how many occurrences to try.
+        tries: how many occurrences are tried.
     """
 
     name = "lookup"
@@ -125,7 +129,7 @@ class LookupDrafter:
         """See :meth:`Drafter.begin`."""
         rows = draft.rows
         text, size = rows.tokens[:, :visible], visible
-        ends = torch.arange(size, device=text.device)  # offsets behind an occurrence
+        ends = torch.arange(size, device=text.device)  # the offset after each possible occurrence
         matched = torch.zeros_like(text)
         alive = (ends < rows.lengths[:, None]) & (ends > 0)
         for back in range(1, self._longest + 1):
@@ -152,7 +156,7 @@ class LookupDrafter:
 
 
 class _Sampled:
-    """What drafters that run a model have in common: from logits to tokens, as the target's are chosen."""
+    """The choice of tokens by logits, for drafters that run a model; tokens are chosen as the target's are."""
 
     def __init__(self, sampler: DraftSampler, width: int, device: torch.device) -> None:
         ids = sampler.draft_to_target
@@ -166,7 +170,7 @@ class _Sampled:
         masks = draft.masks[-1] if self._sampler.masked else torch.full_like(draft.masks[-1], -1)
         scores = self.processing.scores(logits[:, None], masks[:, None], draft.prefix())[:, 0]
         tokens, distribution = self.processing.propose(scores, draft.positions, draft.rows.turn)
-        possible = scores.amax(-1).isfinite()  # where no token is possible, the chosen one means nothing
+        possible = scores.amax(-1).isfinite()  # if no token is possible, the chosen one is ignored
         tokens = torch.where(possible, tokens, 0)
         go_on = None
         if self._sampler.confidence > 0:
@@ -175,19 +179,21 @@ class _Sampled:
 
 
 class ModelDrafter:
-    """Drafts by a smaller model, or by the target's first layers, one pass for each token.
+    """Drafts by a smaller model, or by the first layers of the target, with one pass for each token.
 
-    It need not know how many tokens of a row it has read: each round begins with a pass over the last tokens of all
-    texts, as many as can be new since its last pass.
+    The drafter does not count how many tokens of each row it has read: in each round its first pass reads the last
+    tokens of all texts again, as many as can be new since its last pass.
 
     Args:
+        name: the name under which statistics count its tokens.
         runner: the model.
         sampler: how tokens are chosen.
         width: the number of the target's logits.
         shared: whether the model writes into the target's cache, which has all but the last token of each text.
 
     Attributes:
-        behind: how many of the last tokens of a text may not have been read. The loop keeps count.
+        behind: the greatest number of tokens at the end of a text that the model may not have read. The loop updates it
+            by :meth:`committed` and :meth:`knows`.
     """
 
     runs_model = True
@@ -214,13 +220,13 @@ class ModelDrafter:
         return self._sampled.choose(draft, logits)
 
     def committed(self, most: int) -> None:
-        """A round has been begun that commits so many tokens to a row at most."""
+        """Called when a round was launched that commits at most ``most`` tokens to each row."""
         if not self.shared:
             self.behind = most if self._read > 0 else self.behind + most
             self._most = most
 
     def knows(self, most: int) -> None:
-        """The last round has committed no more than so many tokens to a row."""
+        """Called when it is known that the last round has committed at most ``most`` tokens to each row."""
         if not self.shared:
             self.behind -= self._most - most
             self._most = most
@@ -230,13 +236,13 @@ class ModelDrafter:
 
         Args:
             rows: the rows.
-            size: draft tokens of each row, those that mean nothing included.
+            size: the number of draft tokens of each row, placeholders included.
             count: how many tokens to read.
-            drafted: ``int64[rows]``, how many of the draft tokens mean something.
+            drafted: ``int64[rows]``, the number of draft tokens of each row without placeholders.
             visible: as for :meth:`Drafter.begin`.
 
         Returns:
-            ``[rows, draft width]``, the logits behind the last of them.
+            ``[rows, draft width]``, the logits after the last token.
         """
         first = rows.lengths + size - count
         places = first[:, None] + torch.arange(count, device=first.device)
@@ -250,13 +256,13 @@ class ModelDrafter:
 
 
 class HeadDrafter:
-    """Drafts by a head on the target's last hidden state; it reads each token of the draft, whoever drafted it.
+    """Drafts by a head on the target's last hidden state. The head reads all draft tokens, whichever drafter made them.
 
     Args:
         head: a :class:`~grammarspec.decoding.proposers.head.HiddenStateHead`.
         sampler: how tokens are chosen.
         width: the number of the target's logits.
-        device: the target's.
+        device: the device of the target.
     """
 
     name = "head"

@@ -1,4 +1,4 @@
-"""The token to draft where a mask row forces text: found once for each row of an arena's pool, on the host."""
+"""Finds the token to draft for a mask row that forces text: once for each row of an arena, on the host."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["forced_token"]
 
-_MOST = 64  # tokens that a row may allow: forced text is spelled by the few tokens that it begins with
+_MOST = 64  # the greatest number of allowed tokens: where text is forced, only its few beginnings are allowed
 
 
 def forced_token(row: NDArray[np.int32], vocabulary: Vocabulary, end_token: int) -> int:
-    """The token to draft where a mask row applies: the longest that begins what all allowed tokens begin.
+    """The token to draft for a mask row: the longest one that is forced.
 
-    Text is taken for forced where the allowed tokens are beginnings of one text. Where the text branches, the token
-    ends there. That a text may end within the token is not seen in the row: then the draft may be refused, no more.
+    Text counts as forced if the allowed tokens are all beginnings of one text. If the text branches, the token ends
+    before the branch. A mask row does not show whether the text may also end within the token; in that case the draft
+    may be refused, which does no harm.
 
     Args:
         row: ``int32[words]``, a mask row.
-        vocabulary: its tokens.
-        end_token: the token that is drafted where only tokens that end the text are allowed.
+        vocabulary: the tokens of the row.
+        end_token: the token to draft if only end-of-text tokens are allowed, and it is one of them.
 
     Returns:
         the token; -1 if no text is forced, or too many tokens are allowed.
@@ -40,11 +41,11 @@ def forced_token(row: NDArray[np.int32], vocabulary: Vocabulary, end_token: int)
         return int(tokens[0])
     texts = {token: vocabulary.marked([token]) for token in tokens}
     if not all(texts.values()):
-        return -1  # a token that ends the text, or one without any
+        return -1  # an end-of-text token, or one without text, is among the allowed tokens
     forced = -1
     for token in sorted(tokens, key=lambda each: (len(texts[each]), -each)):
         text = texts[token]
-        # Shorter ones have to be its beginnings, longer ones have to go on from it.
+        # Shorter tokens must be beginnings of its text, and its text must be a beginning of longer tokens.
         if not all(text.startswith(other) for other in texts.values() if len(other) <= len(text)):
             break
         if not all(other.startswith(text) for other in texts.values() if len(other) > len(text)):

@@ -1,7 +1,7 @@
-"""Rounds as CUDA graphs: one for each number of rows and length of drafts, replayed with changing contents.
+"""Rounds as CUDA graphs: one graph for each number of rows and length of drafts.
 
 See https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs: a graph reads and writes the memory that its
-operations had when it was captured, so all that a round needs lies in tensors that never move.
+operations had when it was captured. Therefore all data of a round is in tensors that never move.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import torch
 
 __all__ = ["Graphs"]
 
-_WARM_UPS = 3  # runs before a capture, in which libraries choose their kernels and take their memory
+_WARM_UPS = 3  # runs before a capture, in which libraries choose kernels and allocate memory
 
 
 class Graphs:
     """Captured rounds, by a key.
 
     Args:
-        state: the tensors that a round changes: they are set back after the runs that warm up.
+        state: the tensors that a round changes. After each warm-up run they get their old values back.
     """
 
     def __init__(self, state: Sequence[torch.Tensor]) -> None:
@@ -28,15 +28,15 @@ class Graphs:
         self._pool = torch.cuda.graph_pool_handle()
 
     def run(self, key: tuple[int, int], work: Callable[[], torch.Tensor]) -> torch.Tensor:
-        """Replay the graph of a key, which is captured when it is first asked for.
+        """Replay the graph of a key; at the first call with the key, capture it before.
 
         Args:
             key: the number of rows and the length of drafts.
-            work: the round.
+            work: runs the round.
 
         Returns:
-            what ``work`` returned when it was captured: the same memory each time, overwritten by the next replay of
-            this key or of another one.
+            the tensor that ``work`` returned when it was captured. It is the same memory each time, which the next
+            replay, of this or of another key, overwrites.
         """
         if key not in self._captured:
             self._captured[key] = self._capture(work)
@@ -51,12 +51,12 @@ class Graphs:
         with torch.cuda.stream(side):
             for _ in range(_WARM_UPS):
                 work()
-                # Texts must not grow beyond their buffers while nothing is committed for good.
+                # The rows get their old values back, so that warming up does not make texts longer.
                 for tensor, saved in zip(self._state, before, strict=True):
                     tensor.copy_(saved)
         current.wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        # Other threads may call CUDA meanwhile: only what this one does may not end the capture.
+        # Other threads may call CUDA meanwhile; with "thread_local", their calls do not make the capture fail.
         with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
             result = work()
         return graph, result

@@ -1,8 +1,8 @@
-"""The loop on the device: it launches rounds, and reads one round late what came of them.
+"""The loop on the device: it launches rounds, and reads the report of each round one round later.
 
-Requests go in, generations come out, as of :func:`grammarspec.decoding.generate_batch`. The device decides what is
-drafted, accepted and committed, and when a text has ended; the host replays the committed tokens on the texts, streams
-them, and chooses the lengths of drafts and when rows leave the batch.
+As :func:`grammarspec.decoding.generate_batch`, it takes requests and returns generations. The device decides which
+tokens are drafted, accepted and committed, and when a text has ended. The host commits the same tokens to its own
+copies of the texts, streams them, chooses the lengths of drafts, and removes rows from the batch.
 """
 
 from __future__ import annotations
@@ -40,30 +40,31 @@ if TYPE_CHECKING:
 
 __all__ = ["DeviceBatch"]
 
-_PART: Final = 512  # tokens of prompts that are read in one pass at most
-_UNIT: Final = 64  # caches have a multiple of so many slots, so that shapes recur
+_PART: Final = 512  # the greatest number of tokens of each prompt that one pass reads
+_UNIT: Final = 64  # the number of slots of caches is a multiple of this, so that shapes recur
 
 _costs: WeakKeyDictionary[Any, Costs] = WeakKeyDictionary()
 
 
 class DeviceBatch:
-    """The texts of some requests, which are generated together on the device.
+    """The texts of requests that are generated together on the device.
 
     Args:
         model, requests, vocabulary, proposers, gamma, adaptive, on_text: as for
             :func:`grammarspec.decoding.generate_batch`.
         end_token: the end-of-text token that the target is most likely to use.
         feed: whether ``forced="feed"`` is asked for, which is refused.
-        lag: how many rounds are under way when the host reads what came of one; 1 on CUDA and 0 elsewhere if not given.
-        looks: whether the host may look at tensors within a round; on the CPU it does if not given.
+        lag: how many later rounds have been launched when the host reads the report of a round; by default 1 on CUDA
+            and 0 elsewhere.
+        looks: whether the host may read values of tensors within a round; by default on the CPU only.
 
     Attributes:
-        sequences: the texts, those that have ended included.
+        sequences: all texts, including those that have ended.
         rounds: the number of rounds so far.
 
     Raises:
-        UnsupportedFeature, LimitExceeded, Cancelled: a request, a proposer or a constraint cannot be taken to the
-            device (:mod:`grammarspec.decoding.device.support`). Nothing has been generated.
+        UnsupportedFeature, LimitExceeded, Cancelled: a request or a proposer is not supported on the device
+            (:mod:`grammarspec.decoding.device.support`), or a constraint cannot be frozen. Nothing has been generated.
         ValueError, DraftMismatch, TypeError, UnsupportedModel: as ``generate_batch``.
     """
 
@@ -116,11 +117,11 @@ class DeviceBatch:
         adaptive: bool,
         looks: bool,
     ) -> None:
-        """Make the tensors, once the constraints are in the arena; the arguments are those of the class."""
+        """Make the tensors, after the constraints were added to the arena; the arguments are those of the class."""
         width, device = width_of(model), inner.device
         gamma = max(min(gamma if proposers else 0, max(each.room for each in self.sequences) - 1), 0)
         limits = [each.prompt_length + each.room for each in self.sequences]
-        # Draft tokens that mean nothing stand behind the longest text, and one slot takes what nobody reads.
+        # After the longest text there must be room for a draft of placeholders, and for the slot of padding.
         capacity = -(-(max(limits) + gamma + 2) // _UNIT) * _UNIT
         cache = StaticCache(len(self.sequences), capacity)
         hidden = any(-1 in proposer.hidden_layers for proposer in proposers)
@@ -156,7 +157,7 @@ class DeviceBatch:
         counted = [] if self._processing.counts is None else [self._processing.counts]
         self._graphs = Graphs([*self._rows.tensors(), *counted]) if device.type == "cuda" else None
         self._mail = Mailbox(device, self._lag + 1, len(self.sequences) * (COLUMNS + 1 + 2 * gamma))
-        # What each report under way is about: its rows, and the length of drafts.
+        # For each report that has not been read: its rows, and the length of drafts.
         self._under_way: list[tuple[list[int], int]] = []
         self._order = list(range(len(self.sequences)))
         self._capacity, self._looks = capacity, looks
@@ -168,14 +169,14 @@ class DeviceBatch:
         self.rounds = self._prefills = self._draft_passes = 0
 
     def _start(self, sequence: SequenceState) -> int:
-        """The state of the arena in which a text begins."""
+        """The start state of a text in the arena."""
         return 0 if sequence.matcher is None else self._loan.starts[id(sequence.matcher.constraint)]
 
     def run(self) -> list[list[Generation]]:
-        """Generate the texts.
+        """Generate all texts.
 
         Returns:
-            those of each request.
+            for each request, its generations.
         """
         try:
             with torch.inference_mode():
@@ -195,10 +196,10 @@ class DeviceBatch:
         self._last = perf_counter()
 
     def round(self, gamma: int | None = None) -> None:
-        """Begin a round, and read what came of the one that is as many rounds ago as ``lag`` says.
+        """Launch a round, and read the report of the round that was launched ``lag`` rounds before.
 
         Args:
-            gamma: the greatest number of draft tokens; chosen by what is known if not given.
+            gamma: the greatest number of draft tokens; if not given, it is chosen by measured costs and acceptance.
         """
         self._launch(gamma)
         while len(self._under_way) > self._lag:
@@ -206,15 +207,15 @@ class DeviceBatch:
             self._last = perf_counter()
 
     def close(self) -> None:
-        """Give back the constraints. The batch cannot go on."""
+        """Release the constraints in the arena. The batch cannot be used any more."""
         self._loan.give_back()
 
     def going(self) -> bool:
-        """Whether some text has not ended, as far as the host knows."""
+        """Whether some text has not ended, by the reports that the host has read."""
         return any(self.sequences[row].finish_reason is None for row in self._order)
 
     def _read_prompts(self) -> None:
-        """Read the prompts but for their last tokens, those of requests for several texts once."""
+        """Read all prompts without their last tokens; the prompt of several texts is read once, and copied."""
         first = [0]
         for request in self._requests[:-1]:
             first.append(first[-1] + request.n)
@@ -241,7 +242,7 @@ class DeviceBatch:
 
     # ------------------------------------------------------------------ rounds
     def _launch(self, gamma: int | None) -> None:
-        """Begin a round; ``gamma`` is that of :meth:`round`."""
+        """Launch a round; for ``gamma`` see :meth:`round`."""
         self._drop_ended()
         count = len(self._order)
         gamma = self._tempo.length(count) if gamma is None else gamma
@@ -258,7 +259,7 @@ class DeviceBatch:
             passes = sum(drafter.runner.passes for drafter in self._models)
             draft = self._round.draft(rows, processing, gamma, visible)
             drafted = perf_counter()
-            # The pass need not see further than the draft that there is.
+            # The draft may be shorter than gamma, so that the target needs fewer slots.
             report = self._round.verify(draft, processing, visible - gamma + draft.size)
             self._draft_passes += sum(drafter.runner.passes for drafter in self._models) - passes
             self._draft_passes += draft.size * self._heads
@@ -271,13 +272,13 @@ class DeviceBatch:
         self.rounds += 1
 
     def _visible(self, gamma: int) -> int:
-        """How many slots a round sees: as many as the longest text may need that has not ended."""
+        """The number of slots that a round must see: the greatest length that a text of the batch may have reached."""
         known = max(len(self.sequences[row].tokens) for row in self._order)
         ahead = sum(longest + 1 for _, longest in self._under_way)
         return min(known + ahead + gamma, self._capacity)
 
     def _catch_up(self, drafter: ModelDrafter, rows: Rows, gamma: int, visible: int) -> None:
-        """Before a graph's round: have a draft model read all but the tokens that the round itself reads."""
+        """Before a captured round: let a draft model read the tokens that the round itself does not read."""
         if self._graphs is None or drafter.shared or not gamma:
             return
         if drafter.behind > gamma + 1:
@@ -287,10 +288,10 @@ class DeviceBatch:
         drafter.behind = gamma + 1
 
     def _receive(self, last: float) -> None:
-        """Read the oldest report, and replay what it says on the texts.
+        """Read the oldest report, and commit its tokens to the texts.
 
         Args:
-            last: when the report before was read.
+            last: the time at which the previous report was read.
         """
         report = RowReport.all_of(self._mail.receive())
         arrived = perf_counter()
@@ -315,7 +316,7 @@ class DeviceBatch:
                 self._finish(sequence)
 
     def _finish(self, sequence: SequenceState) -> None:
-        """A text has ended: tell the device, which knows of ends and budgets but not of stop texts."""
+        """Mark a text as ended on the device, which finds ends and budgets by itself, but not stop texts."""
         number = next(index for index, each in enumerate(self.sequences) if each is sequence)
         self._rows.done[self._order.index(number)] = True
         sequence.statistics.target_passes = self._prefills + self.rounds
@@ -323,7 +324,7 @@ class DeviceBatch:
         sequence.statistics.phase_seconds = dict(self._phases)
 
     def _drop_ended(self) -> None:
-        """Drop rows that have ended; with graphs, only as many as leave the next smaller number of rows."""
+        """Remove rows that have ended; with graphs, the number of rows stays a power of two, or that of the batch."""
         count = len(self._order)
         kept = [place for place, number in enumerate(self._order) if self.sequences[number].finish_reason is None]
         wanted = len(kept)
@@ -342,18 +343,18 @@ class DeviceBatch:
         self._view()
 
     def _view(self) -> None:
-        """The rows that rounds are about, and their sampling options."""
+        """Set the rows of the next rounds, and their sampling options."""
         count = len(self._order)
         self._now = self._rows.first(count), self._processing.first(count)
 
 
 def _replay(sequence: SequenceState, said: RowReport, names: Sequence[str]) -> None:
-    """Commit to a text what a round has committed to its row on the device.
+    """Commit the tokens to a text that a round has committed to its row on the device.
 
     Args:
         sequence: the text.
-        said: the report.
-        names: those of the proposers.
+        said: the report of the row.
+        names: the names of the drafters.
     """
     statistics, before = sequence.statistics, sequence.length
     if said.broken >= 0:
@@ -377,7 +378,7 @@ def _replay(sequence: SequenceState, said: RowReport, names: Sequence[str]) -> N
 
 
 def _costs_of(model: Any) -> Costs:
-    """What rounds of a target on the device cost, in this process."""
+    """The measured costs of rounds of a target on the device, shared by all batches of this process."""
     try:
         return _costs.setdefault(model, Costs())
     except TypeError:

@@ -1,8 +1,7 @@
-"""How long drafts on the device are: chosen by the host, one round late, from what reports say.
+"""Chooses the length of drafts on the device: on the host, by the reports that it has read so far.
 
-A graph has a fixed length of drafts, so a few lengths are to choose from. What a round of each length takes is
-measured, and so is how often a draft has a token at each place and how often that is accepted, where those before it
-were.
+A graph has a fixed length of drafts, so the length is chosen from a few. Two things are measured: the time of a round
+for each length; and for each place in a draft, how often a token there is accepted if all tokens before it were.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from grammarspec.decoding.adaptive import Costs
 __all__ = ["Tempo"]
 
 _LENGTHS = (0, 1, 2, 4, 6, 8, 12, 16, 24, 32)
-_MEMORY = 0.97  # what a measurement of acceptance still counts when the next is made
-_EXPECTED = 0.7  # acceptance at a place of which nothing is known
-_EVERY = 50  # in so many rounds one has the longest draft
-_SKIPPED = 2  # measurements of a new length, which warm up
+_MEMORY = 0.97  # the weight of a measurement of acceptance after the next one was made
+_EXPECTED = 0.7  # the acceptance at a place without measurements
+_EVERY = 50  # one of this many rounds has the longest draft
+_SKIPPED = 2  # the first times of a new length are not used, as they include warming up
 
 
 class Tempo:
@@ -25,8 +24,8 @@ class Tempo:
 
     Args:
         most: the greatest length.
-        adapts: choose; otherwise it is always the greatest.
-        costs: what is known of rounds of this kind; it is added to.
+        adapts: whether lengths are chosen; if not, the greatest length is always used.
+        costs: the measured costs of rounds; new measurements are added to them.
     """
 
     def __init__(self, most: int, adapts: bool, costs: Costs) -> None:
@@ -38,14 +37,18 @@ class Tempo:
         self._seen: dict[tuple[int, int], int] = {}
 
     def length(self, rows: int) -> int:
-        """The length of the next draft of so many rows."""
+        """The length of the next draft.
+
+        Args:
+            rows: the number of rows of the round.
+        """
         self._rounds += 1
         if not self._adapts or self._rounds % _EVERY == 0:
             return self._lengths[-1]
         return max(self._lengths, key=lambda length: self._tokens(length) / self._costs.seconds(rows, length + 1))
 
     def _tokens(self, length: int) -> float:
-        """How many tokens a row is expected to commit."""
+        """The expected number of tokens that a round with drafts of this length commits to a row."""
         tokens = reached = 1.0
         for taken, tried in zip(self._taken[:length], self._tried[:length], strict=True):
             reached *= taken / tried
@@ -53,20 +56,26 @@ class Tempo:
         return tokens
 
     def learn(self, length: int, drafts: Iterable[tuple[int, int]]) -> None:
-        """Take into account how a round went.
+        """Add the acceptance of a round to the measurements.
 
         Args:
-            length: how long drafts could be.
-            drafts: how many tokens the draft of each row had, and how many of them were accepted.
+            length: the greatest length of the drafts of the round.
+            drafts: for each row, the length of its draft, and how many tokens of it were accepted.
         """
         for drafted, accepted in drafts:
-            # A draft that ends early by itself would have gone on as little: it counts as refused there.
+            # A draft that ended early has no token at the next place: this counts as a refusal there.
             for place in range(min(accepted + 1, length)):
                 self._tried[place] = _MEMORY * self._tried[place] + 1
                 self._taken[place] = _MEMORY * self._taken[place] + (place < min(accepted, drafted))
 
     def took(self, rows: int, length: int, seconds: float) -> None:
-        """Take into account what a round took."""
+        """Add the time of a round to the measurements.
+
+        Args:
+            rows: the number of rows of the round.
+            length: the length of its drafts.
+            seconds: the time of the round.
+        """
         seen = self._seen[rows, length] = self._seen.get((rows, length), 0) + 1
         if seen > _SKIPPED:
             self._costs.add(rows, length + 1, seconds)

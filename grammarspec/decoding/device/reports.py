@@ -1,4 +1,4 @@
-"""Reports of rounds on their way to the host: copied asynchronously, and read one round late."""
+"""Sends the reports of rounds to the host: copies are asynchronous, and reports are read one round later."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["Mailbox"]
 class Mailbox:
     """Copies tensors to the host without waiting for the device.
 
-    On CUDA a report goes to pinned memory, behind which an event is recorded; reading it waits for the event alone,
-    while later work is under way. Elsewhere it is copied at once.
+    On CUDA a report is copied to pinned memory, and an event is recorded after the copy. Reading the report waits for
+    this event only, while later work runs. On other devices a report is copied at once.
 
     Args:
-        device: where the reports come from.
-        slots: how many reports are on their way at most.
+        device: the device of the reports.
+        slots: the greatest number of reports that were sent and not yet read.
         size: the greatest number of integers of a report.
     """
 
@@ -38,14 +38,14 @@ class Mailbox:
             return
         slot = self._count % len(self._pinned)
         self._count += 1
-        # The slot's last report was read: no more are under way than there are slots.
+        # The last report in this slot has been read, as there are never more unread reports than slots.
         target = self._pinned[slot][: report.numel()].view(report.shape)
         target.copy_(report, non_blocking=True)
         self._events[slot].record()
         self._sent.append((slot, target))
 
     def receive(self) -> torch.Tensor:
-        """The oldest report, on the CPU; it is overwritten when ``slots`` more were sent."""
+        """The oldest unread report, on the CPU. It is overwritten when ``slots`` more reports have been sent."""
         slot, report = self._sent.pop(0)
         if self._events:
             self._events[slot].synchronize()

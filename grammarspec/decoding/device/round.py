@@ -1,7 +1,7 @@
 """One round of speculative decoding as tensor operations: draft, states, masks, target pass, verification, commit.
 
-Nothing in it waits for the device, and no shape depends on a value: the whole round can be captured in a CUDA graph,
-and traced with tensors that have no values. What came of it goes out as one tensor of integers, the report.
+The host does not wait for the device, and no shape depends on values: the whole round can be captured in a CUDA graph,
+or traced with fake tensors. The result of a round is one tensor of integers, the report.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from grammarspec.decoding.processing import Processing
 __all__ = ["COLUMNS", "Round", "RowReport"]
 
 COLUMNS: Final = 6
-"""Columns of a report before the tokens: see :class:`RowReport`."""
+"""The number of columns of a report before the tokens: see :class:`RowReport`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowReport:
-    """What a round did to one row.
+    """The result of a round for one row.
 
     Attributes:
-        tokens: the committed tokens: accepted draft tokens, and the one that the target chose.
-        accepted: how many of them are draft tokens.
-        drafted: the numbers of the proposers of the draft tokens.
-        refused: whether the last draft token is one that the constraint does not allow.
-        broken: the place, counted from the first token of the round, at which no token could be chosen, as the greatest
-            score there is NaN or infinite; -1 if there is none.
-        highest: that score.
+        tokens: the committed tokens: the accepted draft tokens, and the token that the target chose after them.
+        accepted: the number of accepted draft tokens.
+        drafted: for each draft token, the number of its drafter.
+        refused: whether the constraint does not allow the last draft token.
+        broken: the first place, counted from the first token of the round, at which no token could be chosen, as the
+            greatest score there is NaN or infinite; -1 if there is no such place.
+        highest: the score at that place.
     """
 
     tokens: list[int]
@@ -64,15 +64,15 @@ class RowReport:
 
 
 class Round:
-    """What the rounds of a batch have in common.
+    """Runs the rounds of a batch.
 
     Args:
         target: the target.
-        arena: the automata.
-        ends: ``bool[width]``, the tokens that end texts.
-        drafters: in order of priority.
-        looks: whether the host may look at tensors within a round, to leave out what no row needs. On the CPU that
-            costs nothing; elsewhere it would wait for the device, and a graph has the same passes in each round anyway.
+        arena: the frozen constraints.
+        ends: ``bool[width]``, which tokens end texts.
+        drafters: the drafters in order of priority.
+        looks: whether the host may read values of tensors within a round, to leave out passes that no row needs. On the
+            CPU reading costs nothing; on other devices the host would wait, and a graph has fixed passes anyway.
     """
 
     def __init__(
@@ -84,18 +84,18 @@ class Round:
         self._looks = looks
 
     def run(self, rows: Rows, processing: Processing, gamma: int, visible: int) -> torch.Tensor:
-        """Draft, verify and commit once. ``rows`` and what is counted in ``processing`` change in place.
+        """Draft, verify and commit once. ``rows`` and the token counts of ``processing`` change in place.
 
         Args:
             rows: the rows.
-            processing: their sampling options.
-            gamma: how many tokens a draft has at most.
-            visible: columns of the token buffer and slots of caches that are looked at: at least the greatest length,
-                and ``gamma`` more.
+            processing: the sampling options of the rows.
+            gamma: the greatest number of tokens of a draft.
+            visible: the number of columns of the token buffer, and of slots of caches, that are used: at least the
+                length of the longest text plus ``gamma``.
 
         Returns:
-            ``int64[rows, 7 + 2 * gamma']``, the report, to be read by :meth:`RowReport.all_of`; ``gamma'`` is
-            ``gamma``, or the length of the longest draft, if the host may look.
+            ``int64[rows, 7 + 2 * gamma']``, the report, for :meth:`RowReport.all_of`; ``gamma'`` is ``gamma`` or, if
+            the host may read tensors, the length of the longest draft.
         """
         return self.verify(self.draft(rows, processing, gamma, visible), processing, visible)
 
@@ -136,7 +136,7 @@ class Round:
         return draft
 
     def verify(self, draft: Draft, processing: Processing, visible: int) -> torch.Tensor:
-        """Run the target over a draft, and commit what it accepts; see :meth:`run`."""
+        """Run the target over a draft, and commit the tokens that it accepts; see :meth:`run`."""
         rows, gamma = draft.rows, draft.size
         steps = torch.arange(gamma + 1, device=rows.lengths.device)
         tokens = torch.stack(draft.tokens, 1) if gamma else rows.tokens[:, :0]
@@ -154,11 +154,11 @@ class Round:
             positions,
             rows.turn,
         )
-        following = following.clamp(0, logits.shape[-1] - 1)  # anything, where the logits are broken
+        following = following.clamp(0, logits.shape[-1] - 1)  # if logits are NaN, it may be any number
         return self._commit(draft, processing, tokens, accepted, following, best, hidden)
 
     def _distributions(self, draft: Draft) -> torch.Tensor | None:
-        """What drawn draft tokens were drawn from, ``[rows, gamma, width]``; ``None`` if there are none."""
+        """The distributions of drawn draft tokens, ``[rows, gamma, width]``; ``None`` if no token was drawn."""
         known = [each for each in draft.distributions if each is not None]
         if not known:
             return None
@@ -175,14 +175,14 @@ class Round:
         best: torch.Tensor,
         hidden: torch.Tensor | None,
     ) -> torch.Tensor:
-        """Append accepted tokens and the one behind them to the texts, and report it.
+        """Append the accepted tokens, and the token after them, to the texts; returns the report.
 
         Args:
             draft: the draft.
             processing: the sampling options.
             tokens: ``int64[rows, gamma]``, the draft tokens.
             accepted: ``int64[rows]``, how many of them are accepted.
-            following: ``int64[rows]``, the tokens behind these.
+            following: ``int64[rows]``, the tokens after the accepted ones.
             best: ``[rows, gamma + 1]``, the greatest score at each position.
             hidden: ``[rows, gamma + 1, hidden size]``, or ``None``.
         """
@@ -190,7 +190,7 @@ class Round:
         steps = torch.arange(gamma + 1, device=accepted.device)
         chosen = torch.cat((tokens, torch.zeros_like(following)[:, None]), 1)
         chosen = torch.where(steps == accepted[:, None], following[:, None], chosen)
-        # Behind an accepted token that ends the text there is no other one. A draft never goes on behind it.
+        # If the last accepted token ends the text, no token follows. (A draft never continues after such a token.)
         last = chosen.gather(1, (accepted - 1).clamp(min=0)[:, None])[:, 0]
         ended = (accepted > 0) & self._ends[last]
         count = accepted + ~ended
@@ -206,7 +206,7 @@ class Round:
         processing.count_each(chosen, committed)
         if self._learns:
             learn(draft, accepted, following, alive & ~ended)
-        # The state behind the accepted tokens, and behind the one that follows them.
+        # The state after the accepted tokens, and then after the token that follows them.
         state = torch.stack(draft.states, 1).gather(1, accepted[:, None])[:, 0]
         state = torch.where(ended, state, step(self._arena, state, following))
         rows.states.copy_(torch.where(alive, state, rows.states))

@@ -1,4 +1,4 @@
-"""Runs a model of transformers over token buffers on the device: passes of static shapes, positions as tensors."""
+"""Runs a model of transformers on the device: passes have static shapes, and positions are tensors."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class StaticRunner:
     """A model whose keys and values are in a :class:`~grammarspec.decoding.device.cache.StaticCache`.
 
     Args:
-        model: a decoder-only model of transformers, which may be within wrappers of PEFT or ``torch.compile``.
-        cache: the keys and values; early exits share their target's.
-        hidden: whether the last hidden states of each pass are wanted.
+        model: a decoder-only model of transformers, which may be wrapped by PEFT or ``torch.compile``.
+        cache: the keys and values; an early exit shares the cache of its target.
+        hidden: whether the last hidden states of each pass are returned.
 
     Attributes:
         model: the model.
         cache: the keys and values.
         width: the number of the model's logits.
-        device: the model's.
-        passes: the number of passes that Python made; replays of a graph are not among them.
+        device: the device of the model.
+        passes: the number of passes that were run from Python; replays of a graph are not counted.
 
     Raises:
         UnsupportedModel: as :class:`~grammarspec.decoding.model_runner.ModelRunner`.
-        TypeError: it is no model of transformers.
+        TypeError: it is not a model of transformers.
     """
 
     def __init__(self, model: PreTrainedModel, cache: StaticCache, *, hidden: bool = False) -> None:
@@ -60,18 +60,19 @@ class StaticRunner:
         """Read consecutive tokens of each row in one pass.
 
         Args:
-            tokens: ``int64[rows, new]``, known to the model.
-            first: ``int64[rows]``, the position in its text of the first of them.
-            used: ``bool[rows, new]``; the other ones are padding: they are written where nobody sees them.
-            visible: how many slots of each row the pass may see: more than any position that is used.
-            keep: behind how many of the last tokens logits are wanted.
+            tokens: ``int64[rows, new]``, tokens of the model's vocabulary.
+            first: ``int64[rows]``, for each row, the position of the first of these tokens in the text.
+            used: ``bool[rows, new]``, which tokens are read. The others are padding, and go to a slot that no query
+                sees.
+            visible: the number of slots of each row that the pass can see: greater than all positions that are used.
+            keep: the number of tokens at the end of each row after which logits are returned.
 
         Returns:
-            the logits, ``[rows, keep, width]``, which mean nothing behind padding; and the last hidden states,
-            normalised, ``[rows, new, hidden size]``, if they are wanted.
+            the logits, ``[rows, keep, width]``, which have no meaning for padding; and the last hidden states,
+            normalised, ``[rows, new, hidden size]``, or ``None`` if they are not asked for.
         """
         positions = first[:, None] + torch.arange(tokens.shape[1], device=tokens.device)
-        # Padding attends to the first token, as attention over nothing would be NaN.
+        # Padding attends to the first token, as attention over no tokens would be NaN.
         positions = torch.where(used, positions, 0)
         self.cache.slots = torch.where(used, positions, self.cache.capacity - 1)
         self.cache.visible = visible

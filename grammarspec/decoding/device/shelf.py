@@ -1,6 +1,6 @@
-"""Frozen constraints that are kept on a device between batches: one arena for each vocabulary and device.
+"""Keeps frozen constraints on a device between batches: one arena for each vocabulary and device.
 
-Freezing takes milliseconds to seconds, and most batches have constraints that earlier ones had.
+Freezing takes milliseconds to seconds, and most batches have constraints that earlier batches had, too.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["Loan", "Shelf", "shelf_for"]
 
-_KEPT = 32  # constraints that are kept frozen, those that were used last
+_KEPT = 32  # the number of frozen constraints that are kept, the most recently used ones
 _SIZES = {"grammars": 64, "states": 1 << 16, "transitions": 1 << 21, "rows": 1 << 10}
 _LARGEST = {"grammars": 4096, "states": 1 << 22, "transitions": 1 << 28, "rows": 1 << 18}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Loan:
-    """Constraints in an arena, which stay there until the loan is given back.
+    """Constraints in an arena, which stay there until :meth:`give_back`.
 
     Attributes:
-        tensors: the arena on the device.
-        starts: the state in which the texts of each constraint begin, by ``id``.
-        entries: where they lie.
+        tensors: the tensors of the arena on the device.
+        starts: for the ``id`` of each constraint, its start state in the arena.
+        entries: the places of the constraints in the arena.
     """
 
     tensors: ArenaTensors
@@ -43,7 +43,7 @@ class Loan:
     entries: tuple[_Place, ...]
 
     def give_back(self) -> None:
-        """The constraints may be removed."""
+        """Allow the constraints to be removed from the arena."""
         for place in self.entries:
             with place.lock:
                 place.users -= 1
@@ -64,16 +64,16 @@ class Shelf:
     Args:
         vocabulary: the vocabulary.
         width: the number of logits.
-        device: where the arena lies.
-        end_token: the token that ends forced texts.
+        device: the device of the arena.
+        end_token: the end-of-text token to draft where the end is forced.
     """
 
     def __init__(self, vocabulary: Vocabulary, width: int, device: torch.device, end_token: int) -> None:
-        # Not the vocabulary itself: shelves live no longer than it does.
+        # The vocabulary itself is not stored, as that would keep it alive: a shelf lives as long as its vocabulary.
         self._size, self._width, self._device, self._end_token = vocabulary.size, width, device, end_token
         self._lock = threading.Lock()
         self._sizes = dict(_SIZES)
-        # By id, with the constraint itself, so that no other object gets the id.
+        # By id, together with the constraint, so that its id is not reused.
         self._frozen: OrderedDict[int, tuple[Constraint, FrozenConstraint | Exception]] = OrderedDict()
         self._places: dict[int, _Place] = {}
         self._arena: FrozenArena
@@ -86,15 +86,15 @@ class Shelf:
         self._places = {}
 
     def lend(self, constraints: Iterable[Constraint], vocabulary: Vocabulary) -> Loan:
-        """Freeze constraints and put them into the arena, as far as they are not there.
+        """Freeze constraints and add them to the arena, if they are not there yet.
 
         Args:
             constraints: the constraints.
-            vocabulary: the vocabulary, for which they were compiled.
+            vocabulary: the vocabulary, for which the constraints were compiled.
 
         Raises:
-            UnsupportedFeature, LimitExceeded, Cancelled: as :meth:`grammarspec.Constraint.freeze`; what was refused
-                once is refused at once.
+            UnsupportedFeature, LimitExceeded, Cancelled: as :meth:`grammarspec.Constraint.freeze`. Errors of the first
+                two classes are kept, and raised again without freezing.
         """
         wanted = {id(constraint): constraint for constraint in constraints}
         with self._lock:
@@ -134,12 +134,12 @@ class Shelf:
         self._update(place.entry)
 
     def _place(self, frozen: dict[int, FrozenConstraint], vocabulary: Vocabulary) -> dict[int, _Place]:
-        """Add what is not in the arena, in place of what nobody uses if need be.
+        """Add the constraints that are not in the arena; if there is no room, remove unused ones.
 
         Raises:
             LimitExceeded: there is not enough room.
         """
-        # A place may have been kept for a constraint that is gone, whose id another one has got.
+        # The id of a place may be that of an earlier constraint that was freed, and whose id was reused.
         stale = [
             key for key, one in frozen.items() if key in self._places and self._places[key].entry.frozen is not one
         ]
@@ -165,10 +165,10 @@ class Shelf:
         return {key: self._places[key] for key in frozen}
 
     def _place_anew(self, frozen: dict[int, FrozenConstraint], vocabulary: Vocabulary) -> dict[int, _Place]:
-        """Begin a larger arena; batches that use the old one keep it.
+        """Make a larger arena; batches that use the old arena go on using it.
 
         Raises:
-            LimitExceeded: the largest one is too small.
+            LimitExceeded: the largest arena is too small.
         """
         while True:
             grown = {name: min(4 * size, _LARGEST[name]) for name, size in self._sizes.items()}
@@ -183,16 +183,16 @@ class Shelf:
                 continue
 
     def _update(self, entry: ArenaEntry) -> None:
-        """Copy to the device what changed."""
+        """Copy the changes of an entry to the device."""
         if self._device.type == "cpu":
             return  # the tensors are the arena's own memory
         names = ("class_of", "next", "next_offset", "grammar_of", "mask_row", "pool")
         tensors: dict[str, Any] = {name: getattr(self._tensors, name) for name in names}
-        tensors["accepting"] = torch.from_numpy(self._arena.accepting).clone()  # which the device has no use for
+        tensors["accepting"] = torch.from_numpy(self._arena.accepting).clone()  # the device does not need it
         self._arena.update(tensors, entry)
 
     def _spell(self, entry: ArenaEntry, vocabulary: Vocabulary) -> None:
-        """Find the tokens to draft where text is forced."""
+        """Find the forced tokens of the mask rows of an entry."""
         rows = sorted(set(entry.rows))
         tokens = [forced_token(self._arena.pool[row], vocabulary, self._end_token) for row in rows]
         self._tensors.forced[torch.tensor(rows, device=self._device)] = torch.tensor(tokens, device=self._device)

@@ -1,4 +1,4 @@
-"""What the device knows of the rows of a batch, and of the draft of a round: tensors of fixed shapes."""
+"""The state of a batch on the device, and the draft of a round: tensors of fixed shapes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class Rows:
     """The rows of a batch. All tensors are on the device of the target, and are changed in place only.
 
     Attributes:
-        tokens: ``int64[rows, slots]``, prompt, text, and behind these the draft of the round. The last column takes
-            what is to be written nowhere.
-        lengths: ``int64[rows]``, tokens of prompt and text.
-        prompts: ``int64[rows]``, tokens of the prompt.
-        limits: ``int64[rows]``, the greatest lengths.
-        states: ``int64[rows]``, the states of the arena behind the texts.
+        tokens: ``int64[rows, slots]``, the prompt, the text, and after them the draft of the round. Values that are not
+            to be kept are written to the last column.
+        lengths: ``int64[rows]``, the number of tokens of prompt and text.
+        prompts: ``int64[rows]``, the number of tokens of the prompt.
+        limits: ``int64[rows]``, the greatest length of prompt and text.
+        states: ``int64[rows]``, the states of the arena after the texts.
         done: ``bool[rows]``, whether the text has ended: nothing is committed to such a row.
         turn: ``int64[rows]``, the number of the round.
-        hidden: ``[rows, hidden size]``, the target's last hidden states behind all but the last token, for heads; of
-            size 0 if there are none.
-        known: ``bool[rows]``, whether ``hidden`` is.
+        hidden: ``[rows, hidden size]``, for heads, the target's last hidden states at the token before the last one; of
+            size 0 if there is no head.
+        known: ``bool[rows]``, whether ``hidden`` has a value.
     """
 
     tokens: torch.Tensor
@@ -54,10 +54,10 @@ class Rows:
 
         Args:
             prompts: the tokens of each row's prompt.
-            limits: the greatest length of each row, prompt and text.
-            states: the states of the arena in which the texts begin.
-            slots: columns of ``tokens``.
-            device: where the tensors are.
+            limits: the greatest length of prompt and text of each row.
+            states: the start state of each row in the arena.
+            slots: the number of columns of ``tokens``.
+            device: the device of the tensors.
             hidden: the size and the dtype of hidden states.
         """
         tokens = torch.zeros(len(prompts), slots, dtype=torch.int64)
@@ -86,7 +86,7 @@ class Rows:
         return [getattr(self, entry.name) for entry in fields(self)]
 
     def first(self, rows: int) -> Rows:
-        """The first rows: views, so that what is changed there is changed here."""
+        """The first rows, as views: changes of them change these rows, too."""
         return Rows(*(tensor[:rows] for tensor in self.tensors()))
 
     def move(self, index: torch.Tensor) -> None:
@@ -100,36 +100,36 @@ class Rows:
 
 
 class Draft:
-    """The draft of a round while it grows: one more token of each row at a time.
+    """The draft of a round, to which one token of each row is appended at a time.
 
-    Position ``i`` of a row is behind its first ``i`` draft tokens. Rows whose draft has ended get tokens that mean
-    nothing, and stay in the state 0 for masks.
+    Position ``i`` of a row is after its first ``i`` draft tokens. Rows whose draft has ended get placeholders, and
+    their masks are those of state 0, which allows every token.
 
     Args:
-        rows: the rows; draft tokens are written behind their texts.
-        arena: the automata.
-        ends: ``bool[width]``, the tokens that end texts.
+        rows: the rows; draft tokens are written after their texts.
+        arena: the frozen constraints.
+        ends: ``bool[width]``, which tokens end texts.
 
     Attributes:
         rows, arena, ends: see above.
-        size: the tokens that each row has so far, those that mean nothing included.
-        lengths: ``int64[rows]``, how many of them are the row's draft.
+        size: the number of tokens that each row has so far, placeholders included.
+        lengths: ``int64[rows]``, the number of draft tokens of each row, without placeholders.
         open: ``bool[rows]``, the rows that may get more tokens.
-        tokens: ``int64[rows]`` for each of ``size``.
-        sources: ``int64[rows]`` for each of them: the number of its proposer.
-        drawn: ``bool[rows]`` for each of them: whether it was drawn from the distribution.
-        distributions: for each of them, what it was drawn from, ``[rows, width]``; ``None`` where no row's was drawn.
-        states: ``int64[rows]`` for each position: the state there.
-        masks: ``int32[rows, words]`` for each position: the mask there; behind the end of a text and behind a refused
+        tokens: for each of the ``size`` places, ``int64[rows]``: the tokens.
+        sources: for each of these places, ``int64[rows]``: the numbers of the drafters.
+        drawn: for each of these places, ``bool[rows]``: whether the token was drawn from a distribution.
+        distributions: for each of these places, ``[rows, width]``: these distributions; ``None`` if no row has one.
+        states: for each position, ``int64[rows]``: the state there.
+        masks: for each position, ``int32[rows, words]``: the mask there. After the end of a text and after a refused
             token it allows every token, as no token is ever committed from there.
-        refused: ``bool[rows]``, whether the last draft token is one that the constraint does not allow.
+        refused: ``bool[rows]``, whether the constraint does not allow the last draft token.
     """
 
     def __init__(self, rows: Rows, arena: ArenaTensors, ends: torch.Tensor) -> None:
         self.rows, self.arena, self.ends = rows, arena, ends
         self.size = 0
         self.lengths = torch.zeros_like(rows.lengths)
-        # A draft leaves room for the token behind it.
+        # A draft leaves room for the token that the target chooses after it.
         self.open = ~rows.done & (rows.lengths + 1 < rows.limits)
         self.tokens: list[torch.Tensor] = []
         self.sources: list[torch.Tensor] = []
@@ -145,7 +145,7 @@ class Draft:
         return self.rows.lengths - self.rows.prompts + self.size
 
     def prefix(self) -> torch.Tensor:
-        """The tokens so far, ``int64[rows, size]``; -1 where they mean nothing."""
+        """The tokens so far, ``int64[rows, size]``; -1 for placeholders."""
         if not self.tokens:
             return self.lengths.new_zeros(len(self.lengths), 0)
         used = torch.arange(self.size, device=self.lengths.device) < self.lengths[:, None]
@@ -168,13 +168,13 @@ class Draft:
         """Append a token to the rows that are open and have one; the drafts of the others end.
 
         Args:
-            tokens: ``int64[rows]``.
-            found: ``bool[rows]``, which rows have one.
-            sources: ``int64[rows]``, the numbers of their proposers.
-            drawn: ``bool[rows]``, which were drawn from the distribution.
+            tokens: ``int64[rows]``, the tokens.
+            found: ``bool[rows]``, which rows have a token.
+            sources: ``int64[rows]``, the numbers of their drafters.
+            drawn: ``bool[rows]``, which tokens were drawn from the distribution.
             distribution: ``[rows, width]``, or ``None``.
-            behind: ``int64[rows]``, the states behind the tokens.
-            go_on: ``bool[rows]``, the rows whose draft may go on behind the token.
+            behind: ``int64[rows]``, the states after the tokens.
+            go_on: ``bool[rows]``, the rows whose draft may continue after the token.
         """
         taken = self.open & found
         refused = taken & (behind == 1)
@@ -194,5 +194,5 @@ class Draft:
         self.open = taken & go_on & ~refused & ~ended & (self.rows.lengths + self.size + 1 < self.rows.limits)
 
     def behind(self, tokens: torch.Tensor) -> torch.Tensor:
-        """The states behind tokens that follow the draft, ``int64[rows]``."""
+        """The states after tokens that would be appended to the draft, ``int64[rows]``."""
         return step(self.arena, self.states[-1], tokens)

@@ -1,4 +1,4 @@
-"""What the loop on the device can do: requests and proposers are taken, or refused with a name for what is missing."""
+"""Checks what the loop on the device supports, and makes its drafters; anything else is refused with its name."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _HINT = "device_loop=False decodes on the host; device_loop='auto' does so by it
 def check(
     model: PreTrainedModel | Target, requests: Sequence[Request], proposers: Sequence[Proposer], *, feed: bool
 ) -> None:
-    """Refuse what the loop on the device cannot do.
+    """Refuse what the loop on the device does not support.
 
     Args:
         model: the target.
-        requests: what to generate.
-        proposers: where drafts come from.
-        feed: whether forced text is to be appended without being scored.
+        requests: the requests.
+        proposers: the proposers.
+        feed: whether forced text is to be appended without running the target (``forced="feed"``).
 
     Raises:
-        UnsupportedFeature: there is such a thing; the message has its name.
-        UnsupportedModel: the target, or the model of a proposer, cannot be run.
-        TypeError: the target is none.
+        UnsupportedFeature: a request or a proposer is not supported; the message says what of it.
+        UnsupportedModel: the target, or the model of a proposer, is not a model of transformers, or cannot roll back.
+        TypeError: the target is not a model.
     """
     _check_model(model, "the target")
     if feed:
@@ -82,19 +82,19 @@ def drafters_for(
     capacity: int,
     longest: int,
 ) -> list[Drafter]:
-    """What drafts on the device in place of the proposers.
+    """The drafters that correspond to the proposers, in the same order.
 
     Args:
-        proposers: checked by :func:`check`.
+        proposers: the proposers, which :func:`check` has accepted.
         target: the target.
-        vocabulary: its tokens.
+        vocabulary: the tokens of the target.
         rows: the greatest number of rows.
-        capacity: slots of caches.
-        longest: the greatest number of tokens that a draft model may have to read of a text.
+        capacity: the number of slots of caches.
+        longest: the greatest number of tokens of a text that a draft model may have to read.
 
     Raises:
-        UnsupportedFeature: a draft model's context is shorter.
-        DraftMismatch, UnsupportedModel, ValueError: as the proposers', when a batch begins.
+        UnsupportedFeature: the context of a draft model is shorter than that.
+        DraftMismatch, UnsupportedModel, ValueError: as the proposers raise when a batch begins.
     """
     found: list[Drafter] = []
     for proposer in proposers:
@@ -121,7 +121,7 @@ def drafters_for(
 
 
 def ends_of(tokens: Sequence[int], width: int, device: torch.device) -> torch.Tensor:
-    """``bool[width]``, the tokens that end texts."""
+    """``bool[width]``, true for the tokens that end texts."""
     ends = torch.zeros(width, dtype=torch.bool)
     ends[torch.tensor(list(tokens))] = True
     return ends.to(device)

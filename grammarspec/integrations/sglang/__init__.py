@@ -1,8 +1,8 @@
 """grammarspec inside SGLang: ``python -m sglang.launch_server --model-path MODEL --grammar-backend grammarspec``.
 
-SGLang has a registry of such backends and entry points for plugins, so nothing is patched. The backend is in
-:mod:`.backend`, the grammar of one sequence in :mod:`.grammar`, what of SGLang is relied upon in :mod:`.expected`, and
-what can be set in :mod:`.settings`. ``docs/serving.md`` says how to use it.
+SGLang has a registry of grammar backends, and entry points for plugins, so no function of it is replaced. The backend
+is in :mod:`.backend`, the grammar of one sequence in :mod:`.grammar`, the list of names of SGLang that are used in
+:mod:`.expected`, and the settings in :mod:`.settings`. ``docs/serving.md`` describes how to use it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _LOG = logging.getLogger("sglang.grammarspec")
 
 
 def register(settings: Settings | None = None) -> None:
-    """Make ``"grammarspec"`` a grammar backend of SGLang in this process; SGLang's server does so by itself.
+    """Register ``"grammarspec"`` as a grammar backend of SGLang in this process; SGLang's server calls :func:`plugin`.
 
     Args:
-        settings: limits and bounds; those of the environment if not given (:class:`.Settings`).
+        settings: limits and bounds; by default those in the environment variables (:class:`.Settings`).
 
     Raises:
         MissingPackage: SGLang is not installed.
-        UnsupportedFeature: this version of SGLang is none that the adapter knows, or something in it is not as
-            expected; the message names it. Nothing has been changed then.
+        UnsupportedFeature: the adapter was not made for this version of SGLang, or a name in it is not as expected; the
+            message says which. Then nothing has been registered.
     """
     if settings is not None:
         settings.export()
@@ -36,9 +36,10 @@ def register(settings: Settings | None = None) -> None:
 
 
 def plugin() -> None:
-    """What SGLang calls in each of its processes, whatever backend is chosen: :func:`register`, but an error is logged.
+    """The entry point, which SGLang calls in each of its processes, whichever backend is chosen.
 
-    So a release of SGLang that the adapter does not know goes on without it, and refuses its name.
+    It calls :func:`register`, and logs an error instead of raising it. So a release of SGLang for which the adapter was
+    not made still works, and only refuses the name of the backend.
     """
     try:
         register()

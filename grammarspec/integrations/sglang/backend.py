@@ -1,8 +1,8 @@
-"""The backend as SGLang makes and calls it: a request's text comes in, a grammar or SGLang's invalid grammar goes out.
+"""The backend for SGLang: from the text of a request to a grammar, or to SGLang's object for an invalid grammar.
 
-SGLang's scheduler asks for a grammar when a request arrives. What is in the cache is answered at once; all else is
-compiled in SGLang's executor. SGLang keeps what was compiled in a dictionary that knows no bound: here constraints are
-kept by :class:`.GrammarCache` instead, and only errors by the dictionary.
+SGLang's scheduler asks for a grammar when a request arrives. A constraint in the cache gives a grammar at once; others
+are compiled in SGLang's executor. SGLang keeps compiled grammars in a dictionary without a bound; this backend keeps
+constraints in a :class:`.GrammarCache` instead, and uses the dictionary for errors only.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ __all__ = ["KeptBySize", "RequestBackend", "create", "json_options", "register_b
 
 _LOG = logging.getLogger("sglang.grammarspec")
 _ANY_JSON: Final = "$$ANY$$"
-"""Stands in the place of a schema where any JSON is asked for."""
+"""SGLang's text for "any JSON" in place of a schema."""
 _MOST_ERRORS: Final = 256
-"""How many requests that cannot be answered are remembered."""
+"""The largest number of errors that are kept."""
 
 
 def json_options(serving: Any) -> dict[str, Any]:
-    """The options for JSON that the arguments of SGLang's server give.
+    """The options for JSON, from the arguments of SGLang's server.
 
     Args:
-        serving: what SGLang's ``get_serving()`` returns.
+        serving: the value of SGLang's ``get_serving()``.
     """
     if serving.constrained_json_disable_any_whitespace:
         return {"whitespace": "compact"}
@@ -48,16 +48,16 @@ def json_options(serving: Any) -> dict[str, Any]:
 
 
 def request_of_key(kind: str, text: str, options: Mapping[str, Any], special_tokens: Mapping[str, int]) -> Request:
-    """The request of a key of SGLang's cache.
+    """The request for a key of SGLang's cache.
 
     Args:
         kind: ``"json"``, ``"regex"``, ``"ebnf"``, ``"full_assistant_ebnf"`` or ``"structural_tag"``.
         text: the declaration.
-        options: for JSON.
-        special_tokens: of the model, by name.
+        options: the options for JSON.
+        special_tokens: the special tokens of the model, by name.
 
     Raises:
-        GrammarSyntaxError: a structural tag is no JSON.
+        GrammarSyntaxError: a structural tag is not JSON.
         TypeError: there is no such kind.
     """
     if kind == "json":
@@ -72,7 +72,7 @@ def request_of_key(kind: str, text: str, options: Mapping[str, Any], special_tok
 
 
 def _with_schemas(text: str) -> str:
-    """A structural tag in which schemas that are null, as SGLang writes those that were not given, allow anything."""
+    """A structural tag in which ``{}`` replaces schemas that are null, as SGLang writes schemas that were not given."""
     try:
         tag = json.loads(text)
     except (ValueError, RecursionError):
@@ -92,18 +92,18 @@ def _with_schemas(text: str) -> str:
 
 
 class KeptBySize:
-    """What both of SGLang's backends, the plain one and the one for reasoning, share: what is kept is bounded.
+    """The bounded cache, which the plain backend and the one for reasoning share.
 
     Attributes:
-        constraints: the constraints that are kept.
+        constraints: the cache of constraints.
     """
 
     constraints: GrammarCache
     cache: dict[tuple[str, str], Any]
-    """SGLang's dictionary; it has errors only."""
+    """SGLang's dictionary; here it has errors only."""
 
     def request(self, key: tuple[str, str]) -> Request:
-        """The request of a key, whose kind may name a variant behind a colon.
+        """The request for a key. The kind in the key may be followed by a colon and a variant.
 
         Raises:
             GrammarSyntaxError, TypeError: as :func:`request_of_key`.
@@ -111,7 +111,7 @@ class KeptBySize:
         raise NotImplementedError
 
     def get_cached_or_future_value(self, key: tuple[str, str], require_reasoning: bool) -> tuple[Any, bool]:
-        """A grammar, if its constraint is kept, or a future of one; and whether it is kept."""
+        """A grammar and ``True`` if its constraint is in the cache; otherwise a future of a grammar and ``False``."""
         known = self.cache.get(key)
         if known is not None:
             return known, True
@@ -119,9 +119,9 @@ class KeptBySize:
         try:
             ready = self.constraints.ready(self.request(key))
         except (GrammarspecError, TypeError):
-            ready = False  # what is wrong is found, and told, in the executor
+            ready = False  # the executor finds and reports the error
         if ready:
-            # Should another thread's constraint drive it out just now, it is compiled here: slowly, but right.
+            # If another thread evicts it meanwhile, it is compiled here, which is slow but correct.
             return self._init_value_dispatch(key, require_reasoning), True
         answer: tuple[Any, bool] = inherited.get_cached_or_future_value(key, require_reasoning)
         return answer
@@ -131,7 +131,7 @@ class KeptBySize:
         return inherited._init_value_dispatch(key, require_reasoning)
 
     def set_cache(self, key: tuple[str, str], value: Any) -> None:
-        """Keep an error. Grammars are not kept: their constraints are."""
+        """Keep an error. Grammars are not kept here, as the cache has their constraints."""
         if not isinstance(value, ENGINE.found(BASE, "InvalidGrammarObject")):
             return
         while len(self.cache) >= _MOST_ERRORS:
@@ -139,14 +139,14 @@ class KeptBySize:
         self.cache[key] = value
 
     def reset(self) -> None:
-        """Drop all constraints and errors."""
+        """Remove all constraints and errors."""
         inherited: Any = super()
         inherited.reset()
         self.constraints.clear()
 
 
 class RequestBackend(KeptBySize):
-    """SGLang's ``BaseGrammarBackend``, joined with it by :func:`create`; the names of its methods are SGLang's."""
+    """The methods of a ``BaseGrammarBackend`` of SGLang; :func:`create` makes a class of the two."""
 
     is_support_token_filter = True
     allocate_vocab_mask = staticmethod(grammar.allocate_vocab_mask)
@@ -157,10 +157,10 @@ class RequestBackend(KeptBySize):
     """The options for JSON."""
 
     def request(self, key: tuple[str, str]) -> Request:
-        """As :func:`request_of_key`.
+        """The request for a key, by :func:`request_of_key`.
 
         Raises:
-            GrammarSyntaxError, TypeError: as there.
+            GrammarSyntaxError, TypeError: as :func:`request_of_key`.
         """
         kind = key[0].partition(":")[0]
         return request_of_key(kind, key[1], self.options, self.constraints.vocabulary.special_tokens)
@@ -174,7 +174,7 @@ class RequestBackend(KeptBySize):
         return self._answer("regex", key_string)
 
     def dispatch_ebnf(self, key_string: str) -> Any:
-        """The grammar of a grammar's text."""
+        """The grammar of a text in EBNF, or in any notation that :meth:`.Request.grammar` takes."""
         return self._answer("ebnf", key_string)
 
     def dispatch_structural_tag(self, key_string: str) -> Any:
@@ -182,12 +182,12 @@ class RequestBackend(KeptBySize):
         return self._answer("structural_tag", key_string)
 
     def _answer(self, kind: str, text: str) -> Any:
-        """A grammar, or SGLang's invalid one with the error."""
+        """A grammar, or SGLang's invalid grammar with the text of the error."""
         try:
             matcher = self.constraints.constraint(self.request((kind, text))).matcher()
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # a panic of the compiler is no Exception
+        except BaseException as error:  # a panic of the compiler is not an Exception
             _LOG.warning("a request for %s cannot be answered: %s", kind, error)
             return ENGINE.found(BASE, "InvalidGrammarObject")(str(error))
         return _grammar_class().of(GuardedMatcher(matcher, _told))
@@ -200,14 +200,14 @@ class RequestBackend(KeptBySize):
         is_allowed: bool = True,
         reset_vocab_mask: bool = True,
     ) -> None:
-        """Allow or forbid tokens in a row, as SGLang's limits of reasoning ask.
+        """Allow or forbid tokens in a mask row, for SGLang's limits on the length of reasoning.
 
         Args:
             vocab_mask: ``int32[rows, words]``.
             token_ids: the tokens.
-            batch_idx: the row.
-            is_allowed: whether they are allowed.
-            reset_vocab_mask: whether all other tokens become the opposite.
+            batch_idx: the index of the row.
+            is_allowed: whether the tokens are to be allowed or forbidden.
+            reset_vocab_mask: whether all other tokens are set to the opposite.
         """
         row = vocab_mask[batch_idx]
         if reset_vocab_mask:
@@ -231,23 +231,23 @@ def _grammar_class() -> Any:
 def create(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any = None) -> Any:
     """The backend of one scheduler; SGLang calls this when its server starts.
 
-    SGLang wraps its own backends for models that reason, and not those that are registered: that is done here.
+    For models that reason, SGLang wraps its own backends, but not registered ones; so the wrapping is done here.
 
     Args:
-        server_args: SGLang's; what it resolved them to is asked of SGLang instead.
-        tokenizer: that of the model.
+        server_args: the arguments of SGLang's server; not used, as ``get_serving()`` has their resolved values.
+        tokenizer: the tokenizer of the model.
         vocab_size: the number of logits.
-        eos_token_ids: the tokens that the model ends with: a set, a number or ``None``.
+        eos_token_ids: the end-of-text tokens of the model: a set, a number or ``None``.
 
     Raises:
         UnsupportedTokenizer, ValueError: as :func:`.vocabulary_of`.
-        SettingsError: the environment sets what cannot be.
+        SettingsError: an environment variable has a wrong value.
     """
     settings = Settings.of_environment()
     serving = ENGINE.found("sglang.srt.runtime_context", "get_serving")()
     ends = [eos_token_ids] if isinstance(eos_token_ids, int) else eos_token_ids or ()
     vocabulary = vocabulary_of(tokenizer, vocab_size, ends)
-    vocabulary.keep(constraints=0, memory=0)  # the cache keeps what is kept
+    vocabulary.keep(constraints=0, memory=0)  # constraints are kept by the GrammarCache only
     backend: Any = type("GrammarspecBackend", (RequestBackend, ENGINE.found(BASE, "BaseGrammarBackend")), {})()
     backend.options = json_options(serving)
     backend.constraints = GrammarCache(
@@ -272,7 +272,7 @@ def create(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any
 
 
 def register_backend() -> None:
-    """Tell SGLang the name, once :func:`.check` has found all as it is expected."""
+    """Register the name with SGLang. Call :func:`.check` first."""
     ENGINE.found(BASE, "register_grammar_backend")(NAME, create)
     if NAME not in ENGINE.found(CHOICES, "GRAMMAR_BACKEND_CHOICES"):
         ENGINE.found(CHOICES, "add_grammar_backend_choices")([NAME])

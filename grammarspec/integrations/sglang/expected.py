@@ -1,4 +1,4 @@
-"""What of SGLang is called or extended, and how it must be: a release in which something differs is refused by name."""
+"""The functions and classes of SGLang that the adapter uses, with their parameters; other releases are refused."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ _SERVING: Final = (
 
 
 def check() -> None:
-    """Check that SGLang is of a version that is known, and that all in it that is called or extended is as expected.
+    """Check the version of SGLang, and that all functions and classes that the adapter uses are as expected.
 
     Raises:
         MissingPackage: SGLang is not installed.
-        UnsupportedFeature: the version is another, or something is not as expected; the message names it.
+        UnsupportedFeature: it has another version, or a name in it is not as expected; the message says which.
     """
     ENGINE.check_version()
     ENGINE.check_parameters(EXPECTED)

@@ -1,7 +1,7 @@
-"""The grammar of one sequence as SGLang's scheduler calls it: tokens come in, rows of masks go out.
+"""The grammar of one sequence, which SGLang's scheduler calls: it accepts tokens and fills mask rows.
 
-What SGLang expects to be raised is a ``ValueError`` by :meth:`SequenceGrammar.accept_token`, which ends that request
-alone; nothing else raises, as it would end the scheduler.
+:meth:`SequenceGrammar.accept_token` raises a ``ValueError`` for a token that is refused; SGLang expects that, and ends
+the request. The other methods keep errors instead of raising them, as an error would end the scheduler.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any = None) ->
     Args:
         vocab_size: the number of logits.
         batch_size: the number of rows.
-        device: where the mask is moved later. It is written on the host; for a GPU in pinned memory, so that it is
-            moved while the host works on.
+        device: the device to which the mask is copied later; not used. The mask is in pinned memory if there is CUDA,
+            so that it can be copied asynchronously.
     """
     import torch
 
@@ -35,7 +35,7 @@ def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any = None) ->
 
 
 def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
-    """The mask on a device."""
+    """A copy of the mask on a device, which is made asynchronously."""
     return vocab_mask.to(device, non_blocking=True)
 
 
@@ -50,12 +50,12 @@ def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
 
 
 class SequenceGrammar:
-    """What SGLang asks of a ``BaseGrammarObject``, of one sequence; :mod:`.backend` joins the two.
+    """The methods of a ``BaseGrammarObject`` of SGLang, for one sequence; :mod:`.backend` makes a class of the two.
 
     Attributes:
         guarded: the matcher.
-        current_token: the last token that was accepted; ``None``: there is none. SGLang tells by it whether a request
-            that comes back has its last token already.
+        current_token: the last accepted token; ``None`` if there is none. When a request is scheduled again, SGLang
+            finds by it whether the grammar has accepted the last token of the request.
     """
 
     guarded: GuardedMatcher
@@ -69,17 +69,17 @@ class SequenceGrammar:
         return made
 
     def copy(self) -> SequenceGrammar:
-        """A grammar of its own with the same tokens accepted."""
+        """An independent copy, with the same tokens accepted."""
         copied = type(self).of(self.guarded.fork())
         copied.current_token = self.current_token
         return copied
 
     # ------------------------------------------------------------------ tokens
     def accept_token(self, token: int) -> None:
-        """Go on behind a token; behind the end of the text nothing changes.
+        """Accept a token. After the end of the text, every token is ignored.
 
         Raises:
-            ValueError: the token is not allowed, or the sequence has failed: the request ends.
+            ValueError: the token is not allowed, or the sequence has failed. SGLang then ends the request.
         """
         if self.guarded.is_terminated:
             return
@@ -89,7 +89,7 @@ class SequenceGrammar:
         self.current_token = token
 
     def rollback(self, k: int) -> None:
-        """Take back the last ``k`` tokens; all that there are, if they are fewer."""
+        """Roll back the last ``k`` accepted tokens, or all of them if there are fewer."""
         self.guarded.rollback(k)
 
     def is_terminated(self) -> bool:
@@ -110,8 +110,8 @@ class SequenceGrammar:
         """Write the masks of a batch into rows; masks that are not known yet are computed in parallel.
 
         Args:
-            entries: SGLang's ``GrammarRow``, of which some grammars may be another backend's, or wrapped.
-            vocab_mask: ``int32[rows, words]``, on the host. Other rows stay as they are.
+            entries: objects of SGLang's ``GrammarRow``; some of their grammars may be wrapped, or of another backend.
+            vocab_mask: ``int32[rows, words]``, on the host. Rows without an entry do not change.
         """
         rows = vocab_mask.numpy()
         together: list[tuple[GuardedMatcher, int]] = []
@@ -143,9 +143,9 @@ class SequenceGrammar:
         """As :func:`apply_vocab_mask`."""
         apply_vocab_mask(logits, vocab_mask)
 
-    # ------------------------------------------------------------------ text that is certain
+    # ------------------------------------------------------------------ forced text
     def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
-        """The tokens that every answer goes on with, with an empty text; ``None`` if nothing is certain."""
+        """The tokens that the grammar forces next, with an empty text; ``None`` if no token is forced."""
         if self.guarded.failure is not None or self.guarded.is_terminated:
             return None
         try:
@@ -156,13 +156,13 @@ class SequenceGrammar:
         return (tokens, "") if tokens else None
 
     def jump_forward_str_state(self, helper: tuple[list[int], str]) -> tuple[str, int]:
-        """The text of :meth:`try_jump_forward`, and -1: there is no state to be handed on."""
+        """The text of :meth:`try_jump_forward`, and -1, as there is no state to pass on."""
         return helper[1], -1
 
     def jump_and_retokenize(
         self, old_output_ids: Sequence[int], new_output_ids: Sequence[int], next_state: int
     ) -> None:
-        """Take back the tokens of the old output behind those that the new one begins with, and accept the new ones.
+        """Roll back to the longest common prefix of the old and the new output, and accept the rest of the new one.
 
         Raises:
             ValueError: one of them is not allowed.

@@ -1,4 +1,4 @@
-"""What can be set for SGLang."""
+"""The settings for SGLang."""
 
 from __future__ import annotations
 

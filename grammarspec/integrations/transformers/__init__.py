@@ -1,4 +1,4 @@
-"""For ``generate`` of transformers: a logits processor, and a decoding loop that replaces its own."""
+"""For ``generate`` of transformers: a logits processor, and a decoding loop that replaces the one of ``generate``."""
 
 from grammarspec.errors import needed_by
 

@@ -1,7 +1,7 @@
 """``speculative_generate``: the speculative decoding loop inside ``generate`` of transformers.
 
 The settings, logits processors and stopping criteria that ``generate`` has prepared are translated into requests for
-:mod:`grammarspec.decoding`; what cannot be translated is refused by name.
+:mod:`grammarspec.decoding`; those that cannot be translated are refused with an error that names them.
 """
 
 from __future__ import annotations
@@ -47,46 +47,47 @@ def speculative_generate(
     token_streamer: BaseStreamer | None = None,
     **model_kwargs: Any,
 ) -> torch.Tensor:
-    """The speculative loop of :mod:`grammarspec.decoding`, which ``generate`` runs in place of its own.
+    """The speculative loop of :mod:`grammarspec.decoding`, for ``custom_generate`` of transformers.
 
     ``model.generate(**inputs, custom_generate=speculative_generate, vocabulary=vocabulary, constraint=constraint)``
     works with greedy search and sampling (``temperature``, ``top_k``, ``top_p``, ``min_p``, ``repetition_penalty``),
     ``num_return_sequences``, ``max_new_tokens`` and batches; the arguments from ``vocabulary`` on are given to
-    ``generate`` by keyword. Whatever is drafted, a greedy text is that of ``generate`` with a
-    :class:`ConstraintLogitsProcessor` (but for rounding), and a sampled one has the same distribution and follows
-    ``torch.manual_seed``. There are two differences: ``top_k`` keeps exactly so many tokens, where ``generate`` keeps
-    all that tie for the last one; and texts end where the model's context does.
+    ``generate`` by keyword. Whatever is drafted, a greedy text is the same as that of ``generate`` with a
+    :class:`ConstraintLogitsProcessor` (except for rounding errors), and a sampled text has the same distribution and
+    depends on ``torch.manual_seed``. There are two differences: ``top_k`` keeps exactly that number of tokens, where
+    ``generate`` also keeps all tokens with the score of the last one; and a text ends where the model's context ends.
 
     Drafts come from forced text, if there is a constraint; from prompt lookup (``prompt_lookup_num_tokens``); from the
     first layers of the model (``assistant_early_exit``); and from a draft model (``draft_model``). If none of the last
     three is given, but there is a constraint, prompt lookup is used as well. A model that cannot take tokens back (one
     with recurrent layers, say) is run without drafts, unless they are asked for.
 
-    ``generate`` does not hand on its own ``assistant_model`` and ``streamer``: give ``draft_model`` and
+    ``generate`` does not pass ``assistant_model`` and ``streamer`` on to this function: use ``draft_model`` and
     ``token_streamer`` instead.
 
     Args:
-        model, input_ids, logits_processor, stopping_criteria, generation_config, model_kwargs: what ``generate`` has
-            prepared; ``input_ids`` are integers ``[rows, length]``.
-        vocabulary: that of the model, for which the constraints were compiled. Its end-of-text tokens are those that
-            ``generate`` stops at.
+        model, input_ids, logits_processor, stopping_criteria, generation_config, model_kwargs: as ``generate`` has
+            prepared them; ``input_ids`` are integers ``[rows, length]``.
+        vocabulary: the vocabulary of the model, for which the constraints were compiled. Its end-of-text tokens must be
+            those at which ``generate`` stops.
         constraint: one for all prompts, or one per prompt, with ``None`` for a prompt whose texts are unconstrained.
-        draft_model: a causal language model with the tokens of the model.
-        proposers: where drafts come from, instead of all those above; an empty list drafts nothing.
-        gamma: tokens of a draft at most; by default ``prompt_lookup_num_tokens``, or 16.
-        stop_strings: stop where what was generated holds one of these. No tokenizer is needed here; if they stand in a
+        draft_model: a causal language model with the same tokens as the model.
+        proposers: the proposers, instead of all those above; with an empty list, nothing is drafted.
+        gamma: the largest number of tokens of a draft; by default ``prompt_lookup_num_tokens``, or 16.
+        stop_strings: a text ends when it contains one of these. No tokenizer is needed for that; if they are given in a
             ``GenerationConfig`` instead, ``generate`` needs one.
-        token_streamer: gets the prompt and the tokens of a single text, as they come.
+        token_streamer: gets the prompt, and then the tokens of the text after each round; for a single text only.
 
     Returns:
-        ``int64[rows, longest]``: the prompts as they were given, and behind them what was generated, padded on the
-        right by ``pad_token_id`` (where there is none, by the first ``eos_token_id``).
+        ``int64[rows, longest]``: the prompts as they were given, each followed by the generated tokens, and padded on
+        the right with ``pad_token_id`` (or, if there is none, with the first ``eos_token_id``).
 
     Raises:
-        TypeError: what is given as a constraint is none.
+        TypeError: a constraint has another type.
         ValueError: a setting, logits processor, stopping criterion or input of the model is not supported (the message
-            names it), the model's and the vocabulary's end-of-text tokens differ, the constraints are not as many as
-            the prompts, padding stands behind tokens, or what :func:`~grammarspec.decoding.generate_batch` refuses.
+            names it); the end-of-text tokens of ``generate`` and of the vocabulary differ; the number of constraints is
+            not that of the prompts; there is padding after tokens of a prompt; or as
+            :func:`~grammarspec.decoding.generate_batch`.
         UnsupportedFeature: as for :func:`~grammarspec.decoding.generate_batch`.
         LimitExceeded, Cancelled, StateCollected: raised by a constraint while its text was generated.
     """
@@ -112,7 +113,8 @@ def speculative_generate(
     sampling = Sampling(max_tokens=max_length - input_ids.shape[1], stop=stops, **options)
     constrained = any(each is not None for each in constraints)
     proposers = _proposers(model, generation_config, proposers, draft_model, constrained)
-    # As drafts are as long as pays, only with seeds do set_seed and its like repeat the texts that models draft.
+    # The lengths of drafts depend on measured times. So that set_seed repeats texts for which a model drafts, too, each
+    # request gets a seed of its own.
     seeded = sampling.temperature > 0 and any(runs_model(proposer) for proposer in proposers)
     requests = [
         Request(
@@ -142,7 +144,7 @@ def speculative_generate(
     return torch.cat((input_ids, padded), -1)
 
 
-# Settings for which generate makes no processor or criterion, and the values with which they have no effect.
+# Settings for which generate makes no processor or criterion, each with the values for which it has no effect.
 _UNSUPPORTED: Final[dict[str, tuple[object, ...]]] = {
     "num_beams": (None, 1),
     "num_beam_groups": (None, 1),
@@ -161,7 +163,8 @@ _UNSUPPORTED: Final[dict[str, tuple[object, ...]]] = {
     "output_hidden_states": (None, False),
 }
 
-# Logits processors, the setting (of transformers and of Sampling) that each is made for, and the attribute that has it.
+# For each supported logits processor: the name of its setting (in transformers and in Sampling), and the attribute of
+# the processor with the value.
 _SUPPORTED: Final[dict[type, tuple[str, str]]] = {
     logits_process.RepetitionPenaltyLogitsProcessor: ("repetition_penalty", "penalty"),
     logits_process.TemperatureLogitsWarper: ("temperature", "temperature"),
@@ -170,7 +173,7 @@ _SUPPORTED: Final[dict[type, tuple[str, str]]] = {
     logits_process.MinPLogitsWarper: ("min_p", "min_p"),
 }
 
-# The processors and criteria that generate makes for other settings, so that errors can name the setting.
+# For each processor and criterion that generate makes for another setting: the setting, for errors.
 _SETTINGS: Final = {
     "UnbatchedClassifierFreeGuidanceLogitsProcessor": "guidance_scale",
     "SequenceBiasLogitsProcessor": "sequence_bias",
@@ -196,26 +199,27 @@ _SETTINGS: Final = {
     "MaxTimeCriteria": "max_time",
 }
 
-# Inputs of the model that generate prepares itself; the loop has a cache, masks and positions of its own.
+# Inputs of the model that generate has prepared, and that the loop does not need: it makes its own.
 _PREPARED: Final = frozenset({*CACHE_NAMES, "position_ids", "cache_position", "logits_to_keep", "use_cache"})
 
 
 def _sampling_options(
     config: GenerationConfig, processors: LogitsProcessorList, mask: torch.Tensor, refused: list[str]
 ) -> dict[str, Any]:
-    """The options of Sampling that the logits processors amount to; other processors are added to ``refused``."""
+    """The options of Sampling with the same effect as the logits processors; others are added to ``refused``."""
     options: dict[str, Any] = {"temperature": 1.0}
     seen = set()
     for processor in processors:
         kind = type(processor)
         setting, attribute = _SUPPORTED.get(kind, ("", ""))
-        # A processor with another value than the setting is the user's own, as is one that ignores more than padding.
+        # A processor whose value differs from the setting is one of the user's; so is one that ignores more than the
+        # padding of a prompt.
         own = setting and getattr(processor, attribute) != getattr(config, setting)
         spared = getattr(processor, "prompt_ignore_length", None)
         own = own or (spared is not None and not torch.equal(torch.as_tensor(spared).cpu(), mask.int().argmax(1).cpu()))
         if setting and kind not in seen and not own:
             options[setting] = getattr(processor, attribute)
-        elif kind is not logits_process.LogitNormalization:  # that changes no distribution
+        elif kind is not logits_process.LogitNormalization:  # which does not change the distribution
             refused.append(_SETTINGS.get(kind.__name__, f"the logits processor {kind.__name__}"))
         seen.add(kind)
     return options if config.do_sample else options | {"temperature": 0.0}

@@ -22,37 +22,37 @@ _ANOTHER_TEXT = (
 
 
 class ConstraintLogitsProcessor(LogitsProcessor):
-    """A logits processor that masks scores, so that ``generate`` generates texts of a constraint.
+    """A logits processor that masks scores, so that ``generate`` generates texts that a constraint allows.
 
     ``model.generate(**inputs, logits_processor=LogitsProcessorList([ConstraintLogitsProcessor(constraint)]))`` works
     with greedy search and sampling, batches, ``num_return_sequences``, beam search, ``assistant_model`` and
-    ``prompt_lookup_num_tokens``. The end-of-text tokens of the constraint's vocabulary should be those that
-    ``generate`` stops at.
+    ``prompt_lookup_num_tokens``. The end-of-text tokens of the constraint's vocabulary should be those at which
+    ``generate`` stops.
 
-    The masks depend on the generated tokens that a call is given, and not on earlier calls: between calls, rows may be
-    reordered, shortened or extended by several tokens.
+    The masks depend only on the generated tokens that are passed to a call, and not on earlier calls: between calls,
+    rows may be reordered, shortened, or extended by several tokens.
 
-    * Behind the end of a text (in a finished row, which ``generate`` pads) only the token that ended it is allowed.
-    * Behind a token that the constraint refuses everything is allowed: such rows are drafts that will be rejected, and
-      beams whose score is -inf. A token that another processor forces against the mask looks the same: put this
-      processor last.
+    * After the end of a text (in a finished row, which ``generate`` pads), only the token that ended it is allowed.
+    * After a token that the constraint refuses, every token is allowed: such rows are drafts that will be rejected, or
+      beams with the score -inf. If another processor forces a token against the mask, this looks the same; therefore
+      put this processor last.
 
     Args:
         constraint: one for all rows, or one per prompt, with ``None`` for a prompt whose rows are unconstrained. The
-            rows of one prompt (beams, returned sequences) are neighbours, as ``generate`` has them.
-        prompt_length: how many tokens are before the text, padding included. By default it is the length of the first
-            call's input; then a processor serves one ``generate``, or several with :meth:`reset` in between. Without
-            ``reset``, another prompt is an error (unless it is the earlier tokens and one more: it is taken for their
-            continuation). With ``prompt_length`` a processor serves any number of calls of ``generate``, and does not
-            look at prompts.
+            rows of one prompt (beams, returned sequences) must follow each other, as they do in ``generate``.
+        prompt_length: the number of tokens before the generated ones, padding included. By default it is the length of
+            the first input; then a processor can be used for one call of ``generate``, or for several with
+            :meth:`reset` in between. Without ``reset``, another prompt is an error (unless it consists of the earlier
+            tokens and one more, which looks like a continuation). With ``prompt_length``, a processor can be used for
+            any number of calls of ``generate``, and prompts are not compared.
 
     Raises:
-        TypeError: ``constraint`` is not a constraint.
+        TypeError: ``constraint`` is not a constraint, nor a sequence of constraints and ``None``.
         ValueError: no constraint is given, or ``prompt_length`` is negative.
         LimitExceeded: the first mask of a constraint exceeds one of its limits.
     """
 
-    supports_continuous_batching = False  # it packs the tokens of all requests into one row
+    supports_continuous_batching = False  # continuous batching packs the tokens of all requests into one row
 
     def __init__(
         self, constraint: Constraint | Sequence[Constraint | None], *, prompt_length: int | None = None
@@ -67,12 +67,12 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             raise ValueError(f"prompt_length must not be negative, not {prompt_length}")
         self._constraints = constraints
         self._prompt_length = prompt_length
-        # A constraint does not tell the size of its vocabulary, but its masks do, up to a word.
+        # The size of the vocabulary follows from the length of a mask, up to a word.
         self._width = max((8 * len(each.mask(each.start)) for each in constraints if each is not None), default=0)
         self.reset()
 
     def reset(self) -> None:
-        """Forget all tokens: the next call is the first one of another ``generate``."""
+        """Forget all tokens: the next call belongs to another call of ``generate``."""
         self._prompt: torch.Tensor | None = None
         self._rows: list[FollowedText | None] = []
 
@@ -87,8 +87,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             a new tensor of the shape, dtype and device of the scores.
 
         Raises:
-            ValueError: the number of rows is no multiple of that of the constraints, the input is shorter than
-                ``prompt_length``, or it belongs to another call of ``generate`` than the input before.
+            ValueError: the number of rows is not a multiple of the number of constraints, the input is shorter than
+                ``prompt_length``, or it belongs to another call of ``generate`` than the previous input.
             LimitExceeded: a step or a mask exceeds a limit of its constraint.
         """
         rows = self._follow(self._generated(input_ids))
@@ -98,7 +98,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             if row is not None and (row.accepted == len(row.tokens) or row.matcher.is_terminated):
                 chosen[index] = len(active)
                 active.append(row)
-        # Always a copy: prompt lookup passes the same tensor for each token of a draft.
+        # The scores are copied in any case: prompt lookup passes the same tensor for each token of a draft.
         result = scores.clone()
         if active:
             masks = allocate_bitmask(len(active), self._width)
@@ -109,13 +109,13 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         return result
 
     def _generated(self, input_ids: torch.Tensor) -> NDArray[np.int64]:
-        """The generated tokens behind the prompts."""
+        """The generated tokens, without the prompts."""
         length = self._prompt_length
         if length is None:
             if self._prompt is None:
                 self._prompt = input_ids.clone()
             length = self._prompt.shape[1]
-            # The models of draft and target may be on different devices.
+            # The draft model and the target may be on different devices.
             if not torch.equal(input_ids[:, :length], self._prompt.to(input_ids.device)):
                 raise ValueError(_ANOTHER_TEXT)
         elif input_ids.shape[1] < length:
@@ -124,8 +124,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         return generated
 
     def _follow(self, generated: NDArray[np.int64]) -> list[FollowedText | None]:
-        """The rows, advanced or rolled back from the tokens of the last call to these tokens."""
-        # If an error interrupts this, matchers may be anywhere in their texts: then the next call begins with new ones.
+        """Move the rows from the tokens of the last call to these tokens, by accepting and rolling back tokens."""
+        # If an error interrupts this, matchers may be at any place of their texts: the next call then makes new ones.
         old, self._rows = self._rows, []
         if len(old) != len(generated):
             old = self._start(len(generated))
@@ -137,15 +137,15 @@ class ConstraintLogitsProcessor(LogitsProcessor):
                 continue
             new = len(tokens) - row.shared(tokens)
             row.follow(tokens)
-            # Within one generate, each input is an earlier input and at most one token. The prompt of another generate
-            # may begin with the whole text, as in a conversation; a refused token then shows that it is another text.
+            # Within one call of generate, each input is an earlier input and at most one more token. The prompt of
+            # another call may begin with the whole text, as in a conversation; a refused token then shows that.
             if self._prompt_length is None and new > 1 and row.accepted < len(tokens):
                 raise ValueError(_ANOTHER_TEXT)
         self._rows = rows
         return rows
 
     def _start(self, count: int) -> list[FollowedText | None]:
-        """New rows, for a batch of this many."""
+        """New rows, for a batch with this number of rows."""
         per_prompt, remainder = divmod(count, len(self._constraints))
         if remainder:
             raise ValueError(f"{count} rows for {len(self._constraints)} constraints")

@@ -1,9 +1,9 @@
 """grammarspec inside vLLM: ``vllm serve MODEL --structured-outputs-config.backend grammarspec``.
 
-vLLM has no registry of such backends; their names stand in its code. So the functions that name them are wrapped
-(:mod:`.patches`), after each was checked to be as it is expected (:mod:`.expected`). The backend itself is in
-:mod:`.backend`, what becomes of a client's request in :mod:`.requests`, and what can be set in :mod:`.settings`.
-``docs/serving.md`` says how to use it.
+vLLM has no registry of backends for structured outputs; their names are part of its code. Therefore the functions in
+which the names occur are wrapped (:mod:`.patches`), after a check that each has the expected parameters
+(:mod:`.expected`). The backend is in :mod:`.backend`, the translation of a client's request in :mod:`.requests`, and
+the settings are in :mod:`.settings`. ``docs/serving.md`` describes how to use it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _registered = False
 def register(settings: Settings | None = None) -> None:
     """Make ``"grammarspec"`` a backend for structured outputs of vLLM in this process.
 
-    ``vllm serve`` does so by itself. With vLLM's offline API, call this before ``vllm.LLM(model,
-    structured_outputs_config={"backend": "grammarspec"})``; the engine's processes are told by their environment.
-    Calling it again changes the settings.
+    ``vllm serve`` does this by itself (:func:`plugin`). With vLLM's offline API, call this function before
+    ``vllm.LLM(model, structured_outputs_config={"backend": "grammarspec"})``. The processes of the engine get the
+    settings as environment variables. Calling this function again changes the settings.
 
     Args:
-        settings: limits and bounds; those of the environment if not given (:class:`.Settings`).
+        settings: limits and bounds; by default those in the environment variables (:class:`.Settings`).
 
     Raises:
         MissingPackage: vLLM is not installed.
-        UnsupportedFeature: this version of vLLM is none that the adapter knows, or something in it is not as expected;
-            the message names it. Nothing has been changed then.
+        UnsupportedFeature: the adapter was not made for this version of vLLM, or a function of it is not as expected;
+            the message says which. Then no function has been wrapped.
     """
     global _registered  # noqa: PLW0603  # vLLM is patched once in a process
     if settings is not None:
@@ -47,9 +47,10 @@ def register(settings: Settings | None = None) -> None:
 
 
 def plugin() -> None:
-    """What vLLM calls in each of its processes, whatever backend is chosen: :func:`register`, but an error is logged.
+    """The entry point, which vLLM calls in each of its processes, whichever backend is chosen.
 
-    So a release of vLLM that the adapter does not know goes on without it, and refuses its name.
+    It calls :func:`register`, and logs an error instead of raising it. So a release of vLLM for which the adapter was
+    not made still works, and only refuses the name of the backend.
     """
     try:
         register()

@@ -1,7 +1,7 @@
-"""The backend as vLLM calls it: a request's text comes in, masks and verdicts on tokens go out.
+"""The backend for vLLM: it compiles requests, checks tokens and fills masks.
 
-The engine's own thread calls all of this. Nothing is raised there that could end it: a sequence whose constraint fails
-is refused its next token, which ends that request alone.
+The thread of vLLM's engine calls the methods of sequences, so they raise no errors, which could end the engine. If the
+constraint of a sequence fails, its next token is refused, which ends this request only.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _LOG = logging.getLogger("vllm.grammarspec")
 
 
 class Backend:
-    """vLLM's ``StructuredOutputBackend``, of one engine.
+    """A ``StructuredOutputBackend`` of vLLM, for one engine.
 
     Attributes:
-        cache: the constraints.
-        mask_threads: how many threads compute the masks of a step.
+        cache: the cache of constraints.
+        mask_threads: the number of threads that compute the masks of a step.
     """
 
     def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:
-        """A backend.
+        """A backend for a model's tokenizer and number of logits.
 
         Raises:
             UnsupportedTokenizer, ValueError: as :func:`.vocabulary_of`.
-            SettingsError: the environment sets what cannot be.
+            SettingsError: an environment variable has a wrong value.
         """
         self.vllm_config, self.tokenizer, self.vocab_size = vllm_config, tokenizer, vocab_size
         settings = Settings.of_environment()
         vocabulary = vocabulary_of(tokenizer, vocab_size)
-        vocabulary.keep(constraints=0, memory=0)  # the cache keeps what is kept
+        vocabulary.keep(constraints=0, memory=0)  # constraints are kept by the GrammarCache only
         self._options = json_options(getattr(vllm_config, "structured_outputs_config", None))
         self.cache = GrammarCache(
             vocabulary,
@@ -54,16 +54,16 @@ class Backend:
     def compile_grammar(
         self, request_type: Any, grammar_spec: str, stop_token_ids: Iterable[int] | None = None
     ) -> SequenceGrammar:
-        """The grammar of a request; vLLM calls this in threads of its own.
+        """The grammar of a request; vLLM calls this in its own threads.
 
         Args:
             request_type: a member of vLLM's ``StructuredOutputOptions``.
-            grammar_spec: the declaration; that of a request that was validated is lowered.
-            stop_token_ids: the tokens that end this request.
+            grammar_spec: the declaration; if the request was validated, its lowered form.
+            stop_token_ids: further end-of-text tokens of this request.
 
         Raises:
-            GrammarspecError, TypeError, ValueError: the request cannot be answered. It was tried before it came here,
-                so that this happens where vLLM does not validate.
+            GrammarspecError, TypeError, ValueError: the request cannot be compiled. Validation finds such requests
+                before, so this only happens where vLLM does not validate.
         """
         special = self.cache.vocabulary.special_tokens
         request = request_of_key(request_type.name, grammar_spec, self._options, special)
@@ -80,12 +80,12 @@ class Backend:
         return rows
 
     def memory_of(self, bitmask: Any) -> Any:
-        """The memory of a bitmask, for writing: of the one that was allocated, an array, which costs less to write."""
+        """An object for writing a bitmask: an array of numpy, which is faster, if this backend has allocated it."""
         known, array = self._rows
         return array if bitmask is known else bitmask
 
     def destroy(self) -> None:
-        """Drop all constraints."""
+        """End the threads of the cache, and remove all constraints."""
         self.cache.close()
 
 
@@ -94,7 +94,7 @@ def _told(error: BaseException) -> None:
 
 
 class SequenceGrammar:
-    """vLLM's ``StructuredOutputGrammar``, of one sequence. Nothing is raised."""
+    """A ``StructuredOutputGrammar`` of vLLM, for one sequence. Its methods raise no errors."""
 
     __slots__ = ("_backend", "guarded")
 
@@ -102,18 +102,18 @@ class SequenceGrammar:
         self._backend, self.guarded = backend, guarded
 
     def accept_tokens(self, request_id: str, tokens: Sequence[int]) -> bool:
-        """Go on behind tokens; ``False`` ends the request."""
+        """Accept tokens, and return whether all are allowed; if not, vLLM ends the request."""
         accepted = self.guarded.accept_tokens(tokens)
         if not accepted and self.guarded.failure is None:
             _LOG.error("request %s: its grammar allows none of the tokens %s here", request_id, tokens)
         return accepted
 
     def validate_tokens(self, tokens: Sequence[int]) -> list[int]:
-        """Those of the tokens, from the first on, that are allowed."""
+        """The longest prefix of the tokens that is allowed."""
         return [] if self.guarded.is_terminated else self.guarded.validate_tokens(tokens)
 
     def rollback(self, num_tokens: int) -> None:
-        """Take back tokens."""
+        """Roll back the last tokens."""
         self.guarded.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: Any, batch_index: int) -> None:
@@ -125,5 +125,5 @@ class SequenceGrammar:
         return self.guarded.is_terminated
 
     def reset(self) -> None:
-        """Take back all tokens."""
+        """Roll back all tokens."""
         self.guarded.reset()

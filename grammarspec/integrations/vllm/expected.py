@@ -1,7 +1,7 @@
-"""What of vLLM is wrapped, and how it must be: a release in which something differs is refused by name.
+"""The functions of vLLM that the adapter wraps or calls, with their parameters; other releases are refused.
 
-The adapter was tried with the versions that :data:`ENGINE` names. Each name that it wraps or calls is listed with the
-parameters that it must have, so that a development build, or a release that only looks the same, is not patched.
+:data:`ENGINE` has the range of versions for which the adapter was made. The parameters of functions are checked, too,
+so that a development build with the same version number but other functions is not patched.
 """
 
 from __future__ import annotations
@@ -87,17 +87,17 @@ def found(module: str, name: str) -> Any:
     """The value of a name in a module of vLLM.
 
     Raises:
-        UnsupportedFeature: it is not there.
+        UnsupportedFeature: there is no such name.
     """
     return ENGINE.found(module, name)
 
 
 def check() -> None:
-    """Check that vLLM is of a version that is known, and that all in it that is patched or called is as expected.
+    """Check the version of vLLM, and that all functions and classes that the adapter uses are as expected.
 
     Raises:
         MissingPackage: vLLM is not installed.
-        UnsupportedFeature: the version is another, or something is not as expected; the message names it.
+        UnsupportedFeature: it has another version, or a name in it is not as expected; the message says which.
     """
     ENGINE.check_version()
     ENGINE.check_parameters(EXPECTED)

@@ -1,7 +1,7 @@
-"""The functions of vLLM that are wrapped. For every other backend they do what they did.
+"""Wraps functions of vLLM. With any other backend, the wrapped functions do what they did before.
 
-Where a request comes in, its declaration is lowered and tried, so that what is wrong with it is the client's error
-(400) with our message, and not the engine's (500). The engine gets the lowered form.
+When the API's process validates a request, its grammar is lowered and compiled once. So an error in it is answered with
+status 400 and grammarspec's message; found later, in the engine, it would be a 500. The engine gets the lowered form.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from grammarspec.vocabulary import Vocabulary
 __all__ = ["patch"]
 
 _WRONG = (GrammarspecError, TypeError, ValueError, RecursionError)
-"""What is the client's error."""
+"""The errors that are answered with status 400."""
 _TEXTS = RecentTexts(32 << 20)
-"""The lowered requests that came last: most clients ask for the same again and again."""
+"""The lowered forms of recent requests, as many requests have the same grammar."""
 _FIELDS = ("json", "regex", "choice", "json_object", "structural_tag", "whitespace_pattern")
 
 
 class _Chosen:
-    """Whether an engine of this process was configured to use grammarspec; parsers of tool calls are not told."""
+    """Whether an engine of this process uses grammarspec. Parsers of tool calls do not get the configuration."""
 
     backend = False
 
 
 def patch() -> None:
-    """Wrap all functions, once :func:`.check` has found them as they are expected."""
+    """Wrap all functions. Call :func:`.check` first."""
     _configuration()
     _start()
     _validation()
@@ -46,7 +46,7 @@ def patch() -> None:
 
 
 def _configuration() -> None:
-    """The name becomes one that the configuration may have, with the options that grammarspec knows."""
+    """Make vLLM's configuration accept the name of the backend, with the options that grammarspec supports."""
     from pydantic.dataclasses import rebuild_dataclass
 
     module = "vllm.config.structured_outputs"
@@ -74,7 +74,7 @@ def _configuration() -> None:
 
 
 def _start() -> None:
-    """What the first request would wait for, and all others behind it, is made before the API's process serves any."""
+    """Make the vocabulary and import the front-ends when the API's process starts, and not in the first request."""
     processor = found("vllm.v1.engine.input_processor", "InputProcessor")
     begin = processor.__init__
 
@@ -97,12 +97,12 @@ def prepare(tokenizer: Any, size: int) -> None:
     tag = {"type": "structural_tag", "format": {"type": "const_string", "value": "a"}}
     firsts = Request.json_object(), Request.regex("a"), Request.grammar('start: "a"'), Request.structural_tag(tag)
     for request in firsts:
-        with suppress(*_WRONG):  # a package of a front-end is not installed, or a limit is small: requests will tell
+        with suppress(*_WRONG):  # a package is missing, or a limit is small: requests will get these errors
             request.lower(vocabulary, limits=Settings.of_environment().limits)
 
 
 def _validation() -> None:
-    """Requests are lowered and tried where they come in; what is wrong with them is the client's error."""
+    """Lower and compile requests when they are validated, so that errors in them are the client's."""
     params = found("vllm.sampling_params", "SamplingParams")
     refused = found("vllm.exceptions", "VLLMValidationError")
     original = params._validate_structured_outputs
@@ -139,7 +139,7 @@ def _lowered(request: Request, vocabulary: Vocabulary) -> str:
 
 
 def _engine() -> None:
-    """The engine's manager has our backend from its start, so that what cannot be used is found then."""
+    """Give the engine's manager the backend when it starts, so that a tokenizer that is not supported is found then."""
     manager = found("vllm.v1.structured_output", "StructuredOutputManager")
     types = "vllm.v1.structured_output.backend_types"
     found(types, "StructuredOutputBackend").register(Backend)
@@ -170,7 +170,7 @@ def _engine() -> None:
 
 
 def _masks(manager: Any, backend: Backend, requests: list[Any]) -> Any:
-    """The masks of a step without drafts: vLLM asks for one after the other, here they are made in one call."""
+    """The masks of a step without drafts, computed in one call; vLLM would ask for one after the other."""
     if manager._grammar_bitmask is None:
         most = manager.vllm_config.scheduler_config.max_num_seqs
         manager._grammar_bitmask = backend.allocate_token_bitmask(
@@ -191,14 +191,14 @@ def _masks(manager: Any, backend: Backend, requests: list[Any]) -> Any:
 
 
 def _use(manager: Any) -> None:
-    """Give a manager its backend, if it is configured to have ours, and there is a tokenizer."""
+    """Give a manager the backend, if the configuration names it and there is a tokenizer."""
     config = manager.vllm_config
     if config.structured_outputs_config.backend == NAME and getattr(manager, "tokenizer", None) is not None:
         manager.backend = Backend(config, manager.tokenizer, config.model_config.get_vocab_size())
 
 
 def _beam_search() -> None:
-    """Offline beam search makes a backend of its own for each call; ours is made once for a tokenizer's vocabulary."""
+    """Make offline beam search, which makes a backend for each call, use this one; the vocabulary is made once."""
     mixin = found("vllm.entrypoints.generate.beam_search.offline", "BeamSearchOfflineMixin")
     original = mixin._init_beam_search_structured_output
 
@@ -215,7 +215,7 @@ def _beam_search() -> None:
 
 
 def _tool_parsers() -> None:
-    """Tools beside a format of the answer: both are allowed, if the format can be part of a structural tag."""
+    """Allow tools and a format of the answer in one request, if the format can be part of a structural tag."""
     module = found("vllm.parser", "abstract_parser")
     original = module._xgrammar_supports
 

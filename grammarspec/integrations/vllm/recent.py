@@ -1,4 +1,4 @@
-"""Texts that were made last, by what they were made of, within so many bytes."""
+"""A cache of texts by key, bounded by bytes; the least recently used are removed first."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Final
 __all__ = ["RecentTexts"]
 
 _BESIDE: Final = 500
-"""Bytes of an entry beside its text."""
+"""The bytes that an entry takes in addition to its text."""
 
 
 class RecentTexts:
-    """Keeps the texts that were asked for last. Thread-safe: those that ask for the same at once may make it twice."""
+    """Keeps recently used texts. Thread-safe; threads that ask for the same text at once may each make it."""
 
     def __init__(self, max_bytes: int) -> None:
-        """Nothing is kept yet.
+        """An empty cache.
 
         Args:
-            max_bytes: what all texts may hold together. A text of more than an eighth of it is not kept.
+            max_bytes: the largest number of bytes of all texts together. A text of more than an eighth is not kept.
         """
         self._max_bytes, self._bytes = max_bytes, 0
         self._lock = Lock()
         self._texts: OrderedDict[Hashable, str] = OrderedDict()
 
     def get(self, key: Hashable, make: Callable[[], str]) -> str:
-        """The text of a key; ``make`` makes it, if it is not kept. What that raises is passed on, and not kept."""
+        """The text of a key; if it is not kept, ``make`` is called. An error of ``make`` is raised, and not kept."""
         with self._lock:
             text = self._texts.get(key)
             if text is not None:

@@ -1,4 +1,4 @@
-"""From what a client asks of vLLM to a request of :mod:`grammarspec.serving`, and to what is sent to the engine."""
+"""From structured outputs of vLLM to a request of :mod:`grammarspec.serving`, and to the text for the engine."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from grammarspec.serving import Lowered, Request
 __all__ = ["PREFIX", "json_options", "request_of", "request_of_key", "sent"]
 
 PREFIX: Final = "grammarspec-lowered:"
-"""Begins a lowered request where vLLM has the text of a grammar."""
+"""The beginning of a lowered request, which is sent to the engine in place of the text of a grammar."""
 
 
 def sent(lowered: Lowered) -> str:
-    """A lowered request as the text of a grammar, which goes to the engine."""
+    """A lowered request as text, which is sent to the engine in place of the text of a grammar."""
     return PREFIX + base64.b64encode(lowered.to_bytes()).decode()
 
 
 def json_options(config: Any) -> dict[str, Any]:
-    """The options for JSON that vLLM's configuration of structured outputs gives."""
+    """The options for JSON, from vLLM's configuration of structured outputs."""
     options: dict[str, Any] = {}
     if getattr(config, "disable_any_whitespace", False):
         options["whitespace"] = "compact"
@@ -38,12 +38,12 @@ def request_of(params: Any, options: Mapping[str, Any], special_tokens: Mapping[
 
     Args:
         params: vLLM's ``StructuredOutputsParams``.
-        options: for JSON.
-        special_tokens: of the model, by name.
+        options: the options for JSON.
+        special_tokens: the special tokens of the model, by name.
 
     Raises:
         GrammarSyntaxError: the declaration is malformed.
-        TypeError: it is of a type that no request has.
+        TypeError: no kind of structured output is asked for.
     """
     if params.json is not None or params.json_object:
         pattern = params.whitespace_pattern
@@ -61,7 +61,7 @@ def request_of(params: Any, options: Mapping[str, Any], special_tokens: Mapping[
 
 
 def request_of_key(kind: str, text: str, options: Mapping[str, Any], special_tokens: Mapping[str, int]) -> Request:
-    """The request of what vLLM's engine has: the kind's name and a text.
+    """The request for a key of vLLM's engine: the name of the kind, and a text.
 
     Raises:
         GrammarSyntaxError, TypeError: as :func:`request_of`.

@@ -1,4 +1,4 @@
-"""What can be set for vLLM."""
+"""The settings for vLLM."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Settings(EngineSettings):
     """Limits and bounds. Each can be given as an environment variable, such as ``GRAMMARSPEC_VLLM_MAX_STEPS``.
 
     Attributes:
-        mask_threads: how many threads compute the masks of a step that are not known yet, where there are no drafts; 0:
-            one for every two cores, and 8 at most.
+        mask_threads: the number of threads that compute the new masks of a step without drafts; 0: one for every two
+            cores, but at most 8.
     """
 
     prefix = "GRAMMARSPEC_VLLM_"

@@ -1,4 +1,4 @@
-//! Masks put together from steps.
+//! Puts masks together from steps.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::recursion::deep;
 use crate::regular::Id;
 use crate::stack::{Closure, Head, Stack, UNSURE};
 
-/// Steps that have been followed: the trie, the residual, and the continuation.
+/// The steps that a mask has followed already: trie, residual and continuation.
 type Followed = FxHashSet<(Place, Id, Stack)>;
 
 impl MaskMaker<'_> {
@@ -88,7 +88,7 @@ impl MaskMaker<'_> {
         Ok(Some(()))
     }
 
-    /// What follows where a head has come to an end of its lexeme, and the bytes that it begins with.
+    /// The closure after an end of a head's lexeme, and the bytes with which its heads begin.
     fn after(&mut self, head: Head, (condition, position): (Id, u32)) -> Result<Arc<(Closure, ByteSet)>> {
         let tag = self.machine.accept(position);
         let end = Head { rest: self.machine.arena.under(condition, tag), ..head };

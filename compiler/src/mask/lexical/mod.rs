@@ -1,11 +1,13 @@
-//! Masks of grammars with lexers, made of what single lexemes do.
+//! Masks of grammars with lexers, computed lexeme by lexeme.
 //!
-//! A token there may hold several lexemes: the rest of one, whole ones, the beginning of another. Which lexemes may
-//! stand side by side depends on the stack; what a token does inside one of them does not. So the tokens are followed
-//! lexeme by lexeme: on the vocabulary's trie for the residual at hand, which gives the tokens that end inside it and, for
-//! each way in which it may end, a trie of what the others have behind that end. These are followed for each lexeme that
-//! the stack allows next, and so on. A step (a residual on a trie) is taken once
-//! (`steps.rs`), by what is known of the vocabulary where it can be (`runs.rs`); a mask puts steps together (`masks.rs`).
+//! In such a grammar, one token may contain several lexemes: the rest of one, whole ones, the beginning of another.
+//! Which lexemes may follow each other depends on the stack; what a token does inside one lexeme does not. So a mask
+//! is computed in *steps*. A step walks a trie of texts for the residual of one lexeme. It finds the tokens that end
+//! inside the lexeme; and, for each way in which the lexeme may end, a trie of the rests that other tokens have after
+//! that end. The next steps walk these tries for each lexeme that the stack allows next.
+//!
+//! The step of a residual on a trie is computed once (`steps.rs`), from tables of the vocabulary where possible
+//! (`runs.rs`); masks are put together from steps (`masks.rs`) as unions of tokens (`union.rs`).
 
 mod masks;
 mod runs;

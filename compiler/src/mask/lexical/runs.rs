@@ -1,7 +1,8 @@
 //! Steps of residuals that begin with a run of characters: an identifier, blanks, digits.
 //!
-//! Which tokens are such runs, and what the others have behind one, depends on the vocabulary alone. Only where the
-//! residual and the inside of the run differ (key words, a digit at the beginning) is the trie walked.
+//! Which tokens are such runs, and what other tokens have after one, depends on the vocabulary only, and is computed
+//! once for it. The trie is only walked where the residual differs from the residual inside the run (key words, or a
+//! digit at the beginning of an identifier).
 
 use std::sync::Arc;
 
@@ -18,23 +19,23 @@ use crate::vocabulary::{Name, NodeIndex, blank_bytes, clear_bit, set_bit};
 /// A run of characters that a residual begins with: an identifier, blanks, digits.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
-    /// The residual behind any number of them, for most texts.
+    /// The residual after any number of these characters, for most texts.
     pub(super) within: Id,
-    /// The bytes of the characters.
+    /// The bytes of these characters.
     plain: ByteSet,
 }
 
-/// Where a residual and the one inside of the run that it begins with differ.
+/// The places where a residual differs from the residual inside the run that it begins with.
 #[derive(Default)]
 pub(super) struct Exceptions {
-    /// Tokens that the residual refuses, or that lead it elsewhere.
+    /// Tokens that the residual refuses, or that lead it to another residual.
     pub(super) tokens: FxHashSet<u32>,
-    /// Nodes behind the first byte that is not plain, which the residual leads to in another way, if at all.
+    /// Nodes after the first byte that is not plain, at which the residual is another one, or nothing.
     pub(super) nodes: FxHashSet<NodeIndex>,
 }
 
 impl MaskMaker<'_> {
-    /// The run that a residual begins with, if its end can be told by the next character.
+    /// The run that a residual begins with, if the next character decides whether the run has ended.
     pub(super) fn run(&mut self, rest: Id) -> Result<Option<Run>> {
         let mut found: Option<Run> = None;
         for (bytes, within) in self.machine.arena.edges(rest, self.budget)?.to_vec() {
@@ -58,8 +59,8 @@ impl MaskMaker<'_> {
         Ok(found)
     }
 
-    /// Takes the tokens that begin with a run from what is known of the vocabulary, if few of them are exceptions. The
-    /// walk is left what else there is.
+    /// Finds the tokens that begin with a run by the tables of the vocabulary, if few of them are exceptions. What is
+    /// left to be walked is noted in `walk`.
     pub(super) fn by_run(
         &mut self,
         name: Name,
@@ -107,15 +108,15 @@ impl MaskMaker<'_> {
         Ok(())
     }
 
-    /// The tokens that are blanks and nothing else.
+    /// The mask row of the tokens that consist of blanks only.
     fn blank_row(&self) -> Vec<u32> {
         let mut bits = vec![0; self.vocab.words()];
         self.vocab.blank_runs().iter().flat_map(|run| &run.tokens).for_each(|&token| set_bit(&mut bits, token));
         bits
     }
 
-    /// Follows a residual and the one inside of a run in lockstep, where plain bytes do not lead both to the same. What
-    /// the residual does there is noted in `walk`. `None` if the exceptions are too many.
+    /// Walks the trie for a residual and for the residual inside a run at once, by plain bytes, as long as the two
+    /// differ. What the residual does there is noted in `walk`. Returns `None` if there are too many exceptions.
     fn exceptions(
         &mut self,
         (rest, run): (Id, Run),
@@ -168,7 +169,7 @@ impl MaskMaker<'_> {
         Ok(Some(except))
     }
 
-    /// The residual after a byte, and the bytes that lead there.
+    /// The bytes that do the same as `byte`, and the residual after them.
     fn class(&mut self, state: Id, byte: u8) -> Result<(ByteSet, Id)> {
         let (bytes, next) = self.machine.arena.edge(state, byte, self.budget)?;
         if next != EMPTY {

@@ -1,4 +1,4 @@
-//! Steps: which tokens end inside a lexeme, and what the others have behind its end.
+//! Steps: which tokens end inside a lexeme, and what other tokens have after its end.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -17,31 +17,31 @@ use crate::regular::{EMPTY, Id, TOP};
 use crate::stack::{Closure, Head};
 use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary};
 
-/// A trie that steps are taken on, by its number.
+/// The number of a trie on which steps are computed.
 pub(super) type Place = u32;
 
 /// The trie of all tokens.
 pub(super) const VOCABULARY: Place = 0;
 
-/// On tries of fewer tokens than this, runs are walked like everything else.
+/// On tries with fewer tokens than this, there is no special treatment of runs.
 pub(super) const LARGE: usize = 4096;
 
-/// What follows a residual on a trie, as long as its lexeme goes on.
+/// The step of a residual on a trie: what its texts do within the lexeme and at its ends.
 #[derive(Default)]
 pub(in crate::mask) struct Step {
-    /// The tokens that end inside the lexeme, by the residual that they lead to; in constraints that are not careful, by
-    /// any of these.
+    /// The tokens that end inside the lexeme, by the residual that they lead to; in constraints that are not careful,
+    /// the residual has no meaning.
     pub(super) reached: Vec<(Id, Draft)>,
     pub(super) ends: Vec<End>,
 }
 
 /// One way in which a lexeme ends inside tokens.
 pub(super) struct End {
-    /// What the whole rest must be in, and the position behind the lexeme.
+    /// The condition on the rest of the text, and the position after the lexeme.
     pub(super) end: (Id, u32),
-    /// What the tokens have behind it.
+    /// What the tokens have after this end.
     pub(super) behind: Behind,
-    /// Tokens of that trie that the lexeme does not end in, in order.
+    /// Tokens of that trie in which the lexeme does not end in this way, in order.
     pub(super) except: Box<[u32]>,
 }
 
@@ -53,15 +53,15 @@ impl End {
     }
 }
 
-/// What tokens have behind the end of a lexeme.
+/// The rests that tokens have after the end of a lexeme.
 pub(super) enum Behind {
     Whole(Place),
-    /// The texts from some nodes on, each of which the byte behind the end leads to. They are no trie yet: what follows
-    /// the lexeme mostly begins with few of these bytes.
+    /// The texts from some nodes of a trie on; each node is that of the first byte after the end. The trie of these
+    /// texts is made when the next lexeme is known, as that mostly begins with few of these bytes.
     From(Place, Box<[NodeIndex]>),
 }
 
-/// Where a trie is.
+/// The place where a trie is stored.
 #[derive(Clone)]
 pub(super) enum Source {
     Vocabulary,
@@ -69,7 +69,7 @@ pub(super) enum Source {
     Shared(Arc<Trie>),
 }
 
-/// A trie, wherever it is.
+/// A reference to a trie, wherever it is stored.
 pub(super) enum Held<'a> {
     Vocabulary(&'a Trie),
     Shared(Arc<Trie>),
@@ -86,19 +86,19 @@ impl Deref for Held<'_> {
     }
 }
 
-/// The steps of a constraint, and what its masks find out besides.
+/// The steps of a constraint that have been computed, and other results that its masks share.
 pub(in crate::mask) struct Steps {
     tries: Vec<Source>,
     by_name: FxHashMap<Name, Place>,
-    /// By the trie that it was made from, and the nodes there.
+    /// The tries that were made from nodes of other tries, by these.
     by_nodes: FxHashMap<(Place, Box<[NodeIndex]>), Place>,
     taken: FxHashMap<(Place, Id), Arc<Step>>,
     ends: FxHashMap<Id, Arc<[(Id, u32)]>>,
-    /// The bytes that conditions admit behind a lexeme.
+    /// For each condition, the bytes that it allows after a lexeme.
     behind: FxHashMap<Id, ByteSet>,
-    /// The lexemes of a union, with the bytes that each begins with.
+    /// For each residual that is a union, its lexemes, with the bytes that each begins with.
     alternatives: FxHashMap<Id, Arc<[(Id, ByteSet)]>>,
-    /// What follows the ends of lexemes, and the bytes that it begins with.
+    /// For each end of a lexeme, the closure after it, and the bytes with which its heads begin.
     pub(super) closures: FxHashMap<Head, Arc<(Closure, ByteSet)>>,
     /// Bytes of the tries and tokens, roughly.
     held: usize,
@@ -137,14 +137,14 @@ impl Steps {
     }
 }
 
-/// A step under way.
+/// A step that is being computed.
 pub(super) struct Walk<'a> {
     pub(super) trie: &'a Trie,
     careful: bool,
-    /// Nodes with the residuals that lead there, and the bytes to go on with.
+    /// Nodes to be walked, each with the residual there and the bytes to follow.
     pub(super) todo: Vec<(NodeIndex, Id, ByteSet)>,
     reached: FxHashMap<Id, Draft>,
-    /// By end: the nodes that the bytes behind it lead to.
+    /// For each end, the nodes of the bytes after it.
     ends: FxHashMap<(Id, u32), Vec<NodeIndex>>,
 }
 
@@ -153,7 +153,7 @@ impl<'a> Walk<'a> {
         Walk { trie, careful, todo: Vec::new(), reached: FxHashMap::default(), ends: FxHashMap::default() }
     }
 
-    /// One that has found nothing yet.
+    /// A walk of the same trie that has found nothing yet.
     pub(super) fn beside(&self) -> Walk<'a> {
         Walk::new(self.trie, self.careful)
     }
@@ -177,7 +177,7 @@ impl<'a> MaskMaker<'a> {
         }
     }
 
-    /// The lexemes of a union, each under the conditions that it is under, with the bytes that it begins with.
+    /// The lexemes of a union, each with its conditions, and the bytes that it begins with.
     pub(super) fn alternatives(&mut self, rest: Id) -> Result<Arc<[(Id, ByteSet)]>> {
         if let Some(known) = self.local.steps.alternatives.get(&rest) {
             return Ok(known.clone());
@@ -232,7 +232,7 @@ impl<'a> MaskMaker<'a> {
         Ok(step)
     }
 
-    /// The trie of what tokens have behind an end that begins with one of these bytes; `None`: there is nothing.
+    /// The trie of the rests after an end that begin with one of these bytes; `None` if there are none.
     pub(super) fn behind(&mut self, behind: &Behind, first: ByteSet) -> Result<Option<Place>> {
         let (place, nodes) = match behind {
             &Behind::Whole(place) => return Ok(Some(place)),
@@ -259,7 +259,7 @@ impl<'a> MaskMaker<'a> {
         Ok(made)
     }
 
-    /// Goes on with a walk at a node that a residual leads to.
+    /// Continues a walk at a node at which the residual is `state`.
     pub(super) fn enter(&mut self, walk: &mut Walk, node: NodeIndex, state: Id) -> Result<()> {
         let trie = walk.trie;
         walk.reach(state, trie.tokens_at(node));
@@ -299,7 +299,7 @@ impl<'a> MaskMaker<'a> {
         Ok(())
     }
 
-    /// Notes what is behind the ends at a node. Returns the bytes that may stand behind one.
+    /// Notes the rests after the ends at a node. Returns the bytes that may follow one of the ends.
     pub(super) fn end_at(&mut self, walk: &mut Walk, node: NodeIndex, ends: &[(Id, u32)]) -> Result<ByteSet> {
         let mut after = ByteSet::NONE;
         for &end in ends {
@@ -313,7 +313,7 @@ impl<'a> MaskMaker<'a> {
         Ok(after)
     }
 
-    /// Goes on inside the lexeme behind the runs of a branch, which lead to `state`.
+    /// Continues inside the lexeme after the runs of a branch; the residual after these is `state`.
     pub(super) fn leave_run(&mut self, walk: &mut Walk, branch: &Branch, state: Id, except: &Exceptions) -> Result<()> {
         for (byte, nodes) in branch.exits() {
             let next = self.machine.arena.next(state, byte, self.budget)?;
@@ -331,7 +331,7 @@ impl<'a> MaskMaker<'a> {
         Ok(())
     }
 
-    /// The ends of a residual.
+    /// The ends of a residual: for each, the condition on the rest of the text, and the position after the lexeme.
     pub(super) fn ends_of(&mut self, state: Id) -> Result<Arc<[(Id, u32)]>> {
         if let Some(known) = self.local.steps.ends.get(&state) {
             return Ok(known.clone());
@@ -347,8 +347,8 @@ impl<'a> MaskMaker<'a> {
         Ok(found)
     }
 
-    /// The bytes that characters begin with which a condition on what follows admits. Lexemes do not end inside of a
-    /// character, and complements also hold what is none.
+    /// The first bytes of the characters that a condition allows after a lexeme. Whole characters are looked at, since
+    /// lexemes do not end inside a character, and complements also contain byte sequences that are not UTF-8.
     pub(super) fn first_behind(&mut self, condition: Id) -> Result<ByteSet> {
         if let Some(&known) = self.local.steps.behind.get(&condition) {
             return Ok(known);
@@ -363,13 +363,13 @@ impl<'a> MaskMaker<'a> {
                 }
             }
         }
-        // marks of special tokens begin with a byte that no character has
+        // marks of special tokens begin with a byte that is in no character
         found = found.or(first.and(ByteSet::range(0xF5, 0xFF)));
         self.local.steps.behind.insert(condition, found);
         Ok(found)
     }
 
-    /// Whether some `more` continuation bytes, the first of a set, lead to something alive.
+    /// Whether some text of `more` continuation bytes, the first of which is in `second`, is allowed.
     fn ends_a_character(&mut self, state: Id, more: u8, second: ByteSet) -> Result<bool> {
         let edges = self.machine.arena.edges(state, self.budget)?.to_vec();
         for (bytes, next) in edges {

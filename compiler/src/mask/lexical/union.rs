@@ -1,4 +1,4 @@
-//! Unions of sets of tokens, some of which are rows of bits.
+//! Unions of sets of tokens, which are given as lists or as mask rows.
 
 use rustc_hash::FxHashSet;
 
@@ -8,10 +8,10 @@ use crate::vocabulary::{clear_bit, set_bit};
 /// A union under construction.
 #[derive(Default)]
 pub(super) struct Union {
-    /// Empty until a row is added.
+    /// The tokens as a mask row; empty until a mask row is added.
     bits: Vec<u32>,
     set: Vec<u32>,
-    /// Tokens of which it depends on more of a truncated stack whether they belong to it.
+    /// Tokens that may belong to the union: that depends on the part of the stack that was cut off.
     pub(super) unsure: Vec<u32>,
 }
 
@@ -27,7 +27,7 @@ impl Union {
         self.set.extend_from_slice(&draft.set);
     }
 
-    /// Adds tokens that belong to it if a truncated stack goes on in some way.
+    /// Adds tokens to `unsure`.
     pub(super) fn add_unsure(&mut self, draft: &Draft) {
         for (word, bits) in draft.base.iter().flat_map(|base| base.iter().enumerate()) {
             let mut left = *bits;
@@ -39,7 +39,7 @@ impl Union {
         self.unsure.extend_from_slice(&draft.set);
     }
 
-    /// Adds another union but for some tokens.
+    /// Adds another union, without some tokens.
     pub(super) fn add_without(&mut self, mut other: Union, except: &[u32]) {
         let gone: FxHashSet<u32> = except.iter().copied().collect();
         if !other.bits.is_empty() {
