@@ -40,12 +40,13 @@ impl Analysis {
         if let Some(error) = arena.refusal() {
             return Err(error);
         }
-        let (productive, found) = least_fixpoint(ir, &bases.productive);
-        let (nullable, _) = least_fixpoint(ir, &bases.nullable);
+        let uses = Uses::find(ir);
+        let (productive, found) = least_fixpoint(ir, &uses, &bases.productive);
+        let (nullable, _) = least_fixpoint(ir, &uses, &bases.nullable);
         let edges: Vec<Vec<RuleId>> =
             (0..ir.rules.len()).map(|r| left_calls(ir, ir.body(r as RuleId), &nullable, &productive)).collect();
         let corners = components(&edges);
-        let parametric = find_parametric(ir);
+        let parametric = find_parametric(ir, &uses);
         let mut rank = Vec::new();
         if !parametric.is_empty() {
             rank = vec![NodeId::MAX; ir.nodes.len()];
@@ -199,40 +200,56 @@ impl Bases {
     }
 }
 
+/// Which expressions each expression is a part of: those that have it as an operand, and the calls of a rule whose body
+/// it is.
+struct Uses {
+    /// `users[start[i]..start[i + 1]]` are the expressions that expression `i` is a part of.
+    start: Vec<u32>,
+    users: Vec<NodeId>,
+}
+
+impl Uses {
+    fn find(ir: &Ir) -> Uses {
+        let mut start = vec![0u32; ir.nodes.len() + 1];
+        ir.nodes.iter().for_each(|node| parts(ir, node, |part| start[part as usize + 1] += 1));
+        for i in 0..ir.nodes.len() {
+            start[i + 1] += start[i];
+        }
+        let mut users = vec![0 as NodeId; start[ir.nodes.len()] as usize];
+        let mut fill = start.clone();
+        for (node, id) in ir.nodes.iter().zip(0..) {
+            parts(ir, node, |part| {
+                let at = &mut fill[part as usize];
+                users[*at as usize] = id;
+                *at += 1;
+            });
+        }
+        Uses { start, users }
+    }
+
+    fn of(&self, id: NodeId) -> &[NodeId] {
+        &self.users[self.start[id as usize] as usize..self.start[id as usize + 1] as usize]
+    }
+}
+
+/// Calls `f` for the operands of an expression, and for the body of the rule that it calls.
+fn parts(ir: &Ir, node: &Node, mut f: impl FnMut(NodeId)) {
+    match node {
+        Node::Call(rule) | Node::CallWith(rule, _) => f(ir.body(*rule)),
+        _ => node.operands(f),
+    }
+}
+
 /// The least fixpoint of "all parts of a sequence, any part of a union" over the given bases: productivity and
 /// nullability alike. Takes linear time, as every expression is settled once and then tells those that it is part of.
 ///
 /// Returns whether the property holds, by expression, and the expressions for which it does in the order in which that
 /// was found: what each one rests on comes before it.
-fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> (Vec<bool>, Vec<NodeId>) {
-    let n = ir.nodes.len();
-    // users[start[i]..start[i + 1]]: the expressions that expression i is an operand of
-    let mut start = vec![0u32; n + 1];
-    for node in &ir.nodes {
-        node.operands(|o| start[o as usize + 1] += 1);
-    }
-    for i in 0..n {
-        start[i + 1] += start[i];
-    }
-    let mut fill = start.clone();
-    let mut users = vec![0 as NodeId; start[n] as usize];
-    let mut callers: Vec<Vec<NodeId>> = vec![Vec::new(); ir.rules.len()];
-    let mut bodies: rustc_hash::FxHashMap<NodeId, Vec<RuleId>> = Default::default();
-    for (r, &body) in ir.rules.iter().enumerate() {
-        bodies.entry(body).or_default().push(r as RuleId);
-    }
-    let mut missing = vec![0u32; n];
-    let mut holds = vec![false; n];
-    let mut found: Vec<NodeId> = Vec::new();
+fn least_fixpoint(ir: &Ir, uses: &Uses, base: &[Option<bool>]) -> (Vec<bool>, Vec<NodeId>) {
+    let mut missing = vec![0u32; ir.nodes.len()];
+    let mut holds = vec![false; ir.nodes.len()];
+    let mut found: Vec<NodeId> = Vec::with_capacity(ir.nodes.len());
     for (i, node) in ir.nodes.iter().enumerate() {
-        let id = i as NodeId;
-        node.operands(|o| {
-            users[fill[o as usize] as usize] = id;
-            fill[o as usize] += 1;
-        });
-        if let Node::Call(rule) | Node::CallWith(rule, _) = node {
-            callers[*rule as usize].push(id);
-        }
         let at_once = match (base[i], node) {
             (Some(known), _) => known,
             (None, Node::Seq(os)) => {
@@ -245,22 +262,21 @@ fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> (Vec<bool>, Vec<NodeId>) {
         };
         if at_once {
             holds[i] = true;
-            found.push(id);
+            found.push(i as NodeId);
         }
     }
     let mut next = 0;
     while let Some(&id) = found.get(next) {
         next += 1;
-        let i = id as usize;
-        let mut tell = |u: NodeId, times: u32| {
-            let at = u as usize;
+        for &user in uses.of(id) {
+            let at = user as usize;
             if holds[at] || base[at].is_some() {
-                return;
+                continue;
             }
             let now = match &ir.nodes[at] {
                 Node::Text(os) => os[0] == id,
                 Node::Seq(_) => {
-                    missing[at] -= times;
+                    missing[at] -= 1;
                     missing[at] == 0
                 }
                 Node::Ahead(_) | Node::Behind(_) | Node::Both(_) | Node::Complement(_) => false,
@@ -268,38 +284,23 @@ fn least_fixpoint(ir: &Ir, base: &[Option<bool>]) -> (Vec<bool>, Vec<NodeId>) {
             };
             if now {
                 holds[at] = true;
-                found.push(u);
-            }
-        };
-        for &u in &users[start[i] as usize..start[i + 1] as usize] {
-            tell(u, 1);
-        }
-        for &rule in bodies.get(&id).map_or(&[][..], |v| v) {
-            for &call in &callers[rule as usize] {
-                tell(call, 1);
+                found.push(user);
             }
         }
     }
     (holds, found)
 }
 
-/// The expressions in which a parameter matters, at whatever depth.
-fn find_parametric(ir: &Ir) -> Vec<bool> {
+/// The expressions in which a parameter matters, at whatever depth; empty if there are none.
+fn find_parametric(ir: &Ir, uses: &Uses) -> Vec<bool> {
     let own = |(node, facts): (&Node, &Facts)| facts.parameter || matches!(node, Node::CallWith(..));
     let mut found: Vec<bool> = ir.nodes.iter().zip(&ir.facts).map(own).collect();
     if !found.contains(&true) {
         return Vec::new();
     }
-    let mut users: Vec<Vec<NodeId>> = vec![Vec::new(); ir.nodes.len()];
-    for (i, node) in ir.nodes.iter().enumerate() {
-        node.operands(|o| users[o as usize].push(i as NodeId));
-        if let Node::Call(rule) = node {
-            users[ir.body(*rule) as usize].push(i as NodeId);
-        }
-    }
     let mut todo: Vec<NodeId> = (0..found.len() as NodeId).filter(|&i| found[i as usize]).collect();
     while let Some(id) = todo.pop() {
-        for &user in &users[id as usize] {
+        for &user in uses.of(id) {
             if !std::mem::replace(&mut found[user as usize], true) {
                 todo.push(user);
             }
