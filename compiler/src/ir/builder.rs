@@ -41,7 +41,7 @@ impl Expressions {
 }
 
 /// A grammar that is being built.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct IrBuilder {
     /// The first expressions, which other builders share.
     shared: Arc<Expressions>,
@@ -64,9 +64,10 @@ impl IrBuilder {
     pub fn fork(&mut self) -> IrBuilder {
         if self.shared.of.is_empty() {
             self.shared = Arc::new(std::mem::take(&mut self.own));
-            self.own = Expressions::with_capacity(USUAL);
         }
-        self.clone()
+        let own = if self.own.of.is_empty() { Expressions::with_capacity(USUAL) } else { self.own.clone() };
+        let (shared, rules, names) = (self.shared.clone(), self.rules.clone(), self.names.clone());
+        IrBuilder { shared, own, rules, names, kinds: self.kinds.clone(), size: self.size }
     }
 
     /// The size of what has been described, in integers: for each node two, and one for each operand.
