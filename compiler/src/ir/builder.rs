@@ -7,7 +7,7 @@ use hashbrown::hash_table::Entry;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::codes::op;
-use super::{Guard, Ir, Kinds, Node, NodeId, Operands, Parser, RuleId, UNBOUNDED, Update};
+use super::{Guard, Ir, Kinds, Node, NodeId, Operands, PIECE, Parser, RuleId, UNBOUNDED, Update};
 use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
 
@@ -47,7 +47,7 @@ impl IrBuilder {
 
     /// Exactly this text; the same node for the same text.
     pub fn literal(&mut self, text: &[u8]) -> u32 {
-        let id = self.intern(Node::Literal(text.into()));
+        let id = self.in_pieces(text);
         let next = self.of.len() as u32;
         let node = *self.literals.entry(id).or_insert(next);
         if node == next {
@@ -65,10 +65,13 @@ impl IrBuilder {
 
     /// The node of an operation ([`op`]) on these operands. Those of `LITERAL` and `WORDS` are places in a blob of texts.
     pub fn node(&mut self, op: u32, operands: &[u32], blob: &[u8]) -> Result<u32> {
-        let node = self
+        let id = self
             .decode(op, operands, blob)
+            .map(|node| match &node {
+                Node::Literal(text) if text.len() > PIECE => self.in_pieces(text),
+                _ => self.intern(node),
+            })
             .map_err(|why| Error::Malformed(format!("malformed grammar at node {}: {why}", self.of.len())))?;
-        let id = self.intern(node);
         Ok(self.push(id, operands.len()))
     }
 
@@ -146,6 +149,23 @@ impl IrBuilder {
         self.size += 2 + operands;
         self.of.push(id);
         self.of.len() as u32 - 1
+    }
+
+    /// A text, in pieces if it is long: the automaton makes expressions of those that it comes to.
+    fn in_pieces(&mut self, text: &[u8]) -> NodeId {
+        let (mut all, mut rest) = (Operands::new(), text);
+        while rest.len() > PIECE
+            && let Some(cut) = (PIECE / 2..PIECE).rev().find(|&at| is_between_characters(rest, at))
+        {
+            all.push(self.intern(Node::Literal(rest[..cut].into())));
+            rest = &rest[cut..];
+        }
+        let last = self.intern(Node::Literal(rest.into()));
+        if all.is_empty() {
+            return last;
+        }
+        all.push(last);
+        self.intern(Node::Seq(all))
     }
 
     fn intern(&mut self, node: Node) -> NodeId {
@@ -242,6 +262,12 @@ impl IrBuilder {
             _ => return Err(format!("unknown operation {op}")),
         })
     }
+}
+
+/// Whether a text can be cut before a byte: neither a character nor a mark goes on there.
+fn is_between_characters(text: &[u8], at: usize) -> bool {
+    let begins = |byte: u8| byte.is_ascii() || (0xC2..=0xF4).contains(&byte);
+    begins(text[at]) && text[at - 1] < 0xF5
 }
 
 /// Any one of these texts, whose order and repetitions do not matter.
