@@ -102,16 +102,18 @@ class GuardedMatcher:
         return True
 
     def accept_tokens(self, tokens: Iterable[int]) -> bool:
-        """Go on behind tokens; whether all are allowed. Those behind the end of the text are passed over."""
-        for token in tokens:
-            if self.failure is not None:
-                return False
-            if self.matcher.is_terminated:
-                return True
-            if not self._guarded(self.matcher.accept_token, token):
-                return False
-            self._accepted += 1
-        return True
+        """Go on behind tokens, up to the first that is not allowed; whether all are.
+
+        Those behind the end of the text are passed over. After a failure, none of them is accepted.
+        """
+        if self.failure is not None:
+            return False
+        tokens = list(tokens)
+        accepted = self._guarded(self.matcher.accept_tokens, tokens)
+        if accepted is None:
+            return False
+        self._accepted += accepted
+        return accepted == len(tokens) or self.matcher.is_terminated
 
     def validate_tokens(self, tokens: Sequence[int]) -> list[int]:
         """Those of the tokens, from the first on, that are allowed. Nothing is accepted."""
