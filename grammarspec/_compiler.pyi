@@ -445,11 +445,20 @@ class Matcher:
     def accept_tokens(self, tokens: Sequence[int]) -> int:
         """Accept tokens up to the first that is not allowed; returns how many were accepted.
 
-        Limits hold for each of them, as for calls of their own; where one is exceeded, none of the tokens is accepted.
+        It is one call for limits: beside ``max_steps`` it may take 100 steps for each byte of the tokens that it has
+        accepted, more than texts of many thousand bytes need. Where it exceeds a limit, none of the tokens is accepted;
+        the error says how far it had come. What takes longer is accepted in parts, by several calls.
+
+        Raises:
+            LimitExceeded: a limit was hit; the matcher is where it was.
+            Cancelled: the work was cancelled; the matcher is where it was.
         """
 
     def validate_tokens(self, tokens: Sequence[int]) -> int:
-        """How many of the tokens, from the first on, are allowed. Nothing is accepted."""
+        """How many of the tokens, from the first on, are allowed. Nothing is accepted.
+
+        Limits are those of :meth:`accept_tokens`.
+        """
 
     def rollback(self, n: int) -> None:
         """Take back the last ``n`` tokens.

@@ -84,6 +84,14 @@ impl Budget {
         }
     }
 
+    /// Adds units to those of the call that has begun, unless it is brief.
+    pub fn add(&mut self, units: u64) {
+        if !self.brief {
+            self.left = self.left.saturating_add(units);
+            self.next_check = self.next_check.saturating_add(units);
+        }
+    }
+
     /// Has the calls that follow spend so many units at most.
     pub fn bound_calls(&mut self, steps: u64) {
         (self.limit, self.which) = (steps, "max_call_steps");

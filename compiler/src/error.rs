@@ -15,6 +15,8 @@ pub enum Error {
     /// A frozen automaton would have more of something than a bound allows: what, how much it has at least, the bound,
     /// and the parameter that sets it.
     TooLarge { what: &'static str, reached: u64, bound: u64, parameter: &'static str },
+    /// A limit that a call hit, and where: how far the call had come, and in which rules of the grammar.
+    At(Box<Error>, String),
     /// The caller cancelled the work.
     Cancelled,
     /// The grammar uses bytes that the vocabulary has inside longer tokens only, and is to be compiled over characters;
@@ -34,6 +36,7 @@ impl fmt::Display for Error {
             Error::TooLarge { what, reached, bound, parameter } => {
                 write!(f, "the frozen automaton would have at least {reached} {what}; the bound {parameter} is {bound}")
             }
+            Error::At(error, place) => write!(f, "{error}, at {place}"),
             Error::Cancelled => f.write_str("the work was cancelled"),
             Error::InnerBytes => {
                 f.write_str("the grammar uses bytes that the vocabulary has inside longer tokens only")
@@ -41,6 +44,13 @@ impl fmt::Display for Error {
             Error::Interrupted => f.write_str("a brief call took too many steps"),
             Error::Collected(id) => write!(f, "state {id} was collected or never existed"),
         }
+    }
+}
+
+impl Error {
+    /// Whether it ends a call whose work was too much, or was no longer wanted.
+    pub fn ends_work(&self) -> bool {
+        matches!(self, Error::Limit { .. } | Error::TooLarge { .. } | Error::At(..) | Error::Cancelled)
     }
 }
 

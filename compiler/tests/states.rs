@@ -50,7 +50,9 @@ fn limits_are_named() {
             Err(e) => break e,
         }
     };
-    assert!(matches!(error, Error::Limit { which: "max_states", limit: 20 }));
+    let Error::At(error, place) = error else { panic!("{error} says no place") };
+    assert_eq!(*error, Error::Limit { which: "max_states", limit: 20 });
+    assert!(place.starts_with("the rule "), "{place}");
 
     let limits = Limits { max_depth: 1, ..Limits::default() };
     assert!(matches!(compile(b.ir(start).unwrap(), limits), Err(Error::Limit { .. })));

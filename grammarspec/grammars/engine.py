@@ -24,7 +24,8 @@ class Limits:
         max_states: states alive at once; those that no matcher or pin holds are collected first.
         max_memory: bytes of interned structure and cached mask rows, after the same collection.
         max_steps: elementary steps of work (derivatives, operands of unions, nodes of the token trie, heads) in one
-            call: a compile, a mask, a step. The default is half a second to a second.
+            call: a compile, a mask, a step. The default is half a second to a second. Calls with many tokens may take
+            100 steps more for each byte of those that are allowed.
         max_call_steps: the same for each call after compiling, if it is not to be ``max_steps``.
         max_depth: nesting of the grammar's expressions.
         timeout: seconds that one call may take, or ``None`` for no limit. Unlike the others it depends on the machine.

@@ -102,16 +102,18 @@ class GuardedMatcher:
         return True
 
     def accept_tokens(self, tokens: Iterable[int]) -> bool:
-        """Accept tokens, and return whether all of them are allowed. Tokens after the end of the text are ignored."""
-        for token in tokens:
-            if self.failure is not None:
-                return False
-            if self.matcher.is_terminated:
-                return True
-            if not self._guarded(self.matcher.accept_token, token):
-                return False
-            self._accepted += 1
-        return True
+        """Accept tokens up to the first that is not allowed, in one call, and return whether all of them are allowed.
+
+        Tokens after the end of the text are ignored. After a failure, no token is accepted.
+        """
+        if self.failure is not None:
+            return False
+        tokens = list(tokens)
+        accepted = self._guarded(self.matcher.accept_tokens, tokens)
+        if accepted is None:
+            return False
+        self._accepted += accepted
+        return accepted == len(tokens) or self.matcher.is_terminated
 
     def validate_tokens(self, tokens: Sequence[int]) -> list[int]:
         """The longest prefix of the tokens that is allowed. No token is accepted."""

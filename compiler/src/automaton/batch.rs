@@ -52,7 +52,7 @@ impl Job<'_> {
         } else {
             engine.draft_rows(self.state, self.draft)
         };
-        if matches!(rows, Err(Error::Limit { .. } | Error::TooLarge { .. } | Error::Cancelled)) {
+        if rows.as_ref().is_err_and(Error::ends_work) {
             engine.collect(); // what the call has made is of no use
         }
         rows

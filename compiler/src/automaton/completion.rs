@@ -10,7 +10,10 @@ impl Engine {
     /// The shortest accepted ending in bytes, spelled with the fewest tokens that spell it. Inside a character that some
     /// bytes cannot complete, it is short rather than shortest.
     pub fn shortest_completion(&mut self, id: StateId) -> Result<Vec<u32>> {
-        self.begin()?;
+        self.call(id, |engine| engine.find_completion(id))
+    }
+
+    fn find_completion(&mut self, id: StateId) -> Result<Vec<u32>> {
         if id == ENDED {
             return Ok(Vec::new());
         }
@@ -34,13 +37,15 @@ impl Engine {
 
     /// The text that every completion goes on with, at most `most` bytes of it, as tokens.
     pub fn forced_tokens(&mut self, id: StateId, most: usize) -> Result<Vec<u32>> {
-        let text = self.forced_bytes(id, &[], most)?;
-        let mut tokens = spell(&self.vocab, &text, false);
-        if self.cuts.is_some() {
-            // the text may end inside a character that the last of them begins in vain
-            tokens.truncate(self.validate(id, &tokens)?);
-        }
-        Ok(tokens)
+        self.call(id, |engine| {
+            let text = engine.find_forced(id, &[], most)?;
+            let mut tokens = spell(&engine.vocab, &text, false);
+            if engine.cuts.is_some() {
+                // the text may end inside a character that the last of them begins in vain
+                tokens.truncate(engine.count_allowed(id, &tokens)?);
+            }
+            Ok(tokens)
+        })
     }
 
     /// Adds the text of tokens that complete the character in which a text has ended, and returns where it leads.

@@ -22,6 +22,9 @@ use crate::vocabulary::{Vocabulary, get_bit};
 /// Bytes of an ending, at most.
 const LONGEST: usize = 1 << 20;
 
+/// Earlier items or names that are compared with an open one in a step.
+const COMPARED: u64 = 4;
+
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
@@ -129,6 +132,7 @@ impl Follower<'_> {
             }
         }
         if let Some(history) = &mut at.history {
+            self.budget.spend(history.compared() as u64 / COMPARED)?;
             history.narrow();
         }
         Ok(!text.is_empty() && self.can_complete(at)?)

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::configuration::Configuration;
 use super::distinct::{Completable, Follower};
+use super::progress::Progress;
 use super::states::{Anchor, ENDED, StateId, States};
 use crate::budget::{Budget, Limits};
 use crate::distinct::History;
@@ -29,6 +30,8 @@ pub struct Engine {
     kept: usize,
     /// What the current call has found out.
     completable: Completable,
+    /// How far it has come.
+    pub(super) progress: Progress,
 }
 
 /// Keys of structural hashes, drawn once per process: nobody who does not know them can make two expressions collide.
@@ -77,6 +80,7 @@ impl Engine {
             masks: Masks::new(cache),
             kept: 0,
             completable: Completable::default(),
+            progress: Progress::default(),
         })
     }
 
@@ -92,9 +96,8 @@ impl Engine {
         }
     }
 
-    /// Begins a call: all of its budget is left, and little memory is held by what no state needs.
-    pub(super) fn begin(&mut self) -> Result<()> {
-        self.budget.refill();
+    /// Drops what no state needs, where it holds much memory.
+    pub(super) fn make_room(&mut self) -> Result<()> {
         if self.memory() > (self.limits.max_memory / 2).max(2 * self.kept) {
             self.budget.take_time()?;
             self.collect();
@@ -198,21 +201,21 @@ impl Engine {
 
     /// The state after a token; `None` if the token is not allowed.
     pub fn step(&mut self, id: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
-        self.begin()?;
-        self.follow(id, token)
+        self.call(id, |engine| engine.follow(id, token))
     }
 
     /// The states after each of some tokens, as far as they are allowed one after the other.
     pub fn steps(&mut self, id: StateId, tokens: &[u32]) -> Result<Vec<Arc<Anchor>>> {
-        let mut path: Vec<Arc<Anchor>> = Vec::with_capacity(tokens.len());
-        for &token in tokens {
-            self.begin()?;
-            match self.follow(path.last().map_or(id, |last| last.id), token)? {
-                Some(next) => path.push(next),
-                None => break,
+        self.call(id, |engine| {
+            let mut path: Vec<Arc<Anchor>> = Vec::with_capacity(tokens.len());
+            for &token in tokens {
+                engine.make_room()?;
+                let Some(next) = engine.follow(path.last().map_or(id, |last| last.id), token)? else { break };
+                engine.passed(token, Some(next.id))?;
+                path.push(next);
             }
-        }
-        Ok(path)
+            Ok(path)
+        })
     }
 
     fn follow(&mut self, id: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
@@ -234,24 +237,29 @@ impl Engine {
     /// The mask rows before each token of a draft and after the last, and how many of the tokens, from the first on, are
     /// allowed. Rows behind a token that is not allowed repeat the one before it.
     pub fn draft_rows(&mut self, id: StateId, tokens: &[u32]) -> Result<(Vec<Arc<Row>>, usize)> {
-        self.begin()?;
-        let mut rows = Vec::with_capacity(tokens.len() + 1);
-        rows.push(self.find_row(id)?);
-        let mut path = vec![self.states.anchor(id)?];
-        for &token in tokens {
-            let Some(next) = self.follow(path.last().expect("never empty").id, token)? else { break };
-            rows.push(self.find_row(next.id)?);
-            path.push(next);
-        }
-        let accepted = path.len() - 1;
-        let last = rows[accepted].clone();
-        rows.resize(tokens.len() + 1, last);
-        Ok((rows, accepted))
+        self.call(id, |engine| {
+            let mut rows = Vec::with_capacity(tokens.len() + 1);
+            rows.push(engine.find_row(id)?);
+            let mut path = vec![engine.states.anchor(id)?];
+            for &token in tokens {
+                let Some(next) = engine.follow(path.last().expect("never empty").id, token)? else { break };
+                engine.passed(token, Some(next.id))?;
+                rows.push(engine.find_row(next.id)?);
+                path.push(next);
+            }
+            let accepted = path.len() - 1;
+            let last = rows[accepted].clone();
+            rows.resize(tokens.len() + 1, last);
+            Ok((rows, accepted))
+        })
     }
 
     /// How many of the tokens, from the first on, are allowed one after the other. Makes no states.
     pub fn validate(&mut self, id: StateId, tokens: &[u32]) -> Result<usize> {
-        self.begin()?;
+        self.call(id, |engine| engine.count_allowed(id, tokens))
+    }
+
+    pub(super) fn count_allowed(&mut self, id: StateId, tokens: &[u32]) -> Result<usize> {
         let vocab = self.vocab.clone();
         let mut at = self.configuration(id)?;
         let mut ended = id == ENDED;
@@ -280,6 +288,7 @@ impl Engine {
                 return Ok(i);
             }
             at.state = self.machine.in_bounds(at.state, &mut self.budget)?;
+            self.passed(t, None)?;
         }
         Ok(tokens.len())
     }
@@ -296,8 +305,7 @@ impl Engine {
 
     /// Whether the text may end in a state.
     pub fn is_accepting(&mut self, id: StateId) -> Result<bool> {
-        self.begin()?;
-        Ok(id == ENDED || self.accepting(id)?)
+        self.call(id, |engine| Ok(id == ENDED || engine.accepting(id)?))
     }
 
     /// The mask row of a state.
@@ -305,8 +313,7 @@ impl Engine {
         if let Some(row) = self.states.cached_row(id) {
             return Ok(row);
         }
-        self.begin()?;
-        self.find_row(id)
+        self.call(id, |engine| engine.find_row(id))
     }
 
     fn find_row(&mut self, id: StateId) -> Result<Arc<Row>> {
@@ -335,7 +342,8 @@ impl Engine {
     /// The byte state behind a text of any length; `DEAD` if the text is not allowed.
     fn state_after(&mut self, id: StateId, text: &[u8]) -> Result<ByteState> {
         let mut state = self.byte_state(id)?;
-        for &byte in text {
+        for (i, &byte) in text.iter().enumerate() {
+            self.progress.bytes = i;
             state = self.machine.in_bounds(state, &mut self.budget)?;
             state = self.machine.go(state, byte, &mut self.budget)?;
         }
@@ -344,7 +352,10 @@ impl Engine {
 
     /// What every completion that begins with `after` goes on with, at most `most` bytes of it.
     pub fn forced_bytes(&mut self, id: StateId, after: &[u8], most: usize) -> Result<Vec<u8>> {
-        self.begin()?;
+        self.call(id, |engine| engine.find_forced(id, after, most))
+    }
+
+    pub(super) fn find_forced(&mut self, id: StateId, after: &[u8], most: usize) -> Result<Vec<u8>> {
         let mut state = self.state_after(id, after)?;
         let mut text = Vec::new();
         while text.len() < most {
@@ -362,30 +373,32 @@ impl Engine {
 
     /// The bytes that may stand behind a text, and whether it may end there.
     pub fn next_bytes(&mut self, id: StateId, after: &[u8]) -> Result<(Vec<u8>, bool)> {
-        self.begin()?;
-        if self.machine.needs_history() {
-            let at = self.configuration(id)?;
-            return self.follower().next_bytes(at, after);
-        }
-        let state = self.state_after(id, after)?;
-        let first = self.machine.first(state, &mut self.budget)?;
-        Ok((first.iter().collect(), self.machine.accepts(state, &mut self.budget)?))
+        self.call(id, |engine| {
+            if engine.machine.needs_history() {
+                let at = engine.configuration(id)?;
+                return engine.follower().next_bytes(at, after);
+            }
+            let state = engine.state_after(id, after)?;
+            let first = engine.machine.first(state, &mut engine.budget)?;
+            Ok((first.iter().collect(), engine.machine.accepts(state, &mut engine.budget)?))
+        })
     }
 
     /// The automaton of all that can follow a state, as flat tables.
     pub fn freeze(&mut self, id: StateId, bounds: &Bounds) -> Result<Frozen> {
-        self.begin()?;
-        let start = self.byte_state(id)?;
-        let sources = frozen::Sources {
-            machine: &mut self.machine,
-            vocab: &self.vocab,
-            cuts: self.cuts.as_deref(),
-            budget: &mut self.budget,
-            max_memory: self.limits.max_memory,
-        };
-        let made = frozen::freeze(sources, start, bounds);
-        self.machine.table.refresh(); // it has grown
-        made
+        self.call(id, |engine| {
+            let start = engine.byte_state(id)?;
+            let sources = frozen::Sources {
+                machine: &mut engine.machine,
+                vocab: &engine.vocab,
+                cuts: engine.cuts.as_deref(),
+                budget: &mut engine.budget,
+                max_memory: engine.limits.max_memory,
+            };
+            let made = frozen::freeze(sources, start, bounds);
+            engine.machine.table.refresh(); // it has grown
+            made
+        })
     }
 
     /// Drops everything but what the anchored states need. Returns how many states were dropped.

@@ -13,6 +13,7 @@ mod cuts;
 mod distinct;
 mod engine;
 mod pool;
+mod progress;
 mod states;
 
 use std::sync::Arc;

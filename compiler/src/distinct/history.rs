@@ -1,5 +1,6 @@
 //! The history of a JSON text: what its open arrays and objects hold so far, byte by byte.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -22,14 +23,29 @@ enum Current {
 }
 
 /// The items of an open array, or the names in an open object, that must be distinct.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Tracked {
     /// See [`Kinds::FEW`].
     few: bool,
     /// Those that have ended.
     used: ValueSet,
-    /// Those of `used` that the open item can still become; `None` until [`History::narrow`] finds them.
+    /// Those of `used` that the open item can still become; `None` until [`History::narrow`] finds them. All else says
+    /// which they are: they are neither compared nor hashed.
     reachable: Option<Arc<[Arc<Value>]>>,
+}
+
+impl PartialEq for Tracked {
+    fn eq(&self, other: &Tracked) -> bool {
+        (self.few, &self.used) == (other.few, &other.used)
+    }
+}
+
+impl Eq for Tracked {}
+
+impl Hash for Tracked {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.few, &self.used).hash(state);
+    }
 }
 
 /// An open array or object.
@@ -233,6 +249,12 @@ impl History {
             Some(reachable) => reachable.iter().any(|value| self.fits(value, level, &mut |_| ())),
             None => tracked.used.iter().any(|value| self.fits(value, level, &mut |_| ())),
         })
+    }
+
+    /// The earlier items and names that [`History::narrow`] and [`History::may_repeat`] look at.
+    pub fn compared(&self) -> usize {
+        let each = |(_, tracked): (_, &Tracked)| tracked.reachable.as_ref().map_or(tracked.used.len(), |of| of.len());
+        self.tracked().map(each).sum()
     }
 
     /// Finds the earlier items that the open ones can still become, so that later questions look at these alone.

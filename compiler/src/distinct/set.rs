@@ -39,6 +39,10 @@ impl ValueSet {
         self.runs.iter().any(|run| run.binary_search_by(|known| known.as_ref().cmp(value)).is_ok())
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.runs.iter().map(|run| run.len()).sum()
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Value>> {
         self.runs.iter().flat_map(|run| run.iter())
     }

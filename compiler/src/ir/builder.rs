@@ -9,7 +9,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::codes::op;
 use super::needed::Needed;
-use super::{Guard, Ir, Kinds, Node, NodeId, Operands, Parser, RuleId, UNBOUNDED, Update};
+use super::{Guard, Ir, Kinds, Node, NodeId, Operands, PIECE, Parser, RuleId, UNBOUNDED, Update};
 use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
 
@@ -77,7 +77,7 @@ impl IrBuilder {
 
     /// The expression of exactly this text; equal texts get the same number.
     pub fn literal(&mut self, text: &[u8]) -> u32 {
-        let id = self.intern(Node::Literal(text.into()));
+        let id = self.in_pieces(text);
         if let Some(&node) = self.shared.literals.get(&id) {
             return node;
         }
@@ -99,10 +99,13 @@ impl IrBuilder {
     /// The expression of an operation ([`op`]) on these operands. Operands of `LITERAL` and `WORDS` are offsets and
     /// lengths of texts in the blob.
     pub fn node(&mut self, op: u32, operands: &[u32], blob: &[u8]) -> Result<u32> {
-        let node = self
+        let id = self
             .decode(op, operands, blob)
+            .map(|node| match &node {
+                Node::Literal(text) if text.len() > PIECE => self.in_pieces(text),
+                _ => self.intern(node),
+            })
             .map_err(|why| Error::Malformed(format!("malformed grammar at node {}: {why}", self.described())))?;
-        let id = self.intern(node);
         Ok(self.push(id, operands.len()))
     }
 
@@ -190,6 +193,23 @@ impl IrBuilder {
         self.size += 2 + operands;
         self.own.of.push(id);
         self.described() - 1
+    }
+
+    /// A text, in pieces if it is long: the automaton makes expressions of those that it comes to.
+    fn in_pieces(&mut self, text: &[u8]) -> NodeId {
+        let (mut all, mut rest) = (Operands::new(), text);
+        while rest.len() > PIECE
+            && let Some(cut) = (PIECE / 2..PIECE).rev().find(|&at| is_between_characters(rest, at))
+        {
+            all.push(self.intern(Node::Literal(rest[..cut].into())));
+            rest = &rest[cut..];
+        }
+        let last = self.intern(Node::Literal(rest.into()));
+        if all.is_empty() {
+            return last;
+        }
+        all.push(last);
+        self.intern(Node::Seq(all))
     }
 
     fn intern(&mut self, node: Node) -> NodeId {
@@ -299,6 +319,12 @@ impl IrBuilder {
             _ => return Err(format!("unknown operation {op}")),
         })
     }
+}
+
+/// Whether a text can be cut before a byte: neither a character nor a mark goes on there.
+fn is_between_characters(text: &[u8], at: usize) -> bool {
+    let begins = |byte: u8| byte.is_ascii() || (0xC2..=0xF4).contains(&byte);
+    begins(text[at]) && text[at - 1] < 0xF5
 }
 
 /// The node of any one of these texts; their order and repetitions do not matter.

@@ -77,6 +77,9 @@ pub enum Node {
     Parser(Box<Parser>),
 }
 
+/// Bytes of a literal text at most, where it is not part of a lexical unit; longer ones are sequences of such pieces.
+pub const PIECE: usize = 4096;
+
 /// What is known of an expression without a vocabulary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -291,6 +294,10 @@ impl Ir {
         });
         match node {
             Node::Terminal(_) => (facts.flat, facts.looks) = (false, false),
+            // long texts are left in pieces
+            Node::Seq(os) => {
+                facts.flat &= os.iter().map(|&o| self.nodes[o as usize].literal_bytes()).sum::<usize>() <= PIECE
+            }
             // Boolean operators have no use for the cuts inside them.
             Node::Both(_) | Node::Complement(_) => facts.flat = facts.regular,
             _ => {}
@@ -316,6 +323,14 @@ impl Ir {
 }
 
 impl Node {
+    /// The bytes of a literal; none of other expressions.
+    pub fn literal_bytes(&self) -> usize {
+        match self {
+            Node::Literal(text) => text.len(),
+            _ => 0,
+        }
+    }
+
     /// Bytes that it holds outside of itself.
     fn boxed(&self) -> usize {
         match self {

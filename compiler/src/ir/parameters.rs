@@ -61,6 +61,11 @@ impl Value {
         self.0.get(i as usize / 64).is_some_and(|w| w >> (i % 64) & 1 != 0)
     }
 
+    /// How many words it has.
+    pub fn words(&self) -> usize {
+        self.0.len()
+    }
+
     fn put(&mut self, i: u32, on: bool) {
         let word = i as usize / 64;
         if on {

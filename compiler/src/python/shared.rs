@@ -70,7 +70,7 @@ impl Shared {
         detached(py, || {
             let mut engine = self.constraint.lock();
             let answer = call(&mut engine);
-            if matches!(answer, Err(Error::Limit { .. } | Error::TooLarge { .. } | Error::Cancelled)) {
+            if answer.as_ref().is_err_and(Error::ends_work) {
                 let taken = engine.memory();
                 engine.collect();
                 memory::count_freed(taken.saturating_sub(engine.memory()));

@@ -254,9 +254,14 @@ impl Arena {
 
     fn check_memory(&self) -> Result<()> {
         if self.memory() > self.most_memory {
-            return Err(Error::Limit { which: "max_memory (bytes)", limit: self.most_memory as u64 });
+            return Err(self.out_of_memory());
         }
         Ok(())
+    }
+
+    /// The error of a call that holds more memory than it may.
+    pub(crate) fn out_of_memory(&self) -> Error {
+        Error::Limit { which: "max_memory (bytes)", limit: self.most_memory as u64 }
     }
 
     /// Whether the empty text belongs to the expression (for one with tags: whether its terminal can end here).

@@ -34,11 +34,16 @@ pub(super) struct Tables {
     edges: Vec<(ByteSet, Id)>,
     /// What is known of the emptiness of residuals that take a search.
     alive: FxHashMap<Id, bool>,
+    /// Lower bounds of the lengths of their texts.
+    lengths: FxHashMap<Id, u32>,
 }
 
 impl Tables {
     pub(super) fn memory(&self) -> usize {
-        self.states.len() * size_of::<State>() + self.edges.len() * size_of::<(ByteSet, Id)>() + self.index.len() * 4
+        self.states.len() * size_of::<State>()
+            + self.edges.len() * size_of::<(ByteSet, Id)>()
+            + self.index.len() * 4
+            + self.lengths.len() * 16
     }
 }
 
@@ -132,8 +137,8 @@ impl Arena {
         self.flag(id, super::arena::Flags::LOOKS)
     }
 
-    /// Depth-first search for a residual that is known to be alive. Then all on the path to it are; if there is none,
-    /// all that were visited are empty.
+    /// Depth-first search for a residual that is known to be alive, by way of those first that seem nearest to an ending.
+    /// Then all on the path to it are; if there is none, all that were visited are empty.
     fn search(&mut self, from: Id, budget: &mut Budget) -> Result<bool> {
         let mut path: Vec<(Id, Vec<Id>)> = Vec::new();
         let mut visited: FxHashMap<Id, ()> = FxHashMap::default();
@@ -147,7 +152,10 @@ impl Arena {
                     return Err(Error::Limit { which: "residuals in one emptiness search", limit });
                 }
                 budget.spend(16)?;
-                let targets: Vec<Id> = self.metered(budget, |arena| arena.parts(id))?.iter().map(|p| p.1).collect();
+                let mut targets: Vec<Id> = self.metered(budget, |arena| arena.parts(id))?.iter().map(|p| p.1).collect();
+                if targets.len() > 1 {
+                    targets.sort_by_cached_key(|&t| std::cmp::Reverse(self.least_length(t)));
+                }
                 let found = self.may_end(id, budget)? || targets.iter().any(|&t| self.known_alive(t));
                 path.push((id, targets));
                 if found {
@@ -201,6 +209,36 @@ impl Arena {
             }
         }
         Ok(false)
+    }
+
+    /// A lower bound of the bytes of the language's texts, by which a search finds an ending soon.
+    fn least_length(&mut self, id: Id) -> u32 {
+        if self.nullable(id) {
+            return 0;
+        }
+        if let Some(&known) = self.dfa.lengths.get(&id) {
+            return known;
+        }
+        let least = match self.nodes[id as usize] {
+            Node::Class(_) => return 1,
+            Node::Empty => return u32::MAX,
+            Node::Not(_) => return 1,
+            Node::Concat(h, t) => deep(|| self.least_length(h).saturating_add(self.least_length(t))),
+            Node::Repeat(x, least, _) => deep(|| self.least_length(x)).saturating_mul(least),
+            Node::Scope(x) | Node::Unit(x) | Node::Lexeme(x) => deep(|| self.least_length(x)),
+            Node::Under(x, y) => deep(|| self.least_length(x).max(self.least_length(y))),
+            Node::Alt(k) => {
+                let kids: List = self.list(k).into();
+                kids.into_iter().map(|i| deep(|| self.least_length(i))).min().unwrap_or(u32::MAX)
+            }
+            Node::And(k) => {
+                let kids: List = self.list(k).into();
+                kids.into_iter().map(|i| deep(|| self.least_length(i))).max().unwrap_or(0)
+            }
+            Node::Eps | Node::Accept(_) | Node::Ahead(_) | Node::Behind(_) => return 0,
+        };
+        self.dfa.lengths.insert(id, least);
+        least
     }
 
     fn known_alive(&self, id: Id) -> bool {

@@ -34,6 +34,9 @@ pub const ANY: Stack = 0;
 /// popped: their tokens may be allowed, or not. It has no frames either.
 pub const UNSURE: Stack = 1;
 
+/// What a union takes beside the work on its frames, in the measure of [`Continuations::work`].
+const UNION: usize = 6;
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Frame {
     /// The rule that was called, if it is left-recursive; else `NO_CALLEE`.
@@ -107,8 +110,8 @@ impl Continuations {
         self.frames.len() * 84 + self.size * 12 + (self.unions.len() + self.cut.len()) * 24
     }
 
-    /// Frames that have been merged or interned, the latter counted twice: a measure of work, of which two are as much
-    /// as a step of a budget.
+    /// Frames that have been merged or interned, the latter counted twice, and unions: a measure of work, of which two
+    /// are as much as a step of a budget.
     pub fn work(&self) -> usize {
         self.work + self.size
     }
@@ -163,6 +166,7 @@ impl Continuations {
         if let Some(&u) = self.unions.get(&key) {
             return u;
         }
+        self.work += UNION;
         let mut all = self.frames[a as usize].to_vec();
         all.extend_from_slice(&self.frames[b as usize]);
         let u = self.of_frames(self.param(a), all);

@@ -20,6 +20,8 @@ pub(super) struct Instances {
     value_ids: FxHashMap<Value, ParamId>,
     /// Whether a rule's body depends on its parameter.
     depends: Vec<bool>,
+    /// Words of all values together.
+    words: usize,
 }
 
 impl Instances {
@@ -36,6 +38,7 @@ impl Instances {
             values: vec![Value::default()],
             value_ids: FxHashMap::from_iter([(Value::default(), UNSET)]),
             depends,
+            words: 0,
         }
     }
 
@@ -90,6 +93,7 @@ impl Instances {
             return id;
         }
         let id = self.values.len() as ParamId;
+        self.words += value.words();
         self.values.push(value.clone());
         self.value_ids.insert(value, id);
         id
@@ -101,6 +105,11 @@ impl Instances {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.list.len() * 32 + self.values.len() * 96
+        self.list.len() * 32 + self.values.len() * 96 + self.words * 16
+    }
+
+    /// The words of a parameter's value.
+    pub(super) fn size(&self, param: ParamId) -> usize {
+        self.values[param as usize].words()
     }
 }

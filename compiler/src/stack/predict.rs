@@ -14,7 +14,7 @@ use super::position::{BOTTOM, Pos, PosId};
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Ir, Node, NodeId, RuleId, UNBOUNDED};
+use crate::ir::{Ir, Node, NodeId, PIECE, RuleId, UNBOUNDED};
 use crate::regular::{EMPTY, EPS, Id, TOP};
 
 /// What a position predicts within its rule.
@@ -222,10 +222,15 @@ impl Machine {
         let joins = |n: NodeId| ir.facts[n as usize].flat && !ir.facts[n as usize].looks;
         let mut nodes: SmallVec<[NodeId; 8]> = SmallVec::from_slice(&[node]);
         let mut after = next;
+        let mut bytes = ir.nodes[node as usize].literal_bytes();
         if joins(node) {
             while let Pos::Then(n, rest) = self.positions.get(after)
                 && joins(n)
             {
+                bytes += ir.nodes[n as usize].literal_bytes();
+                if bytes > PIECE {
+                    break;
+                }
                 nodes.push(n);
                 after = rest;
             }

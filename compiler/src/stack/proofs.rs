@@ -59,8 +59,14 @@ pub(super) struct Proofs {
     witnesses: FxHashMap<Question, NodeId>,
 }
 
-/// Units of work of a goal. They stand for its memory rather than its time.
-const GOAL: u64 = 100;
+/// Units of work of a goal, with its questions and what it tells others.
+const GOAL: u64 = 6;
+
+/// Words of a parameter that are copied and compared in a step.
+const WORDS: u64 = 64;
+
+/// Goals between two looks at the memory that they take.
+const LOOK_EVERY: usize = 256;
 
 /// How a question depends on others.
 enum Parts {
@@ -244,16 +250,19 @@ impl Machine {
                 continue;
             }
             if goal.state == State::New {
-                budget.spend(GOAL)?;
+                budget.spend(GOAL + self.instances.size(goal.question.2) as u64 / WORDS)?;
+                if (id as usize).is_multiple_of(LOOK_EVERY) {
+                    self.check_memory()?;
+                }
                 match self.parts_of(goal.question) {
                     Parts::Known(proven) => self.proofs.settle(id, proven),
                     Parts::All(questions) => {
-                        budget.spend(questions.len() as u64 * 8)?;
+                        budget.spend(questions.len() as u64)?;
                         let parts = questions.into_iter().map(|q| self.proofs.goal(self.canonical(q))).collect();
                         self.proofs.open_all(id, parts);
                     }
                     Parts::Any(questions) => {
-                        budget.spend(questions.len() as u64)?;
+                        budget.spend(questions.len() as u64 / 4)?;
                         self.proofs.open_any(id, questions);
                     }
                 }
@@ -330,9 +339,6 @@ impl Machine {
                 // the alternative is taken only when it is paid for: a search that ends here goes on there later
                 budget.spend(1)?;
                 let barred = self.is_barred(question.1, question.2);
-                if !barred {
-                    budget.spend(8)?;
-                }
                 self.proofs.goals[id as usize].rest.pop();
                 if barred {
                     self.proofs.refute_part(id);

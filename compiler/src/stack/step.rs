@@ -152,6 +152,21 @@ impl Machine {
             + self.terminals.len() * 24
     }
 
+    /// The name of the rule in which a head stands, as far as it is known.
+    pub fn rule_name(&self, head: Head) -> Option<&str> {
+        let mut rule = None;
+        self.arena.every_tag(head.rest, &mut |position| {
+            rule = Some(self.positions.rule(position));
+            false
+        });
+        self.ir.names.get(rule? as usize).map(String::as_str)
+    }
+
+    /// Fails with `Error::Limit` if what was derived holds more memory than it may.
+    pub(super) fn check_memory(&self) -> Result<()> {
+        if self.memory() > self.arena.most_memory { Err(self.arena.out_of_memory()) } else { Ok(()) }
+    }
+
     /// A machine that has derived nothing yet.
     fn with(grammar: (Arc<Ir>, Arc<Analysis>), arena: Arena, instances: Instances, lowered: Lowered) -> Machine {
         let positions = Positions::new(arena.cap());

@@ -333,10 +333,11 @@ def _node(source: Source, text: str, file: Path | None, options: Options, builde
     """The node of a grammar's texts, by the parser and lexer of its options."""
     if options.parser == "lalr":
         check_expansion(source.rules, builder.budget, tables=True)
-        return lalr(options.tables(text, file, source.grammar), options.start, source.text, builder)
+        return lalr(options.tables(text, file, source.grammar, builder.budget), options.start, source.text, builder)
     if options.lexer == "basic":
         check_expansion(source.rules, builder.budget, tables=False)
-        terminals: AnyTerminals = BasicTerminals(options.tables(text, file, source.grammar), source.text, builder)
+        tables = options.tables(text, file, source.grammar, builder.budget)
+        terminals: AnyTerminals = BasicTerminals(tables, source.text, builder)
     else:
         terminals = Terminals(source, builder, options.flags, complete=options.lexer == "dynamic_complete")
     return Rules(source, terminals, builder).start(options.start)

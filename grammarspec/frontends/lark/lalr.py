@@ -17,8 +17,8 @@ from grammarspec.grammars.builder import UNBOUNDED, GrammarBuilder
 __all__ = ["lalr"]
 
 _END = "$END"
-_STATE = 20
-"""Steps of an action or goto."""
+_STATE = 16
+"""Steps of an action or goto, beside those of lark's own tables (:mod:`.tables`)."""
 
 
 def lalr(parser: Any, starts: Sequence[str], text: GrammarText, builder: GrammarBuilder) -> int:

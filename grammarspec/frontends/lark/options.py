@@ -19,7 +19,9 @@ from grammarspec.frontends.lark.errors import lark_errors
 from grammarspec.frontends.lark.given_terminals import GivenTerminal, checked
 from grammarspec.frontends.lark.imports import Imports
 from grammarspec.frontends.lark.limits import without_long_gaps
+from grammarspec.frontends.lark.tables import Tables
 from grammarspec.frontends.lark.text import GrammarText
+from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.expressions import Grammar
 
 __all__ = ["LarkOptions", "Options", "resolved"]
@@ -96,55 +98,6 @@ class ContextualTries:
             self.lexers[state] = by_names[accepted]
 
 
-class Tables:
-    """The tables of lark's LALR parser.
-
-    Attributes:
-        starves: whether a rule can be completed in a state, but is never reduced there, since all of the terminals that
-            it is reduced before are shifted, or reduce another rule, as lark resolves conflicts. Then the tables let
-            tokens pass behind which no text ends.
-    """
-
-    def __init__(self, parser_conf: Any, debug: bool = False, strict: bool = False) -> None:
-        """Make the tables, as lark's ``LALR_Parser`` does."""
-        from lark.parsers.lalr_analysis import LALR_Analyzer
-
-        analysis: Any = LALR_Analyzer(parser_conf, strict=strict)
-        analysis.compute_includes_lookback = partial(_by_symbol, analysis, analysis.compute_includes_lookback)
-        analysis.compute_lalr()
-        self._parse_table = analysis.parse_table
-        self.starves = any(map(self._starves, analysis.lr0_itemsets))
-
-    @staticmethod
-    def _starves(items: Any) -> bool:
-        completed = set[Any]().union(*items.lookaheads.values())
-        reducing = set(items.lookaheads).difference(items.transitions)
-        if len(completed) < 2:  # most states: thousands of terminals are not looked at one by one
-            return bool(completed) and not reducing
-        reduced = {
-            max(items.lookaheads[terminal], key=lambda rule: rule.options.priority or 0) for terminal in reducing
-        }
-        return bool(completed - reduced)
-
-
-def _by_symbol(analysis: Any, relate: Callable[[], None]) -> None:
-    """Relate transitions as lark does, showing it only the items of a state that derive the transition's symbol.
-
-    It looks for these among all items of the state, for each transition anew: quadratic in the rules of an alternation.
-    """
-    transitions, items = analysis.nonterminal_transitions, dict[Any, dict[Any, list[Any]]]()
-    for state, symbol in transitions:
-        if state not in items:
-            items[state] = {}
-            for item in state.closure:
-                items[state].setdefault(item.rule.origin, []).append(item)
-        whole, state.closure = state.closure, items[state].get(symbol, [])
-        analysis.nonterminal_transitions = [(state, symbol)]
-        relate()
-        state.closure = whole
-    analysis.nonterminal_transitions = transitions
-
-
 def _unchecked(lexer: Callable[..., Any]) -> Callable[..., Any]:
     """A lexer of lark that takes its terminals to be sound."""
 
@@ -185,7 +138,7 @@ class Options:
         """The flags of :mod:`re` for all terminals."""
         return int(dict(self.others).get("g_regex_flags", 0))
 
-    def tables(self, text: str, file: Path | None, grammar: Any) -> Any:
+    def tables(self, text: str, file: Path | None, grammar: Any, budget: Budget) -> Any:
         """Lark's parser of a grammar, with lexers that cannot read: they only say which terminals they would try.
 
         Making lark's own takes longer than all the rest where ``interegular`` is installed, whose search for terminals
@@ -193,13 +146,19 @@ class Options:
 
         Args:
             text, file, grammar: as for :meth:`open`.
+            budget: pays for the tables of an LALR parser.
 
         Raises:
             GrammarSyntaxError, LimitExceeded, UnsupportedFeature: as :meth:`open`.
+            Cancelled: as the budget.
         """
         if dict(self.others).get("strict"):
             self.open(text, file, grammar)
-        plugins = {"BasicLexer": BasicTries, "ContextualLexer": ContextualTries, "LALR_Parser": Tables}
+        plugins = {
+            "BasicLexer": BasicTries,
+            "ContextualLexer": ContextualTries,
+            "LALR_Parser": partial(Tables, budget=budget),
+        }
         return self.open(text, file, grammar, _plugins=plugins)
 
     def reader(self, text: str, file: Path | None, grammar: Any = None, **others: Any) -> Any:

@@ -86,12 +86,12 @@ def _parser(source: Source, opened: Opened, budget: Budget, found: list[GrammarE
     lenient = replace(options, others=_without(options, "strict"))
     for one in (options, lenient) if dict(options.others).get("strict") else (options,):
         try:
-            return one.tables(opened.text, opened.file, source.grammar)
+            return one.tables(opened.text, opened.file, source.grammar, budget)
         except GrammarError as error:
             if "Reduce/Reduce" not in error.message:  # those are conflicts, which are looked for by themselves
                 found.append(error)
     loose = replace(options, parser="earley", lexer="basic", others=_without(options, "strict", "postlex"))
-    return loose.tables(opened.text, opened.file, source.grammar)
+    return loose.tables(opened.text, opened.file, source.grammar, budget)
 
 
 def _without(options: Options, *names: str) -> tuple[tuple[str, Any], ...]:
