@@ -1,7 +1,7 @@
 """Speculation and a constraint together: draft and target in lockstep, and what each of the two brings.
 
     python examples/combined_demo.py
-    python examples/combined_demo.py --drafts forced,lookup
+    python examples/combined_demo.py --draft forced,lookup
 
 First comes one text, position by position: the state of the constraint where the draft token was chosen; the state that
 a matcher of our own reaches, which reads the text from its beginning; the number of tokens allowed there, and whether
@@ -126,7 +126,7 @@ class Lockstep:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Show the lockstep, the four combinations, and drafts without masks."""
     parser = command(__doc__)
-    parser.add_argument("--drafts", default="forced,lookup,rounded:4", help=f"{DRAFTS} (%(default)s)")
+    parser.add_argument("--draft", default="forced,lookup,rounded:4", help=f"{DRAFTS} (%(default)s)")
     parser.add_argument("--bits", type=int, default=4, help="of the draft model without masks (%(default)s)")
     parser.add_argument("--gamma", type=int, default=5)
     parser.add_argument("--max-tokens", type=int, default=48)
@@ -135,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     model = load(options)
     constraint = gs.compile(gs.grammar(Order), model.vocabulary)
-    proposers = proposers_named(options.drafts, model)
+    proposers = proposers_named(options.draft, model)
     small = DraftModel(rounded(model.model, options.bits))
     unmasked = DraftModel(small.model, masked=False)
 

@@ -1,7 +1,7 @@
 """Watching speculative decoding while texts are generated: acceptance, latency, tuning of gamma, and a fallback.
 
     python examples/monitor.py
-    python examples/monitor.py --drafts rounded:4
+    python examples/monitor.py --draft rounded:4
 
 Texts come one after another: copies of a text, which prompt lookup drafts well, then stories, which it does not, then
 copies again. Behind each text the monitor looks at the last ones. Below an acceptance of 0.6 it takes the draft length
@@ -106,7 +106,7 @@ class Monitor:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Generate texts of changing kinds under the monitor, and print what it saw and did."""
     parser = command(__doc__)
-    parser.add_argument("--drafts", default="lookup", help=f"{DRAFTS} (%(default)s)")
+    parser.add_argument("--draft", default="lookup", help=f"{DRAFTS} (%(default)s)")
     parser.add_argument("--gamma", type=int, default=4, help="of the first text (%(default)s)")
     parser.add_argument("--cost", type=float, default=0.1, help="of a draft token, in passes (%(default)s)")
     parser.add_argument("--by-cost", action="store_true", help="fall back where no gamma gains anything")
@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--texts", type=int, default=3, help="of each kind in a row (%(default)s)")
     options = parser.parse_args(arguments)
     model = load(options)
-    proposers = proposers_named(options.drafts, model)
+    proposers = proposers_named(options.draft, model)
     monitor = Monitor(gamma=options.gamma, cost=options.cost, by_cost=options.by_cost)
     sampling = Sampling(max_tokens=options.max_tokens)
 

@@ -1,7 +1,7 @@
 """Speculative decoding, round by round: what was drafted, what was accepted, and the token that came with it.
 
     python examples/speculative_demo.py
-    python examples/speculative_demo.py --drafts lookup --prompt "Repeat this text: The boat left at seven."
+    python examples/speculative_demo.py --draft lookup --prompt "Repeat this text: The boat left at seven."
 
 The text is that of the target alone. Below the trace stands what rules of acceptance do to the distribution of one
 token, computed exactly: only the first of them leaves it as it is.
@@ -19,7 +19,7 @@ What the usual tutorials get wrong:
 * "The output is identical": greedily, or (here) with a seed. Else it is distributed identically; texts differ.
 * An end of the text within a draft ends it. No token behind it is kept.
 * "A similar architecture shares the cache": two models share no keys and values. The first layers of one model do
-  (`--drafts early-exit:20`).
+  (`--draft early-exit:20`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Generate a text with drafts and without, and show the rounds."""
     parser = command(__doc__)
     parser.add_argument("--prompt", default=PROMPT)
-    parser.add_argument("--drafts", default="rounded:4", help=f"{DRAFTS} (%(default)s)")
+    parser.add_argument("--draft", default="rounded:4", help=f"{DRAFTS} (%(default)s)")
     parser.add_argument("--gamma", type=int, default=5, help="draft tokens of a round at most (%(default)s)")
     parser.add_argument("--max-tokens", type=int, default=48)
     parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (%(default)s)")
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     prompt = encode_prompt(model.tokenizer, options.prompt)
     sampling = Sampling(temperature=options.temperature, seed=options.seed, max_tokens=options.max_tokens)
     trace = Trace()
-    proposers = [*proposers_named(options.drafts, model), trace]
+    proposers = [*proposers_named(options.draft, model), trace]
     alone = generate(model.model, prompt, None, model.vocabulary, sampling=sampling)
     drafted = generate(
         model.model,

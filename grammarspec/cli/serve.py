@@ -36,9 +36,9 @@ def add_parser(commands: Commands) -> None:
     model.add_argument("--model", default="smollm2", help="directory, .gguf file or hub name (%(default)s)")
     model.add_argument("--name", help="what requests call it (what --model says)")
     model.add_argument(
-        "--drafts",
+        "--draft",
         metavar="SOURCES",
-        help="where drafts come from, as --draft of grammarspec generate (forced,lookup; none for a model that cannot "
+        help="where drafts come from, as in grammarspec generate (forced,lookup; none for a model that cannot "
         "take tokens back)",
     )
     model.add_argument("--gamma", type=int, default=16, help="tokens of a draft at most (%(default)s)")
@@ -79,7 +79,7 @@ def _serve(options: argparse.Namespace) -> int:
         limits=read_limits(options.limits or ""),
         api_key=os.environ.get("GRAMMARSPEC_API_KEY") if options.api_key is None else options.api_key,
     )
-    drafts = None if options.drafts is None else read_drafts(options.drafts)
+    drafts = None if options.draft is None else read_drafts(options.draft)
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")
     model = Model.from_pretrained(options.model, gamma=options.gamma, limits=settings.limits)

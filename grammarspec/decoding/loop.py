@@ -271,7 +271,7 @@ class Batch:
         if other.rounds or not self.sequences:
             raise ValueError("a batch joins before its first round, and another that has texts left")
         for batch in (self, other):
-            batch._read_ahead()
+            batch.read_ahead()
         drafted = sum(proposer.passes for proposer in self._proposers)
         for sequence in self.sequences:
             sequence.statistics.draft_passes += drafted
@@ -467,7 +467,7 @@ class Batch:
             self.target.read(prompts, 1)
         self.target.select([sequence.request for sequence in self.sequences])
 
-    def _read_ahead(self) -> None:
+    def read_ahead(self) -> None:
         """Read all but the last token of each text."""
         unread = [sequence.tokens[read:-1] for sequence, read in zip(self.sequences, self.target.lengths, strict=True)]
         if any(unread):

@@ -21,7 +21,11 @@ from grammarspec.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["RunningBatch"]
+__all__ = ["JoinError", "RunningBatch"]
+
+
+class JoinError(RuntimeError):
+    """A request could not be joined to the running texts. The batch cannot be used any more and must be dropped."""
 
 
 class RunningBatch:
@@ -38,6 +42,9 @@ class RunningBatch:
     Attributes:
         rounds: the number of rounds so far.
         phase_seconds: seconds of all rounds by phase: ``draft``, ``mask``, ``target``, ``verify``, ``commit``.
+
+    Raises:
+        ValueError: ``gamma`` is negative.
     """
 
     def __init__(
@@ -49,6 +56,8 @@ class RunningBatch:
         gamma: int = 16,
         adaptive: bool = True,
     ) -> None:
+        if gamma < 0:
+            raise ValueError(f"gamma must be at least 0, not {gamma}")
         self._model, self._vocabulary, self._adaptive = model, vocabulary, adaptive
         self._proposers = list(proposers) if gamma else []
         self._gamma = gamma if proposers else 0
@@ -74,7 +83,10 @@ class RunningBatch:
 
         Raises:
             ValueError, PromptError, BudgetTooSmall, UnsupportedFeature: as
-                :func:`~grammarspec.decoding.loop.generate_batch`; then the batch has not changed.
+                :func:`~grammarspec.decoding.loop.generate_batch`. After these, and after any error of the model while
+                it reads the prompt, the batch has not changed.
+            JoinError: the request could not be joined to the running texts; the error that was raised is its cause.
+                The caller must then call :meth:`drop`.
         """
         running = self._batch
         with torch.inference_mode():
@@ -92,7 +104,11 @@ class RunningBatch:
             if running is None:
                 self._batch = begun
             else:
-                running.join(begun)
+                begun.read_ahead()
+                try:
+                    running.join(begun)
+                except Exception as error:
+                    raise JoinError(f"a request could not join the batch, which must be dropped: {error}") from error
         return texts
 
     def round(self) -> list[SequenceState]:

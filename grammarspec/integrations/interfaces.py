@@ -54,7 +54,7 @@ class Engine:
             for part in name.split("."):
                 value = getattr(value, part)
         except (ImportError, AttributeError) as error:
-            raise self.refused(f"{module}.{name} is not there ({error})") from None
+            raise self.refused(f"{module}.{name} is missing ({error})") from None
         return value
 
     def check_version(self) -> None:
@@ -87,5 +87,5 @@ class Engine:
     def refused(self, what: str) -> UnsupportedFeature:
         """The error, to be raised by the caller, that says why the adapter cannot be used."""
         first, after = (".".join(map(str, version)) for version in (self.first, self.after))
-        hint = f"it was made for {self.name} from {first} on, below {after}: {self.install}"
-        return UnsupportedFeature(f"grammarspec cannot be used in this {self.name}: {what}", hint=hint)
+        hint = f"the supported versions of {self.name} are {first} and later, below {after}: {self.install}"
+        return UnsupportedFeature(f"grammarspec does not support this {self.name}: {what}", hint=hint)

@@ -111,7 +111,7 @@ class SequenceLogitsProcessor:
         """Write the mask of the next token, after these tokens, into the row."""
         array = np.asarray(tokens)
         if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-            raise TypeError(f"tokens are integers [length], not {array.dtype} {list(array.shape)}")
+            raise TypeError(f"tokens must be integers of the shape [length], not {array.dtype} {list(array.shape)}")
         given = array.astype(np.int64)  # a copy: engines change theirs
         if self._prompt is None:
             self._prompt = given
@@ -123,7 +123,7 @@ class SequenceLogitsProcessor:
         text.follow(generated)
         if text.accepted < len(generated) and not text.matcher.is_terminated:
             token = int(generated[text.accepted])
-            raise ValueError(f"token {token} is not allowed, but was generated: put this processor behind all others")
+            raise ValueError(f"token {token} is not allowed, but was generated: make this processor the last one")
         text.matcher.fill_bitmask(self._rows)
         text.allow_end_again(self._rows[0])
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar, Final, Self
 
 from grammarspec.constraint import Limits
+from grammarspec.serving.bounds import check_whole
 
 __all__ = ["NAME", "EngineSettings", "SettingsError"]
 
@@ -16,6 +17,23 @@ NAME: Final = "grammarspec"
 
 class SettingsError(ValueError):
     """An environment variable has a wrong value."""
+
+
+_LEAST: Final = {"cache_bytes": 0, "mask_threads": 0}
+"""The smallest values of those numbers that may be less than 1."""
+
+
+def _check(name: str, shown: str, value: object) -> None:
+    """Check a setting; errors call it ``shown``.
+
+    Raises:
+        TypeError: the value is of a wrong type.
+        ValueError: it is too small.
+    """
+    if name != "cache_directory":
+        check_whole(shown, value, _LEAST.get(name, 1))
+    elif not isinstance(value, str):
+        raise TypeError(f"{shown} must be a string, not {value!r:.60}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +48,12 @@ class EngineSettings:
         max_memory: the limit of bytes of one constraint.
         cache_bytes: the largest number of bytes of all constraints in the cache together.
         cache_directory: a folder for lowered requests; empty: none.
-        compile_threads: the number of threads of the cache's ``submit``; 0: one for every two cores.
+        mask_threads: the number of threads that compute the new masks of a step (in vLLM, of a step without drafts); 0:
+            one for every two cores, but at most 8.
+
+    Raises:
+        TypeError: a value is of a wrong type.
+        ValueError: a number is negative, or a limit is 0.
     """
 
     prefix: ClassVar[str]
@@ -40,32 +63,35 @@ class EngineSettings:
     max_memory: int = 128 << 20
     cache_bytes: int = 1 << 30
     cache_directory: str = ""
-    compile_threads: int = 0
+    mask_threads: int = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            _check(field.name, field.name, getattr(self, field.name))
 
     @classmethod
     def of_environment(cls) -> Self:
         """The settings in the environment variables, with defaults for those that are not set.
 
         Raises:
-            SettingsError: a variable is not a whole number, or is 0 where that is not allowed.
+            SettingsError: a variable is not a whole number, or too small.
         """
         given: dict[str, int | str] = {}
         for field in fields(cls):
-            text = os.environ.get(cls.prefix + field.name.upper())
+            variable = cls.prefix + field.name.upper()
+            text = os.environ.get(variable)
             if text is None:
                 continue
-            if field.name == "cache_directory":
-                given[field.name] = text
-            elif text.strip().isdecimal():
-                given[field.name] = int(text)
-            else:
-                raise SettingsError(f"{cls.prefix}{field.name.upper()} must be a whole number, not {text!r:.60}")
-        settings = cls(**given)  # type: ignore[arg-type]
-        try:
-            _ = settings.limits
-        except ValueError as error:
-            raise SettingsError(f"{cls.prefix}…: {error}") from None
-        return settings
+            try:
+                value = text if field.name == "cache_directory" else int(text)
+            except ValueError:
+                raise SettingsError(f"{variable} must be a whole number, not {text!r:.60}") from None
+            try:
+                _check(field.name, variable, value)
+            except ValueError as error:
+                raise SettingsError(str(error)) from None
+            given[field.name] = value
+        return cls(**given)  # type: ignore[arg-type]
 
     def export(self) -> None:
         """Set the environment variables, so that processes which the engine starts have the same settings."""
@@ -74,9 +100,10 @@ class EngineSettings:
 
     @property
     def limits(self) -> Limits:
-        """The limits of one request.
-
-        Raises:
-            ValueError: one of them is 0.
-        """
+        """The limits of one request."""
         return Limits(max_steps=self.max_steps, max_call_steps=self.max_call_steps, max_memory=self.max_memory)
+
+    @property
+    def mask_thread_count(self) -> int:
+        """The number of threads that compute the new masks of a step: ``mask_threads``, or its default."""
+        return self.mask_threads or max(1, min((os.cpu_count() or 1) // 2, 8))

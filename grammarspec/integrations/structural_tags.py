@@ -29,7 +29,7 @@ def structural_tag_request(text: Any, options: Mapping[str, Any], special_tokens
         tag = json.loads(text) if isinstance(text, str) else text
         shown = json.dumps(tag, ensure_ascii=False)
     except (ValueError, RecursionError, TypeError) as error:
-        raise GrammarSyntaxError(f"the structural tag is no JSON: {error}") from None
+        raise GrammarSyntaxError(f"the structural tag is not valid JSON: {error}") from None
     by_number = "token" in shown
     named = {name: number for name, number in special_tokens.items() if by_number or name in shown}
     whitespace = {"whitespace": options["whitespace"]} if "whitespace" in options else {}

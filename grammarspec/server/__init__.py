@@ -21,6 +21,7 @@ with needed_by("the server"):
 
     from grammarspec.server.app import application
     from grammarspec.server.settings import Settings
+    from grammarspec.serving.bounds import check_whole
 
 __all__ = ["Settings", "application", "serve"]
 
@@ -36,8 +37,13 @@ def serve(model: Model, settings: Settings, *, host: str = "127.0.0.1", port: in
             cancelled.
 
     Raises:
+        TypeError, ValueError: ``port`` or ``grace`` is not a whole number, or out of range.
         SystemExit: the address cannot be used.
     """
+    check_whole("port", port, 0)
+    check_whole("grace", grace, 0)
+    if port >= 1 << 16:
+        raise ValueError(f"port must be at most 65535, not {port}")
     app = application(model, settings)
     config = uvicorn.Config(app, host=host, port=port, timeout_graceful_shutdown=grace, log_level="info")
     uvicorn.Server(config).run()

@@ -118,6 +118,11 @@ class Texts:
             self.stop()
             raise Refused("the server is shutting down", code="shutting_down", status=503) from None
 
+    @property
+    def waits(self) -> bool:
+        """Whether texts of the request still wait for room in the batch."""
+        return not all(job.joined for job in self._jobs)
+
     def stop(self) -> None:
         """Cancel the texts that have not ended."""
         if self._left:

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from starlette.applications import Starlette
@@ -41,6 +42,22 @@ class _Left(Exception):
     """The client has disconnected."""
 
 
+@dataclass(eq=False, slots=True)
+class _Open:
+    """A request that has not been answered yet.
+
+    Attributes:
+        texts: the texts that are generated for it; ``None`` while it is being prepared.
+    """
+
+    texts: Texts | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the request is being prepared, or waits for room in the batch."""
+        return self.texts is None or self.texts.waits
+
+
 def application(model: Model, settings: Settings) -> Starlette:
     """An ASGI application that serves a model; see :func:`grammarspec.server.serve`.
 
@@ -71,7 +88,7 @@ def application(model: Model, settings: Settings) -> Starlette:
 
 
 async def _no_such_page(request: Request, error: Any) -> Response:
-    text = f"{request.method} {request.url.path} is nothing that this server has"
+    text = f"{request.method} {request.url.path} does not exist on this server"
     return _error(Refused(text, code="not_found", status=error.status_code), dict(error.headers or {}))
 
 
@@ -82,13 +99,15 @@ class _Server:
         self._pool = ThreadPoolExecutor(_THREADS, "grammarspec-prepare")
         batch = RunningBatch(model.model, model.vocabulary, proposers=model.proposers, gamma=model.gamma)
         self.engine = Engine(batch, settings.max_batch)
-        self._open = 0  # requests that have no answer yet
-        waiting = lambda: max(0, self._open - self.engine.running_jobs)  # noqa: E731
-        self._waiting: Callable[[], int] = waiting
+        self._open: set[_Open] = set()
         self._metrics = Metrics(
-            Gauges(lambda: self.engine.running, waiting, lambda: batch.rounds, lambda: dict(batch.phase_seconds))
+            Gauges(lambda: self.engine.running, self._waiting, lambda: batch.rounds, lambda: dict(batch.phase_seconds))
         )
         self._started = int(time.time())
+
+    def _waiting(self) -> int:
+        """The number of requests that are being prepared, or wait for room in the batch."""
+        return sum(one.waits for one in self._open)
 
     def close(self) -> None:
         """Cancel running requests, and end the threads."""
@@ -112,7 +131,7 @@ class _Server:
         if refused := self._unauthorised(request):
             return refused
         if request.path_params["name"] != self._settings.name:
-            text = f"the model does not exist; this server has {self._settings.name!r}"
+            text = f"the model does not exist; this server serves {self._settings.name!r}"
             return _error(Refused(text, "model", "model_not_found", 404))
         return JSONResponse(self._model_card())
 
@@ -138,24 +157,21 @@ class _Server:
     # ------------------------------------------------------------------ answering
     async def _answered(self, request: Request, endpoint: str, read: Callable[..., bodies.Asked]) -> Response:
         """The response to a request of any kind, an error included. Counts the request in the metrics."""
-        begin = time.perf_counter()
-        over = False
+        begin, opened = time.perf_counter(), _Open()
 
         def end(status: int) -> None:
-            nonlocal over
-            if not over:
-                over = True
-                self._open -= 1
+            if opened in self._open:
+                self._open.remove(opened)
                 self._metrics.answered(endpoint, status, time.perf_counter() - begin)
                 if status == _LEFT:
                     self._metrics.left()
 
-        self._open += 1
+        self._open.add(opened)
         try:
             if refused := self._unauthorised(request):
                 end(refused.status_code)
                 return refused
-            response = await self._generated(request, endpoint == "chat", read, end, begin)
+            response = await self._generated(request, endpoint == "chat", read, opened, end, begin)
         except (_Left, ClientDisconnect):
             end(_LEFT)
             return Response(status_code=_LEFT)
@@ -176,19 +192,20 @@ class _Server:
         request: Request,
         chat: bool,
         read: Callable[..., bodies.Asked],
+        opened: _Open,
         end: Callable[[int], None],
         begin: float,
     ) -> Response:
         if not self.engine.alive:
             raise Refused("the server is shutting down", code="shutting_down", status=503)
         if self._waiting() > self._settings.max_waiting:
-            text = f"{self._settings.max_waiting} requests are waiting, which is the most"
+            text = f"the queue is full: {self._settings.max_waiting} requests are waiting already"
             raise Refused(text, code="queue_full", status=429, headers={"Retry-After": "1"})
         data = await self._body(request)
         asked = read(bodies.parsed(data), self._settings, self._vocabulary.special_tokens)
         works = await _unless_left(request, self._prepared(asked, chat))
         self._metrics.prepared(time.perf_counter() - begin)
-        texts = Texts(self.engine, works, self._metrics, self._pool)
+        opened.texts = texts = Texts(self.engine, works, self._metrics, self._pool)
         tokens = sum(len(work.request.prompt) for work in works)
         form = Form(asked, chat, self._settings.name, self._vocabulary, tokens)
         texts.start()
@@ -252,7 +269,7 @@ class _Server:
         except TimeoutError:
             raise Refused("the body did not arrive in time", code="timeout", status=408) from None
         if len(read) > most:
-            text = f"the body has more than {most} bytes, which is the most"
+            text = f"the body has more than {most} bytes, the limit of this server"
             raise Refused(text, code="body_too_large", status=413, headers={"Connection": "close"})
         return bytes(read)
 

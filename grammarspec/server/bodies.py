@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from grammarspec.decoding import Sampling
@@ -51,8 +51,10 @@ class Asked:
         answer_field: the field of the body that has this grammar, for errors.
         tools, tool_choice, parallel: the tools, which of them may be called, and whether several calls may be made.
         template: variables for the chat template.
+        reasoning_effort: its variable of this name, if the field of this name gives it.
         stream, include_usage: whether the answer is streamed, and whether the stream ends with the numbers of tokens.
         logprobs: whether log-probabilities are asked for.
+        budget_field: the field of the body that gives, or can give, the largest number of tokens, for errors.
     """
 
     prompts: list[Any]
@@ -63,10 +65,12 @@ class Asked:
     stream: bool
     include_usage: bool
     logprobs: bool
+    budget_field: str
     tools: tuple[Any, ...] = ()
     tool_choice: Any = "auto"
     parallel: bool = True
     template: Mapping[str, Any] | None = None
+    reasoning_effort: str | None = None
 
 
 def parsed(data: bytes) -> Any:
@@ -77,12 +81,12 @@ def parsed(data: bytes) -> Any:
     """
 
     def constant(name: str) -> Any:
-        raise ValueError(f"{name} is no JSON")
+        raise ValueError(f"{name} is not valid JSON")
 
     try:
         return json.loads(data.decode("utf-8"), parse_constant=constant)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"the body is no JSON: {error}", code="invalid_json") from None
+        raise Refused(f"the body is not valid JSON: {error}", code="invalid_json") from None
 
 
 def chat(body: Any, settings: Settings, special_tokens: Mapping[str, int]) -> Asked:
@@ -99,14 +103,13 @@ def chat(body: Any, settings: Settings, special_tokens: Mapping[str, int]) -> As
     fields = RequestFields(body)
     _check_model(fields, settings)
     messages = [_message(one, f"messages[{at}]") for at, one in enumerate(fields.need("messages", list))]
-    newer = fields.within("max_completion_tokens", 1, 1 << 31, settings.max_tokens)
-    most = fields.within("max_tokens", 1, 1 << 31, newer)
+    most, budget = _budget(fields, settings, "max_completion_tokens", "max_tokens")
     if fields.take("modalities", list, default=["text"]) != ["text"]:
-        raise Refused("modalities can be text only", "modalities", "unsupported_field")
+        raise Refused('modalities must be ["text"]', "modalities", "unsupported_field")
     logprobs = fields.take("logprobs", bool, default=False)
     if fields.within("top_logprobs", 0, 20, 0):
         raise Refused(
-            "top_logprobs is not supported: there are log-probabilities of the tokens of the text only",
+            "top_logprobs is not supported: log-probabilities are returned for the generated tokens only",
             "top_logprobs",
             "unsupported_field",
         )
@@ -114,17 +117,17 @@ def chat(body: Any, settings: Settings, special_tokens: Mapping[str, int]) -> As
     tools = tuple(fields.take("tools", list, default=[]))
     choice = fields.take("tool_choice", str, dict)
     if choice is not None and choice != "none" and not tools:
-        raise Refused("tool_choice is given, but there are no tools", "tool_choice")
+        raise Refused("tool_choice is given, but the request has no tools", "tool_choice")
     parallel = fields.take("parallel_tool_calls", bool, default=True)
-    template = _template(fields)
+    template, effort = _template(fields)
     stream, usage = _stream(fields)
     sampling, n = _sampling(fields, most, logprobs, settings)
     fields.done(_HINTS)
     if logprobs and stream:
-        raise Refused("logprobs of a stream are not supported", "logprobs", "unsupported_field")
-    return Asked(
-        [messages], sampling, n, answer, field, stream, usage, logprobs, tools, choice or "auto", parallel, template
-    )
+        raise Refused("logprobs are not supported in a stream", "logprobs", "unsupported_field")
+    choice = choice or "auto"
+    asked = Asked([messages], sampling, n, answer, field, stream, usage, logprobs, budget, tools, choice, parallel)
+    return replace(asked, template=template, reasoning_effort=effort)
 
 
 def completion(body: Any, settings: Settings, special_tokens: Mapping[str, int]) -> Asked:
@@ -143,27 +146,28 @@ def completion(body: Any, settings: Settings, special_tokens: Mapping[str, int])
     for at, one in enumerate(prompts):
         tokens = isinstance(one, list) and one and all(type(token) is int for token in one)
         if not one or not (isinstance(one, str) or tokens):
-            raise Refused(f"prompt[{at}] must be a string or tokens, and not empty", "prompt")
+            raise Refused(f"prompt[{at}] must be a string or a list of tokens, and not empty", "prompt")
     if fields.take("echo", bool, default=False):
         raise Refused("echo is not supported", "echo", "unsupported_field")
-    most = fields.within("max_tokens", 1, 1 << 31, settings.max_tokens)
+    most, budget = _budget(fields, settings, "max_tokens")
     answer, field = _answer(fields, special_tokens)
     stream, usage = _stream(fields)
     sampling, n = _sampling(fields, most, False, settings)
     fields.done(_HINTS)
     if n * len(prompts) > settings.max_batch:
-        raise Refused(f"{n * len(prompts)} texts are asked for, where {settings.max_batch} may be at once", "prompt")
-    return Asked(list(prompts), sampling, n, answer, field, stream, usage, False)
+        texts = f"the request asks for {n * len(prompts)} texts"
+        raise Refused(f"{texts}, but this server generates at most {settings.max_batch} together", "prompt")
+    return Asked(list(prompts), sampling, n, answer, field, stream, usage, False, budget)
 
 
 def _check_model(fields: RequestFields, settings: Settings) -> None:
     for name in _IGNORED:
         fields.take(name)
     if fields.take("store", bool, default=False):
-        raise Refused("nothing is stored here", "store", "unsupported_field")
+        raise Refused("this server does not store anything", "store", "unsupported_field")
     model = fields.need("model", str)
     if model != settings.name:
-        text = f"the model {model!r:.80} does not exist; this server has {settings.name!r}"
+        text = f"the model {model!r:.80} does not exist; this server serves {settings.name!r}"
         raise Refused(text, "model", "model_not_found", 404)
 
 
@@ -182,7 +186,7 @@ def _stream(fields: RequestFields) -> tuple[bool, bool]:
     if "stream_options" not in fields:
         return stream, False
     if not stream:
-        raise Refused("stream_options are for streams", "stream_options")
+        raise Refused("stream_options are allowed only with stream=true", "stream_options")
     options = RequestFields(fields.take("stream_options"), "stream_options")
     usage = options.take("include_usage", bool, default=False)
     options.take("include_obfuscation", bool)  # with OpenAI, it only adds padding to events
@@ -190,15 +194,40 @@ def _stream(fields: RequestFields) -> tuple[bool, bool]:
     return stream, usage
 
 
-def _template(fields: RequestFields) -> dict[str, Any]:
+def _template(fields: RequestFields) -> tuple[dict[str, Any], str | None]:
+    """The variables for the chat template, and the field ``reasoning_effort``, which is another one.
+
+    Raises:
+        Refused: a variable cannot be set or has a wrong value, or is given twice.
+    """
     given: dict[str, Any] = fields.take("chat_template_kwargs", dict, default={})
-    if "reasoning_effort" in fields:
-        given = {**given, "reasoning_effort": fields.take("reasoning_effort", str)}
     for name, value in given.items():
         if name not in _TEMPLATE or not isinstance(value, bool | str):
             known = ", ".join(sorted(_TEMPLATE))
-            raise Refused(f"of the chat template's variables, {known} can be set", f"chat_template_kwargs.{name}")
-    return given
+            text = f"the variables of the chat template that can be set, to a boolean or a string, are {known}"
+            raise Refused(text, f"chat_template_kwargs.{name}")
+    effort = fields.take("reasoning_effort", str)
+    if effort is not None and "reasoning_effort" in given:
+        raise Refused("reasoning_effort is also given in chat_template_kwargs: give it once", "reasoning_effort")
+    return given, effort
+
+
+def _budget(fields: RequestFields, settings: Settings, *names: str) -> tuple[int, str]:
+    """The largest number of tokens of a text, and the field that gives it.
+
+    Args:
+        fields: the fields of the body.
+        settings: the settings of the server.
+        names: the fields that can give it; the last is the one to set if the request has none of them.
+
+    Raises:
+        Refused: a field is out of range, or two fields have different values.
+    """
+    given = {name: fields.within(name, 1, settings.max_tokens, 1) for name in names if name in fields}
+    if len(set(given.values())) > 1:
+        raise Refused(f"{' and '.join(given)} have different values: give only one of them", names[-1])
+    field, most = next(iter(given.items()), (names[-1], settings.max_tokens))
+    return most, field
 
 
 def _sampling(fields: RequestFields, most: int, logprobs: bool, settings: Settings) -> tuple[Sampling, int]:
@@ -211,16 +240,16 @@ def _sampling(fields: RequestFields, most: int, logprobs: bool, settings: Settin
     stop = fields.take("stop", str, list, default=[])
     stops = [stop] if isinstance(stop, str) else stop
     if len(stops) > _MOST_STOPS:
-        raise Refused(f"stop has {len(stops)} texts, where {_MOST_STOPS} are the most", "stop")
+        raise Refused(f"stop has {len(stops)} texts, but at most {_MOST_STOPS} are allowed", "stop")
     closes = fields.among("on_limit", ("cut", "close"), "cut") == "close"
     if logprobs and closes:
-        raise Refused('logprobs cannot stand beside on_limit="close", which appends tokens unscored', "logprobs")
+        raise Refused(
+            'logprobs cannot be combined with on_limit="close", which appends tokens that the model has not scored',
+            "logprobs",
+        )
     bias = fields.take("logit_bias", dict, default={})
-    if most > settings.max_tokens:
-        field = f"max_tokens is {most}, where this server allows {settings.max_tokens}"
-        raise Refused(field, "max_tokens")
     if n > 1 and options["temperature"] == 0:
-        raise Refused("at temperature 0 all texts are the same: ask for one, or give a temperature", "n")
+        raise Refused("at temperature 0 all texts are the same: set n to 1, or a higher temperature", "n")
     try:
         sampling = Sampling(
             **options,
@@ -239,7 +268,7 @@ def _sampling(fields: RequestFields, most: int, logprobs: bool, settings: Settin
 
 def _token(name: str) -> int:
     if not (name.isascii() and name.isdigit() and len(name) < 12):
-        raise ValueError(f"logit_bias names tokens by their numbers, not {name!r:.40}")
+        raise ValueError(f"logit_bias must name tokens by their numbers, not {name!r:.40}")
     return int(name)
 
 
@@ -257,7 +286,7 @@ def _answer(fields: RequestFields, special_tokens: Mapping[str, int]) -> tuple[R
     if form is None:
         return _structured(structured, special_tokens) if structured is not None else (None, None)
     if structured is not None:
-        raise Refused("response_format and structured_outputs cannot stand beside each other", "structured_outputs")
+        raise Refused("response_format and structured_outputs cannot be combined", "structured_outputs")
     found = RequestFields(form, "response_format")
     kind = found.need("type", str)
     if kind == "structural_tag":
@@ -299,10 +328,12 @@ def _structured(given: dict[str, Any], special_tokens: Mapping[str, int]) -> tup
         return found[1], f"{where}.json_object"
     present = [name for name in ("json", "regex", "choice", "grammar", "structural_tag") if name in fields]
     if len(present) != 1:
-        raise Refused(f"{where} must have one of json, json_object, regex, choice, grammar and structural_tag", where)
+        raise Refused(
+            f"{where} must have exactly one of json, json_object, regex, choice, grammar and structural_tag", where
+        )
     [kind] = present
     if options and kind != "json":
-        raise Refused(f"{where}: options of JSON stand beside {kind}", where)
+        raise Refused(f"{where}: options for JSON cannot be combined with {kind}", where)
     if kind == "json":
         request = Request.json_schema(fields.take(kind, dict, bool, str), **options)
     elif kind == "regex":

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from grammarspec.decoding import Generation, Request
-from grammarspec.decoding.running import RunningBatch
-from grammarspec.errors import Cancelled
+from grammarspec.decoding.running import JoinError, RunningBatch
+from grammarspec.errors import Cancelled, GrammarspecError
 
 if TYPE_CHECKING:
     from grammarspec.decoding.sequence_state import SequenceState
@@ -35,12 +35,14 @@ class Job:
         on_end: called with the number of a sample that has ended and its generation; or with 0 and an error that has
             ended the whole job. Not called any more after the job was cancelled.
         cancelled: whether the job was cancelled.
+        joined: whether its texts have joined the batch; it stays true when they have ended.
     """
 
     request: Request
     on_text: Callable[[int, bytes], None]
     on_end: Callable[[int, Generation | Exception], None]
     cancelled: bool = False
+    joined: bool = False
     _texts: list[SequenceState] = field(default_factory=list)
 
 
@@ -66,19 +68,9 @@ class Engine:
         self._thread.start()
 
     @property
-    def waiting(self) -> int:
-        """The number of jobs that wait for room in the batch."""
-        return len(self._waiting)
-
-    @property
     def running(self) -> int:
         """The number of texts in the batch."""
         return len(self._jobs)
-
-    @property
-    def running_jobs(self) -> int:
-        """The number of jobs with texts in the batch."""
-        return len({id(job) for job in list(self._jobs.values())})
 
     @property
     def alive(self) -> bool:
@@ -93,7 +85,9 @@ class Engine:
             ValueError: the job has more texts than the batch may have.
         """
         if job.request.n > self._max_texts:
-            raise ValueError(f"a request for {job.request.n} texts, where {self._max_texts} may be generated together")
+            raise ValueError(
+                f"the request asks for {job.request.n} texts, but the batch has room for {self._max_texts}"
+            )
         with self._changed:
             if not self.alive:
                 raise RuntimeError("the engine is closed")
@@ -127,13 +121,13 @@ class Engine:
                 if self._closing:
                     break
                 left, self._left = self._left, []
-            for job in left:
-                self._end_texts(job)
-            self._admit()
             try:
+                for job in left:
+                    self._end_texts(job)
+                self._admit()
                 ended = self._batch.round()
             except Exception as error:
-                _LOG.exception("a round has failed: the texts of the batch are given up")
+                _LOG.exception("the batch has failed, and all of its texts end")
                 self._give_up(error)
                 continue
             for text in ended:
@@ -147,7 +141,11 @@ class Engine:
             self._tell(job, 0, Cancelled("the server is shutting down"))
 
     def _admit(self) -> None:
-        """Add waiting jobs to the batch while there is room, in the order of their arrival."""
+        """Add waiting jobs to the batch while there is room, in the order of their arrival.
+
+        Raises:
+            JoinError: a job could not be joined to the running texts. The job was told; the batch must be dropped.
+        """
         while True:
             with self._changed:
                 if not self._waiting or len(self._jobs) + self._waiting[0].request.n > self._max_texts:
@@ -155,22 +153,22 @@ class Engine:
                 job = self._waiting.popleft()
             try:
                 texts = self._batch.add(job.request, job.on_text)
-            except ValueError as error:  # the request was refused; the batch has not changed
+            except JoinError as error:
+                self._tell(job, 0, error)
+                raise
+            except Exception as error:  # the batch has not changed
+                if not isinstance(error, GrammarspecError):
+                    _LOG.exception("a request has failed before it joined the batch")
                 self._tell(job, 0, error)
                 continue
-            except Exception as error:
-                _LOG.exception("a request could not join: the texts of the batch are given up")
-                self._tell(job, 0, error)
-                self._give_up(error)
-                continue
-            job._texts = texts
+            job._texts, job.joined = texts, True
             self._jobs.update((id(text), job) for text in texts)
 
     def _end_texts(self, job: Job) -> None:
         """Remove the texts of a job from the batch."""
         for text in job._texts:
             self._jobs.pop(id(text), None)
-        self._batch.end(job._texts, Cancelled("nobody waits for the text"))
+        self._batch.end(job._texts, Cancelled("the request was cancelled"))
 
     def _give_up(self, error: Exception) -> None:
         """End all jobs of the batch with an error."""
@@ -185,4 +183,4 @@ class Engine:
         try:
             job.on_end(sample, found)
         except Exception:
-            _LOG.exception("nobody could be told of a text")
+            _LOG.exception("the callback of a job has failed")

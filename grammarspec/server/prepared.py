@@ -124,10 +124,13 @@ class Preparer:
         """
         size = self._vocabulary.size
         if wrong := [token for token in asked.sampling.logit_bias if token >= size]:
-            raise Refused(f"logit_bias names the token {wrong[0]}, where the model has only {size}", "logit_bias")
+            raise Refused(f"logit_bias names the token {wrong[0]}, but the model has only {size} tokens", "logit_bias")
         answer = text() if asked.answer is None else self._step(asked.answer_field, self._grammar, asked.answer, cancel)
         if not chat:
-            return [self._step("prompt", self._continued, asked, prompt, answer) for prompt in asked.prompts]
+            return [
+                self._step("prompt", self._continued, asked, prompt, answer, budget_field=asked.budget_field)
+                for prompt in asked.prompts
+            ]
         [messages] = asked.prompts
         tools = self._step("tools", as_tools, _checked_tools(asked.tools))
         options: dict[str, Any] = {"tool_choice": asked.tool_choice, "sampling": asked.sampling}
@@ -139,11 +142,15 @@ class Preparer:
         if tools:
             self._step("tools", lambda: turn.grammar)
         call = Call(self._compiler, self._tokenizer, self._vocabulary, answer, turn, resolved)
-        prepared: PreparedPrompt = self._step("messages", call.prepare, messages, asked.n)
+        prepared: PreparedPrompt = self._step(
+            "messages", call.prepare, messages, asked.n, budget_field=asked.budget_field
+        )
         return [Work(prepared.request, lambda: call.visible_text(prepared), lambda found: _chat(call, prepared, found))]
 
-    def _step(self, param: str | None, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Do a part of the work; errors name the field ``param``.
+    def _step(
+        self, param: str | None, work: Callable[..., Any], *arguments: Any, budget_field: str = "max_tokens"
+    ) -> Any:
+        """Do a part of the work; errors name the field ``param``, or ``budget_field`` if they are about the budget.
 
         Raises:
             Refused: the work fails.
@@ -151,7 +158,7 @@ class Preparer:
         try:
             return work(*arguments)
         except Exception as error:
-            refused = refusal_of(error, param)
+            refused = refusal_of(error, param, budget_field=budget_field)
             raise (error if refused.status >= 500 and not isinstance(error, GrammarspecError) else refused) from error
 
     def _grammar(self, declared: Declared, cancel: CancelToken) -> Grammar[str]:
@@ -171,16 +178,19 @@ class Preparer:
 
     def _variables(self, asked: Asked) -> dict[str, Any]:
         given, template = dict(asked.template or {}), chat_template(self._tokenizer, tools=bool(asked.tools))
-        for name in given:
+        fields = {name: f"chat_template_kwargs.{name}" for name in given}
+        if asked.reasoning_effort is not None:
+            given["reasoning_effort"], fields["reasoning_effort"] = asked.reasoning_effort, "reasoning_effort"
+        for name, field in fields.items():
             if name not in template:
-                raise Refused(f"the model's chat template has no variable {name}", f"chat_template_kwargs.{name}")
+                raise Refused(f"the model's chat template has no variable {name}", field)
         return given
 
     def _continued(self, asked: Asked, prompt: str | list[int], answer: Grammar[str]) -> Work:
         tokens = list(prompt) if isinstance(prompt, list) else self._encoded(prompt)
         size = self._vocabulary.size
         if wrong := [token for token in tokens if not 0 <= token < size]:
-            raise PromptError(f"the prompt has the token {wrong[0]}, where the model has only {size}")
+            raise PromptError(f"the prompt has the token {wrong[0]}, but the model has only {size} tokens")
         matcher = self._compiler.constraint(answer, None, 0).matcher()
         request = LoopRequest(prompt=tokens, matcher=matcher, sampling=asked.sampling, n=asked.n)
         self._compiler.check(request)

@@ -47,7 +47,7 @@ class Refused(Exception):
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
 
 
-def refusal_of(error: BaseException, param: str | None = None) -> Refused:
+def refusal_of(error: BaseException, param: str | None = None, *, budget_field: str = "max_tokens") -> Refused:
     """The response to an error.
 
     Errors of grammars, prompts and limits are the client's (400). An error that is not known here is the server's
@@ -56,17 +56,18 @@ def refusal_of(error: BaseException, param: str | None = None) -> Refused:
     Args:
         error: the error.
         param: the field of the request that was being read.
+        budget_field: the field that gives the largest number of tokens.
     """
     if isinstance(error, Refused):
         return error
     if isinstance(error, PromptError):
         return Refused(str(error), "messages" if param is None else param, error.code)
     if isinstance(error, BudgetTooSmall):
-        return Refused(str(error), "max_tokens", error.code)
+        return Refused(str(error), budget_field, error.code)
     if isinstance(error, GrammarError):  # limits included: a request that needs more work is the client's error
         return Refused(str(error), param, error.code)
     if isinstance(error, GrammarspecError):
         return Refused(str(error), param, error.code, 500)
     if param is not None and isinstance(error, TypeError | ValueError):  # what the front-ends raise for wrong arguments
         return Refused(str(error), param)
-    return Refused("the server failed; its log says why", param, "internal_error", 500)
+    return Refused("the request failed because of an error in the server; see its log", param, "internal_error", 500)

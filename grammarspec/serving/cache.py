@@ -18,6 +18,7 @@ from typing import Final
 from grammarspec._compiler import Constraint
 from grammarspec.constraint import Limits, compile
 from grammarspec.errors import Cancelled, GrammarError
+from grammarspec.serving.bounds import check_whole
 from grammarspec.serving.disk import DiskStore
 from grammarspec.serving.requests import Lowered, Request
 from grammarspec.vocabulary import Vocabulary
@@ -108,8 +109,10 @@ class GrammarCache:
         """
         if not isinstance(vocabulary, Vocabulary):
             raise TypeError(f"GrammarCache() takes a gs.Vocabulary, not {vocabulary!r:.60}")
-        if max_bytes < 0 or max_disk_bytes < 0 or (threads is not None and threads < 1):
-            raise ValueError("bounds must not be negative, and threads must be at least 1")
+        check_whole("max_bytes", max_bytes, 0)
+        check_whole("max_disk_bytes", max_disk_bytes, 0)
+        if threads is not None:
+            check_whole("threads", threads, 1)
         self.vocabulary, self.limits = vocabulary, limits or Limits()
         self._max_bytes = max_bytes
         self._threads = threads or max(1, (os.cpu_count() or 1) // 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,10 @@ from typing import Final
 __all__ = ["DiskStore"]
 
 _SUFFIX: Final = ".gsrq"
+_PART: Final = f"{_SUFFIX}.part"
+"""The suffix of files that are being written."""
+_ABANDONED_AFTER: Final = 3600.0
+"""The seconds after which such a file counts as left behind by a process that has died."""
 _PRUNED_AFTER: Final = 64
 """The number of writes after which the size of the folder is checked."""
 
@@ -60,7 +65,7 @@ class DiskStore:
         """Write the bytes for a key, atomically: other processes see all of them, or none."""
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self._directory, suffix=".part")
+            handle, name = tempfile.mkstemp(dir=self._directory, suffix=_PART)
         except OSError:
             self.failed += 1
             return
@@ -77,13 +82,22 @@ class DiskStore:
             self._prune()
 
     def _prune(self) -> None:
-        """Remove the least recently used files until the others are within the bound."""
-        found = []
-        for path in self._directory.glob(f"*{_SUFFIX}"):
+        """Remove the least recently used files until the others are within the bound, and what writers left behind.
+
+        Files that are being written count, but are not removed.
+        """
+        found, held, now = [], 0, time.time()
+        for path in self._directory.glob(f"*{_SUFFIX}*"):
             with suppress(OSError):
                 stat = path.stat()
-                found.append((stat.st_mtime, stat.st_size, path))
-        held = sum(size for _, size, _ in found)
+                if path.name.endswith(_SUFFIX):
+                    found.append((stat.st_mtime, stat.st_size, path))
+                elif not path.name.endswith(_PART):
+                    continue
+                elif now - stat.st_mtime > _ABANDONED_AFTER:
+                    path.unlink()
+                    continue
+                held += stat.st_size
         for _, size, path in sorted(found):
             if held <= self._max_bytes:
                 break

@@ -121,6 +121,12 @@ class GuardedMatcher:
             return []
         return list(tokens[: self._guarded(self.matcher.validate_tokens, tokens) or 0])
 
+    def forced_tokens(self) -> list[int]:
+        """The tokens of :meth:`.Matcher.forced_tokens`; none after a failure or the end of the text."""
+        if self.failure is not None or self.matcher.is_terminated:
+            return []
+        return list(self._guarded(self.matcher.forced_tokens) or ())
+
     def rollback(self, n: int) -> None:
         """Roll back the last ``n`` accepted tokens, or all of them if there are fewer."""
         n = max(0, min(n, self._accepted))

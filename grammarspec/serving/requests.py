@@ -52,7 +52,7 @@ class Lowered:
         try:
             options = json.dumps(dict(self.options), sort_keys=True, allow_nan=False).encode()
         except ValueError as error:
-            raise TypeError(f"the options are no JSON: {error}") from None
+            raise TypeError(f"the options cannot be written as JSON: {error}") from None
         content = options + self.ir.to_bytes()
         return _HEAD.pack(_MAGIC, _digest(len(options), content), len(options)) + content
 
@@ -69,20 +69,22 @@ class Lowered:
         """
         data = bytes(memoryview(data))
         if len(data) < _HEAD.size or data[: len(_MAGIC) - 1] != _MAGIC[:-1]:
-            raise GrammarSyntaxError("the bytes are no lowered request")
+            raise GrammarSyntaxError("the bytes are not a lowered request")
         magic, digest, length = _HEAD.unpack_from(data)
         if magic != _MAGIC:
             hint = "lower the request with the release of grammarspec that compiles it"
-            raise GrammarSyntaxError(f"a lowered request of version {magic[-1]}, which cannot be read", hint=hint)
+            raise GrammarSyntaxError(
+                f"the lowered request has the format version {magic[-1]}, which this release cannot read", hint=hint
+            )
         content = data[_HEAD.size :]
         if length > len(content) or _digest(length, content) != digest:
             raise GrammarSyntaxError("the lowered request is damaged")
         try:
             options = json.loads(content[:length])
         except (ValueError, RecursionError):
-            raise GrammarSyntaxError("the options of the lowered request are no JSON") from None
+            raise GrammarSyntaxError("the options of the lowered request are not valid JSON") from None
         if not isinstance(options, dict):
-            raise GrammarSyntaxError("the options of the lowered request are no object")
+            raise GrammarSyntaxError("the options of the lowered request are not a JSON object")
         return Lowered(Ir.from_bytes(content[length:]), options)
 
     @property
@@ -202,7 +204,7 @@ class Request:
         try:
             text = json.dumps([self.kind, self.declaration, dict(self.options)], ensure_ascii=False)
         except (ValueError, RecursionError) as error:
-            raise GrammarSyntaxError(f"the request is no JSON: {error}") from None
+            raise GrammarSyntaxError(f"the request cannot be written as JSON: {error}") from None
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
     def lower(
@@ -242,7 +244,7 @@ def _bytes_of_hex(text: Any) -> bytes:
     try:
         return bytes.fromhex(text)
     except (TypeError, ValueError):
-        raise GrammarSyntaxError("the bytes of a lowered request are hexadecimal digits here") from None
+        raise GrammarSyntaxError("the bytes of a lowered request must be written as hexadecimal digits") from None
 
 
 def _any_bytes(grammar: Grammar[Any]) -> Vocabulary:
@@ -261,13 +263,13 @@ def _json_schema(
     from grammarspec.frontends.json_schema import json_schema
 
     if not isinstance(schema, dict | bool | str):
-        raise TypeError(f"a schema is an object, a boolean or JSON text, not {schema!r:.60}")
+        raise TypeError(f"a schema must be an object, a boolean or JSON text, not {schema!r:.60}")
     blanks = options.pop("whitespace_pattern", None)
     if blanks is not None:
         try:
             options["whitespace"] = re.compile(blanks)
         except (re.error, TypeError, RecursionError) as error:
-            raise GrammarSyntaxError(f"whitespace_pattern is no regular expression: {error}") from None
+            raise GrammarSyntaxError(f"whitespace_pattern is not a regular expression: {error}") from None
     if isinstance(options.get("separators"), list):
         options["separators"] = tuple(options["separators"])
     return json_schema(schema, limits=limits, cancel=cancel, **options)
@@ -289,14 +291,14 @@ def _grammar(text: Any, options: dict[str, Any], limits: Limits | None, cancel: 
     from grammarspec.frontends.llguidance import llguidance
 
     if not isinstance(text, str):
-        raise TypeError(f"a grammar is a text, not {text!r:.60}")
+        raise TypeError(f"a grammar must be a string, not {text!r:.60}")
     if options.get("import_paths"):
-        raise ValueError("grammars of requests read no files: import_paths is not allowed")
+        raise ValueError("grammars in requests cannot read files: import_paths is not allowed")
     language = options.pop("language", "auto")
     found = _language(text) if language == "auto" else language
     readers: dict[str, Callable[..., Grammar[Any]]] = {"lark": lark, "gbnf": gbnf, "llguidance": llguidance}
     if found not in readers:
-        raise ValueError(f'the language is "auto", {", ".join(readers)}, not {language!r:.60}')
+        raise ValueError(f'the language must be "auto", {", ".join(readers)}, not {language!r:.60}')
     try:
         return readers[found](text, limits=limits, cancel=cancel, **options)
     except (GrammarError, TypeError):

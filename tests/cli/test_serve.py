@@ -42,7 +42,7 @@ def test_limits_are_read() -> None:
         (["--port", "70000"], "--port must be from 0 to 65535"),
         (["--api-key", ""], "the API key must not be empty"),
         (["--grace", "-1"], "must not be negative"),
-        (["--drafts", "forced,none"], "cannot stand beside others"),
+        (["--draft", "forced,none"], "cannot stand beside others"),
         (["--model", "missing.gguf"], "no such file: missing.gguf"),
     ],
 )

@@ -14,6 +14,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from grammarspec.decoding import Request, Sampling, generate_batch  # noqa: E402
+from grammarspec.decoding.model_runner import ModelRunner  # noqa: E402
+from grammarspec.decoding.processing import Processing  # noqa: E402
 from grammarspec.decoding.proposers import (  # noqa: E402
     DraftModel,
     Eagle,
@@ -25,7 +27,7 @@ from grammarspec.decoding.proposers import (  # noqa: E402
 )
 from grammarspec.decoding.proposers.eagle_head import EagleConfig, EagleHead  # noqa: E402
 from grammarspec.decoding.proposers.head import ResidualHead  # noqa: E402
-from grammarspec.decoding.running import RunningBatch  # noqa: E402
+from grammarspec.decoding.running import JoinError, RunningBatch  # noqa: E402
 
 VOCABULARY = gs.Vocabulary.bytes()
 CASES: list[tuple[bytes, str | None, dict[str, Any], int]] = [
@@ -144,6 +146,40 @@ def test_what_is_refused_does_not_join(model: Any) -> None:
     while batch.sequences:
         batch.round()
     assert kept.result().text == texts_alone(model)[0][0]
+
+
+def test_a_request_that_is_half_joined_breaks_the_batch(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = RunningBatch(model, VOCABULARY)
+    texts = batch.add(request(CASES[0]))
+    batch.round()
+    with monkeypatch.context() as broken:
+        broken.setattr(Processing, "join", lambda *_: torch.zeros(2) + torch.zeros(3))
+        with pytest.raises(JoinError, match="must be dropped"):
+            batch.add(request(CASES[1]))
+    assert batch.drop() == texts
+    [again] = batch.add(request(CASES[0]))
+    while batch.sequences:
+        batch.round()
+    assert again.result().text == texts_alone(model)[0][0]
+
+
+def test_a_prompt_that_cannot_be_read_changes_nothing(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = RunningBatch(model, VOCABULARY)
+    [kept] = batch.add(request(CASES[0]))
+    batch.round()
+    with monkeypatch.context() as broken:
+        broken.setattr(ModelRunner, "read", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            batch.add(request(CASES[3]))
+    assert batch.sequences == [kept]
+    while batch.sequences:
+        batch.round()
+    assert kept.result().text == texts_alone(model)[0][0]
+
+
+def test_gamma_must_not_be_negative(model: Any) -> None:
+    with pytest.raises(ValueError, match="gamma must be at least 0, not -1"):
+        RunningBatch(model, VOCABULARY, gamma=-1)
 
 
 def test_a_broken_batch_is_dropped(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:

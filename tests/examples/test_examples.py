@@ -74,7 +74,7 @@ def cells(printed: str, begins: str) -> list[list[str]]:
 @pytest.mark.parametrize("drafts", ["lookup", "rounded:8", "lookup,rounded:3", "early-exit:1"])
 @pytest.mark.parametrize("temperature", [0, 1])
 def test_drafts_change_no_text(run: Run, drafts: str, temperature: float) -> None:
-    printed = run("speculative_demo", "--drafts", drafts, "--temperature", temperature, "--max-tokens", 24)
+    printed = run("speculative_demo", "--draft", drafts, "--temperature", temperature, "--max-tokens", 24)
     assert "the same tokens: yes" in printed
     rows = cells(printed, "round  by")
     [tokens] = {int(found) for found in re.findall(r": (\d+) tokens in", printed)}
@@ -202,7 +202,7 @@ def test_the_judge_of_the_constraint_demo(modules: Callable[[str], Any]) -> None
 
 @pytest.mark.parametrize("drafts", ["forced,lookup,rounded:6", "rounded:3", "lookup"])
 def test_combined(run: Run, drafts: str) -> None:
-    printed = run("combined_demo", "--drafts", drafts, "--max-tokens", 100, "--prompts", 1, "--rounds", 2)
+    printed = run("combined_demo", "--draft", drafts, "--max-tokens", 100, "--prompts", 1, "--rounds", 2)
     found = re.search(r"in step at (\d+) of (\d+) positions", printed)
     assert found is not None and 0 < int(found[1]) == int(found[2])
     rows = cells(printed, "with  ") + cells(printed.rpartition("\n\n")[2], "with  ")
@@ -450,7 +450,7 @@ def test_the_monitor_gives_up_slow_drafts(modules: Callable[[str], Any]) -> None
 
 
 def test_the_monitor_runs(run: Run) -> None:
-    rows = cells(run("monitor", "--drafts", "rounded:3", "--max-tokens", 16, "--texts", 2), "text")
+    rows = cells(run("monitor", "--draft", "rounded:3", "--max-tokens", 16, "--texts", 2), "text")
     assert [row[0] for row in rows] == ["story", "copy", "copy", "story", "story", "copy", "copy"]
     for row in rows:
         if row[1] == "0":
@@ -461,7 +461,7 @@ def test_the_monitor_runs(run: Run) -> None:
 
 # ---------------------------------------------------------------------- as commands, and with SmolLM2
 def test_with_smollm2(modules: Callable[[str], Any], smollm2_directory: Path, capsys: Any) -> None:
-    options = ["--max-tokens", "10", "--drafts", "lookup,early-exit:27"]
+    options = ["--max-tokens", "10", "--draft", "lookup,early-exit:27"]
     modules("speculative_demo").main(["--model", str(smollm2_directory), *options])
     assert "the same tokens: yes" in capsys.readouterr().out
 

@@ -6,6 +6,7 @@ SGLang's own files are used in ``test_sglang_wheel.py``, where they are there.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,8 @@ from grammarspec.integrations import sglang as adapter
 from grammarspec.integrations import vocabularies
 from grammarspec.integrations.sglang import backend as backends
 from grammarspec.integrations.sglang import expected
+from grammarspec.integrations.sglang.grammar import allocate_vocab_mask
+from grammarspec.serving import guarded
 
 torch = pytest.importorskip("torch")
 from tests.integrations.sglang_scheduler import Scheduler, traverse  # noqa: E402
@@ -242,7 +245,7 @@ def test_missing_settings_are_refused(sglang: dict[str, ModuleType]) -> None:
     with pytest.raises(gs.UnsupportedFeature, match="reasoning_parser"):
         adapter.register()
     sglang[expected.CHOICES].GRAMMAR_BACKEND_CHOICES = ("xgrammar",)
-    with pytest.raises(gs.UnsupportedFeature, match="no list"):
+    with pytest.raises(gs.UnsupportedFeature, match="not a list"):
         adapter.register()
 
 
@@ -418,21 +421,72 @@ def test_trees_of_drafts(scheduler: Scheduler) -> None:
 def test_failures_of_a_batch_are_kept(scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = [scheduler.admit("regex", "a+"), scheduler.admit("regex", "b+")]
     failure = gs.LimitExceeded("the mask takes too many steps")
-    from grammarspec.integrations.sglang import grammar as module
+    real = guarded.fill_bitmasks
 
-    real = module.fill_bitmasks
-
-    def fails(matchers: Any, rows: Any, *, rows_index: Any) -> Any:
-        results = real(matchers, rows, rows_index=rows_index)
-        rows[rows_index[0]] = -1
+    def fails(matchers: Any, rows: Any, *, rows_index: Any, threads: int) -> Any:
+        results = real(matchers, rows, rows_index=rows_index, threads=threads)
         return [failure, *results[1:]]
 
-    monkeypatch.setattr(module, "fill_bitmasks", fails)
+    monkeypatch.setattr(guarded, "fill_bitmasks", fails)
     scheduler.step(batch, logits_for(b"z", b"b"))
     assert "too many steps" in batch[0].ended and not batch[1].ended
     monkeypatch.undo()
     scheduler.step(batch, logits_for(b"z", b"b"))
     assert batch[1].tokens == [98, 98]
+
+
+def test_an_error_of_a_whole_batch_does_not_reach_the_scheduler(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def panics(*_: Any, **__: Any) -> Any:
+        raise BaseException("a panic of the compiler")
+
+    monkeypatch.setattr(guarded, "fill_bitmasks", panics)
+    batch = [scheduler.admit("regex", "a+"), scheduler.admit("regex", "b+")]
+    scheduler.step(batch, logits_for(b"a", b"b"))
+    assert [one.tokens for one in batch] == [[97], [98]]  # each was filled alone
+    batch[0].grammar.guarded.fail(gs.LimitExceeded("too many steps"))
+    scheduler.step(batch, logits_for(b"z", b"b"))
+    assert "too many steps" in batch[0].ended and batch[1].tokens == [98, 98]
+
+
+def test_the_threads_of_a_batch_are_set(sglang: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    real = guarded.fill_bitmasks
+
+    def counts(*arguments: Any, threads: int, **named: Any) -> Any:
+        asked.append(threads)
+        return real(*arguments, threads=threads, **named)
+
+    monkeypatch.setattr(guarded, "fill_bitmasks", counts)
+    for given, expected_ in (("3", 3), ("0", max(1, min((os.cpu_count() or 1) // 2, 8)))):
+        monkeypatch.setenv("GRAMMARSPEC_SGLANG_MASK_THREADS", given)
+        scheduler = Scheduler(made(sglang), VOCABULARY.size)
+        batch = [scheduler.admit("regex", "a+"), scheduler.admit("regex", "b+")]
+        batch[1].grammar = batch[1].grammar.copy()
+        scheduler.step(batch, logits_for(b"a", b"b"))
+        batch[0].grammar = None
+        scheduler.step(batch[1:], logits_for(b"b"))
+        assert asked == [expected_] * 2
+        asked.clear()
+    scheduler.admit("regex", "a").grammar.fill_vocab_mask_batched([], torch.zeros(1, 9, dtype=torch.int32))
+
+
+@pytest.mark.parametrize(("device", "pinned"), [
+    ("cuda", True), ("cuda:1", True), (torch.device("cuda"), True), ("cpu", False), ("meta", False), (None, False),
+])  # fmt: skip
+def test_masks_are_pinned_for_cuda_devices_only(monkeypatch: pytest.MonkeyPatch, device: Any, pinned: bool) -> None:
+    asked: list[bool] = []
+    real = torch.full
+
+    def full(*arguments: Any, pin_memory: bool, **named: Any) -> Any:
+        asked.append(pin_memory)
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(torch, "full", full)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    mask = allocate_vocab_mask(65, 2, device)
+    assert asked == [pinned] and mask.shape == (2, 3) and mask.device.type == "cpu" and (mask == -1).all()
 
 
 def test_token_filters(scheduler: Scheduler) -> None:

@@ -494,16 +494,16 @@ def test_refuses_wrong_arguments(model: Any) -> None:
         with pytest.raises(ValueError, match=f"{count} constraints for 2 prompts"):
             ours(model, [PROMPT] * 2, [constraint] * count, do_sample=True, num_return_sequences=2)
     for options in ({"draft_model": model}, {"prompt_lookup_num_tokens": 3}, {"assistant_early_exit": 1}):
-        with pytest.raises(ValueError, match=f"proposers takes the place of {next(iter(options))}"):
+        with pytest.raises(ValueError, match=f"proposers cannot be combined with {next(iter(options))}"):
             ours(model, [PROMPT], constraint, proposers=[Forced()], **options)
     for options in ({}, {"token_streamer": Recorder()}):
         with pytest.raises(ValueError, match="gamma must be at least 0, not -1"):
             ours(model, [PROMPT], constraint, gamma=-1, **options)
     for prompts, options in (([PROMPT] * 2, {}), ([PROMPT], {"do_sample": True, "num_return_sequences": 2})):
-        with pytest.raises(ValueError, match="token_streamer gets a single text, but 2"):
+        with pytest.raises(ValueError, match="token_streamer takes a single text, but 2"):
             ours(model, prompts, constraint, token_streamer=Recorder(), **options)
     for mask in ([1] * (len(PROMPT) - 1) + [0], [1, 0] + [1] * (len(PROMPT) - 2)):
-        with pytest.raises(ValueError, match="padding behind tokens"):
+        with pytest.raises(ValueError, match="padding after tokens"):
             ours(model, [PROMPT], constraint, attention_mask=torch.tensor([mask]))
     with pytest.raises(ValueError, match="at least one token"):
         ours(model, [PROMPT] * 2, constraint, attention_mask=torch.tensor([[0] * len(PROMPT), [1] * len(PROMPT)]))

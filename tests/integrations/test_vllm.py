@@ -91,7 +91,7 @@ def test_a_name_that_is_not_as_expected_is_refused(vllm: SimpleNamespace, one: e
         expected.check()
     delattr(holder, name)
     if name != "__init__":
-        with pytest.raises(gs.UnsupportedFeature, match=f"{name}.*is not there"):
+        with pytest.raises(gs.UnsupportedFeature, match=f"{name}.*is missing"):
             expected.check()
 
 
@@ -211,11 +211,11 @@ def _bytes(text: str) -> bytes:
         ({"grammar": "start: undefined"}, "undefined"),
         ({"grammar": ""}, "start"),
         ({"grammar": PREFIX + "####"}, "damaged"),
-        ({"grammar": PREFIX + "AAAA"}, "no lowered request"),
+        ({"grammar": PREFIX + "AAAA"}, "not a lowered request"),
         ({"structural_tag": "[]"}, "object"),
         ({"structural_tag": "[" * 100_000}, "JSON"),
         ({"structural_tag": '{"type": "structural_tag", "format": {"type": "magic"}}'}, "magic"),
-        ({"json_object": False}, "structured outputs ask"),
+        ({"json_object": False}, "structured outputs must have"),
         ({"regex": "(((a{0,99}){0,99}){0,99}b){0,99}(?=.*c)x*y"}, "limit|no text"),
     ],
 )

@@ -172,19 +172,27 @@ def test_results_of_tools_go_back(tiny: Running) -> None:
         ({"n": 17, "temperature": 1}, "n", "from 1 to 16"),
         ({"max_tokens": 5000}, "max_tokens", "2048"),
         ({"max_tokens": True}, "max_tokens", "an integer"),
+        ({"max_completion_tokens": 5000}, "max_completion_tokens", "max_completion_tokens must be from 1 to 2048"),
+        ({"max_tokens": 5, "max_completion_tokens": 6}, "max_tokens", "different values"),
         ({"stop": [1]}, "stop", "texts"),
         ({"logit_bias": {"x": 1}}, "logit_bias", "by their numbers"),
         ({"logit_bias": {"9999": 1}}, "logit_bias", "9999"),
-        ({"stream_options": {"include_usage": True}}, "stream_options", "streams"),
-        ({"store": True}, "store", "stored"),
-        ({"modalities": ["audio"]}, "modalities", "text only"),
+        ({"stream_options": {"include_usage": True}}, "stream_options", "only with stream=true"),
+        ({"store": True}, "store", "does not store"),
+        ({"modalities": ["audio"]}, "modalities", 'must be ["text"]'),
         ({"messages": []}, "messages", "no messages"),
         ({"messages": [{"role": "user"}]}, "messages", "content"),
         ({"messages": [{"role": "user", "content": "x" * 5000}]}, "messages", "context"),
         ({"messages": [{"role": "user", "content": "\ud800"}]}, "messages", "surrogate"),
         ({"messages": ["hi"]}, "messages[0]", "object"),
         ({"chat_template_kwargs": {"chat_template": "x"}}, "chat_template_kwargs.chat_template", "can be set"),
-        ({"reasoning_effort": "low"}, "chat_template_kwargs.reasoning_effort", "no variable"),
+        ({"reasoning_effort": "low"}, "reasoning_effort", "no variable"),
+        ({"chat_template_kwargs": {"reasoning_effort": "low"}}, "chat_template_kwargs.reasoning_effort", "no variable"),
+        (
+            {"chat_template_kwargs": {"reasoning_effort": "low"}, "reasoning_effort": "high"},
+            "reasoning_effort",
+            "give it once",
+        ),
         ({"tool_choice": "auto"}, "tool_choice", "no tools"),
         ({"tools": [{"type": "code"}]}, "tools[0]", "function"),
         ({"tools": TOOLS, "tool_choice": "no_such"}, "tool_choice", "no_such"),
@@ -205,6 +213,8 @@ def test_results_of_tools_go_back(tiny: Running) -> None:
         ({"structured_outputs": {"json": {"allOf": [{"type": "string"}, {"type": "null"}]}}},
          "structured_outputs.json", "no"),
         ({"structured_outputs": {"regex": "a{30}"}, "max_tokens": 5, "on_limit": "close"}, "max_tokens", "raise"),
+        ({"structured_outputs": {"regex": "a{30}"}, "max_completion_tokens": 5, "on_limit": "close"},
+         "max_completion_tokens", "raise"),
     ],
 )  # fmt: skip
 def test_what_is_refused(tiny: Running, options: dict[str, Any], param: str, said: str) -> None:
@@ -233,7 +243,8 @@ def test_models_health_and_unknown_pages(tiny: Running) -> None:
     with pytest.raises(openai.NotFoundError):
         tiny.client().models.retrieve("other")
     assert httpx.get(f"{tiny.url}/health").json() == {"status": "ok"}
-    assert httpx.get(f"{tiny.url}/no").json()["error"]["code"] == "not_found"
+    error = httpx.get(f"{tiny.url}/no").json()["error"]
+    assert (error["code"], error["message"]) == ("not_found", "GET /no does not exist on this server")
     assert httpx.get(f"{tiny.url}/v1/completions").status_code == 405
 
 
@@ -305,6 +316,32 @@ def test_the_queue_is_bounded(tiny_model: gs.Model) -> None:
             assert error.value.response.headers["retry-after"] == "1" and error.value.code == "queue_full"
             stream.close()
             assert waits.result(timeout=60).usage.completion_tokens == 2
+
+
+def test_requests_with_several_prompts_wait_as_one(tiny_model: gs.Model) -> None:
+    def complete(server: Running, count: int, **options: Any) -> Any:
+        prompts = [f"prompt {number}" for number in range(count)]
+        return server.client().completions.create(model="tiny", prompt=prompts, temperature=0, **options)
+
+    with serving(tiny_model, max_batch=3, max_waiting=1) as server, ThreadPoolExecutor(1) as pool:
+        stream = complete(server, 3, max_tokens=2000, extra_body=LONG, stream=True)
+        next(iter(stream))
+        server.wait_for("grammarspec_waiting_requests", 0)
+        waits = pool.submit(complete, server, 2, max_tokens=2)
+        server.wait_for("grammarspec_waiting_requests", 1)
+        with pytest.raises(openai.RateLimitError):
+            complete(server, 2)
+        stream.close()
+        assert len(waits.result(timeout=60).choices) == 2
+        server.wait_for("grammarspec_waiting_requests", 0)
+    with serving(tiny_model, max_batch=3) as server, ThreadPoolExecutor(1) as pool:
+        stream = complete(server, 2, max_tokens=2000, extra_body=LONG, stream=True)
+        next(iter(stream))
+        waits = pool.submit(complete, server, 2, max_tokens=1500, extra_body=LONG)
+        server.wait_for("grammarspec_running_texts", 3)
+        assert server.metrics()["grammarspec_waiting_requests"] == 1  # for its second text
+        stream.close()
+        assert len(waits.result(timeout=60).choices) == 2
 
 
 def test_long_and_slow_bodies(tiny_model: gs.Model) -> None:

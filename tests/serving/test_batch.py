@@ -194,6 +194,22 @@ def test_a_guarded_matcher_keeps_its_failure() -> None:
     assert matcher.accept_tokens(b",")
 
 
+def test_a_guarded_matcher_keeps_failures_of_forced_tokens() -> None:
+    class Panics:
+        is_terminated = False
+
+        def forced_tokens(self) -> list[int]:
+            raise BaseException("a panic of the compiler")
+
+    told: list[BaseException] = []
+    matcher = GuardedMatcher(Panics(), told.append)  # type: ignore[arg-type]
+    assert matcher.forced_tokens() == [] == matcher.forced_tokens()
+    assert [str(one) for one in told] == ["a panic of the compiler"] and matcher.failure is told[0]
+    sound = GuardedMatcher(compiled(gs.literal("ab")).matcher())
+    assert sound.forced_tokens() == [97, 98]
+    assert sound.accept_tokens([*b"ab", *VOCABULARY.eos_token_ids]) and sound.forced_tokens() == []
+
+
 def test_a_guarded_matcher_writes_tensors_when_it_fails() -> None:
     torch = pytest.importorskip("torch")
     rows = torch.zeros(2, (VOCABULARY.size + 31) // 32, dtype=torch.int32)

@@ -203,9 +203,10 @@ def test_limits_are_those_of_requests_and_of_calls() -> None:
 def test_wrong_arguments() -> None:
     with pytest.raises(TypeError, match="Vocabulary"):
         GrammarCache("smollm2")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="negative"):
-        GrammarCache(VOCABULARY, max_bytes=-1)
-    with pytest.raises(ValueError, match="threads"):
-        GrammarCache(VOCABULARY, threads=0)
+    for name, least in (("max_bytes", 0), ("max_disk_bytes", 0), ("threads", 1)):
+        with pytest.raises(ValueError, match=f"{name} must be at least {least}, not {least - 1}"):
+            GrammarCache(VOCABULARY, **{name: least - 1})  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=f"{name} must be a whole number"):
+            GrammarCache(VOCABULARY, **{name: 1.5})  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="Request"):
         GrammarCache(VOCABULARY).constraint(gs.literal("a"))  # type: ignore[arg-type]

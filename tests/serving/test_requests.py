@@ -92,9 +92,9 @@ def test_options_go_with_a_lowered_request() -> None:
         (Request.grammar("start: x"), gs.GrammarSyntaxError, "x"),
         (Request.grammar("root ::= ("), gs.GrammarSyntaxError, "line 1"),
         (Request.grammar("start: /a/", language="bnf"), ValueError, "bnf"),
-        (Request.grammar("start: /a/", import_paths=["/"]), ValueError, "no files"),
+        (Request.grammar("start: /a/", import_paths=["/"]), ValueError, "cannot read files"),
         (Request.grammar("%import .secret (X)\nstart: X"), gs.GrammarError, "secret"),
-        (Request.grammar(7), TypeError, "text"),  # type: ignore[arg-type]
+        (Request.grammar(7), TypeError, "must be a string"),  # type: ignore[arg-type]
         (Request.structural_tag({"type": "structural_tag"}), gs.GrammarSyntaxError, "format"),
         (Request.tools([WEATHER], tool_format="nonsense"), ValueError, "nonsense"),
         (Request.tools([WEATHER, WEATHER], tool_format="hermes"), ValueError, "weather"),

@@ -68,7 +68,7 @@ def request_of_key(kind: str, text: str, options: Mapping[str, Any], special_tok
         return Request.grammar(text)
     if kind == "structural_tag":
         return structural_tag_request(_with_schemas(text), options, special_tokens)
-    raise TypeError(f"there is no kind {kind!r:.60} of grammars")
+    raise TypeError(f"unknown kind of grammar: {kind!r:.60}")
 
 
 def _with_schemas(text: str) -> str:
@@ -155,6 +155,8 @@ class RequestBackend(KeptBySize):
 
     options: Mapping[str, Any]
     """The options for JSON."""
+    mask_threads: int
+    """The number of threads that compute the masks of a step."""
 
     def request(self, key: tuple[str, str]) -> Request:
         """The request for a key, by :func:`request_of_key`.
@@ -188,9 +190,9 @@ class RequestBackend(KeptBySize):
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a panic of the compiler is not an Exception
-            _LOG.warning("a request for %s cannot be answered: %s", kind, error)
+            _LOG.warning("the grammar of a request (%s) cannot be used: %s", kind, error)
             return ENGINE.found(BASE, "InvalidGrammarObject")(str(error))
-        return _grammar_class().of(GuardedMatcher(matcher, _told))
+        return _grammar_class().of(GuardedMatcher(matcher, _told), self.mask_threads)
 
     def set_token_filter(
         self,
@@ -220,7 +222,7 @@ class RequestBackend(KeptBySize):
 
 
 def _told(error: BaseException) -> None:
-    _LOG.warning("the grammar of a request failed, and the request ends: %s", error)
+    _LOG.warning("the grammar of a request has failed, which ends the request: %s", error)
 
 
 @cache
@@ -249,7 +251,7 @@ def create(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any
     vocabulary = vocabulary_of(tokenizer, vocab_size, ends)
     vocabulary.keep(constraints=0, memory=0)  # constraints are kept by the GrammarCache only
     backend: Any = type("GrammarspecBackend", (RequestBackend, ENGINE.found(BASE, "BaseGrammarBackend")), {})()
-    backend.options = json_options(serving)
+    backend.options, backend.mask_threads = json_options(serving), settings.mask_thread_count
     backend.constraints = GrammarCache(
         vocabulary,
         max_bytes=settings.cache_bytes,

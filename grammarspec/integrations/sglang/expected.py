@@ -89,7 +89,7 @@ def check() -> None:
     ENGINE.check_parameters(EXPECTED)
     choices: Any = ENGINE.found(CHOICES, "GRAMMAR_BACKEND_CHOICES")
     if not isinstance(choices, list):
-        raise ENGINE.refused(f"{CHOICES}.GRAMMAR_BACKEND_CHOICES is no list")
+        raise ENGINE.refused(f"{CHOICES}.GRAMMAR_BACKEND_CHOICES is not a list")
     ENGINE.found(CHOICES, "add_grammar_backend_choices")
     declared = getattr(ENGINE.found("sglang.srt.arg_groups.fields.serving", "Serving"), "__annotations__", {})
     missing = [name for name in _SERVING if name not in declared]

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from grammarspec.bitmask import apply_bitmask
-from grammarspec.errors import GrammarspecError
-from grammarspec.serving import GuardedMatcher, fill_bitmasks
+from grammarspec.serving import GuardedMatcher
 
 if TYPE_CHECKING:
     import torch
@@ -25,12 +24,12 @@ def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any = None) ->
     Args:
         vocab_size: the number of logits.
         batch_size: the number of rows.
-        device: the device to which the mask is copied later; not used. The mask is in pinned memory if there is CUDA,
-            so that it can be copied asynchronously.
+        device: the device to which the mask is copied later. For a CUDA device the mask is in pinned memory, so that
+            it can be copied asynchronously; for another one, or ``None``, in ordinary memory.
     """
     import torch
 
-    pinned = torch.cuda.is_available()
+    pinned = device is not None and torch.device(device).type == "cuda" and torch.cuda.is_available()
     return torch.full((batch_size, (vocab_size + 31) // 32), -1, dtype=torch.int32, pin_memory=pinned)
 
 
@@ -54,23 +53,25 @@ class SequenceGrammar:
 
     Attributes:
         guarded: the matcher.
+        mask_threads: the number of threads that compute the masks of a batch; 0: one for each core.
         current_token: the last accepted token; ``None`` if there is none. When a request is scheduled again, SGLang
             finds by it whether the grammar has accepted the last token of the request.
     """
 
     guarded: GuardedMatcher
+    mask_threads: int
     current_token: int | None
 
     @classmethod
-    def of(cls, guarded: GuardedMatcher) -> SequenceGrammar:
+    def of(cls, guarded: GuardedMatcher, mask_threads: int = 0) -> SequenceGrammar:
         """The grammar of a matcher."""
         made = cls()  # the other base class has the initialiser, which takes nothing
-        made.guarded = guarded
+        made.guarded, made.mask_threads = guarded, mask_threads
         return made
 
     def copy(self) -> SequenceGrammar:
         """An independent copy, with the same tokens accepted."""
-        copied = type(self).of(self.guarded.fork())
+        copied = type(self).of(self.guarded.fork(), self.mask_threads)
         copied.current_token = self.current_token
         return copied
 
@@ -113,20 +114,16 @@ class SequenceGrammar:
             entries: objects of SGLang's ``GrammarRow``; some of their grammars may be wrapped, or of another backend.
             vocab_mask: ``int32[rows, words]``, on the host. Rows without an entry do not change.
         """
-        rows = vocab_mask.numpy()
-        together: list[tuple[GuardedMatcher, int]] = []
+        together = [entry for entry in entries if isinstance(entry.grammar, SequenceGrammar)]
         for entry in entries:
-            grammar = entry.grammar
-            if not isinstance(grammar, SequenceGrammar):
-                grammar.fill_vocab_mask(vocab_mask, entry.row)
-            elif grammar.guarded.failure is not None:
-                grammar.guarded.fill_bitmask(rows, entry.row)
-            else:
-                together.append((grammar.guarded, entry.row))
-        results = fill_bitmasks([each.matcher for each, _ in together], rows, rows_index=[row for _, row in together])
-        for (guarded, _), result in zip(together, results, strict=True):
-            if isinstance(result, GrammarspecError):
-                guarded.fail(result)
+            if not isinstance(entry.grammar, SequenceGrammar):
+                entry.grammar.fill_vocab_mask(vocab_mask, entry.row)
+        GuardedMatcher.fill_bitmasks(
+            [entry.grammar.guarded for entry in together],
+            vocab_mask.numpy(),
+            [entry.row for entry in together],
+            max((entry.grammar.mask_threads for entry in together), default=0),
+        )
 
     @staticmethod
     def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
@@ -146,13 +143,7 @@ class SequenceGrammar:
     # ------------------------------------------------------------------ forced text
     def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
         """The tokens that the grammar forces next, with an empty text; ``None`` if no token is forced."""
-        if self.guarded.failure is not None or self.guarded.is_terminated:
-            return None
-        try:
-            tokens = self.guarded.matcher.forced_tokens()
-        except GrammarspecError as error:
-            self.guarded.fail(error)
-            return None
+        tokens = self.guarded.forced_tokens()
         return (tokens, "") if tokens else None
 
     def jump_forward_str_state(self, helper: tuple[list[int], str]) -> tuple[str, int]:

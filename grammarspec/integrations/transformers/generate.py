@@ -102,13 +102,13 @@ def speculative_generate(
         raise ValueError(f"speculative_generate does not support {', '.join(dict.fromkeys(refused))}")
     if set(ends) != set(vocabulary.eos_token_ids):
         raise ValueError(
-            f"generate stops at eos_token_id={ends}, but texts of the vocabulary end with {vocabulary.eos_token_ids}: "
+            f"generate stops at eos_token_id={ends}, but the vocabulary's texts end with {vocabulary.eos_token_ids}: "
             "give both the same (eos_token_id=[...] to generate, or eos_token_ids=[...] to the vocabulary)"
         )
     samples: int = generation_config.num_return_sequences or 1
     prompts = _prompts(input_ids, mask)[::samples]  # generate has repeated them
     if token_streamer is not None and len(input_ids) > 1:
-        raise ValueError(f"token_streamer gets a single text, but {len(input_ids)} are asked for")
+        raise ValueError(f"token_streamer takes a single text, but {len(input_ids)} are to be generated")
     constraints = _constraints(constraint, len(prompts))
     sampling = Sampling(max_tokens=max_length - input_ids.shape[1], stop=stops, **options)
     constrained = any(each is not None for each in constraints)
@@ -254,7 +254,7 @@ def _check_inputs(inputs: dict[str, Any], mask: torch.Tensor, refused: list[str]
 def _prompts(input_ids: torch.Tensor, mask: torch.Tensor) -> list[list[int]]:
     """The tokens of each row, without the padding before them."""
     if bool((mask[:, :-1] & ~mask[:, 1:]).any()):
-        raise ValueError("attention_mask has padding behind tokens: prompts are padded on the left")
+        raise ValueError("attention_mask has padding after tokens: pad prompts on the left")
     return [row[seen].tolist() for row, seen in zip(input_ids, mask, strict=True)]
 
 
@@ -293,7 +293,7 @@ def _proposers(
     given = [name for name, value in asked.items() if value is not None]
     if proposers is not None:
         if given:
-            raise ValueError(f"proposers takes the place of {', '.join(given)}: give either")
+            raise ValueError(f"proposers cannot be combined with {', '.join(given)}: give only one of them")
         return proposers
     usual = constrained and can_draft(model)
     chosen: list[Proposer] = [Forced()] if usual else []

@@ -7,7 +7,6 @@ constraint of a sequence fails, its next token is refused, which ends this reque
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -45,10 +44,9 @@ class Backend:
             vocabulary,
             max_bytes=settings.cache_bytes,
             limits=settings.limits,
-            threads=settings.compile_threads or None,
             directory=settings.cache_directory or None,
         )
-        self.mask_threads = settings.mask_threads or max(1, min((os.cpu_count() or 1) // 2, 8))
+        self.mask_threads = settings.mask_thread_count
         self._rows: tuple[Any, Any] = (None, None)
 
     def compile_grammar(
@@ -90,7 +88,7 @@ class Backend:
 
 
 def _told(error: BaseException) -> None:
-    _LOG.warning("a structured output failed, and its request ends: %s", error)
+    _LOG.warning("the grammar of a request has failed, which ends the request: %s", error)
 
 
 class SequenceGrammar:
@@ -105,7 +103,7 @@ class SequenceGrammar:
         """Accept tokens, and return whether all are allowed; if not, vLLM ends the request."""
         accepted = self.guarded.accept_tokens(tokens)
         if not accepted and self.guarded.failure is None:
-            _LOG.error("request %s: its grammar allows none of the tokens %s here", request_id, tokens)
+            _LOG.error("request %s: its grammar does not allow the tokens %s here", request_id, tokens)
         return accepted
 
     def validate_tokens(self, tokens: Sequence[int]) -> list[int]:

@@ -109,4 +109,6 @@ def check() -> None:
     kinds = found("vllm.v1.structured_output.backend_types", "StructuredOutputOptions").__members__
     unknown = set(kinds) ^ set(_OPTIONS)
     if unknown:
-        raise ENGINE.refused(f"the kinds of structured outputs differ by {', '.join(sorted(unknown))}")
+        raise ENGINE.refused(
+            f"the kinds of structured outputs are not those expected: they differ by {', '.join(sorted(unknown))}"
+        )

@@ -114,7 +114,7 @@ def _validation() -> None:
             original(self, model_config, structured_outputs_config, tokenizer)
             return
         if asked._backend not in (None, NAME):
-            raise refused(f"the backend {asked._backend!r} was asked for, but this server has {NAME!r}")
+            raise refused(f"the request asks for the backend {asked._backend!r}, but this server uses {NAME!r}")
         if getattr(model_config, "is_diffusion", False):
             raise refused("structured outputs of diffusion models are not supported")
         if tokenizer is None:

@@ -57,7 +57,7 @@ def request_of(params: Any, options: Mapping[str, Any], special_tokens: Mapping[
         return _grammar(params.grammar)
     if params.structural_tag is not None:
         return structural_tag_request(params.structural_tag, options, special_tokens)
-    raise TypeError("structured outputs ask for a JSON Schema, a regex, a choice, a grammar or a structural tag")
+    raise TypeError("structured outputs must have a JSON Schema, a regex, a choice, a grammar or a structural tag")
 
 
 def request_of_key(kind: str, text: str, options: Mapping[str, Any], special_tokens: Mapping[str, int]) -> Request:
@@ -78,7 +78,7 @@ def request_of_key(kind: str, text: str, options: Mapping[str, Any], special_tok
         return _grammar(text)
     if kind == "STRUCTURAL_TAG":
         return structural_tag_request(text, options, special_tokens)
-    raise TypeError(f"there is no kind {kind!r:.60} of structured outputs")
+    raise TypeError(f"unknown kind of structured outputs: {kind!r:.60}")
 
 
 def _grammar(text: Any) -> Request:

@@ -11,13 +11,6 @@ __all__ = ["NAME", "Settings", "SettingsError"]
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(EngineSettings):
-    """Limits and bounds. Each can be given as an environment variable, such as ``GRAMMARSPEC_VLLM_MAX_STEPS``.
-
-    Attributes:
-        mask_threads: the number of threads that compute the new masks of a step without drafts; 0: one for every two
-            cores, but at most 8.
-    """
+    """Limits and bounds. Each can be given as an environment variable, such as ``GRAMMARSPEC_VLLM_MAX_STEPS``."""
 
     prefix = "GRAMMARSPEC_VLLM_"
-
-    mask_threads: int = 0

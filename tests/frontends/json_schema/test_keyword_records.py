@@ -9,11 +9,14 @@ import pytest
 import grammarspec as gs
 from grammarspec.frontends.json_schema.document.dialects import DIALECTS
 from grammarspec.frontends.json_schema.document.subschema import Assertion, Malformed, Subschema
+from grammarspec.frontends.json_schema.json_values import type_of
 from grammarspec.frontends.json_schema.keywords.combining import InPlace
 from grammarspec.frontends.json_schema.keywords.keyword import Holds, Keyword, Role
 from grammarspec.frontends.json_schema.keywords.tables import KEYWORDS, children, keyword, keywords, read
+from grammarspec.frontends.json_schema.keywords.types_and_sizes import OF_TYPES
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.meaning.evaluation import holds
+from grammarspec.frontends.json_schema.meaning.implication import implies
 from grammarspec.grammars.budget import Budget
 
 # A value of each keyword, with values that satisfy it and values that do not. Beside them stands what it is read with.
@@ -70,6 +73,9 @@ CASES = [
     if record.parse is not None
 ]
 
+REFUSING = [case for case in CASES if EXAMPLES[case.id.split("-")[0]][2]]
+"""Those of them whose keyword has examples that it refuses."""
+
 
 def _schema(name: str) -> dict[str, Any]:
     return {name: EXAMPLES[name][0], **BESIDE.get(name, {}), "definitions": {"a": {"type": "null"}}}
@@ -101,6 +107,20 @@ def test_each_keyword_is_parsed_asserted_and_negated(record: Keyword, dialect: s
         assert not holds(goals, [negation], value), value
     for value in failing:
         assert holds(goals, [negation], value) is not False, value
+
+
+@pytest.mark.parametrize(("record", "dialect"), REFUSING)
+def test_no_keyword_is_implied_by_the_types_that_it_is_about(record: Keyword, dialect: str) -> None:
+    schema, goals = _read(_schema(record.name), dialect)
+    every_value = goals.gather([OF_TYPES[record.about]])
+    assert implies(goals, every_value, OF_TYPES[record.about])
+    assert not implies(goals, every_value, schema)
+
+
+@pytest.mark.parametrize("constant", [1, "a", [], {}])
+def test_the_absence_of_a_constant_is_not_implied_by_its_type(constant: Any) -> None:
+    schema, goals = _read({"not": {"const": constant}}, "draft2020-12")
+    assert not implies(goals, goals.gather([OF_TYPES[type_of(constant)]]), schema)
 
 
 @pytest.mark.parametrize(("record", "dialect"), CASES)
