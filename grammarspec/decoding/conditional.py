@@ -425,8 +425,8 @@ class _Weights:
                 return
             group.logs[place] += mass
             if text.finish_reason is not None:
-                result = text.result()
-                if not result.whole or result.error is not None:
+                result = text.result()  # without a constraint, every text is valid
+                if result.error is not None or not (result.whole or text.matcher is None):
                     group.logs[place] = -np.inf
 
     def _branch(self) -> None:

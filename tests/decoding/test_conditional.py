@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cached_property
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ pytest.importorskip("transformers")
 import grammarspec as gs  # noqa: E402
 from grammarspec.decoding import Conditional, Request, Sampling, conditional, generate_batch  # noqa: E402
 from grammarspec.decoding.conditional import generate_conditional  # noqa: E402
+from grammarspec.decoding.loop import Batch  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, EarlyExit, Forced, HeadProposer, Lookup, Proposer  # noqa: E402
 from tests import tiers  # noqa: E402
 from tests.oracles.distributions import p_value, total_variation  # noqa: E402
@@ -45,7 +48,9 @@ PATTERNS = [
     "b[ac]?b|c{2,4}",
     "(a(b(c)?)?)+",
 ]
-LONGEST = 5  # tokens: the texts of some of the patterns have no end
+LONGEST = 4  # tokens: the texts of some of the patterns have no end
+LANGUAGES = [0, 1, 2, 4, 7, 8, 10, 12, 14, 15, 16, 17, 18, 20, 22, 24, 26, 27, 34, 35, 36]
+"""Cases with few texts and weights that are not too unequal: with 20,000 particles each is known to about 0.01."""
 PROPOSERS: dict[str, Callable[[Any, Any, Any], list[Proposer]]] = {
     "none": lambda target, draft, head: [],
     "chain": lambda target, draft, head: [Forced(), Lookup(longest=2), DraftModel(draft)],
@@ -57,14 +62,14 @@ PROPOSERS: dict[str, Callable[[Any, Any, Any], list[Proposer]]] = {
 class Case:
     """A small language and a model: what is to be expected of its texts, and what is generated."""
 
-    def __init__(self, number: int, **options: Any) -> None:
+    def __init__(self, number: int, deviation: float = 1.0, **options: Any) -> None:
         self.number = number
         self.constraint = (
             gs.compile(gs.regex(PATTERNS[number // 2 % len(PATTERNS)]), VOCABULARY)
             if number % 2
             else language(number)[1]
         )
-        self.layers = tables(number, 1.5 + number % 3 / 2)
+        self.layers = tables(number, deviation)
         self.sampling = Sampling(**{"temperature": 1.0, "max_tokens": LONGEST, **options})
         both = (self.layers[0] + self.layers[1]).tolist()
         self._both = both
@@ -148,16 +153,16 @@ def test_one_particle_has_the_masked_distribution() -> None:
 
 
 # ---------------------------------------------------------------------- the law given that texts are valid
-@cache
 def many(number: int, particles: int) -> tuple[float, float, float, str]:
     """Of a language: the distance of many particles, that of the masked loop, and how far off p(valid) is."""
     case = Case(number)
-    drafts = list(PROPOSERS)[number // 2 % len(PROPOSERS)]
+    drafts = list(PROPOSERS)[LANGUAGES.index(number) % len(PROPOSERS)]
     [one] = case.run(particles, drafts=drafts)
-    assert set(weighted(one)) - set(case.law) == {text for text in weighted(one) if not weighted(one)[text]}
+    found = weighted(one)
+    assert set(case.law) >= {text for text, weight in found.items() if weight}
     masked = _masked_law(case)
     return (
-        total_variation(weighted(one), case.law),
+        total_variation(found, case.law),
         total_variation(masked, case.law),
         one.evidence.valid / case.mass - 1,
         f"{number:2} {drafts:14} {len(case.law):3} texts, p(valid) {case.mass:.5f}, ESS {one.evidence.effective:.0f}, "
@@ -196,7 +201,7 @@ def _masked_law(case: Case) -> dict[tuple[int, ...], float]:
 @pytest.mark.property
 def test_many_particles_have_the_conditional_distribution() -> None:
     """Over all languages, proposers and kinds of ends: total variation below 0.02 with 20,000 particles."""
-    particles, numbers = tiers.draws(20_000), tiers.some(range(20), least=4)
+    particles, numbers = tiers.draws(20_000), tiers.some(LANGUAGES, least=4)
     distances, masked = [], []
     for number in numbers:
         distance, of_masked, off, line = many(number, particles)
@@ -205,26 +210,26 @@ def test_many_particles_have_the_conditional_distribution() -> None:
         masked.append(of_masked)
     bound = 0.02 * math.sqrt(20_000 / particles)
     assert max(distances) < bound
-    assert sum(distance > 0.1 for distance in masked) * 20 >= 5 * len(numbers)
+    assert min(masked) > 0.1
 
 
 @pytest.mark.property
 def test_distance_falls_as_the_root_of_the_number() -> None:
     """Sixteen times as many particles are four times as near, on average over runs."""
-    runs = tiers.draws(40, least=20)
-    for number in tiers.some([3, 6, 10, 12, 17], least=1):
+    runs = tiers.draws(40, least=12)
+    for number in tiers.some([4, 8, 12, 17, 27], least=1):
         case = Case(number)
         means = []
-        for particles in (30, 480):
+        for particles in (20, 320):
             found = case.run(particles, n=runs)
             means.append(np.mean([total_variation(weighted(one), case.law) for one in found]))
-        print(f"{number:2}: total variation {means[0]:.4f} with 30 particles, {means[1]:.4f} with 480")
+        print(f"{number:2}: total variation {means[0]:.4f} with 20 particles, {means[1]:.4f} with 320")
         assert 2.5 < means[0] / means[1] < 6.5
 
 
 def _deviations(case: Case, **options: Any) -> float:
     """By how many standard errors the mean of the estimates of p(valid) is off."""
-    found = case.run(4, n=tiers.draws(3000, least=1500), threshold=1.0, **options)
+    found = case.run(4, n=tiers.draws(2000, least=250), threshold=1.0, **options)
     values = np.array([one.evidence.valid for one in found])
     return float((values.mean() - case.mass) / (values.std() / math.sqrt(len(values))))
 
@@ -232,25 +237,12 @@ def _deviations(case: Case, **options: Any) -> float:
 @pytest.mark.property
 def test_estimates_of_the_valid_mass_have_no_bias() -> None:
     """Also where four particles are exchanged in each round, after drafts of different lengths."""
-    for place, number in enumerate(tiers.some([1, 3, 4, 6, 8, 12, 13, 17], least=2)):
+    for place, number in enumerate(tiers.some([1, 3, 4, 7, 8, 12, 16, 17], least=2)):
         drafts = list(PROPOSERS)[place % len(PROPOSERS)]
         for options in ({"drafts": drafts}, {"masses": "rejection"}):
             off = _deviations(Case(number), **options)
             print(f"{number:2} {options}: {off:+.2f} standard errors")
             assert abs(off) < 4.5
-
-
-def _reused_numbers(patch: pytest.MonkeyPatch) -> None:
-    """Copies of a particle go on with the random numbers of the text in whose place they are."""
-    resample = conditional._Particles.resample
-
-    def wrong(self: Any, threshold: float, fresh: Callable[[], int]) -> bool:
-        samples = list(self.samples)
-        moved = resample(self, threshold, fresh)
-        self.samples = [samples[0] for _ in samples]
-        return moved
-
-    patch.setattr(conditional._Particles, "resample", wrong)
 
 
 def _kept_weights(patch: pytest.MonkeyPatch) -> None:
@@ -292,30 +284,52 @@ def test_wrong_weights_are_noticed(
     assert abs(_deviations(Case(12), drafts="chain")) > 6
 
 
-@pytest.mark.property
-def test_reused_numbers_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies that go on alike are one text: the distribution of a few particles is too rough."""
-    case = Case(12)
-    right = np.mean([one.evidence.effective for one in case.run(8, n=200, threshold=1.0)])
-    _reused_numbers(monkeypatch)
-    found = case.run(8, n=200, threshold=1.0)
-    distinct = np.mean([len({tuple(text.tokens) for text, _ in one.population}) for one in found])
-    monkeypatch.undo()
-    again = case.run(8, n=200, threshold=1.0)
-    assert right > 1
-    assert distinct < np.mean([len({tuple(text.tokens) for text, _ in one.population}) for one in again]) - 0.2
+def test_copies_get_random_numbers_of_their_own() -> None:
+    """Those of the place were used by the text that is dropped, further on than where its copy goes on."""
+    texts: Any = [SimpleNamespace(finish_reason=None, matcher=None, name=name) for name in range(4)]
+    particles = conditional._Particles(texts, [0, 1, 2, 3], (1, 2, 0))
+    particles.logs = np.log([0.7, 1e-9, 0.2, 1e-9])
+    assert not particles.resample(0.1, count(4).__next__)
+    assert particles.resample(1.0, count(4).__next__)
+    names = [text.name for text in particles.texts]  # type: ignore[attr-defined]
+    assert (names[0], names[2]) == (0, 2)
+    assert set(names) == {0, 2}
+    assert particles.samples == [0, 4, 2, 5]
+    assert np.exp(particles.logs) == pytest.approx(0.9 / 4)
+
+
+@pytest.mark.parametrize("samples", [[0, 9], [0, 0]])
+def test_rows_that_branch(samples: list[int]) -> None:
+    """They go on differently by the numbers of their samples alone."""
+    target = TableModel(tables(1, 0.5)[:2])
+    matcher = gs.compile(gs.regex("[ab]{30}"), VOCABULARY).matcher()
+    request = Request(prompt=PROMPT, matcher=matcher, sampling=Sampling(temperature=1.0, seed=1))
+    with torch.inference_mode():
+        batch = Batch(target, [request], VOCABULARY, proposers=[Lookup()], gamma=2)
+        for _ in range(4):
+            batch.round()
+        batch.branch([0, 0], samples)
+        one, other = batch.sequences
+        assert one is not other
+        written = one.length
+        while batch.sequences:
+            batch.round()
+    assert one.result().whole
+    assert other.result().whole
+    assert one.tokens[: len(PROMPT) + written] == other.tokens[: len(PROMPT) + written]
+    assert (one.tokens == other.tokens) == (samples == [0, 0])
 
 
 @pytest.mark.property
 def test_rejection_writes_the_same_texts() -> None:
     """With a seed, token for token what the masks choose; and the same limit."""
-    for number in (1, 4, 6):
+    for number in (1, 4, 8):
         case = Case(number, seed=11)
         pairs = zip(case.run(1, n=50), case.run(1, n=50, masses="rejection"), strict=True)
         assert all(one.text.tokens == other.text.tokens for one, other in pairs)
-        particles = tiers.draws(20_000)
+        particles = tiers.draws(5000)
         [one] = case.run(particles, masses="rejection")
-        assert total_variation(weighted(one), case.law) < 0.03 * math.sqrt(20_000 / particles)
+        assert total_variation(weighted(one), case.law) < 0.06 * math.sqrt(5000 / particles)
 
 
 # ---------------------------------------------------------------------- budgets, penalties, several texts
@@ -324,9 +338,9 @@ def test_rejection_writes_the_same_texts() -> None:
 @pytest.mark.property
 def test_budgets(on_limit: str, drafts: str) -> None:
     """Particles that are not whole when their budget is used up have no weight; others count as the model cuts them."""
-    for number in (3, 5, 9):
+    for number in tiers.some([3, 9, 17], least=1):
         case = Case(number, max_tokens=3, on_limit=on_limit)
-        particles = tiers.draws(5000)
+        particles = tiers.draws(5000, least=1000)
         [one] = case.run(particles, drafts=drafts)
         assert total_variation(weighted(one), case.law) < 0.06 * math.sqrt(5000 / particles)
         for text, weight in one.population:
@@ -346,7 +360,7 @@ def test_penalties_bias_and_temperature() -> None:
         "frequency_penalty": 0.3,
         "logit_bias": {1: 0.7},
     }
-    for number in (4, 9):
+    for number in tiers.some([4, 9]):
         assert abs(_deviations(Case(number, **options), drafts="chain")) < 4.5
 
 
