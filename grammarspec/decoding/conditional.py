@@ -15,7 +15,8 @@ arXiv:2504.13139). One particle is the masked loop; the more there are, the near
 
 **Drafts change nothing.** The target's distribution is known at each place that was verified, and so is the mass there.
 Whatever is drafted, what follows a committed text is distributed as the masked model says, so that particles may be
-exchanged after any round, though they have different lengths then.
+exchanged after any round, though they have different lengths then. But after which tokens that is depends on how long
+drafts were. So that texts with a seed repeat, no drafts are made for them, unless particles are never exchanged.
 
 **Budgets.** The model's texts are what it would write without a mask within ``max_tokens``, cut there as the masked
 loop cuts them; valid are those that are ``whole`` (with ``on_limit="raise"``: that have ended, too). A particle that is
@@ -153,9 +154,10 @@ def generate_conditional(
 
     Args:
         model, vocabulary, proposers, gamma, adaptive: as for :func:`~grammarspec.decoding.loop.generate_batch`.
-        requests: what to generate. Each of the ``n`` texts of a request has particles of its own. With a seed, all of
-            this repeats; the first particle of a text of which nothing was dropped is the text of
-            :func:`~grammarspec.decoding.loop.generate_batch` with ``n`` times ``particles`` texts.
+        requests: what to generate. Each of the ``n`` texts of a request has particles of its own. With a seed, the
+            texts repeat, and there are no drafts in the batch if particles may be exchanged; the first particle of a
+            text of which nothing was dropped is the text of :func:`~grammarspec.decoding.loop.generate_batch` with
+            ``n`` times ``particles`` texts.
         particles: the number of texts that each text is chosen from.
         threshold: particles are exchanged when their effective sample size is below this part of their number; 0:
             never (importance sampling).
@@ -186,12 +188,15 @@ def generate_conditional(
         raise ValueError(f"gamma must be at least 0, not {gamma}")
     if not requests:
         return []
+    repeats = any(request.sampling.seed is not None for request in requests)
+    if not gamma or (repeats and particles > 1 and threshold):
+        proposers = ()
     with torch.inference_mode():
         batch = Batch(
             model,
             [replace(request, n=request.n * particles) for request in requests],
             vocabulary,
-            proposers=proposers if gamma else (),
+            proposers=proposers,
             gamma=gamma if proposers else 0,
             adaptive=adaptive,
         )

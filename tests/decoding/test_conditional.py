@@ -488,7 +488,7 @@ def test_nothing_to_do_and_stopping() -> None:
 
 
 def test_logprobs_and_statistics() -> None:
-    case = Case(12, seed=5, logprobs=True)
+    case = Case(12, logprobs=True)
     [one] = case.run(8, drafts="chain", threshold=1.0)
     logprobs = one.text.logprobs
     assert logprobs is not None
