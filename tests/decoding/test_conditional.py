@@ -156,7 +156,8 @@ def test_one_particle_has_the_masked_distribution() -> None:
 def many(number: int, particles: int) -> tuple[float, float, float, str]:
     """Of a language: the distance of many particles, that of the masked loop, and how far off p(valid) is."""
     case = Case(number)
-    drafts = list(PROPOSERS)[LANGUAGES.index(number) % len(PROPOSERS)]
+    place = LANGUAGES.index(number)
+    drafts = list(PROPOSERS)[place // 2 % len(PROPOSERS) if place % 2 else 0]  # drafts cost more, on tables
     [one] = case.run(particles, drafts=drafts)
     found = weighted(one)
     assert set(case.law) >= {text for text, weight in found.items() if weight}
@@ -229,7 +230,7 @@ def test_distance_falls_as_the_root_of_the_number() -> None:
 
 def _deviations(case: Case, **options: Any) -> float:
     """By how many standard errors the mean of the estimates of p(valid) is off."""
-    found = case.run(4, n=tiers.draws(2000, least=250), threshold=1.0, **options)
+    found = case.run(4, n=tiers.draws(1000, least=250), threshold=1.0, **options)
     values = np.array([one.evidence.valid for one in found])
     return float((values.mean() - case.mass) / (values.std() / math.sqrt(len(values))))
 
@@ -237,7 +238,7 @@ def _deviations(case: Case, **options: Any) -> float:
 @pytest.mark.property
 def test_estimates_of_the_valid_mass_have_no_bias() -> None:
     """Also where four particles are exchanged in each round, after drafts of different lengths."""
-    for place, number in enumerate(tiers.some([1, 3, 4, 7, 8, 12, 16, 17], least=2)):
+    for place, number in enumerate(tiers.some([1, 3, 4, 8, 12, 17], least=2)):
         drafts = list(PROPOSERS)[place % len(PROPOSERS)]
         for options in ({"drafts": drafts}, {"masses": "rejection"}):
             off = _deviations(Case(number), **options)
@@ -338,11 +339,11 @@ def test_rejection_writes_the_same_texts() -> None:
 @pytest.mark.property
 def test_budgets(on_limit: str, drafts: str) -> None:
     """Particles that are not whole when their budget is used up have no weight; others count as the model cuts them."""
-    for number in tiers.some([3, 9, 17], least=1):
+    for number in tiers.some([3, 17], least=1):
         case = Case(number, max_tokens=3, on_limit=on_limit)
-        particles = tiers.draws(5000, least=1000)
+        particles = tiers.draws(4000, least=1000)
         [one] = case.run(particles, drafts=drafts)
-        assert total_variation(weighted(one), case.law) < 0.06 * math.sqrt(5000 / particles)
+        assert total_variation(weighted(one), case.law) < 0.06 * math.sqrt(4000 / particles)
         for text, weight in one.population:
             cut = not text.whole or (on_limit == "raise" and text.finish_reason == "length")
             assert (weight == 0) == cut
