@@ -27,7 +27,7 @@ from grammarspec.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from grammarspec.decoding import Generation
+    from grammarspec.decoding import Evidence, Generation
 
 __all__ = ["add_parser"]
 
@@ -101,6 +101,16 @@ def add_parser(commands: Commands) -> None:
         help="feed: append text that the grammar forces without asking the model; the same texts are possible, "
         "but not with the same probabilities (%(default)s)",
     )
+    sampling.add_argument(
+        "--law",
+        choices=("masked", "conditional"),
+        default="masked",
+        help="draw from the model's distribution, masked at each token, or given that the whole text is valid; "
+        "conditional needs a --temperature (%(default)s)",
+    )
+    sampling.add_argument(
+        "--particles", type=int, help="with --law conditional: write so many texts, and choose among them (8)"
+    )
     output = generate.add_argument_group("output")
     add_output(output)
     output.add_argument("--stats", action="store_true", help="counts and times, on standard error or in the JSON")
@@ -114,11 +124,18 @@ def _generate(options: argparse.Namespace) -> int:
         raise ValueError("standard input can stand for one thing only: the grammar or the prompt")
     if options.gamma < 0:
         raise ValueError(f"--gamma must be at least 0, not {options.gamma}")
+    if options.law == "masked" and options.particles is not None:
+        raise ValueError("--particles is an option of --law conditional")
+    if options.law == "conditional" and options.forced == "feed":
+        raise ValueError(
+            "--forced feed does not score the text that it appends, as --law conditional must: leave it out"
+        )
     grammar = _grammar(options)
     prompt = file_text(Path(STDIN)) if options.prompt == STDIN else options.prompt
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")  # transformers would draw progress bars into files, too
-    from grammarspec.decoding import Sampling, generate
+    from grammarspec.decoding import Request, Sampling, generate, generate_conditional
+    from grammarspec.decoding.conditional import check_conditional
     from grammarspec.decoding.targets import can_draft
     from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
 
@@ -131,6 +148,9 @@ def _generate(options: argparse.Namespace) -> int:
         max_tokens=options.max_tokens,
         on_limit=options.on_limit,
     )
+    particles = 8 if options.particles is None else options.particles
+    if options.law == "conditional":
+        check_conditional(sampling, particles)
     drafts = None if options.draft is None else read_drafts(options.draft)
     model, tokenizer = load_model(options.model)
     vocabulary = vocabulary_of(model, tokenizer)
@@ -140,26 +160,41 @@ def _generate(options: argparse.Namespace) -> int:
     plain = options.output == "text"
     # On a terminal, the text is shown while it is generated: as the output, or on standard error to show progress.
     live = sys.stdout if plain and sys.stdout.isatty() else sys.stderr if sys.stderr.isatty() else None
-    result = generate(
-        model,
-        encode_prompt(tokenizer, prompt, options.system),
-        constraint.matcher(),
-        vocabulary,
-        sampling=sampling,
-        proposers=[make(model, vocabulary) for make in drafts],
-        gamma=options.gamma,
-        forced=options.forced,
-        on_text=None if live is None else _writer(live.write, live.flush),
-    )
+    tokens, proposers = encode_prompt(tokenizer, prompt, options.system), [make(model, vocabulary) for make in drafts]
+    evidence = None
+    if options.law == "conditional":
+        live = None  # which of the particles is the text is known at the end only
+        request = Request(prompt=tokens, matcher=constraint.matcher(), sampling=sampling)
+        [[found]] = generate_conditional(
+            model, [request], vocabulary, particles=particles, proposers=proposers, gamma=options.gamma
+        )
+        if found.text.error is not None:
+            raise found.text.error
+        result, evidence = found.text, found.evidence
+    else:
+        result = generate(
+            model,
+            tokens,
+            constraint.matcher(),
+            vocabulary,
+            sampling=sampling,
+            proposers=proposers,
+            gamma=options.gamma,
+            forced=options.forced,
+            on_text=None if live is None else _writer(live.write, live.flush),
+        )
     if live is not None:
         print(file=live)
     if not plain:
-        print(json.dumps(_report(result, options.stats), ensure_ascii=False))
+        print(json.dumps(_report(result, evidence, options.stats), ensure_ascii=False))
     elif live is not sys.stdout:
         print(result.text)
     if plain and options.stats:
         for name, value in result.statistics.summary().items():
             print(f"{name:23} {value}", file=sys.stderr)
+        if evidence is not None:
+            for name, value in _figures(evidence).items():
+                print(f"{name:23} {value}", file=sys.stderr)
     if result.whole:
         return COMPLETE
     print("grammarspec: cut short: the output is not whole; raise --max-tokens", file=sys.stderr)
@@ -184,10 +219,22 @@ def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
     return grammarspec.regex(options.regex)
 
 
-def _report(result: Generation, statistics: bool) -> dict[str, object]:
+def _report(result: Generation, evidence: Evidence | None, statistics: bool) -> dict[str, object]:
     """The JSON value that ``--output json`` prints."""
     report: dict[str, object] = {"text": result.text, "finish_reason": result.finish_reason, "tokens": result.tokens}
+    if evidence is not None:
+        report["evidence"] = _figures(evidence)
     return report | {"statistics": result.statistics.summary()} if statistics else report
+
+
+def _figures(evidence: Evidence) -> dict[str, float]:
+    """What particles say of the model's distribution, as ``--output json`` and ``--stats`` print it."""
+    return {
+        "valid": evidence.valid,
+        "effective_particles": round(evidence.effective, 2),
+        "particles": evidence.particles,
+        "resamplings": evidence.resamplings,
+    }
 
 
 def _writer(write: Callable[[str], object], flush: Callable[[], object]) -> Callable[[bytes], None]:

@@ -16,7 +16,7 @@ import torch
 from grammarspec.decoding.draft import Draft
 from grammarspec.decoding.processing import Processing
 
-__all__ = ["Chooser", "Proposal", "TensorChooser", "Verdict"]
+__all__ = ["Chooser", "Proposal", "TensorChooser", "Verdict", "aligned_left"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class TensorChooser:
     def verify(self, logits: torch.Tensor, draft: Draft, turn: int) -> list[Verdict]:
         """See :meth:`Chooser.verify`."""
         tokens, device = draft.padded(), logits.device
-        logits = _aligned_left(logits, draft)
+        logits = aligned_left(logits, draft)
         first = torch.tensor([sequence.length for sequence in draft.sequences], device=device)
         accepted, following, best = self._processing.verify_logits(
             logits,
@@ -129,9 +129,10 @@ class TensorChooser:
         return [proposal(row) for row in rows]
 
 
-def _aligned_left(logits: torch.Tensor, draft: Draft) -> torch.Tensor:
+def aligned_left(logits: torch.Tensor, draft: Draft) -> torch.Tensor:
     """Logits whose rows are padded on the left, moved to be padded on the right: ``[rows, gamma + 1, width]``."""
-    missing = [draft.gamma - len(tokens) for tokens in draft.tokens]
+    longest = draft.gamma
+    missing = [longest - len(tokens) for tokens in draft.tokens]
     if not any(missing):
         return logits
     last = logits.shape[1] - 1

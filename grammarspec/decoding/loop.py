@@ -191,6 +191,7 @@ class Batch:
         target: the target, with what it has read.
         processing: the sampling options of the rows.
         chooser: chooses their tokens.
+        needs_masks: whether it looks at the masks, which are filled before the target's pass.
         vocabulary: the target's tokens.
         end_token: the end-of-text token that the target is most likely to use.
         rounds: the number of rounds so far.
@@ -245,6 +246,7 @@ class Batch:
             self._device,
         )
         self.chooser = chooser_for(self.processing, self._device)
+        self.needs_masks = True
         self.rounds = 0
         self._phases: dict[str, float] = dict.fromkeys(("draft", "mask", "target", "verify", "commit"), 0.0)
         self._read_prompts()
@@ -286,6 +288,31 @@ class Batch:
         for proposer in self._proposers:
             proposer.start(self)
 
+    def branch(self, rows: Sequence[int], samples: Sequence[int]) -> None:
+        """Go on with these rows between two rounds: one that is named several times goes on as so many texts.
+
+        Proposers begin anew, as where another batch joins. :meth:`results` knows the texts that there were before.
+
+        Args:
+            rows: the rows; the others leave the batch.
+            samples: the numbers of their samples from now on: texts of one row go on differently by them alone.
+        """
+        drafted = sum(proposer.passes for proposer in self._proposers)
+        kept, before = [], set()
+        for row in rows:
+            kept.append(self.sequences[row].fork() if row in before else self.sequences[row])
+            before.add(row)
+        self.sequences = kept
+        if not kept:
+            return
+        for sequence in kept:
+            sequence.statistics.draft_passes += drafted
+        self.target.select(rows)
+        self.processing.select(rows, samples)
+        self._masks = MaskRows(len(rows), self._gamma, self.vocabulary.size)
+        for proposer in self._proposers:
+            proposer.start(self)
+
     def end(self, sequences: Sequence[SequenceState], error: Exception) -> None:
         """End some texts between two rounds with an error, such as one that nobody waits for any more."""
         for sequence in sequences:
@@ -320,7 +347,8 @@ class Batch:
             self.target.width,
         )
         self._propose(draft)
-        draft.fill_masks()
+        if self.needs_masks:
+            draft.fill_masks()
         drafted = perf_counter()
         before = [sequence.tokens[read:] for sequence, read in zip(self.sequences, self.target.lengths, strict=True)]
         unread = [text + proposed for text, proposed in zip(before, draft.tokens, strict=True)]

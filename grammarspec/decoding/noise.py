@@ -40,6 +40,7 @@ class Purpose(IntEnum):
         ACCEPT: accepting or rejecting a draft token.
         CHOOSE: drawing the token behind the accepted ones.
         AGAIN: drawing another token in place of one after which no ending fits the budget.
+        RESAMPLE: choosing among particles (:mod:`~grammarspec.decoding.conditional`).
     """
 
     SHARED = 0
@@ -47,6 +48,7 @@ class Purpose(IntEnum):
     ACCEPT = 2
     CHOOSE = 3
     AGAIN = 4
+    RESAMPLE = 5
 
 
 def philox(counter: torch.Tensor, key: torch.Tensor) -> torch.Tensor:

@@ -137,11 +137,18 @@ class Processing:
         """Whether the tokens of a row are drawn, so that verification needs the distributions of its draft."""
         return not self._chosen_rows[row]
 
-    def select(self, rows: Sequence[int]) -> None:
-        """Keep these rows, in this order."""
+    def select(self, rows: Sequence[int], samples: Sequence[int] | None = None) -> None:
+        """Keep these rows, in this order; a row may be taken several times.
+
+        Args:
+            rows: the rows.
+            samples: the numbers of their samples from now on, on which their random numbers depend; ``None`` leaves
+                them as they are.
+        """
         self.samplings = [self.samplings[row] for row in rows]
         self._greedy, self._shared = ([flags[row] for row in rows] for flags in (self._greedy, self._shared))
         self._seeds, self._samples = ([numbers[row] for row in rows] for numbers in (self._seeds, self._samples))
+        self._samples = self._samples if samples is None else list(samples)
         index = torch.tensor(rows, device=self._device)
         for name in _OF_ROWS:
             tensor = getattr(self, name)

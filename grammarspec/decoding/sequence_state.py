@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import copy
 from collections.abc import Callable, Sequence
 from math import inf
 from time import perf_counter
@@ -81,6 +82,14 @@ class SequenceState:
         if self.matcher is not None and self.matcher.is_terminated:
             raise ValueError("the matcher is at the end of a text: reset() it, or take a new one")
         self._budget = request.budget(context)
+
+    def fork(self) -> SequenceState:
+        """The same text once more, which goes on by itself from here."""
+        other = copy.copy(self)
+        other.matcher = None if self.matcher is None else self.matcher.fork()
+        other.tokens, other._logprobs, other._text = list(self.tokens), list(self._logprobs), bytearray(self._text)
+        other.statistics = copy.deepcopy(self.statistics)
+        return other
 
     @property
     def length(self) -> int:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from grammarspec.decoding import Generation, Request, Statistics
+from grammarspec.decoding.conditional import Evidence
 from grammarspec.errors import GrammarspecError, Truncated, ValidationFailed
 from grammarspec.grammars import marks
 from grammarspec.models.chat import Prompt, encode, messages_of
@@ -185,16 +186,27 @@ class Call:
             requests.append(prepared.request)
             waiting += [_Attempts(index, prepared) for index in range(number * n, (number + 1) * n)]
         while waiting:
-            for one, text in zip(waiting, self.generator.generate(requests, stop), strict=True):
+            for one, (text, evidence) in zip(waiting, self._generated(requests, stop), strict=True):
                 try:
-                    found[one.index] = self._attempt(one, text)
+                    found[one.index] = self._attempt(one, text, evidence)
                 except Exception as error:
                     fail(one.index, error)
             waiting = [one for one in waiting if found[one.index] is None]
             requests = [one.prepared.request for one in waiting]
         return found
 
-    def _attempt(self, attempts: _Attempts, generation: Generation) -> Result[Any] | None:
+    def _generated(
+        self, requests: Sequence[Request], stop: threading.Event | None
+    ) -> list[tuple[Generation, Evidence | None]]:
+        """The texts of requests by the law of the call, with what particles say of it if there were any."""
+        if self.options.law == "masked":
+            return [(text, None) for text in self.generator.generate(requests, stop)]
+        found = self.generator.conditional(requests, self.options.particles, stop)
+        return [(one.text, one.evidence) for one in found]
+
+    def _attempt(
+        self, attempts: _Attempts, generation: Generation, evidence: Evidence | None = None
+    ) -> Result[Any] | None:
         """The result of an attempt; ``None`` if a validator refuses it and the model is to be asked again.
 
         Raises:
@@ -202,7 +214,7 @@ class Call:
             Truncated and others: as :meth:`_result`; or the prompt of the next attempt cannot be generated from.
         """
         try:
-            return self._result(attempts, generation)
+            return self._result(attempts, generation, evidence)
         except ValidationFailed as error:
             if attempts.count > self.options.retries:
                 raise
@@ -235,7 +247,7 @@ class Call:
         self.turn.check_prompt(text)
         return encode(self.tokenizer, text), section
 
-    def _result(self, attempts: _Attempts, generation: Generation) -> Result[Any]:
+    def _result(self, attempts: _Attempts, generation: Generation, evidence: Evidence | None = None) -> Result[Any]:
         """The result of an attempt.
 
         Raises:
@@ -269,6 +281,7 @@ class Call:
             attempts=attempts.count,
             statistics=cost,
             logprobs=generation.logprobs,
+            evidence=evidence,
             type=self.type,
         )
 

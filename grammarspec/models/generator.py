@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from grammarspec._compiler import Grammar as CompiledGrammar
 from grammarspec.constraint import Constraint, compile
 from grammarspec.decoding import Generation, Request, generate_batch
+from grammarspec.decoding.conditional import Conditional, generate_conditional
 from grammarspec.decoding.proposers import Proposer
 from grammarspec.decoding.targets import context_length
 from grammarspec.grammars.engine import Limits
@@ -112,5 +113,39 @@ class Generator:
                 raise Stopped
             texts = generate_batch(
                 self._model, requests, self._vocabulary, proposers=self._proposers, gamma=self._gamma, on_text=report
+            )
+        return [text for samples in texts for text in samples]
+
+    def conditional(
+        self, requests: Sequence[Request], particles: int, stop: threading.Event | None = None
+    ) -> list[Conditional]:
+        """Generate the texts of requests together, towards the model's distribution given that they are valid.
+
+        Args:
+            requests, stop: as for :meth:`generate`.
+            particles: how many texts each is chosen from.
+
+        Returns:
+            the texts of all requests, in order.
+
+        Raises:
+            Stopped: ``stop`` was set.
+            ValueError, UnsupportedFeature: as :func:`grammarspec.decoding.conditional.generate_conditional`.
+        """
+
+        def check() -> None:
+            if stop is not None and stop.is_set():
+                raise Stopped
+
+        with self._lock:
+            check()
+            texts = generate_conditional(
+                self._model,
+                requests,
+                self._vocabulary,
+                particles=particles,
+                proposers=self._proposers,
+                gamma=self._gamma,
+                between=check,
             )
         return [text for samples in texts for text in samples]

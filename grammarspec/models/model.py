@@ -277,12 +277,15 @@ class Model:
         refused at once, before the first piece is read.
 
         Raises:
-            ValueError: ``retries`` is above 0; text that has been returned cannot be taken back.
+            ValueError: ``retries`` is above 0, or ``law="conditional"``: text that has been returned cannot be taken
+                back.
             GrammarspecError and others: as :meth:`run`.
         """
         call = self._call(type, options, tools)
         if call.options.retries:
             raise ValueError("a stream cannot retry: what it has said cannot be taken back")
+        if call.options.law != "masked":
+            raise ValueError("a stream cannot choose among particles, which have all ended only then: call run or arun")
         prepared = call.prepare(prompt)
 
         def generate(on_text: Callable[[bytes], None], stop: threading.Event) -> Result[Any]:

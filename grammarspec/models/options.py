@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CallOptions",
+    "Law",
     "ModelOptions",
     "Options",
     "Reasoning",
@@ -30,6 +31,13 @@ __all__ = [
 
 Reasoning = Literal["auto"] | bool
 """Whether a model reasons before it answers; ``"auto"`` leaves it to the chat template and the model."""
+
+
+Law = Literal["masked", "conditional"]
+"""The distribution that texts are drawn from: the model's, masked at each token, or given that the whole text is
+valid."""
+
+_PARTICLES = 8  # how many particles a text is chosen from, where a call does not say
 
 
 class SamplingOptions(TypedDict, total=False):
@@ -92,9 +100,15 @@ class Options(ModelOptions, total=False):
 
     Attributes:
         on_limit: as in :class:`grammarspec.Sampling`.
+        law: the distribution that the answer is drawn from: ``"masked"``, the default, masks and normalises at each
+            token; ``"conditional"`` is near the model's distribution given that the whole text is valid, by several
+            particles (:mod:`grammarspec.decoding.conditional`).
+        particles: with ``law="conditional"``, how many texts are written for each answer; 8 if not given.
     """
 
     on_limit: Literal["cut", "close", "raise"]
+    law: Law
+    particles: int
 
 
 _SAMPLING = SamplingOptions.__optional_keys__ | {"on_limit"}  # the fields of a sampling that may be given one by one
@@ -106,10 +120,12 @@ class CallOptions:
 
     Attributes:
         tool_choice: ``"auto"``, ``"required"``, ``"none"`` or the name of a tool that there is.
+        particles: 1 with ``law="masked"``.
 
     Raises:
-        TypeError: ``sampling`` is no :class:`grammarspec.Sampling`.
-        ValueError: ``instructions``, ``reasoning``, ``max_reasoning_chars`` or ``retries`` is out of range.
+        TypeError: ``sampling`` is no :class:`grammarspec.Sampling`, or ``particles`` is no whole number.
+        ValueError: ``instructions``, ``reasoning``, ``max_reasoning_chars``, ``retries``, ``law`` or ``particles`` is
+            out of range; or the sampling does not go with ``law``.
     """
 
     sampling: Sampling
@@ -122,6 +138,8 @@ class CallOptions:
     tool_choice: str = "auto"
     parallel: bool = True
     tool_format: str | ToolFormat | None = None
+    law: Law = "masked"
+    particles: int = 1
 
     def __post_init__(self) -> None:
         from grammarspec.decoding.sampling import Sampling  # with it comes torch
@@ -136,6 +154,14 @@ class CallOptions:
             raise ValueError(f"max_reasoning_chars must be at least 0, not {self.max_reasoning_chars}")
         if self.retries < 0:
             raise ValueError(f"retries={self.retries} must be at least 0")
+        if self.law == "conditional":
+            from grammarspec.decoding.conditional import check_conditional
+
+            check_conditional(self.sampling, self.particles)
+        elif self.law != "masked":
+            raise ValueError(f"law must be 'masked' or 'conditional', not {self.law!r}")
+        elif self.particles != 1:
+            raise ValueError(f"law='masked' writes one text, not particles={self.particles!r}: give law='conditional'")
 
 
 def resolve(options: Options, tools: Collection[str] = ()) -> CallOptions:
@@ -156,6 +182,7 @@ def resolve(options: Options, tools: Collection[str] = ()) -> CallOptions:
         "sampling": _sampling(options),
         "template": options.get("template") or {},
         "tool_choice": _tool_choice(options.get("tool_choice", "auto"), tools),
+        "particles": options.get("particles", _PARTICLES if options.get("law") == "conditional" else 1),
     }
     return CallOptions(**given)
 

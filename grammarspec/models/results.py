@@ -12,6 +12,7 @@ from grammarspec.positions import pointer_token
 
 if TYPE_CHECKING:
     from grammarspec.decoding import Logprob, Statistics
+    from grammarspec.decoding.conditional import Evidence
     from grammarspec.frontends.json_schema.report.verdicts import Report
     from grammarspec.tools.tool import ToolCall
 
@@ -107,6 +108,8 @@ class Result(Generic[T_co]):
         attempts: the number of answers that it took; more than one only with ``retries``.
         statistics: what it cost, of all attempts; passes and times are those of the whole batch.
         logprobs: one for each token, if the sampling asks for them.
+        evidence: with ``law="conditional"``, the effective sample size of the last attempt's particles, and their
+            estimate of the probability that the model writes a valid text without masks; ``None`` otherwise.
         type: the type or grammar that the caller gave.
     """
 
@@ -120,6 +123,7 @@ class Result(Generic[T_co]):
     attempts: int = 1
     statistics: Statistics = field(repr=False)
     logprobs: list[Logprob] | None = field(default=None, repr=False)
+    evidence: Evidence | None = field(default=None, repr=False)
     type: Any = field(repr=False)
 
     @property

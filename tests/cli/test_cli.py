@@ -547,3 +547,38 @@ def test_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (tmp_path / "json.html").read_text().startswith("<!doctype html>")
     assert main(["draw", "json"]) == 0
     assert capsys.readouterr().out == (tmp_path / "json.svg").read_text()
+
+
+# ---------------------------------------------------------------------- laws
+def test_conditional_law(tiny_model_directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Several texts are written, and one is chosen by its weight."""
+    arguments = ["generate", "--regex", "[a-c]{1,3}", "--model", str(tiny_model_directory), "--law", "conditional"]
+    more = ["--particles", "4", "--temperature", "1", "--seed", "3", "a prompt"]
+    assert main([*arguments, "--output", "json", *more]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert re.fullmatch("[a-c]{1,3}", report["text"])
+    evidence = report["evidence"]
+    assert evidence["particles"] == 4
+    assert 0 < evidence["valid"] < 1
+    assert 0 < evidence["effective_particles"] <= 4
+    assert main([*arguments, "--stats", *more]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == report["text"] + "\n"
+    assert "effective_particles" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--law", "conditional"], "temperature is 0"),
+        (["--particles", "4"], "--particles is an option of --law conditional"),
+        (["--law", "conditional", "--temperature", "1", "--particles", "0"], "particles must be at least 1, not 0"),
+        (["--law", "conditional", "--temperature", "1", "--forced", "feed"], "--forced feed does not score"),
+        (["--law", "conditional", "--temperature", "1", "--on-limit", "close"], "on_limit='close'"),
+    ],
+)
+def test_conditional_law_refuses(
+    options: list[str], message: str, tiny_model_directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["generate", "--regex", "a", "--model", str(tiny_model_directory), *options, "a prompt"]) == 2
+    assert message in capsys.readouterr().err

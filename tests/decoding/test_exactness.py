@@ -39,6 +39,7 @@ from grammarspec.decoding.proposers import (  # noqa: E402
 )
 from grammarspec.decoding.verification import draw, draw_one  # noqa: E402
 from tests import tiers  # noqa: E402
+from tests.oracles.distributions import p_value  # noqa: E402
 from tests.oracles.tables import (  # noqa: E402
     PROMPT,
     VOCABULARY,
@@ -108,27 +109,6 @@ def sample(
             statistics.add(text.statistics)
     both = (layers[0] + layers[1]).tolist()
     return seen, exact_distribution(lambda row: both[row], constraint, what), statistics
-
-
-def p_value(seen: Counter[tuple[int, ...]], distribution: dict[tuple[int, ...], float]) -> float:
-    """Pearson's chi-square test, cells pooled to an expectation of 10; 0 if something impossible was seen."""
-    if set(seen) - set(distribution):
-        return 0.0
-    total = sum(seen.values())
-    observed, expected = [0.0], [0.0]
-    for text, probability in sorted(distribution.items(), key=lambda item: item[1]):
-        if expected[-1] >= 10:
-            observed.append(0.0)
-            expected.append(0.0)
-        observed[-1] += seen[text]
-        expected[-1] += probability * total
-    if len(expected) > 1 and expected[-1] < 10:
-        observed[-2:], expected[-2:] = [sum(observed[-2:])], [sum(expected[-2:])]
-    if len(expected) == 1:
-        return 1.0
-    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    freedom = torch.tensor((len(expected) - 1) / 2, dtype=torch.float64)
-    return float(torch.special.gammaincc(freedom, torch.tensor(statistic / 2, dtype=torch.float64)))
 
 
 def kolmogorov(values: Sequence[float]) -> float:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeVar
+
+import torch
 
 from grammarspec.decoding import Sampling
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 def naive_distribution(
@@ -57,3 +63,29 @@ def chi_square(counts: Sequence[int], distribution: Sequence[float]) -> float:
     return sum(
         (c - total * share) ** 2 / (total * share) for c, share in zip(counts, distribution, strict=True) if share > 0
     )
+
+
+def p_value(seen: Counter[tuple[int, ...]], distribution: dict[tuple[int, ...], float]) -> float:
+    """Pearson's chi-square test, cells pooled to an expectation of 10; 0 if something impossible was seen."""
+    if set(seen) - set(distribution):
+        return 0.0
+    total = sum(seen.values())
+    observed, expected = [0.0], [0.0]
+    for text, probability in sorted(distribution.items(), key=lambda item: item[1]):
+        if expected[-1] >= 10:
+            observed.append(0.0)
+            expected.append(0.0)
+        observed[-1] += seen[text]
+        expected[-1] += probability * total
+    if len(expected) > 1 and expected[-1] < 10:
+        observed[-2:], expected[-2:] = [sum(observed[-2:])], [sum(expected[-2:])]
+    if len(expected) == 1:
+        return 1.0
+    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
+    freedom = torch.tensor((len(expected) - 1) / 2, dtype=torch.float64)
+    return float(torch.special.gammaincc(freedom, torch.tensor(statistic / 2, dtype=torch.float64)))
+
+
+def total_variation(one: Mapping[Key, float], other: Mapping[Key, float]) -> float:
+    """Half the sum of the differences between two distributions."""
+    return sum(abs(one.get(key, 0.0) - other.get(key, 0.0)) for key in {*one, *other}) / 2

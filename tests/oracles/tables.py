@@ -139,3 +139,34 @@ def exact_distribution(
 
     visit(constraint.start, [], 1.0)
     return distribution
+
+
+def valid_texts(
+    logits: Callable[[int], list[float]], constraint: gs.Constraint, what: Sampling
+) -> dict[tuple[int, ...], float]:
+    """The probability of each valid sequence of tokens under the model without a mask, by enumeration.
+
+    They add up to ``p(valid)``. A text without its end is valid if it is whole where ``max_tokens`` cuts it; with
+    ``on_limit="raise"``, only if nothing but the end could follow.
+    """
+    found: dict[tuple[int, ...], float] = {}
+
+    def visit(state: int, text: list[int], probability: float) -> None:
+        if len(text) == what.max_tokens:
+            ends = constraint.step(state, END) is not None
+            goes_on = any(constraint.step(state, token) is not None for token in range(END))
+            if ends and not (goes_on and what.on_limit == "raise"):
+                found[tuple(text)] = probability
+            return
+        each = naive_distribution(logits(number(text)), set(range(WIDTH)), PROMPT, text, what)
+        for token in range(WIDTH):
+            after = constraint.step(state, token)
+            if after is None or each[token] == 0:
+                continue
+            if token == END:
+                found[(*text, token)] = probability * each[token]
+            else:
+                visit(after, [*text, token], probability * each[token])
+
+    visit(constraint.start, [], 1.0)
+    return found
