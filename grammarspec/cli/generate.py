@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import grammarspec
 from grammarspec.cli.drafts import read_drafts
 from grammarspec.cli.files import STDIN, file_text, lark_file, registry, schema_text
+from grammarspec.cli.lookaheads import add_lookahead_options, read_lookahead
 from grammarspec.cli.options import (
     Commands,
     add_command,
@@ -77,10 +78,12 @@ def add_parser(commands: Commands) -> None:
         metavar="SOURCES",
         help="where drafts come from, in order of preference: forced (what the grammar forces), "
         "lookup (what followed the same tokens before), eagle:FILE (a head that reads the model's hidden states), "
+        "layers:N (the model's own first N layers), "
         "a smaller model (directory, .gguf file or hub name), or none "
         "(forced,lookup; none for a model that cannot take tokens back)",
     )
     speculation.add_argument("--gamma", type=int, default=16, help="tokens of a draft at most (%(default)s)")
+    add_lookahead_options(generate)
     sampling = generate.add_argument_group("sampling")
     sampling.add_argument("--temperature", type=float, default=0.0, help="0: the most probable token (%(default)s)")
     sampling.add_argument("--top-p", type=float, help="keep the most probable tokens up to this probability together")
@@ -118,7 +121,8 @@ def _generate(options: argparse.Namespace) -> int:
     prompt = file_text(Path(STDIN)) if options.prompt == STDIN else options.prompt
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws progress bars even where nobody sees them
-    from grammarspec.decoding import Sampling, generate
+    from grammarspec.decoding import Request, Sampling, generate
+    from grammarspec.decoding.lookahead import generate_with_lookahead
     from grammarspec.decoding.targets import can_draft
     from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
 
@@ -131,26 +135,43 @@ def _generate(options: argparse.Namespace) -> int:
         max_tokens=options.max_tokens,
         on_limit=options.on_limit,
     )
+    lookahead = read_lookahead(options, sampling)
     drafts = None if options.draft is None else read_drafts(options.draft)
     model, tokenizer = load_model(options.model)
     vocabulary = vocabulary_of(model, tokenizer)
     constraint = grammarspec.compile(grammar, vocabulary)
-    if drafts is None:
+    if drafts is None and lookahead is None:
         drafts = read_drafts("forced,lookup" if can_draft(model) else "none")
     plain = options.output == "text"
     # On a terminal the text appears while it is generated: as the output itself, or else as progress.
     live = sys.stdout if plain and sys.stdout.isatty() else sys.stderr if sys.stderr.isatty() else None
-    result = generate(
-        model,
-        encode_prompt(tokenizer, prompt, options.system),
-        constraint.matcher(),
-        vocabulary,
-        sampling=sampling,
-        proposers=[make(model, vocabulary) for make in drafts],
-        gamma=options.gamma,
-        forced=options.forced,
-        on_text=None if live is None else _writer(live.write, live.flush),
-    )
+    tokens = encode_prompt(tokenizer, prompt, options.system)
+    proposers = [make(model, vocabulary) for make in drafts or ()]
+    on_text = None if live is None else _writer(live.write, live.flush)
+    if lookahead is not None:
+        [[result]] = generate_with_lookahead(
+            model,
+            [Request(prompt=tokens, matcher=constraint.matcher(), sampling=sampling)],
+            vocabulary,
+            reward=lookahead.reward,
+            lookahead=lookahead.how,
+            proposers=proposers,
+            on_text=None if on_text is None else lambda _request, _sample, data: on_text(data),
+        )
+        if result.error is not None:
+            raise result.error
+    else:
+        result = generate(
+            model,
+            tokens,
+            constraint.matcher(),
+            vocabulary,
+            sampling=sampling,
+            proposers=proposers,
+            gamma=options.gamma,
+            forced=options.forced,
+            on_text=on_text,
+        )
     if live is not None:
         print(file=live)
     if not plain:
@@ -160,6 +181,8 @@ def _generate(options: argparse.Namespace) -> int:
     if plain and options.stats:
         for name, value in result.statistics.summary().items():
             print(f"{name:23} {value}", file=sys.stderr)
+        if result.reward is not None:
+            print(f"{'reward':23} {result.reward:.3g}", file=sys.stderr)
     if result.whole:
         return COMPLETE
     print("grammarspec: cut short: the output is not whole; raise --max-tokens", file=sys.stderr)
@@ -187,6 +210,8 @@ def _grammar(options: argparse.Namespace) -> grammarspec.Grammar[Any]:
 def _report(result: Generation, statistics: bool) -> dict[str, object]:
     """What ``--output json`` prints."""
     report: dict[str, object] = {"text": result.text, "finish_reason": result.finish_reason, "tokens": result.tokens}
+    if result.reward is not None:
+        report["reward"] = result.reward
     return report | {"statistics": result.statistics.summary()} if statistics else report
 
 

@@ -15,6 +15,7 @@ from grammarspec.models.instructions import INSTRUCTIONS, Instructions
 
 if TYPE_CHECKING:
     from grammarspec.decoding import Sampling
+    from grammarspec.decoding.lookahead import Lookahead, RewardLike
     from grammarspec.tools.formats import ToolFormat
 
 __all__ = [
@@ -92,9 +93,16 @@ class Options(ModelOptions, total=False):
 
     Attributes:
         on_limit: as in :class:`grammarspec.Sampling`.
+        reward, lookahead: have a reward judge what the text would become, as
+            :class:`~grammarspec.decoding.lookahead.Lookahead` says; both are given, or none. The texts have another
+            distribution than the model's. The reward is a function of the text of the answer, or a
+            :class:`~grammarspec.decoding.lookahead.Reward`; ``batch`` takes a list of them too, one for each prompt.
+            Not with tools, and not for models that reason before they answer.
     """
 
     on_limit: Literal["cut", "close", "raise"]
+    reward: RewardLike | Sequence[RewardLike] | None
+    lookahead: Lookahead | None
 
 
 _SAMPLING = SamplingOptions.__optional_keys__ | {"on_limit"}  # the fields of a sampling that may be given one by one
@@ -108,8 +116,9 @@ class CallOptions:
         tool_choice: ``"auto"``, ``"required"``, ``"none"`` or the name of a tool that there is.
 
     Raises:
-        TypeError: ``sampling`` is no :class:`grammarspec.Sampling`.
-        ValueError: ``instructions``, ``reasoning``, ``max_reasoning_chars`` or ``retries`` is out of range.
+        TypeError: ``sampling`` is no :class:`grammarspec.Sampling`; ``lookahead`` or ``reward`` is none.
+        ValueError: ``instructions``, ``reasoning``, ``max_reasoning_chars`` or ``retries`` is out of range; one of
+            ``reward`` and ``lookahead`` is given without the other, or the sampling does not fit the lookahead.
     """
 
     sampling: Sampling
@@ -122,6 +131,8 @@ class CallOptions:
     tool_choice: str = "auto"
     parallel: bool = True
     tool_format: str | ToolFormat | None = None
+    reward: RewardLike | Sequence[RewardLike] | None = None
+    lookahead: Lookahead | None = None
 
     def __post_init__(self) -> None:
         from grammarspec.decoding.sampling import Sampling  # with it comes torch
@@ -136,6 +147,23 @@ class CallOptions:
             raise ValueError(f"max_reasoning_chars must be at least 0, not {self.max_reasoning_chars}")
         if self.retries < 0:
             raise ValueError(f"retries={self.retries} must be at least 0")
+        if self.lookahead is not None or self.reward is not None:
+            self._check_lookahead()
+
+    def _check_lookahead(self) -> None:
+        """Check a lookahead and its reward."""
+        from grammarspec.decoding.lookahead import Lookahead, Reward, as_reward  # with it comes torch
+
+        if self.lookahead is None:
+            raise ValueError("a reward is given, but no lookahead that asks it\n  hint: lookahead=gs.Lookahead()")
+        if not isinstance(self.lookahead, Lookahead):
+            raise TypeError(f"lookahead must be a gs.Lookahead, not {self.lookahead!r}")
+        if self.reward is None:
+            raise ValueError("a lookahead is given, but no reward to judge it\n  hint: reward=function of a text")
+        several = isinstance(self.reward, Sequence) and not isinstance(self.reward, Reward | str)
+        for each in self.reward if several else [self.reward]:  # type: ignore[union-attr]
+            as_reward(each)  # type: ignore[arg-type]
+        self.lookahead.check_sampling(self.sampling)
 
 
 def resolve(options: Options, tools: Collection[str] = ()) -> CallOptions:

@@ -107,6 +107,7 @@ class Result(Generic[T_co]):
         attempts: the number of answers that it took; more than one only with ``retries``.
         statistics: what it cost, of all attempts; passes and times are those of the whole batch.
         logprobs: one for each token, if the sampling asks for them.
+        reward: that of the text, if it was generated with lookaheads.
         type: the type or grammar that the caller gave.
     """
 
@@ -120,6 +121,7 @@ class Result(Generic[T_co]):
     attempts: int = 1
     statistics: Statistics = field(repr=False)
     logprobs: list[Logprob] | None = field(default=None, repr=False)
+    reward: float | None = None
     type: Any = field(repr=False)
 
     @property
