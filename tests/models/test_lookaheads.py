@@ -85,9 +85,8 @@ def test_refusals(model: gs.Model) -> None:
     with pytest.raises(ValueError, match="beside tools"):
         model.run("a", WORDS, reward=has_q, lookahead=how, tools=[has_q])
     thinks = gs.Model(model.model, copy.deepcopy(model.tokenizer))
-    thinks.tokenizer.chat_template = (
-        "{% for m in messages %}{{ m.content.split('</think>')[-1] }}{% endfor %}{{ '<think>\n' }}"
-    )
+    template = "{% for m in messages %}{{ m.content.split('</think>')[-1] }}{% endfor %}{{ '<think>\n' }}"
+    thinks.tokenizer.chat_template = template
     with pytest.raises(gs.UnsupportedFeature, match="reasons before it answers"):
         thinks.run("a", WORDS, reward=has_q, lookahead=how)
 
