@@ -80,7 +80,7 @@ def generate_with_lookahead(
     if isinstance(reward, Sequence) and not isinstance(reward, Reward | str):
         given = list(reward)
     else:
-        given = [reward] * len(requests)
+        given = [reward] * len(requests)  # pyright: ignore[reportAssignmentType]  # it takes it for a text
     if len(given) != len(requests):
         raise ValueError(f"{len(given)} rewards are given for {len(requests)} requests: give one, or one for each")
     known = {id(each): as_reward(each) for each in given}

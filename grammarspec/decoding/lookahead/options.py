@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
@@ -199,10 +199,11 @@ def _proposers(draft: Any, model: PreTrainedModel | Target, otherwise: Sequence[
     """
     if draft is None:
         return list(otherwise)
-    if isinstance(draft, int) and not isinstance(draft, bool):
-        return [EarlyExit(cast(Any, model), draft)]
     if isinstance(draft, Sequence):
-        return list(draft)
-    if isinstance(getattr(draft, "propose", None), Callable):  # type: ignore[arg-type]  # as isinstance takes it
-        return [draft]
-    return [DraftModel(draft)]
+        return list(cast("Sequence[Proposer]", draft))
+    found: Any = draft
+    if isinstance(draft, int) and not isinstance(draft, bool):
+        found = EarlyExit(cast(Any, model), draft)
+    elif not callable(getattr(draft, "propose", None)):
+        found = DraftModel(cast(Any, draft))
+    return [found]
