@@ -44,6 +44,7 @@ from grammarspec.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from grammarspec import types
     from grammarspec.decoding import Sampling
+    from grammarspec.decoding.lookahead import Lookahead
     from grammarspec.frontends.gbnf import gbnf
     from grammarspec.frontends.json_schema import json_schema, json_value
     from grammarspec.frontends.json_schema.report.openai import Problem, check_openai_strict
@@ -91,6 +92,7 @@ __all__ = [
     "InvalidLogits",
     "LimitExceeded",
     "Limits",
+    "Lookahead",
     "MaskUploads",
     "Match",
     "Matcher",
@@ -155,6 +157,7 @@ __version__: str
 # compares the two.
 _LATER = {
     "Converted": "grammars.writing.converted",
+    "Lookahead": "decoding.lookahead",
     "MaskUploads": "uploads",
     "Match": "grammars.reading",
     "Model": "models.model",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_drafts"]
 
-_EAGLE = "eagle:"
+_EAGLE, _LAYERS = "eagle:", "layers:"
 
 
 def read_drafts(sources: str) -> list[Make]:
@@ -35,7 +35,7 @@ def read_drafts(sources: str) -> list[Make]:
         :func:`grammarspec.models.loading.load_draft` and :class:`grammarspec.decoding.proposers.Eagle`.
 
     Raises:
-        ValueError: ``none`` is given together with other names, or a name is empty.
+        ValueError: ``none`` is given together with other names, a name is empty, or ``layers:`` names no number.
         DraftMismatch: a file does not contain a head.
         MissingPackage: torch or transformers is missing.
         OSError: a file does not exist, or cannot be read.
@@ -51,6 +51,8 @@ def read_drafts(sources: str) -> list[Make]:
                 makers.append(lambda model, vocabulary: Forced())
             case "lookup":
                 makers.append(lambda model, vocabulary: Lookup())
+            case _ if source.startswith(_LAYERS):
+                makers.append(_first_layers(source.removeprefix(_LAYERS)))
             case _ if source.startswith(_EAGLE):
                 makers.append(_head(source.removeprefix(_EAGLE).strip()))
             case "none":
@@ -75,6 +77,15 @@ def _head(path: str) -> Make:
             return Eagle(saved.head, model, saved.tokens, card=saved.card)
 
     return make
+
+
+def _first_layers(count: str) -> Make:
+    """A proposer with the target's own first layers; arguments and errors are those of :func:`read_drafts`."""
+    from grammarspec.decoding.proposers import EarlyExit
+
+    if not count.strip().isdecimal():
+        raise ValueError(f"--draft {_LAYERS}{count} names no number of layers, as layers:8 does")
+    return lambda model, vocabulary: EarlyExit(model, int(count))
 
 
 def _model(name: str) -> Make:

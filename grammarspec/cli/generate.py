@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import grammarspec
 from grammarspec.cli.drafts import read_drafts
 from grammarspec.cli.files import STDIN, file_text, lark_file, registry, schema_text
+from grammarspec.cli.lookaheads import add_lookahead_options, read_lookahead
 from grammarspec.cli.options import (
     Commands,
     add_command,
@@ -77,10 +78,12 @@ def add_parser(commands: Commands) -> None:
         metavar="SOURCES",
         help="where drafts come from, in order of preference: forced (what the grammar forces), "
         "lookup (what followed the same tokens before), eagle:FILE (a head that reads the model's hidden states), "
+        "layers:N (the model's own first N layers), "
         "a smaller model (directory, .gguf file or hub name), or none "
         "(forced,lookup; none for a model that cannot take tokens back)",
     )
     speculation.add_argument("--gamma", type=int, default=16, help="tokens of a draft at most (%(default)s)")
+    add_lookahead_options(generate)
     sampling = generate.add_argument_group("sampling")
     sampling.add_argument("--temperature", type=float, default=0.0, help="0: the most probable token (%(default)s)")
     sampling.add_argument("--top-p", type=float, help="keep the most probable tokens up to this probability together")
@@ -136,6 +139,7 @@ def _generate(options: argparse.Namespace) -> int:
         os.environ.setdefault("TQDM_DISABLE", "1")  # transformers would draw progress bars into files, too
     from grammarspec.decoding import Request, Sampling, generate, generate_conditional
     from grammarspec.decoding.conditional import check_conditional
+    from grammarspec.decoding.lookahead import generate_with_lookahead
     from grammarspec.decoding.targets import can_draft
     from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
 
@@ -151,26 +155,37 @@ def _generate(options: argparse.Namespace) -> int:
     particles = 8 if options.particles is None else options.particles
     if options.law == "conditional":
         check_conditional(sampling, particles)
+    lookahead = read_lookahead(options, sampling)
     drafts = None if options.draft is None else read_drafts(options.draft)
     model, tokenizer = load_model(options.model)
     vocabulary = vocabulary_of(model, tokenizer)
     constraint = grammarspec.compile(grammar, vocabulary)
-    if drafts is None:
+    if drafts is None and lookahead is None:
         drafts = read_drafts("forced,lookup" if can_draft(model) else "none")
     plain = options.output == "text"
     # On a terminal, the text is shown while it is generated: as the output, or on standard error to show progress.
     live = sys.stdout if plain and sys.stdout.isatty() else sys.stderr if sys.stderr.isatty() else None
-    tokens, proposers = encode_prompt(tokenizer, prompt, options.system), [make(model, vocabulary) for make in drafts]
+    tokens = encode_prompt(tokenizer, prompt, options.system)
+    proposers = [make(model, vocabulary) for make in drafts or ()]
+    on_text = None if live is None else _writer(live.write, live.flush)
+    request = Request(prompt=tokens, matcher=constraint.matcher(), sampling=sampling)
     evidence = None
     if options.law == "conditional":
         live = None  # which of the particles is the text is known at the end only
-        request = Request(prompt=tokens, matcher=constraint.matcher(), sampling=sampling)
         [[found]] = generate_conditional(
             model, [request], vocabulary, particles=particles, proposers=proposers, gamma=options.gamma
         )
-        if found.text.error is not None:
-            raise found.text.error
         result, evidence = found.text, found.evidence
+    elif lookahead is not None:
+        [[result]] = generate_with_lookahead(
+            model,
+            [request],
+            vocabulary,
+            reward=lookahead.reward,
+            lookahead=lookahead.how,
+            proposers=proposers,
+            on_text=None if on_text is None else lambda _request, _sample, data: on_text(data),
+        )
     else:
         result = generate(
             model,
@@ -181,8 +196,10 @@ def _generate(options: argparse.Namespace) -> int:
             proposers=proposers,
             gamma=options.gamma,
             forced=options.forced,
-            on_text=None if live is None else _writer(live.write, live.flush),
+            on_text=on_text,
         )
+    if result.error is not None:
+        raise result.error
     if live is not None:
         print(file=live)
     if not plain:
@@ -195,6 +212,8 @@ def _generate(options: argparse.Namespace) -> int:
         if evidence is not None:
             for name, value in _figures(evidence).items():
                 print(f"{name:23} {value}", file=sys.stderr)
+        if result.reward is not None:
+            print(f"{'reward':23} {result.reward:.3g}", file=sys.stderr)
     if result.whole:
         return COMPLETE
     print("grammarspec: cut short: the output is not whole; raise --max-tokens", file=sys.stderr)
@@ -224,6 +243,8 @@ def _report(result: Generation, evidence: Evidence | None, statistics: bool) -> 
     report: dict[str, object] = {"text": result.text, "finish_reason": result.finish_reason, "tokens": result.tokens}
     if evidence is not None:
         report["evidence"] = _figures(evidence)
+    if result.reward is not None:
+        report["reward"] = result.reward
     return report | {"statistics": result.statistics.summary()} if statistics else report
 
 

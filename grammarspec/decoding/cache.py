@@ -140,6 +140,22 @@ class RaggedCache(Cache):
         for layer in self._kept:
             layer.select(rows)
 
+    def fork(self, rows: torch.Tensor) -> RaggedCache:
+        """A cache of its own with copies of these rows.
+
+        Args:
+            rows: ``int64[copies]``, on the model's device; a row may be taken several times.
+        """
+        other = RaggedCache()
+        other.capacity = self.capacity
+        for layer in self._kept:
+            copied = _Layer(other)
+            if layer.is_initialized:
+                copied.lazy_initialization(layer.keys, layer.values)
+                copied.keys, copied.values = layer.keys[rows], layer.values[rows]  # pyright: ignore[reportIncompatibleVariableOverride]
+            other._kept.append(copied)
+        return other
+
     def join(self, other: RaggedCache, rows: int, more: int) -> None:
         """Append the rows of another cache of the same layers.
 

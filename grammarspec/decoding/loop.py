@@ -358,7 +358,7 @@ class Batch:
         passed = perf_counter()
         verdicts = self.chooser.verify(logits, draft, self.rounds)
         verified = perf_counter()
-        committed = [self._commit(row, draft, verdict, logits) for row, verdict in enumerate(verdicts)]
+        committed = self._commit_rows(draft, verdicts, logits)
         for row, sequence in enumerate(self.sequences):
             self.target.lengths[row] = min(self.target.lengths[row], len(sequence.tokens) - 1)
         for proposer in self._proposers:
@@ -393,6 +393,10 @@ class Batch:
             steps = sum(proposer.passes for proposer in self._models) - passes
             if steps:
                 self._pace.step((perf_counter() - begin) / steps)
+
+    def _commit_rows(self, draft: Draft, verdicts: Sequence[Verdict], logits: torch.Tensor) -> list[int]:
+        """Commit tokens to all rows; arguments and results of each row are those of :meth:`_commit`."""
+        return [self._commit(row, draft, verdict, logits) for row, verdict in enumerate(verdicts)]
 
     def _commit(self, row: int, draft: Draft, verdict: Verdict, logits: torch.Tensor) -> int:
         """Commit the accepted draft tokens of a row, and the bonus token behind them.

@@ -49,6 +49,7 @@ class Statistics:
         prefill_seconds: until the first tokens were committed.
         decode_seconds: from then on.
         phase_seconds: seconds of the batch by phase: ``draft``, ``mask``, ``target``, ``verify``, ``commit``.
+        states: rounds of decoding with lookaheads, by state (:data:`grammarspec.decoding.lookahead.State`).
         latencies: (seconds since the round before, tokens committed) of each round but the first.
     """
 
@@ -66,6 +67,7 @@ class Statistics:
     prefill_seconds: float = 0.0
     decode_seconds: float = 0.0
     phase_seconds: dict[str, float] = field(default_factory=dict)
+    states: Counter[str] = field(default_factory=Counter)
     latencies: list[tuple[float, int]] = field(default_factory=list)
 
     def add(self, other: Statistics) -> None:
@@ -180,4 +182,5 @@ class Statistics:
             "itl_p99_ms": round(self.inter_token_percentile(99) * 1e3, 1),
             "round_p50_ms": round(self.round_percentile(50) * 1e3, 1),
             "round_p99_ms": round(self.round_percentile(99) * 1e3, 1),
+            **({"states": dict(self.states)} if self.states else {}),
         }

@@ -150,6 +150,12 @@ class ModelRunner:
         self.cache.select(torch.tensor(rows, device=self.device))
         self.lengths = [self.lengths[row] for row in rows]
 
+    def fork(self, rows: Sequence[int]) -> ModelRunner:
+        """A runner of its own that has read what this one has read of these rows; a row may be taken several times."""
+        other = ModelRunner(self.model, 0, cache=self.cache.fork(torch.tensor(rows, device=self.device)))
+        other.lengths = [self.lengths[row] for row in rows]
+        return other
+
     def join(self, other: ModelRunner) -> None:
         """Append the rows of another runner of the same model, which is not to be used again."""
         self.cache.join(other.cache, len(self.lengths), len(other.lengths))

@@ -93,6 +93,13 @@ class PlainRunner:
         self._caches = [copy.deepcopy(self._caches[row]) if repeated else self._caches[row] for row in rows]
         self.lengths = [self.lengths[row] for row in rows]
 
+    def fork(self, rows: Sequence[int]) -> PlainRunner:
+        """A runner of its own that has read what this one has read of these rows; a row may be taken several times."""
+        other = PlainRunner(self.model, 0)
+        other._caches = [copy.deepcopy(self._caches[row]) for row in rows]
+        other.lengths = [self.lengths[row] for row in rows]
+        return other
+
     def join(self, other: PlainRunner) -> None:
         """Append the rows of another runner of the same model, which is not to be used again."""
         self._caches += other._caches

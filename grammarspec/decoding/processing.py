@@ -129,9 +129,13 @@ class Processing:
 
     def of_row(self, row: int) -> Processing:
         """The options of one row alone, as a batch of its own."""
-        alone = copy.copy(self)
-        alone.select([row])
-        return alone
+        return self.of_rows([row])
+
+    def of_rows(self, rows: Sequence[int]) -> Processing:
+        """The options of these rows, as a batch of its own; a row may be taken several times."""
+        some = copy.copy(self)
+        some.select(rows)
+        return some
 
     def draws_row(self, row: int) -> bool:
         """Whether the tokens of a row are drawn, so that verification needs the distributions of its draft."""

@@ -104,6 +104,7 @@ class Generation:
             :class:`~grammarspec.errors.Truncated` (``on_limit="raise"``).
         whole: whether the text belongs to the grammar, if only its end-of-text token is missing; without a constraint,
             whether it has ended before the budget ran out.
+        reward: the reward of the whole text, if it was generated with lookaheads.
     """
 
     tokens: list[int]
@@ -115,3 +116,4 @@ class Generation:
     stop: str | None = None
     error: Exception | None = None
     whole: bool = True
+    reward: float | None = None

@@ -101,6 +101,16 @@ class SequenceState:
         """How many more tokens fit the budget."""
         return self._budget - self.length
 
+    def text_with(self, tokens: Sequence[int]) -> str:
+        """What the text would be with some more tokens: up to a stop text, and without an incomplete last character.
+
+        Args:
+            tokens: the tokens; nothing is changed.
+        """
+        data = bytes(self._text) + self._vocabulary.marked(tokens)
+        end = min((at for stop in self._stops if (at := data.find(stop)) >= 0), default=len(data))
+        return codecs.getincrementaldecoder("utf-8")("replace").decode(marks.named(data[:end]))
+
     def is_end(self, token: int) -> bool:
         """Whether the token is one of the vocabulary's end-of-text tokens."""
         return token in self._ends

@@ -95,6 +95,10 @@ class Runner(Protocol):
     def select(self, rows: Sequence[int]) -> None:
         """Keep these rows, in this order; a row may be taken several times."""
 
+    def fork(self, rows: Sequence[int]) -> Runner:
+        """A runner of its own that has read what this one has read of these rows; a row may be taken several times."""
+        ...
+
     def join(self, other: Any) -> None:
         """Append the rows of another runner of the same target and class, which is not to be used again."""
 
@@ -133,6 +137,12 @@ class _TargetRunner:
     def select(self, rows: Sequence[int]) -> None:
         self._texts = [self._texts[row] for row in rows]
         self.lengths = [self.lengths[row] for row in rows]
+
+    def fork(self, rows: Sequence[int]) -> _TargetRunner:
+        other = _TargetRunner(self.target, 0)
+        other._texts = [self._texts[row] for row in rows]
+        other.lengths = [self.lengths[row] for row in rows]
+        return other
 
     def join(self, other: _TargetRunner) -> None:
         self._texts += other._texts

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from grammarspec.decoding import Generation, Request, Statistics
 from grammarspec.decoding.conditional import Evidence
-from grammarspec.errors import GrammarspecError, Truncated, ValidationFailed
+from grammarspec.errors import GrammarspecError, Truncated, UnsupportedFeature, ValidationFailed
 from grammarspec.grammars import marks
 from grammarspec.models.chat import Prompt, encode, messages_of
 from grammarspec.models.generator import Generator
@@ -28,6 +28,8 @@ from grammarspec.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+    from grammarspec.decoding.lookahead import RewardLike
+
 __all__ = ["Call", "PreparedPrompt"]
 
 
@@ -39,11 +41,13 @@ class PreparedPrompt:
         prompt: the prompt; in a retry, followed by the refused answers and what was wrong with them.
         section: the reasoning before the answer, if any.
         request: the prompt's tokens, the constraint of the answer, and the sampling options.
+        reward: what judges its lookaheads; ``None`` without lookaheads.
     """
 
     prompt: Prompt
     section: Section | None
     request: Request
+    reward: RewardLike | None = None
 
 
 @dataclass(slots=True)
@@ -90,21 +94,29 @@ class Call:
         if self.options.retries and not self.tokenizer.chat_template:
             raise ValueError(f"retries={self.options.retries} needs a tokenizer with a chat template")
 
-    def prepare(self, prompt: Prompt, n: int = 1) -> PreparedPrompt:
+    def prepare(self, prompt: Prompt, n: int = 1, reward: RewardLike | None = None) -> PreparedPrompt:
         """Make a prompt ready to be generated from. What cannot be generated is refused here.
 
         Args:
             prompt: the prompt.
             n: how many answers it is to have.
+            reward: what judges its lookaheads, if each prompt has another; that of the options if not given.
 
         Raises:
             GrammarError, PromptError, TypeError, ValueError: as :meth:`grammarspec.Model.batch`.
         """
         tokens, section = self._rendered(prompt)
+        if self.options.lookahead is not None:
+            reward = self._rewards(1)[0] if reward is None else reward
+            if section is not None:
+                hint = "reasoning=False, if the model can do without"
+                raise UnsupportedFeature(
+                    "lookaheads judge answers, and this model reasons before it answers", hint=hint
+                )
         matcher = self.generator.constraint(self.turn.grammar, section, self.turn.gap).matcher()
         request = Request(prompt=tokens, matcher=matcher, sampling=self.options.sampling, n=n)
         self.generator.check(request)
-        return PreparedPrompt(prompt, section, request)
+        return PreparedPrompt(prompt, section, request, reward)
 
     def answer(self, prepared: PreparedPrompt, stop: threading.Event, on_text: Callable[[bytes], None]) -> Result[Any]:
         """Generate the answer of a prepared prompt, and read it.
@@ -118,8 +130,38 @@ class Call:
             Stopped: ``stop`` was set.
             Truncated, ValidationFailed and others: as :meth:`grammarspec.Model.batch`.
         """
-        [text] = self.generator.generate([prepared.request], stop, on_text)
+        [(text, _)] = self._generate([prepared], stop, on_text)
         return self.result(prepared, text)
+
+    def _generate(
+        self,
+        prepared: Sequence[PreparedPrompt],
+        stop: threading.Event | None = None,
+        on_text: Callable[[bytes], None] | None = None,
+    ) -> list[tuple[Generation, Evidence | None]]:
+        """The texts of prompts, as the options ask for them; with what particles say of a text, if it has any."""
+        requests = [each.request for each in prepared]
+        if self.options.law == "conditional":
+            found = self.generator.conditional(requests, self.options.particles, stop)
+            return [(one.text, one.evidence) for one in found]
+        rewards = [each.reward for each in prepared if each.reward is not None]
+        texts = self.generator.generate(requests, stop, on_text, lookahead=self.options.lookahead, rewards=rewards)
+        return [(text, None) for text in texts]
+
+    def _rewards(self, count: int) -> Sequence[RewardLike | None]:
+        """The rewards of so many prompts.
+
+        Raises:
+            ValueError: another number of them is given.
+        """
+        from grammarspec.decoding.lookahead import Reward
+
+        given: Any = self.options.reward
+        if not isinstance(given, Sequence) or isinstance(given, Reward):
+            return [given] * count
+        if len(given) != count:
+            raise ValueError(f"{len(given)} rewards are given for {count} prompts: give one, or one for each")
+        return given
 
     def result(self, prepared: PreparedPrompt, generation: Generation) -> Result[Any]:
         """Read a text that was generated from a prepared prompt.
@@ -174,35 +216,27 @@ class Call:
             found[index] = error
 
         waiting: list[_Attempts] = []
-        requests: list[Request] = []
-        for number, prompt in enumerate(prompts):
+        requests: list[PreparedPrompt] = []
+        rewards = self._rewards(len(prompts)) if self.options.lookahead is not None else [None] * len(prompts)
+        for number, (prompt, reward) in enumerate(zip(prompts, rewards, strict=True)):
             try:
-                prepared = self.prepare(prompt, n)
+                prepared = self.prepare(prompt, n, reward)
             except Exception as error:
                 if n > 1:  # all the answers have this prompt
                     raise
                 fail(number, error)
                 continue
-            requests.append(prepared.request)
+            requests.append(prepared)
             waiting += [_Attempts(index, prepared) for index in range(number * n, (number + 1) * n)]
         while waiting:
-            for one, (text, evidence) in zip(waiting, self._generated(requests, stop), strict=True):
+            for one, (text, evidence) in zip(waiting, self._generate(requests, stop), strict=True):
                 try:
                     found[one.index] = self._attempt(one, text, evidence)
                 except Exception as error:
                     fail(one.index, error)
             waiting = [one for one in waiting if found[one.index] is None]
-            requests = [one.prepared.request for one in waiting]
+            requests = [one.prepared for one in waiting]
         return found
-
-    def _generated(
-        self, requests: Sequence[Request], stop: threading.Event | None
-    ) -> list[tuple[Generation, Evidence | None]]:
-        """The texts of requests by the law of the call, with what particles say of it if there were any."""
-        if self.options.law == "masked":
-            return [(text, None) for text in self.generator.generate(requests, stop)]
-        found = self.generator.conditional(requests, self.options.particles, stop)
-        return [(one.text, one.evidence) for one in found]
 
     def _attempt(
         self, attempts: _Attempts, generation: Generation, evidence: Evidence | None = None
@@ -219,7 +253,8 @@ class Call:
             if attempts.count > self.options.retries:
                 raise
             more = self.turn.retry_messages(attempts.answer, error)
-            attempts.prepared = self.prepare([*messages_of(attempts.prepared.prompt), *more])
+            messages = [*messages_of(attempts.prepared.prompt), *more]
+            attempts.prepared = self.prepare(messages, reward=attempts.prepared.reward)
             return None
 
     def visible_text(self, prepared: PreparedPrompt) -> VisibleText:
@@ -282,6 +317,7 @@ class Call:
             statistics=cost,
             logprobs=generation.logprobs,
             evidence=evidence,
+            reward=generation.reward,
             type=self.type,
         )
 

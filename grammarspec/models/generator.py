@@ -11,7 +11,9 @@ from grammarspec._compiler import Grammar as CompiledGrammar
 from grammarspec.constraint import Constraint, compile
 from grammarspec.decoding import Generation, Request, generate_batch
 from grammarspec.decoding.conditional import Conditional, generate_conditional
+from grammarspec.decoding.lookahead import generate_with_lookahead
 from grammarspec.decoding.proposers import Proposer
+from grammarspec.decoding.proposers.protocol import runs_model
 from grammarspec.decoding.targets import context_length
 from grammarspec.grammars.engine import Limits
 from grammarspec.grammars.expressions import Grammar
@@ -21,6 +23,8 @@ from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+    from grammarspec.decoding.lookahead import Lookahead, RewardLike
 
 __all__ = ["KEPT", "Generator"]
 
@@ -86,6 +90,9 @@ class Generator:
         requests: Sequence[Request],
         stop: threading.Event | None = None,
         on_text: Callable[[bytes], None] | None = None,
+        *,
+        lookahead: Lookahead | None = None,
+        rewards: Sequence[RewardLike] = (),
     ) -> list[Generation]:
         """Generate the texts of requests together.
 
@@ -93,6 +100,8 @@ class Generator:
             requests: what to generate.
             stop: generation stops when it is set.
             on_text: called with the next bytes of a text as it grows; for a single text.
+            lookahead, rewards: generate with lookaheads, which a reward for each request judges. Without a draft of its
+                own, a lookahead takes the model's draft.
 
         Returns:
             the texts of all requests, in order.
@@ -100,6 +109,7 @@ class Generator:
         Raises:
             Stopped: ``stop`` was set.
             ValueError, UnsupportedFeature: as :func:`grammarspec.decoding.generate_batch`.
+            TypeError: a draft of a lookahead is none.
         """
 
         def report(_request: int, _sample: int, data: bytes) -> None:
@@ -111,9 +121,25 @@ class Generator:
         with self._lock:
             if stop is not None and stop.is_set():
                 raise Stopped
-            texts = generate_batch(
-                self._model, requests, self._vocabulary, proposers=self._proposers, gamma=self._gamma, on_text=report
-            )
+            if lookahead is not None:
+                texts = generate_with_lookahead(
+                    self._model,
+                    requests,
+                    self._vocabulary,
+                    reward=rewards,
+                    lookahead=lookahead,
+                    proposers=[each for each in self._proposers if runs_model(each)],
+                    on_text=report,
+                )
+            else:
+                texts = generate_batch(
+                    self._model,
+                    requests,
+                    self._vocabulary,
+                    proposers=self._proposers,
+                    gamma=self._gamma,
+                    on_text=report,
+                )
         return [text for samples in texts for text in samples]
 
     def conditional(

@@ -382,6 +382,8 @@ class Model:
         """A call with its options resolved."""
         known = as_tools(tools)
         resolved = resolve(cast(Options, {"instructions": self.instructions, **options}), known)
+        if known and resolved.lookahead is not None:
+            raise ValueError("lookaheads judge answers: they cannot be given beside tools, which are called instead")
         turn = self._turns(
             _grammar(type),
             tuple(known.values()),

@@ -15,6 +15,7 @@ from grammarspec.models.instructions import INSTRUCTIONS, Instructions
 
 if TYPE_CHECKING:
     from grammarspec.decoding import Sampling
+    from grammarspec.decoding.lookahead import Lookahead, RewardLike
     from grammarspec.tools.formats import ToolFormat
 
 __all__ = [
@@ -104,11 +105,18 @@ class Options(ModelOptions, total=False):
             token; ``"conditional"`` is near the model's distribution given that the whole text is valid, by several
             particles (:mod:`grammarspec.decoding.conditional`).
         particles: with ``law="conditional"``, how many texts are written for each answer; 8 if not given.
+        reward, lookahead: have a reward judge what the text would become, as
+            :class:`~grammarspec.decoding.lookahead.Lookahead` says; both are given, or none. The texts have another
+            distribution than the model's. The reward is a function of the text of the answer, or a
+            :class:`~grammarspec.decoding.lookahead.Reward`; ``batch`` takes a list of them too, one for each prompt.
+            Not with tools, and not for models that reason before they answer.
     """
 
     on_limit: Literal["cut", "close", "raise"]
     law: Law
     particles: int
+    reward: RewardLike | Sequence[RewardLike] | None
+    lookahead: Lookahead | None
 
 
 _SAMPLING = SamplingOptions.__optional_keys__ | {"on_limit"}  # the fields of a sampling that may be given one by one
@@ -123,9 +131,11 @@ class CallOptions:
         particles: 1 with ``law="masked"``.
 
     Raises:
-        TypeError: ``sampling`` is no :class:`grammarspec.Sampling`, or ``particles`` is no whole number.
+        TypeError: ``sampling`` is no :class:`grammarspec.Sampling`, ``particles`` is no whole number, ``lookahead`` is
+            no :class:`~grammarspec.decoding.lookahead.Lookahead`, or ``reward`` is no reward.
         ValueError: ``instructions``, ``reasoning``, ``max_reasoning_chars``, ``retries``, ``law`` or ``particles`` is
-            out of range; or the sampling does not go with ``law``.
+            out of range; one of ``reward`` and ``lookahead`` is given without the other; or the sampling does not go
+            with ``law`` or ``lookahead``, or these do not go with each other.
     """
 
     sampling: Sampling
@@ -140,6 +150,8 @@ class CallOptions:
     tool_format: str | ToolFormat | None = None
     law: Law = "masked"
     particles: int = 1
+    reward: RewardLike | Sequence[RewardLike] | None = None
+    lookahead: Lookahead | None = None
 
     def __post_init__(self) -> None:
         from grammarspec.decoding.sampling import Sampling  # with it comes torch
@@ -162,6 +174,25 @@ class CallOptions:
             raise ValueError(f"law must be 'masked' or 'conditional', not {self.law!r}")
         elif self.particles != 1:
             raise ValueError(f"law='masked' writes one text, not particles={self.particles!r}: give law='conditional'")
+        if self.lookahead is not None or self.reward is not None:
+            self._check_lookahead()
+
+    def _check_lookahead(self) -> None:
+        """Check a lookahead and its reward."""
+        from grammarspec.decoding.lookahead import Lookahead, Reward, as_reward  # with it comes torch
+
+        if self.law == "conditional":
+            raise ValueError("lookaheads choose texts for their reward, and law='conditional' draws them: leave one out")
+        if self.lookahead is None:
+            raise ValueError("a reward is given, but no lookahead that asks it\n  hint: lookahead=gs.Lookahead()")
+        if not isinstance(self.lookahead, Lookahead):
+            raise TypeError(f"lookahead must be a gs.Lookahead, not {self.lookahead!r}")
+        if self.reward is None:
+            raise ValueError("a lookahead is given, but no reward to judge it\n  hint: reward=function of a text")
+        several = isinstance(self.reward, Sequence) and not isinstance(self.reward, Reward | str)
+        for each in self.reward if several else [self.reward]:  # type: ignore[union-attr]
+            as_reward(each)  # type: ignore[arg-type]
+        self.lookahead.check_sampling(self.sampling)
 
 
 def resolve(options: Options, tools: Collection[str] = ()) -> CallOptions:

@@ -110,6 +110,7 @@ class Result(Generic[T_co]):
         logprobs: one for each token, if the sampling asks for them.
         evidence: with ``law="conditional"``, the effective sample size of the last attempt's particles, and their
             estimate of the probability that the model writes a valid text without masks; ``None`` otherwise.
+        reward: that of the text, if it was generated with lookaheads.
         type: the type or grammar that the caller gave.
     """
 
@@ -124,6 +125,7 @@ class Result(Generic[T_co]):
     statistics: Statistics = field(repr=False)
     logprobs: list[Logprob] | None = field(default=None, repr=False)
     evidence: Evidence | None = field(default=None, repr=False)
+    reward: float | None = None
     type: Any = field(repr=False)
 
     @property

@@ -69,6 +69,11 @@ class DraftModel:
         """The number of forward passes made for the current batch."""
         return self._runner.passes
 
+    @property
+    def runner(self) -> Runner:
+        """What the model has read of each row of the current batch."""
+        return self._runner
+
     def start(self, batch: BatchView) -> None:
         """Begin a new batch.
 
