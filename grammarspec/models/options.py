@@ -182,7 +182,9 @@ class CallOptions:
         from grammarspec.decoding.lookahead import Lookahead, Reward, as_reward  # with it comes torch
 
         if self.law == "conditional":
-            raise ValueError("lookaheads choose texts for their reward, and law='conditional' draws them: leave one out")
+            raise ValueError(
+                "lookaheads choose texts for their reward, and law='conditional' draws them: leave one out"
+            )
         if self.lookahead is None:
             raise ValueError("a reward is given, but no lookahead that asks it\n  hint: lookahead=gs.Lookahead()")
         if not isinstance(self.lookahead, Lookahead):
