@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 import grammarspec as gs
+from benchmarks.gpu_setting import TOY, Run, llama
 from grammarspec.decoding import Request, Sampling
 from grammarspec.decoding.device import DeviceBatch
 from grammarspec.decoding.device.automaton import ArenaTensors, mask_rows, step
 from grammarspec.decoding.device.graphs import Graphs
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup
-
-if TYPE_CHECKING:
-    from benchmarks.gpu import Run
 
 __all__ = ["all_checks"]
 
@@ -73,8 +71,6 @@ def steps_and_masks(run: Run, found: dict[str, Any]) -> None:
 
 def _small_batch(run: Run, *, tokens: int, gamma: int, ends: bool) -> DeviceBatch:
     """A batch of a small model with all that drafts: under several constraints, or one whose texts do not end soon."""
-    from benchmarks.gpu import TOY, llama
-
     torch.manual_seed(2)
     target, draft = (llama(TOY[name], run.vocabulary.size, run.device) for name in ("toy", "toy draft"))
     constraints = [gs.compile(gs.regex(pattern), run.vocabulary) for pattern in _PATTERNS]
@@ -150,8 +146,6 @@ def replays_are_rounds(run: Run, found: dict[str, Any], replays: int) -> None:
 
 def law(run: Run, found: dict[str, Any]) -> None:
     """First tokens that the loop draws are distributed as the masked model's distribution: chi-square."""
-    from benchmarks.gpu import TOY, llama
-
     torch.manual_seed(4)
     vocabulary = gs.Vocabulary.from_tokens([*(letter.encode() for letter in "abcdefgh"), None], [8])
     target, draft = (llama(TOY[name], vocabulary.size, run.device) for name in ("toy", "toy draft"))

@@ -258,8 +258,8 @@ impl Ir {
                 rules[rule as usize] = self.facts[self.body(rule) as usize];
             }
         }
-        for id in 0..self.nodes.len() {
-            if !found[id] {
+        for (id, found) in found.into_iter().enumerate() {
+            if !found {
                 self.facts[id] = self.facts_of(id as NodeId, &rules);
             }
         }
