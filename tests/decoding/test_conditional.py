@@ -120,6 +120,7 @@ def weighted(one: Conditional) -> dict[tuple[int, ...], float]:
 
 
 # ---------------------------------------------------------------------- the masked law
+@pytest.mark.property
 @pytest.mark.parametrize("seed", [None, 7])
 @pytest.mark.parametrize("drafts", ["none", "chain"])
 def test_one_particle_is_the_masked_loop(seed: int | None, drafts: str) -> None:
@@ -361,6 +362,7 @@ def test_penalties_bias_and_temperature() -> None:
         assert abs(_deviations(Case(number, **options), drafts="chain")) < 4.5
 
 
+@pytest.mark.property
 def test_no_valid_particle() -> None:
     """A text that no budget is enough for is cut, and said to be."""
     case = Case(0, max_tokens=1, seed=3)
@@ -371,6 +373,7 @@ def test_no_valid_particle() -> None:
     assert [weight for _, weight in one.population] == [0, 0, 0]
 
 
+@pytest.mark.property
 def test_several_requests_repeat_with_a_seed() -> None:
     """Requests and their texts have particles of their own, whatever else is in the batch."""
     case = Case(12, seed=5)
@@ -484,6 +487,7 @@ def test_nothing_to_do_and_stopping() -> None:
     assert len(generate_conditional(target, [request], VOCABULARY, proposers=[Lookup()], gamma=0)[0]) == 1
 
 
+@pytest.mark.property
 def test_logprobs_and_statistics() -> None:
     case = Case(12, logprobs=True)
     [one] = case.run(8, drafts="chain", threshold=1.0)
