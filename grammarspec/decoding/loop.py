@@ -23,12 +23,12 @@ from grammarspec.decoding.draft import Draft, MaskRows
 from grammarspec.decoding.host_chooser import HostChooser
 from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers.protocol import Proposer, propose, runs_model
-from grammarspec.decoding.requests import Generation, Request
+from grammarspec.decoding.requests import Generation, Request, check_requests
 from grammarspec.decoding.sampling import Sampling
 from grammarspec.decoding.sequence_state import SequenceState, invalid_logits
 from grammarspec.decoding.targets import Target, context_length, runner_for, width_of
 from grammarspec.decoding.windows import unwrapped
-from grammarspec.errors import FAILURES, LimitExceeded, PromptError, UnsupportedFeature
+from grammarspec.errors import FAILURES, LimitExceeded, UnsupportedFeature
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class Batch:
         on_text: Callable[[int, int, bytes], None] | None = None,
     ) -> None:
         width = width_of(model)
-        _check_requests(requests, vocabulary, width)
+        check_requests(requests, vocabulary, width)
         self.vocabulary = vocabulary
         self.end_token = _end_token(model, vocabulary)
         self._proposers = proposers
@@ -250,9 +250,7 @@ class Batch:
         self.rounds = 0
         self._phases: dict[str, float] = dict.fromkeys(("draft", "mask", "target", "verify", "commit"), 0.0)
         self._read_prompts()
-        for proposer in proposers:
-            proposer.start(self)
-        self._masks = MaskRows(len(self.sequences), self._gamma, vocabulary.size)
+        self._begin_anew()
         if feed:
             self._append_forced()
             self._drop_ended()
@@ -284,9 +282,7 @@ class Batch:
         self.processing.join(other.processing)
         self.sequences += other.sequences
         self._gamma = self._useful_gamma()
-        self._masks = MaskRows(len(self.sequences), self._gamma, self.vocabulary.size)
-        for proposer in self._proposers:
-            proposer.start(self)
+        self._begin_anew()
 
     def branch(self, rows: Sequence[int], samples: Sequence[int]) -> None:
         """Go on with these rows between two rounds: one that is named several times goes on as so many texts.
@@ -309,9 +305,7 @@ class Batch:
             sequence.statistics.draft_passes += drafted
         self.target.select(rows)
         self.processing.select(rows, samples)
-        self._masks = MaskRows(len(rows), self._gamma, self.vocabulary.size)
-        for proposer in self._proposers:
-            proposer.start(self)
+        self._begin_anew()
 
     def end(self, sequences: Sequence[SequenceState], error: Exception) -> None:
         """End some texts between two rounds with an error, such as one that nobody waits for any more."""
@@ -520,6 +514,12 @@ class Batch:
             sequence.statistics.fed_tokens += sequence.length - before
             self.processing.count(row, sequence.tokens[sequence.prompt_length + before :])
 
+    def _begin_anew(self) -> None:
+        """Make mask rows for the texts that there are now, and have proposers begin with these texts."""
+        self._masks = MaskRows(len(self.sequences), self._gamma, self.vocabulary.size)
+        for proposer in self._proposers:
+            proposer.start(self)
+
     def _drop_ended(self) -> None:
         """Drop the rows that have ended from the batch."""
         kept = [row for row, sequence in enumerate(self.sequences) if sequence.finish_reason is None]
@@ -549,32 +549,6 @@ def chooser_for(processing: Processing, device: torch.device) -> Chooser:
     return HostChooser(processing) if on_host else TensorChooser(processing)
 
 
-def _check_requests(requests: Sequence[Request], vocabulary: Vocabulary, width: int) -> None:
-    """Refuse requests that do not fit the model, or each other.
-
-    Args:
-        requests: the requests.
-        vocabulary: the target's tokens.
-        width: the number of its logits.
-
-    Raises:
-        ValueError: the vocabulary is larger, or a matcher is given twice.
-        PromptError: a prompt has a token that the model does not.
-    """
-    if vocabulary.size > width:
-        raise ValueError(
-            f"the vocabulary has {vocabulary.size} tokens, the model {width}: "
-            "build it with the size of the model's logits (size=...)"
-        )
-    for request in requests:
-        unknown = next((token for token in request.prompt if not 0 <= token < width), None)
-        if unknown is not None:
-            raise PromptError(f"the prompt has the token {unknown}, the model only {width}")
-    followed = [id(request.matcher) for request in requests if request.matcher is not None and request.n == 1]
-    if len(set(followed)) < len(followed):
-        raise ValueError("two requests have the same matcher, which follows one text: give each its own (fork())")
-
-
 def _on_device(
     model: PreTrainedModel | Target, requests: Sequence[Request], vocabulary: Vocabulary, anyway: bool, **options: Any
 ) -> DeviceBatch | None:
@@ -590,7 +564,7 @@ def _on_device(
     inner = unwrapped(model)
     if not anyway and not _on_cuda(inner):
         return None
-    _check_requests(requests, vocabulary, width_of(model))
+    check_requests(requests, vocabulary, width_of(model))
     try:
         return DeviceBatch(model, requests, vocabulary, end_token=_end_token(model, vocabulary), **options)
     except (UnsupportedFeature, LimitExceeded):

@@ -10,8 +10,9 @@ from grammarspec._compiler import Matcher
 from grammarspec.decoding.metrics import Statistics
 from grammarspec.decoding.sampling import Sampling
 from grammarspec.errors import BudgetTooSmall, PromptError
+from grammarspec.vocabulary import Vocabulary
 
-__all__ = ["FinishReason", "Generation", "Logprob", "Request"]
+__all__ = ["FinishReason", "Generation", "Logprob", "Request", "check_requests"]
 
 FinishReason = Literal["stop", "length", "closed", "error"]
 
@@ -117,3 +118,29 @@ class Generation:
     error: Exception | None = None
     whole: bool = True
     reward: float | None = None
+
+
+def check_requests(requests: Sequence[Request], vocabulary: Vocabulary, width: int) -> None:
+    """Refuse requests that do not fit the model, or each other.
+
+    Args:
+        requests: the requests.
+        vocabulary: the target's tokens.
+        width: the number of its logits.
+
+    Raises:
+        ValueError: the vocabulary is larger, or a matcher is given twice.
+        PromptError: a prompt has a token that the model does not.
+    """
+    if vocabulary.size > width:
+        raise ValueError(
+            f"the vocabulary has {vocabulary.size} tokens, the model {width}: "
+            "build it with the size of the model's logits (size=...)"
+        )
+    for request in requests:
+        unknown = next((token for token in request.prompt if not 0 <= token < width), None)
+        if unknown is not None:
+            raise PromptError(f"the prompt has the token {unknown}, the model only {width}")
+    followed = [id(request.matcher) for request in requests if request.matcher is not None and request.n == 1]
+    if len(set(followed)) < len(followed):
+        raise ValueError("two requests have the same matcher, which follows one text: give each its own (fork())")
