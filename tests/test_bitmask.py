@@ -158,6 +158,7 @@ assert right == [True] * 8, right
 """
 
 
+@pytest.mark.slow
 def test_first_calls_in_threads() -> None:
     """What is made at the first call is made once, whichever of many threads comes first."""
     subprocess.run([sys.executable, "-c", _AT_ONCE], check=True)

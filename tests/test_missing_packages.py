@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests import tiers
+
 PROBE = """
 import sys
 for name in {blocked!r}:
@@ -46,7 +48,7 @@ def said(blocked: str, statements: list[str]) -> list[str]:
             ],
             "'grammarspec[transformers]'",
         ),
-        (
+        tiers.slow(
             "transformers",
             ["gs.Vocabulary.from_pretrained('x')", "gs.Model", "import grammarspec.integrations.transformers"],
             "'grammarspec[transformers]'",
@@ -98,6 +100,7 @@ def test_what_to_install(blocked: str, statements: list[str], install: str) -> N
         assert f"the package {blocked.split(maxsplit=1)[0]} is missing" in answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocked", ["uvicorn", "starlette", "prometheus_client"])
 def test_the_server_says_what_to_install(blocked: str) -> None:
     probe = f"import sys; sys.modules[{blocked!r}] = None; from grammarspec.cli import main; sys.exit(main(['serve']))"
@@ -108,7 +111,7 @@ def test_the_server_says_what_to_install(blocked: str) -> None:
     assert line.endswith("hint: pip install 'grammarspec[server]' [missing-package]")
 
 
-@pytest.mark.parametrize("blocked", ["torch", "transformers"])
+@pytest.mark.parametrize("blocked", ["torch", tiers.slow("transformers")])
 def test_commands_say_what_to_install(blocked: str) -> None:
     """All that run a model say the same."""
     commands = [

@@ -20,9 +20,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+import pytest
+from _pytest.mark import ParameterSet
 from hypothesis import HealthCheck, settings
 
-__all__ = ["TIERS", "Part", "Tier", "covering", "draws", "each_round", "seed", "select", "selected", "some"]
+__all__ = ["TIERS", "Part", "Tier", "covering", "draws", "each_round", "seed", "select", "selected", "slow", "some"]
 
 Case = TypeVar("Case")
 
@@ -127,6 +129,11 @@ def some(cases: Sequence[Case], *, least: int = 1) -> list[Case]:
     """As many cases of a list as the tier draws, evenly spread from the first to the last; the whole list at most."""
     count = min(draws(len(cases), least=least), len(cases))
     return [cases[number * (len(cases) - 1) // max(count - 1, 1)] for number in range(count)]
+
+
+def slow(*values: object) -> ParameterSet:
+    """A case of a parametrized test that the tier ``quick`` leaves out."""
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 def covering(cases: Sequence[Sequence[object]]) -> list[int]:

@@ -38,6 +38,7 @@ def prompts(tmp_path: Path) -> str:
     return str(file)
 
 
+@pytest.mark.slow
 def test_tables_and_files(
     tiny_model_directory: Path, prompts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,6 +102,7 @@ def test_texts_are_those_of_plain_decoding(model: gs.Model, batch: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_speed_ups_have_intervals() -> None:
     base, other = (Measurement(Setting("x"), seconds) for seconds in ([4.0, 6.0, 8.0], [2.0, 2.0, 8.0]))
     found = other.speedup(base)
@@ -196,11 +198,11 @@ def test_refusals_before_the_model_is_loaded(
     ],
 )
 def test_files_that_hold_no_prompts(
-    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, message: str, tiny_model_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "prompts.json"
     file.write_text(text)
-    assert refusal(capsys, "--prompts", str(file)).startswith(f"{file}{message}")
+    assert refusal(capsys, "--model", str(tiny_model_directory), "--prompts", str(file)).startswith(f"{file}{message}")
 
 
 @pytest.mark.parametrize(
@@ -245,6 +247,7 @@ def test_files_stay_until_there_is_something_to_write(
     assert not new.exists()
 
 
+@pytest.mark.slow
 def test_whatever_fails_at_the_end_the_rest_is_written(
     tiny_model_directory: Path,
     prompts: str,

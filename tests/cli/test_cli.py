@@ -465,6 +465,7 @@ TAG: /<(b)\\1>/
 """
 
 
+@pytest.mark.slow
 def test_check_of_a_grammar(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("lark")
     path = tmp_path / "some.lark"

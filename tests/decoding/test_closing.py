@@ -111,6 +111,7 @@ def test_what_a_budget_leaves_room_for_keeps_its_proportions() -> None:
             assert share == pytest.approx(weight / total, abs=4.5 * math.sqrt(0.25 / n))
 
 
+@pytest.mark.slow
 def test_greedy_and_seeded_texts_do_not_depend_on_drafts() -> None:
     constraint = gs.compile(gs.regex("([abc]{2,3}cc)*"), SMALL)
     layers = tables(12, 2.0)

@@ -211,6 +211,7 @@ def test_many_particles_have_the_conditional_distribution(number: int) -> None:
     assert of_masked > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.property
 def test_distance_falls_as_the_root_of_the_number() -> None:
     """Sixteen times as many particles are four times as near, on average over runs."""
@@ -232,6 +233,7 @@ def _deviations(case: Case, **options: Any) -> float:
     return float((values.mean() - case.mass) / (values.std() / math.sqrt(len(values))))
 
 
+@pytest.mark.slow
 @pytest.mark.property
 def test_estimates_of_the_valid_mass_have_no_bias() -> None:
     """Also where four particles are exchanged in each round, after drafts of different lengths."""
@@ -273,6 +275,7 @@ def _uncorrected_twist(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(conditional, "log_mean", lambda logs: math.log(0.7) + float(np.log(np.exp(logs).mean())))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [_kept_weights, _one_mass_of_a_round, _uncorrected_twist])
 @pytest.mark.property
 def test_wrong_weights_are_noticed(
@@ -333,6 +336,7 @@ def test_rejection_writes_the_same_texts() -> None:
 # ---------------------------------------------------------------------- budgets, penalties, several texts
 @pytest.mark.parametrize("on_limit", ["cut", "raise"])
 @pytest.mark.parametrize("drafts", ["none", "chain"])
+@pytest.mark.combined
 @pytest.mark.property
 def test_budgets(on_limit: str, drafts: str) -> None:
     """Particles that are not whole when their budget is used up have no weight; others count as the model cuts them."""

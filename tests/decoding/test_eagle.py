@@ -141,6 +141,7 @@ def check_round(batch: Batch, anew: Anew, known: dict[int, int], count: int = 3)
     return seen
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("some", [False, True])
 @pytest.mark.parametrize("others", [[], [Forced(), Lookup()]], ids=["alone", "behind others"])
 def test_drafts_are_those_of_a_head_that_reads_the_text_anew(
@@ -205,6 +206,7 @@ def test_several_texts_of_a_prompt(target: Any, head: EagleHead) -> None:
     assert {*known.values()} == {15}
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize(
     "options",
     [{}, {"temperature": 1.0, "seed": 3}, {"temperature": 0.8, "seed": 5, "top_k": 9}],
@@ -302,6 +304,7 @@ def test_long_prompts_are_read_from_near_their_end(head: EagleHead) -> None:
     assert eagle._origin == [189, 1]
 
 
+@pytest.mark.slow
 def test_the_draft_of_the_demo_model(smollm2_directory: Path) -> None:
     """What is accepted of its drafts behind prompts that it was not trained on, greedily."""
     from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of

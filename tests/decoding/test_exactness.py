@@ -134,7 +134,7 @@ def test_the_tests_own_statistics() -> None:
     assert kolmogorov([(i / 50) ** 2 for i in range(50)]) < 0.01
 
 
-@pytest.mark.parametrize(("on_host", "adapts"), [(True, True), (True, False), (False, False)])
+@pytest.mark.parametrize(("on_host", "adapts"), [tiers.slow(True, True), (True, False), tiers.slow(False, False)])
 @pytest.mark.property
 def test_distribution(on_host: bool, adapts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the CPU and by tensors; with drafts as long as they can be, and as long as costs and acceptance say."""

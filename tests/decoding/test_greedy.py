@@ -119,6 +119,7 @@ def gap(model: Any, constraint: gs.Constraint, prompt: list[int], tokens: list[i
     return float(best[0] - best[1])
 
 
+@pytest.mark.slow
 @pytest.mark.property
 def test_greedy_texts_are_those_of_the_plain_loop(loaded: Any) -> None:
     model, tokenizer, vocabulary = loaded

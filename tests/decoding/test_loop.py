@@ -340,6 +340,7 @@ def test_unseeded_draws_follow_the_global_generator(model: Any, draft: Any) -> N
     assert first != second
 
 
+@pytest.mark.slow
 def test_proposers_serve_one_batch_after_another(model: Any, draft: Any) -> None:
     proposers = PROPOSERS["chain"](model, draft)
     for pattern in PATTERNS:

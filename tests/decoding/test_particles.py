@@ -28,6 +28,7 @@ def test_means_and_sizes() -> None:
     assert effective_size(logs) == pytest.approx(0.36 / 0.14)
 
 
+@pytest.mark.slow
 @pytest.mark.property
 def test_systematic_resampling() -> None:
     """Each particle is taken as often as its share says, up or down to a whole number, and on average exactly."""

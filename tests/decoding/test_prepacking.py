@@ -38,6 +38,7 @@ def test_logits_are_the_same(family: str) -> None:
     assert prepack(packed) == 0, "packed once"
 
 
+@pytest.mark.slow
 def test_texts_are_the_same() -> None:
     model = build("llama")
     packed = copy.deepcopy(model)

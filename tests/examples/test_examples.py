@@ -200,7 +200,7 @@ def test_the_judge_of_the_constraint_demo(modules: Callable[[str], Any]) -> None
         assert example.is_person(text := grammar.sample(tiers.seed(number))), text
 
 
-@pytest.mark.parametrize("drafts", ["forced,lookup,rounded:6", "rounded:3", "lookup"])
+@pytest.mark.parametrize("drafts", [tiers.slow("forced,lookup,rounded:6"), tiers.slow("rounded:3"), "lookup"])
 def test_combined(run: Run, drafts: str) -> None:
     printed = run("combined_demo", "--draft", drafts, "--max-tokens", 100, "--prompts", 1, "--rounds", 2)
     found = re.search(r"in step at (\d+) of (\d+) positions", printed)
@@ -459,6 +459,7 @@ def test_the_monitor_runs(run: Run) -> None:
             assert 0 <= float(row[4]) <= float(row[3]) <= 1 and float(row[5]) >= 1
 
 
+@pytest.mark.slow
 # ---------------------------------------------------------------------- as commands, and with SmolLM2
 def test_with_smollm2(modules: Callable[[str], Any], smollm2_directory: Path, capsys: Any) -> None:
     options = ["--max-tokens", "10", "--draft", "lookup,early-exit:27"]

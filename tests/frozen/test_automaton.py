@@ -220,6 +220,7 @@ def vocabulary(smollm2_tokenizer: Any) -> gs.Vocabulary:
     return gs.Vocabulary.from_tokenizer(smollm2_tokenizer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GRAMMARS)
 @pytest.mark.property
 def test_walks_over_a_real_vocabulary(name: str, vocabulary: gs.Vocabulary) -> None:

@@ -196,6 +196,7 @@ def test_more_beams_than_texts(model: Any, texts: list[str], options: dict[str, 
         assert set(tokens[tokens.index(EOS) :]) <= {EOS, PAD}
 
 
+@pytest.mark.slow
 def test_beam_search_equals_a_processor_without_state(model: Any) -> None:
     class Stateless(transformers.LogitsProcessor):
         def __init__(self, constraint: gs.Constraint) -> None:

@@ -179,6 +179,7 @@ def test_without_a_mask_padding_is_seen_as_generate_sees_it(model: Any, expected
     assert same(output, expected())
 
 
+@pytest.mark.slow
 def test_where_drafts_come_from(model: Any, drafts: Any, calls: list[dict[str, Any]]) -> None:
     expected = {
         "none": ([], 16),

@@ -110,6 +110,7 @@ def test_a_planted_question_to_the_host_is_noticed() -> None:
         whole_round("cuda")[1][0].item()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_other_devices_have_the_reference(device: str) -> None:
     with FakeTensorMode(), Operators() as seen:
@@ -246,6 +247,7 @@ except RuntimeError as error:
 """
 
 
+@pytest.mark.slow
 def test_without_triton() -> None:
     run = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines() == [

@@ -121,6 +121,7 @@ def test_top_k_at_the_width(top_k: int) -> None:
     assert (mine > 0).sum() == min(top_k, 45)
 
 
+@pytest.mark.slow
 def test_scores_far_apart() -> None:
     """Weights that underflow, and scores whose quotient by a low temperature would overflow."""
     scores = torch.tensor([[[1e38, -1e38, 1e38, 0.0] * 9, [100.0, 0.0, -100.0, -300.0] * 9]])
@@ -129,7 +130,7 @@ def test_scores_far_apart() -> None:
         assert close(mine, theirs)
 
 
-@pytest.mark.parametrize("width", [49_152, 128_256, 151_937])
+@pytest.mark.parametrize("width", [49_152, tiers.slow(128_256), tiers.slow(151_937)])
 def test_real_widths(width: int, whole_rows: None) -> None:
     scores = torch.randn(1, 1, width, generator=generator(width)) * 5
     scores[0, 0, torch.rand(width, generator=generator(1)) < 0.5] = -INF

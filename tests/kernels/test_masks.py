@@ -44,7 +44,7 @@ def test_equals_naive(case: Any, dtype: Any) -> None:
     assert torch.equal(scores, masked.float())
 
 
-@pytest.mark.parametrize("width", [49_152, 128_256, 151_937])
+@pytest.mark.parametrize("width", [49_152, tiers.slow(128_256), tiers.slow(151_937)])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.combined
 def test_real_widths(width: int, dtype: Any, whole_rows: None) -> None:

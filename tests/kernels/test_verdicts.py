@@ -83,7 +83,7 @@ def check(samplings: list[dict[str, Any]], case: Round, *, pool: bool = False, w
 
 
 @pytest.mark.property
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, tiers.slow(torch.float16), tiers.slow(torch.float32)])
 def test_mixed_batches(dtype: torch.dtype) -> None:
     """Rows of all kinds beside each other; masks in rows of their own and in a pool."""
     for number in range(tiers.draws(1)):
@@ -130,6 +130,7 @@ def test_broken_rows_are_told_by_their_highest_score() -> None:
     assert ((mine[1] >= 0) & (mine[1] < 50)).all()
 
 
+@pytest.mark.slow
 def test_penalties_and_bias() -> None:
     """They are applied by torch; the rest by kernels."""
     samplings = [

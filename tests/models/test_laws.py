@@ -101,6 +101,7 @@ def test_stopping(model: gs.Model) -> None:
         model._generator.conditional([], 2, stop)
 
 
+@pytest.mark.slow
 def test_threads(model: gs.Model) -> None:
     """Calls take turns, and give what they give alone."""
     alone = [model.run("a", Person, law="conditional", temperature=1.0, seed=seed).text for seed in range(4)]

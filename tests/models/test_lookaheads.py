@@ -39,6 +39,7 @@ def test_an_answer_with_a_reward(model: gs.Model) -> None:
     assert model.run("Who?", WORDS).reward is None
 
 
+@pytest.mark.slow
 def test_batches_streams_samples_and_retries(model: gs.Model) -> None:
     how = gs.Lookahead(method="cdlh", d=2, k=26)
     rewards = [lambda text: float("z" in text), Coverage(["q"]), has_q]

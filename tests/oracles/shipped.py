@@ -14,10 +14,14 @@ import lark.indenter
 import pytest
 
 from grammarspec.frontends.lark.shipped import shipped
+from tests.tiers import slow
 
-__all__ = ["FOLDER", "Derivations", "accepts", "cases", "parser"]
+__all__ = ["FOLDER", "NAMES", "Derivations", "accepts", "cases", "parser"]
 
 FOLDER = Path(__file__).parents[2] / "grammars"
+
+NAMES = [slow(name) if name in {"latex", "python", "sql"} else name for name in shipped()]
+"""The grammars as cases of tests. Three of them take seconds each."""
 
 
 @cache

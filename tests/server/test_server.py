@@ -337,7 +337,7 @@ def test_requests_with_several_prompts_wait_as_one(tiny_model: gs.Model) -> None
     with serving(tiny_model, max_batch=3) as server, ThreadPoolExecutor(1) as pool:
         stream = complete(server, 2, max_tokens=2000, extra_body=LONG, stream=True)
         next(iter(stream))
-        waits = pool.submit(complete, server, 2, max_tokens=1500, extra_body=LONG)
+        waits = pool.submit(complete, server, 2, max_tokens=500, extra_body=LONG)
         server.wait_for("grammarspec_running_texts", 3)
         assert server.metrics()["grammarspec_waiting_requests"] == 1  # for its second text
         stream.close()

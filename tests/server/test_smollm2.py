@@ -70,6 +70,7 @@ def test_a_tool_is_called(server: Running) -> None:
     assert call.function.name == "weather"
 
 
+@pytest.mark.slow
 def test_sixteen_schemas_in_one_batch(server: Running) -> None:
     together = [0.0]
     done = threading.Event()

@@ -105,7 +105,7 @@ def check(result: gs.Result[Any], kind: Any, choice: str, *, parallel: bool) -> 
 
 @pytest.mark.combined
 # ---------------------------------------------------------------------- all formats, random logits
-@pytest.mark.parametrize(("name", "special"), FAMILIES)
+@pytest.mark.parametrize(("name", "special"), tiers.some(FAMILIES, least=6))
 @pytest.mark.property
 def test_what_is_said_is_streamed_read_and_gone_on_with(family: Family, name: str, special: bool) -> None:
     model = family(name, special)
@@ -148,7 +148,7 @@ def test_budgets_are_kept_or_refused(family: Family, name: str) -> None:
 
 @pytest.mark.combined
 # ---------------------------------------------------------------------- texts that spell markers
-@pytest.mark.parametrize(("name", "special"), FAMILIES)
+@pytest.mark.parametrize(("name", "special"), tiers.some(FAMILIES, least=6))
 @pytest.mark.property
 def test_texts_that_spell_markers_are_texts(family: Family, name: str, special: bool) -> None:
     model = family(name, special)
@@ -274,7 +274,7 @@ def test_templates_for_tools_are_used_if_there_are_any(tiny_model_directory: Pat
         [
             ("hermes", True),
             ("hermes", False),
-            ("harmony", True),
+            tiers.slow("harmony", True),
             ("mistral-v3", True),
             ("deepseek-v3", True),
             ("json", False),
@@ -335,6 +335,7 @@ def test_models_think_before_they_call(tiny_model_directory: Path, special: tupl
     assert result.reasoning is None and result.tool_calls[0].name == "ping"
 
 
+@pytest.mark.slow
 @pytest.mark.property
 def test_harmony_has_a_place_for_thoughts(family: Family) -> None:
     model = family("harmony", True)
@@ -365,6 +366,7 @@ def test_thoughts_are_told_again(family: Family) -> None:
     assert "<|channel|>analysis<|message|>Ping it.<|end|>" in said[0]
 
 
+@pytest.mark.slow
 def test_harmony_frames_answers_without_tools(family: Family) -> None:
     for special in (False, True):
         model = family("harmony", special)
@@ -390,7 +392,8 @@ def halve(number: Annotated[int, Field(ge=0, le=9), AfterValidator(odd)]) -> int
 @pytest.mark.parametrize(
     ("name", "special"),
     tiers.some(
-        [("hermes", True), ("hermes", False), ("harmony", True), ("mistral-v3", True), ("json", False)], least=3
+        [("hermes", True), ("hermes", False), tiers.slow("harmony", True), ("mistral-v3", True), ("json", False)],
+        least=3,
     ),
 )
 def test_refused_arguments_are_told_to_the_model(family: Family, name: str, special: bool) -> None:
@@ -419,6 +422,7 @@ def test_refused_arguments_are_told_to_the_model(family: Family, name: str, spec
         model.stream("Hi", retries=1, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.property
 def test_other_calls_are_not_run_where_one_is_refused(family: Family) -> None:
     model = family("hermes", True)

@@ -113,6 +113,7 @@ def check_mask(matcher: gs.Matcher, vocabulary: gs.Vocabulary, speller: Speller,
     return bits - {vocabulary.size - 1}
 
 
+@pytest.mark.slow
 @examples(400)
 @given(vocabularies(), st.sampled_from(GRAMMARS), st.integers(0, 99))
 def test_masks(tokens: list[bytes], grammar: Callable[[], gs.Grammar[Any]], seed: int) -> None:

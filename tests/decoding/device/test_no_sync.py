@@ -93,6 +93,7 @@ def config(layers: int) -> Any:
     )
 
 
+@pytest.mark.combined
 @pytest.mark.parametrize("options", SAMPLINGS)
 @pytest.mark.parametrize(
     "names",

@@ -211,6 +211,7 @@ def test_broken_logits_end_one_row(inference: None) -> None:
             assert facts(found[place]) == facts(expected[place])
 
 
+@pytest.mark.slow
 def test_lengths_that_adapt_change_no_text(inference: None) -> None:
     """Lengths of drafts change from round to round, so that draft models fall behind and catch up."""
     model = small_llama(6, width=WIDTH)
@@ -223,6 +224,7 @@ def test_lengths_that_adapt_change_no_text(inference: None) -> None:
             assert [facts(text) for text in found] == [facts(text) for text in expected]
 
 
+@pytest.mark.slow
 def test_two_batches_in_threads() -> None:
     """Batches of one vocabulary share an arena, and of one model its weights."""
     model = small_llama(8, width=WIDTH)

@@ -18,6 +18,7 @@ from grammarspec.decoding import Generation, Request, Sampling, generate_batch  
 from grammarspec.decoding.lookahead import Lookahead, generate_with_lookahead  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, EarlyExit, HeadProposer, Lookup  # noqa: E402
 from grammarspec.decoding.proposers.head import ResidualHead  # noqa: E402
+from tests import tiers  # noqa: E402
 from tests.oracles.small_llama import disturbed, small_llama  # noqa: E402
 
 BYTES = gs.Vocabulary.bytes()
@@ -161,7 +162,7 @@ def way(options: dict[str, Any]) -> dict[str, Any]:
     return {**depth, **options, **({"draft": models()[1]} if options.get("draft") == "small" else {})}
 
 
-@pytest.mark.parametrize("options", WAYS, ids=str)
+@pytest.mark.parametrize("options", tiers.some(WAYS, least=2), ids=str)
 def test_a_batch_gives_the_texts_that_each_gives_alone_and_masks_hold(inference: None, options: dict[str, Any]) -> None:
     together = generated(requests(PROMPTS, on_limit="close", max_tokens=20), **way(options))
     assert all(text.whole and GRAMMAR.matches(text.text) for text in together)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 
 import grammarspec as gs
+from tests import tiers
 from tests.counting import examples, tally
 from tests.endings import ends
 from tests.frontends.json_schema.schemas import SCHEMAS
@@ -253,10 +254,10 @@ def _nested(depth: int, inside: Any) -> Any:
     "schema",
     [
         _nested(50, {"pattern": BACK}),
-        pytest.param(_nested(1_000, {"pattern": BACK}), marks=pytest.mark.slow),
-        pytest.param(_nested(10_000, {"pattern": BACK}), marks=pytest.mark.slow),
-        pytest.param({"properties": {f"p{i}": {"pattern": BACK} for i in range(1_000)}}, marks=pytest.mark.slow),
-        {"properties": {f"p{i}": {"type": "string", "pattern": "a"} for i in range(10_000)}},
+        tiers.slow(_nested(1_000, {"pattern": BACK})),
+        tiers.slow(_nested(10_000, {"pattern": BACK})),
+        tiers.slow({"properties": {f"p{i}": {"pattern": BACK} for i in range(1_000)}}),
+        tiers.slow({"properties": {f"p{i}": {"type": "string", "pattern": "a"} for i in range(10_000)}}),
         {"properties": {"a\0\n  at #/b": {"type": 3}}},
         {"const": "\ud800"},
         {"items": {"const": {1: 2}}},

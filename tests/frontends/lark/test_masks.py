@@ -27,7 +27,7 @@ pytest.importorskip("lark")
 WORDS = ["".join(letters) for size in (1, 2, 3, 4) for letters in itertools.product("abc", repeat=size)]
 VOCABULARY = gs.Vocabulary.from_tokens([b"<eos>", *(word.encode() for word in WORDS)], [0], special_tokens={"<eos>": 0})
 GRAMMARS = Path(__file__).parents[3] / "grammars"
-SHIPPED = ["json", "sql", "graphql", "toml", "latex", "arithmetic"]
+SHIPPED = ["json", tiers.slow("sql"), "graphql", "toml", tiers.slow("latex"), "arithmetic"]
 
 
 def allowed(matcher: gs.Matcher, size: int) -> list[bool]:

@@ -316,6 +316,7 @@ def test_unicode_classes_are_those_of_re(letter: str) -> None:
     assert members(unicode_sets.unicode_class(letter)) == {ord(c) for c in re.findall(rf"\{letter}", EVERYTHING)}
 
 
+@pytest.mark.slow
 def test_general_categories_are_those_of_unicodedata() -> None:
     by_category: dict[str, set[int]] = {}
     for codepoint, char in enumerate(EVERYTHING):
