@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import re
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any, TypeVar
 
-__all__ = ["BYTES", "SECONDS", "Cost", "Meter", "machine_factor", "memory"]
+__all__ = ["BYTES", "SECONDS", "Cost", "Meter", "allocated", "machine_factor", "memory"]
 
 T = TypeVar("T")
 
@@ -53,6 +54,26 @@ def memory(name: str) -> int:
     found = re.search(rf"^{name}:\s*(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
     assert found
     return int(found[1]) * 1024
+
+
+class _Mallinfo(ctypes.Structure):
+    """``struct mallinfo2`` of glibc: all fields are sizes or counts (mallinfo(3))."""
+
+    _names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+    _fields_ = [(name, ctypes.c_size_t) for name in _names.split()]
+
+
+def allocated() -> int | None:
+    """The bytes that are allocated with glibc's malloc, in all its arenas; ``None`` where the C library is another.
+
+    What the process has beyond that and beyond Python's own pools are pages that the allocator keeps.
+    """
+    mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if mallinfo is None:
+        return None
+    mallinfo.restype = _Mallinfo
+    found = mallinfo()
+    return int(found.uordblks + found.hblkhd)
 
 
 def machine_factor() -> float:

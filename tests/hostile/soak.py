@@ -22,7 +22,7 @@ import numpy as np
 
 import grammarspec as gs
 from tests.hostile import drawing
-from tests.hostile.measuring import memory
+from tests.hostile.measuring import allocated, memory
 
 _CONSTRAINTS = 24
 _TOKENS = 60  # of a walk
@@ -199,6 +199,11 @@ def words() -> gs.Vocabulary:
     return gs.Vocabulary.from_tokens([*tokens, None], [len(tokens)])
 
 
+def _course(sizes: np.ndarray, slope: float) -> str:
+    """How sizes in MB went, for people."""
+    return f"{sizes[0]:.1f} to {sizes[-1]:.1f} MB ({slope:+.2f} MB per minute)"
+
+
 def main() -> int:
     """Soak, print the figures, and return 1 if anything was wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.hostile.soak", description=__doc__)
@@ -212,23 +217,25 @@ def main() -> int:
     threads = [threading.Thread(target=soak.work, args=(i,), daemon=True) for i in range(options.threads)]
     for thread in threads:
         thread.start()
-    silence, sizes = 0.0, list[tuple[float, float]]()
+    silence, sizes = 0.0, list[tuple[float, float, float]]()
     while any(thread.is_alive() for thread in threads):
         time.sleep(min(2.0, options.minutes))
         now = time.monotonic()
         counted = sum(shared.constraint.stats()["memory"] for shared in soak.pool.copy())
-        sizes.append(((now - started) / 60, (memory("VmRSS") - counted) / 1e6))
+        minute, resident, in_use = (now - started) / 60, memory("VmRSS"), allocated() or 0
+        sizes.append((minute, (resident - counted) / 1e6, (in_use - counted) / 1e6))
         silence = max([silence, *(now - last for last in soak.alive.copy().values())])
         if silence > _SILENCE:
             faulthandler.dump_traceback()
             soak.wrong.append(f"a thread has made no call in {silence:.0f} seconds")
             break
     settled = np.array(sizes[len(sizes) // 4 :])  # before that, caches fill
-    slope = np.polyfit(settled[:, 0], settled[:, 1], 1)[0] if len(settled) > 1 else 0.0
+    slopes = np.polyfit(settled[:, 0], settled[:, 1:], 1)[0] if len(settled) > 1 else np.zeros(2)
     figures = ", ".join(f"{count:,} {name}" for name, count in soak.counts.most_common())
     print(
         f"{(time.monotonic() - started) / 60:.1f} minutes, {options.threads} threads: {figures}; "
-        f"memory beside constraints {settled[0, 1]:.0f} to {settled[-1, 1]:.0f} MB, {slope:+.2f} MB per minute; "
+        f"memory beside constraints, of the process {_course(settled[:, 1], slopes[0])}, allocated "
+        f"{_course(settled[:, 2], slopes[1])}; "
         f"longest call {silence:.1f} s; wrong: {len(soak.wrong)}"
     )
     print(*soak.wrong[:20], sep="\n", file=sys.stderr)
