@@ -28,8 +28,8 @@ import grammarspec as gs
 from benchmarks import gpu_checks
 from benchmarks.gpu_setting import DRAFTS, SHAPES, TOY, Run, llama, made_up_vocabulary
 from grammarspec.decoding import Request, Sampling
+from grammarspec.decoding.batch import Batch
 from grammarspec.decoding.device import DeviceBatch
-from grammarspec.decoding.loop import Batch
 from grammarspec.decoding.noise import Purpose, uniform
 from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers import DraftModel, Proposer

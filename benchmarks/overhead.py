@@ -22,9 +22,9 @@ import grammarspec as gs
 from benchmarks.speculation import GAMMA, KINDS
 from grammarspec.decoding import Request, Sampling
 from grammarspec.decoding.alternation import Case, Interval
+from grammarspec.decoding.batch import Batch
 from grammarspec.decoding.choosers import Chooser, Proposal, Verdict
 from grammarspec.decoding.draft import Draft
-from grammarspec.decoding.loop import Batch
 from grammarspec.decoding.proposers import Forced, Lookup
 from grammarspec.decoding.proposers.protocol import BatchView
 from grammarspec.models.loading import load_model

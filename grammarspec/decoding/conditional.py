@@ -44,9 +44,9 @@ import torch
 from numpy.typing import NDArray
 
 from grammarspec.bitmask import apply_bitmask
+from grammarspec.decoding.batch import Batch
 from grammarspec.decoding.choosers import Chooser, Proposal, Verdict, aligned_left
 from grammarspec.decoding.draft import Draft
-from grammarspec.decoding.loop import Batch
 from grammarspec.decoding.noise import Purpose, Stream, gumbel_of, uniform_of
 from grammarspec.decoding.particles import effective_size, log_mean, offspring, placed
 from grammarspec.decoding.processing import Processing

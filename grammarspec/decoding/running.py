@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grammarspec.decoding.loop import Batch
+from grammarspec.decoding.batch import Batch
 from grammarspec.decoding.proposers.protocol import Proposer
 from grammarspec.decoding.requests import Request
 from grammarspec.decoding.sequence_state import SequenceState

@@ -16,8 +16,8 @@ pytest.importorskip("transformers")
 
 from grammarspec.decoding import Request, adaptive, loop  # noqa: E402
 from grammarspec.decoding.adaptive import Acceptance, Costs, Experience, Pace, experience_with  # noqa: E402
+from grammarspec.decoding.batch import Batch  # noqa: E402
 from grammarspec.decoding.draft import Draft  # noqa: E402
-from grammarspec.decoding.loop import Batch  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer  # noqa: E402
 
 SECONDS, KNOWS = Costs.seconds, Costs.knows

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from grammarspec.decoding.batch import Batch  # noqa: E402
 from grammarspec.decoding.draft import Draft  # noqa: E402
-from grammarspec.decoding.loop import Batch  # noqa: E402
 from grammarspec.decoding.proposers.protocol import propose  # noqa: E402
 from tests.oracles.drafting import (  # noqa: E402
     END,

@@ -18,8 +18,8 @@ pytest.importorskip("transformers")
 
 import grammarspec as gs  # noqa: E402
 from grammarspec.decoding import Conditional, Request, Sampling, conditional, generate_batch  # noqa: E402
+from grammarspec.decoding.batch import Batch  # noqa: E402
 from grammarspec.decoding.conditional import generate_conditional  # noqa: E402
-from grammarspec.decoding.loop import Batch  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, EarlyExit, Forced, HeadProposer, Lookup, Proposer  # noqa: E402
 from tests import tiers  # noqa: E402
 from tests.oracles.distributions import p_value, total_variation  # noqa: E402

@@ -13,8 +13,8 @@ transformers = pytest.importorskip("transformers")
 
 import grammarspec as gs  # noqa: E402
 from grammarspec.decoding import Request, Sampling, generate_batch  # noqa: E402
+from grammarspec.decoding.batch import Batch  # noqa: E402
 from grammarspec.decoding.draft import Draft  # noqa: E402
-from grammarspec.decoding.loop import Batch  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, EarlyExit, Forced, HeadProposer  # noqa: E402
 from grammarspec.decoding.proposers.head import ResidualHead  # noqa: E402
 from grammarspec.decoding.proposers.spellings import spellings_of  # noqa: E402

@@ -15,7 +15,7 @@ pytest.importorskip("transformers")
 
 import grammarspec as gs  # noqa: E402
 from grammarspec.decoding import Request, Sampling, generate_batch  # noqa: E402
-from grammarspec.decoding.loop import Batch  # noqa: E402
+from grammarspec.decoding.batch import Batch  # noqa: E402
 from grammarspec.decoding.proposers import Eagle, Forced, Lookup, Proposer  # noqa: E402
 from grammarspec.decoding.proposers.eagle_head import EagleConfig, EagleHead  # noqa: E402
 from tests import tiers  # noqa: E402

@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from grammarspec.decoding import Sampling, loop  # noqa: E402
+from grammarspec.decoding import Sampling, batch  # noqa: E402
 from grammarspec.decoding.choosers import TensorChooser, Verdict  # noqa: E402
 from grammarspec.decoding.draft import Draft, MaskRows  # noqa: E402
 from grammarspec.decoding.host_chooser import HostChooser  # noqa: E402
@@ -171,5 +171,5 @@ def test_numbers_equal_those_of_tensors() -> None:
 
 def test_the_cpu_is_chosen_for_wide_rows() -> None:
     wide, narrow = (Processing([Sampling()], [0], [[0]], width, CPU) for width in (WIDTH, 10))
-    assert isinstance(loop.chooser_for(wide, CPU), HostChooser)  # all of them, in these tests
-    assert isinstance(loop.chooser_for(narrow, torch.device("meta")), TensorChooser)
+    assert isinstance(batch.chooser_for(wide, CPU), HostChooser)  # all of them, in these tests
+    assert isinstance(batch.chooser_for(narrow, torch.device("meta")), TensorChooser)

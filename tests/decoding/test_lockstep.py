@@ -14,11 +14,11 @@ import grammarspec as gs
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from grammarspec.decoding import Request, Sampling, loop  # noqa: E402
+from grammarspec.decoding import Request, Sampling  # noqa: E402
+from grammarspec.decoding.batch import Batch  # noqa: E402
 from grammarspec.decoding.choosers import TensorChooser  # noqa: E402
 from grammarspec.decoding.draft import Draft  # noqa: E402
 from grammarspec.decoding.host_chooser import HostChooser  # noqa: E402
-from grammarspec.decoding.loop import Batch  # noqa: E402
 from tests import tiers  # noqa: E402
 from tests.oracles.noise_model import NoiseModel  # noqa: E402
 
@@ -93,7 +93,7 @@ def test_states_and_masks_equal_a_replay(
         return verify(self, logits, draft, turn)
 
     monkeypatch.setattr(chooser, "verify", remember)
-    monkeypatch.setattr(loop, "HOST_WIDTH", 0 if chooser is HostChooser else 4096)
+    monkeypatch.setattr("grammarspec.decoding.batch.HOST_WIDTH", 0 if chooser is HostChooser else 4096)
     model = NoiseModel(WIDTH)
     torch.manual_seed(tiers.seed(1))
     row = gs.allocate_bitmask(1, VOCABULARY.size)

@@ -1,6 +1,6 @@
 """The loop of decoding with lookaheads: rounds of the speculative loop in which a reward decides, too.
 
-A :class:`~grammarspec.decoding.loop.Batch` drafts, and has the target verify. Here the state of each row follows from
+A :class:`~grammarspec.decoding.batch.Batch` drafts, and has the target verify. Here the state of each row follows from
 the acceptance score and the reward, and from the state what is committed.
 """
 
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import torch
 
+from grammarspec.decoding.batch import Batch
 from grammarspec.decoding.choosers import Verdict
 from grammarspec.decoding.draft import Draft
 from grammarspec.decoding.lookahead.options import Lookahead, Plan
 from grammarspec.decoding.lookahead.rewards import Reward, RewardLike, as_reward, scored
 from grammarspec.decoding.lookahead.rollouts import Branch, Guide, candidates, roll_out
-from grammarspec.decoding.loop import Batch
 from grammarspec.decoding.proposers import Proposer
 from grammarspec.decoding.requests import Generation, Request
 from grammarspec.decoding.targets import Target, context_length, width_of
@@ -100,7 +100,7 @@ class LookaheadBatch(Batch):
     """A batch of texts that are generated with lookaheads.
 
     Args:
-        model, requests, vocabulary, on_text: as for :class:`~grammarspec.decoding.loop.Batch`.
+        model, requests, vocabulary, on_text: as for :class:`~grammarspec.decoding.batch.Batch`.
         rewards: one for each request.
         plan: how lookaheads are made and used.
 
@@ -142,7 +142,7 @@ class LookaheadBatch(Batch):
 
     # ------------------------------------------------------------------ inside
     def _commit_rows(self, draft: Draft, verdicts: Sequence[Verdict], logits: torch.Tensor) -> list[int]:
-        """See :meth:`~grammarspec.decoding.loop.Batch._commit_rows`."""
+        """See :meth:`~grammarspec.decoding.batch.Batch._commit_rows`."""
         begin = self._phases["lookahead"] + self._phases["reward"]
         states = self._states(draft, verdicts)
         chosen = self._choices(draft, states, logits)

@@ -15,8 +15,9 @@ from transformers.generation import logits_process
 from transformers.generation import stopping_criteria as criteria
 
 from grammarspec._compiler import Constraint
+from grammarspec.decoding.batch import Batch
 from grammarspec.decoding.cache import CACHE_NAMES
-from grammarspec.decoding.loop import Batch, generate_batch
+from grammarspec.decoding.loop import generate_batch
 from grammarspec.decoding.proposers import DraftModel, EarlyExit, Forced, Lookup, Proposer
 from grammarspec.decoding.proposers.protocol import runs_model
 from grammarspec.decoding.requests import Generation, Request
