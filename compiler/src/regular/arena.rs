@@ -143,6 +143,8 @@ pub struct Arena {
     fuel: u64,
     /// Bytes that the arena may hold.
     pub most_memory: usize,
+    /// The limit that this is a part of, as errors have it.
+    pub max_memory: usize,
     /// No token can tell counts above this apart.
     pub(super) cap: u32,
     /// Hash keys of this process.
@@ -182,6 +184,7 @@ impl Arena {
             findings: Findings::default(),
             fuel: ENDLESS,
             most_memory: usize::MAX,
+            max_memory: usize::MAX,
             cap,
             keys: (keys.0 | 1, keys.1 | 1),
             dfa: super::dfa::Tables::default(),
@@ -261,7 +264,7 @@ impl Arena {
 
     /// The error of a call that holds more memory than it may.
     pub(crate) fn out_of_memory(&self) -> Error {
-        Error::Limit { which: "max_memory (bytes)", limit: self.most_memory as u64 }
+        Error::Limit { which: "max_memory (bytes)", limit: self.max_memory as u64 }
     }
 
     /// Whether the empty text belongs to the expression (for one with tags: whether its terminal can end here).
