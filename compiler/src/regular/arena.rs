@@ -154,6 +154,8 @@ pub struct Arena {
     pub(super) derived: FxHashMap<Id, super::derive::Parts>,
     /// Unions of what follows a common head, as far as they were dear.
     pub(super) unions: FxHashMap<Box<[Id]>, Id>,
+    /// The operands of all of these.
+    pub(super) union_operands: usize,
     /// Counted repetitions as grammars have them, of which no iteration is done.
     pub(super) written: FxHashSet<Id>,
     /// The slack of intersections, as far as known; see `slack.rs`.
@@ -190,6 +192,7 @@ impl Arena {
             dfa: super::dfa::Tables::default(),
             derived: FxHashMap::default(),
             unions: FxHashMap::default(),
+            union_operands: 0,
             written: FxHashSet::default(),
             slacks: FxHashMap::default(),
             saturated: FxHashMap::default(),
@@ -211,7 +214,11 @@ impl Arena {
     /// Bytes that this arena holds, roughly.
     pub fn memory(&self) -> usize {
         let known = self.slacks.len() + self.saturated.len() + 2 * self.unions.len();
-        self.nodes.len() * 48 + self.kids.len() * 4 + self.dfa.memory() + self.derived.len() * 240 + known * 40
+        self.nodes.len() * 48
+            + (self.kids.len() + self.union_operands) * 4
+            + self.dfa.memory()
+            + self.derived.len() * 240
+            + known * 40
     }
 
     /// What has been paid for is told by two of these.
