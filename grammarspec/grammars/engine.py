@@ -64,9 +64,9 @@ def _check_count(name: str, value: object, otherwise: str) -> None:
     """Raise an error unless the value is a whole number that the compiler can hold."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number{otherwise}, not {value!r:.60}")
-    if value < 1:
+    if int(value) < 1:
         raise ValueError(f"{name} must be at least 1{otherwise}")
-    if value > _MOST:
+    if int(value) > _MOST:
         raise ValueError(f"{name} must be at most 2**63 - 1{otherwise}")
 
 
