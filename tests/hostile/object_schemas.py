@@ -114,13 +114,6 @@ SCHEMAS: dict[str, Any] = {
         "anyOf": [object_of({"t": {"const": f"t{i}"}, f"p{i}": _INTEGER}, required=["t"]) for i in range(200)],
         "unevaluatedProperties": False,
     },
-    "two hundred tests of a constant": {
-        "allOf": [
-            {"if": {"properties": {"t": {"const": f"t{i}"}}, "required": ["t"]}, "then": {"required": [f"p{i}"]}}
-            for i in range(200)
-        ],
-        **object_of({"t": {"enum": [f"t{i}" for i in range(200)]}}, required=["t"]),
-    },
     # ---------------------------------------------------------------- names: presence, order, number
     "dependentRequired, 100 names": {
         "type": "object",
