@@ -44,6 +44,7 @@ class Pair(NamedTuple):
         (lambda: gs.special(b"<s>"), r"special\(\) takes the name of a token, not b'<s>'"),
         (lambda: gs.lark(b"start: x"), r"lark\(\) takes the text of a grammar.*gs.load"),
         (lambda: gs.json_schema(int), r"not <class 'int'>.*gs.grammar\(int\)"),
+        (lambda: gs.json_schema(BaseModel), "has no schema of its own.*derived from it"),
         (lambda: gs.json_schema(Pair), r"gs.grammar\(Pair\) makes the grammar of a type"),
         (lambda: gs.load("x.json", start="x"), "is a JSON Schema, which has no options start"),
         (lambda: gs.load("x.lark", whitespace="compact"), "has no options whitespace"),
