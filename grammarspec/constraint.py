@@ -6,10 +6,10 @@ import copyreg
 from typing import Any, NoReturn
 
 from grammarspec._compiler import CancelToken, Constraint, Matcher, fill_bitmasks
-from grammarspec.errors import GrammarError, Unsatisfiable, UnsupportedFeature
+from grammarspec.errors import GrammarError, LimitExceeded, Unsatisfiable, UnsupportedFeature
 from grammarspec.grammars.engine import Limits, compile_ir, over_bytes
 from grammarspec.grammars.expressions import Grammar
-from grammarspec.grammars.operators import Leaf, Node
+from grammarspec.grammars.operators import Intersection, Leaf, Node
 from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["CancelToken", "Constraint", "Limits", "Matcher", "compile", "fill_bitmasks"]
@@ -45,7 +45,8 @@ def compile(
         LimitExceeded: a limit was hit while compiling. As the rest of the automaton is built when matchers reach it,
             later calls may hit one, too.
         Cancelled: ``cancel`` was cancelled.
-        TypeError: ``grammar`` is no grammar, ``vocabulary`` no vocabulary, or ``limits`` no :class:`Limits`.
+        TypeError: ``grammar`` is no grammar, ``vocabulary`` no vocabulary, ``limits`` no :class:`Limits`, or ``cancel``
+            no :class:`CancelToken`.
     """
     if not isinstance(grammar, Grammar):
         hint = (
@@ -61,6 +62,8 @@ def compile(
         return compile_ir(grammar.ir, vocabulary.index, limits, cancel)
     except Unsatisfiable as error:
         raise _explained(error, grammar.node) from None
+    except LimitExceeded as error:
+        raise LimitExceeded(error.message, _placed(error.where, grammar.node), error.hint) from None
 
 
 def _explained(error: Unsatisfiable, node: Node) -> Unsatisfiable:
@@ -71,8 +74,19 @@ def _explained(error: Unsatisfiable, node: Node) -> Unsatisfiable:
         node = inner
     if isinstance(node, Leaf) and node.why_empty is not None:
         return node.why_empty()
+    message = "no text is in both languages" if isinstance(node, Intersection) else error.message
+    return Unsatisfiable(message, _shown(node), error.hint)
+
+
+def _placed(where: str, node: Node) -> str:
+    """The place of an error in a grammar: where it is within it, if that is known, and the declaration itself."""
+    return f"{where} of {_shown(node)}" if where else _shown(node)
+
+
+def _shown(node: Node) -> str:
+    """The expression that makes a grammar, as much of it as an error has room for."""
     said = repr(node)
-    return Unsatisfiable(error.message, said if len(said) <= _SHOWN else f"{said[:_SHOWN]}...", error.hint)
+    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
 
 
 def _is_empty(node: Node) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,6 +44,7 @@ class Pair(NamedTuple):
         (lambda: gs.special(b"<s>"), r"special\(\) takes the name of a token, not b'<s>'"),
         (lambda: gs.lark(b"start: x"), r"lark\(\) takes the text of a grammar.*gs.load"),
         (lambda: gs.json_schema(int), r"not <class 'int'>.*gs.grammar\(int\)"),
+        (lambda: gs.json_schema(BaseModel), "has no schema of its own.*derived from it"),
         (lambda: gs.json_schema(Pair), r"gs.grammar\(Pair\) makes the grammar of a type"),
         (lambda: gs.load("x.json", start="x"), "is a JSON Schema, which has no options start"),
         (lambda: gs.load("x.lark", whitespace="compact"), "has no options whitespace"),
@@ -50,6 +52,16 @@ class Pair(NamedTuple):
         (lambda: gs.regex("a", limits={}), r"limits must be a gs.Limits, not \{\}"),
         (lambda: gs.json_schema({}, limits={"timeout": 1}), "limits must be a gs.Limits"),
         (lambda: gs.json_schema({}, cancel=True), "cancel must be a gs.CancelToken, not True"),
+        (lambda: gs.regex("a").matches(b"a"), r"matches\(\) takes a text, not b'a'"),
+        (lambda: gs.regex("a").parse(None), r"parse\(\) takes a text, not None"),
+        (lambda: gs.regex("a").match(["a"]), r"match\(\) takes a text, not \['a'\]"),
+        (lambda: gs.regex("a").match_marked("a"), r"match_marked\(\) takes bytes, not 'a'"),
+        (lambda: gs.regex("a").sample("a"), "seed is a whole number, not 'a'"),
+        (lambda: gs.regex("a").sample(max_bytes=None), "max_bytes is a whole number, not None"),
+        (lambda: gs.regex("a").repeat("2"), "least is a whole number, not '2'"),
+        (lambda: gs.regex("a").repeat(1, 2.5), "most is a whole number, not 2.5"),
+        (lambda: gs.types.date(ge="2024-01-01"), "ge is a datetime.date, not '2024-01-01'"),
+        (lambda: gs.types.date(lt=datetime(2024, 1, 1)), r"lt is a datetime.date, not datetime.datetime\("),
     ],
 )
 def test_refused(call: Any, said: str) -> None:

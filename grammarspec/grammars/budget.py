@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from grammarspec._compiler import CancelToken
-from grammarspec.errors import Cancelled, LimitExceeded
-from grammarspec.grammars.engine import Limits, given_or_default
+from grammarspec.errors import LimitExceeded
+from grammarspec.grammars.engine import Limits, check_cancel, given_or_default
 
 __all__ = ["Budget"]
 
@@ -40,9 +40,9 @@ class Budget:
 
         Raises:
             TypeError: ``limits`` is no :class:`.Limits`, or ``cancel`` no :class:`.CancelToken`.
+            Cancelled: it is cancelled already.
         """
-        if cancel is not None and not isinstance(cancel, CancelToken):
-            raise TypeError(f"cancel must be a gs.CancelToken, not {cancel!r:.60}")
+        check_cancel(cancel)
         self._limits = given_or_default(limits)
         self._cancel = cancel
         self._parts: Callable[[], int] | None = None
@@ -105,10 +105,10 @@ class Budget:
 
     def _go_on(self, where: str) -> None:
         """Look at the clock and the flag, and move on to the next steps."""
-        if self._cancel is not None and self._cancel.is_cancelled:
-            raise Cancelled("the work was cancelled", where)
+        check_cancel(self._cancel, where)
         if self._deadline is not None and time.monotonic() > self._deadline:
-            raise LimitExceeded(f"limit exceeded: timeout (limit {self._limits.timeout} s)", where)
+            hint = "make the declaration smaller, or give limits=gs.Limits(timeout=...)"
+            raise LimitExceeded(f"limit exceeded: timeout (limit {self._limits.timeout} s)", where, hint)
         needed = -self._left
         if needed > self._reserve and self._parts is not None:
             added = min(_PER_PART * self._parts(), self._further)

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from numbers import Integral, Real
 from typing import Final
 
 from grammarspec._compiler import CancelToken, Constraint, VocabularyIndex
 from grammarspec._compiler import Grammar as Ir
 from grammarspec._compiler import compile as _compile
+from grammarspec.errors import Cancelled
 
-__all__ = ["Limits", "byte_index", "compile_ir", "over_bytes"]
+__all__ = ["Limits", "byte_index", "check_cancel", "compile_ir", "given_or_default", "over_bytes"]
+
+_MOST: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +35,8 @@ class Limits:
         timeout: seconds that one call may take, or ``None`` for no limit. Unlike the others it depends on the machine.
 
     Raises:
-        ValueError: a limit is below 1, or ``timeout`` is not above 0.
+        ValueError: a limit is below 1, or above 2**63 - 1; or ``timeout`` is not above 0.
+        TypeError: a limit is no whole number, or ``timeout`` no number.
     """
 
     max_states: int = 1_000_000
@@ -43,12 +48,26 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("max_states", "max_memory", "max_steps", "max_depth"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1")
-        if self.max_call_steps is not None and self.max_call_steps < 1:
-            raise ValueError("max_call_steps must be at least 1, or None")
-        if self.timeout is not None and not self.timeout > 0:
-            raise ValueError("timeout must be above 0 seconds, or None")
+            _check_count(name, getattr(self, name), "")
+        if self.max_call_steps is not None:
+            _check_count("max_call_steps", self.max_call_steps, ", or None")
+        if self.timeout is not None:
+            if isinstance(self.timeout, bool) or not isinstance(self.timeout, Real):
+                raise TypeError(f"timeout must be a number of seconds, or None, not {self.timeout!r:.60}")
+            if not self.timeout > 0:
+                raise ValueError("timeout must be above 0 seconds, or None")
+            if isinstance(self.timeout, Integral) and self.timeout > _MOST:
+                raise ValueError("timeout must be at most 2**63 - 1 if it is a whole number, or None")
+
+
+def _check_count(name: str, value: object, otherwise: str) -> None:
+    """Raise an error unless the value is a whole number that the compiler can hold."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be a whole number{otherwise}, not {value!r:.60}")
+    if int(value) < 1:
+        raise ValueError(f"{name} must be at least 1{otherwise}")
+    if int(value) > _MOST:
+        raise ValueError(f"{name} must be at most 2**63 - 1{otherwise}")
 
 
 _DEFAULTS: Final = Limits()
@@ -65,6 +84,24 @@ def given_or_default(limits: Limits | None) -> Limits:
     if not isinstance(limits, Limits):
         raise TypeError(f"limits must be a gs.Limits, not {limits!r:.60}")
     return limits
+
+
+def check_cancel(cancel: CancelToken | None, where: str = "") -> None:
+    """Look at the token that cancels a call.
+
+    Args:
+        where: the place that the error names.
+
+    Raises:
+        TypeError: what was given is no token.
+        Cancelled: it is cancelled.
+    """
+    if cancel is None:
+        return
+    if not isinstance(cancel, CancelToken):
+        raise TypeError(f"cancel must be a gs.CancelToken, not {cancel!r:.60}")
+    if cancel.is_cancelled:
+        raise Cancelled("the work was cancelled", where)
 
 
 def compile_ir(
@@ -86,9 +123,10 @@ def compile_ir(
         LimitExceeded: a limit was hit.
         Cancelled: ``cancel`` was cancelled.
         GrammarError: the grammar uses an operator in a way that the compiler refuses.
-        TypeError: ``limits`` is no :class:`Limits`.
+        TypeError: ``limits`` is no :class:`Limits`, or ``cancel`` no :class:`.CancelToken`.
     """
     bounds = given_or_default(limits)
+    check_cancel(cancel)
     return _compile(
         ir,
         index,

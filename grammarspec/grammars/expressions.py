@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import FrozenInstanceError
+from numbers import Integral
 from typing import Any, Generic, NewType, TypeVar, get_origin, overload
 
 from grammarspec._compiler import Grammar as Ir
@@ -175,8 +176,9 @@ class Grammar(Generic[T_co]):
 
         Raises:
             GrammarError: the grammar cannot be compiled (see :func:`grammarspec.compile`).
+            TypeError: ``text`` is no string.
         """
-        return reading.matches(self.node, text)
+        return reading.matches(self.node, _text_in("matches", text))
 
     def parse(self, text: str) -> T_co:
         """What a text of the language means.
@@ -187,9 +189,10 @@ class Grammar(Generic[T_co]):
         Raises:
             NoMatch: the text is not in the language; the error shows where it leaves it, and what may stand there.
             GrammarError: the grammar cannot be compiled (see :func:`grammarspec.compile`).
+            TypeError: ``text`` is no string.
             Exception: whatever a function given to :meth:`map`, or a validator of a type, raises.
         """
-        return self.match(text).value
+        return self.match(_text_in("parse", text)).value
 
     def match(self, text: str) -> Match[T_co]:
         """What a text of the language means, and what its named parts mean.
@@ -197,7 +200,7 @@ class Grammar(Generic[T_co]):
         Raises:
             NoMatch, GrammarError and others: as :meth:`parse`.
         """
-        return reading.match(self.node, text)
+        return reading.match(self.node, _text_in("match", text))
 
     def match_marked(self, data: bytes) -> Match[T_co]:
         """What a text in which special tokens are marked means, and what its named parts mean.
@@ -208,7 +211,10 @@ class Grammar(Generic[T_co]):
 
         Raises:
             NoMatch, GrammarError and others: as :meth:`parse`.
+            TypeError: ``data`` is no bytes.
         """
+        if not isinstance(data, bytes):
+            raise TypeError(f"match_marked() takes bytes, not {data!r:.60}")
         return reading.match_marked(self.node, data)
 
     def sample(self, seed: int | None = None, *, max_bytes: int = 200) -> str:
@@ -218,9 +224,13 @@ class Grammar(Generic[T_co]):
 
         Raises:
             GrammarError: the grammar cannot be compiled (see :func:`grammarspec.compile`).
+            TypeError: ``seed`` or ``max_bytes`` is no whole number.
         """
         from grammarspec.grammars.examples import sample
 
+        if seed is not None:
+            _check_whole("seed", seed)
+        _check_whole("max_bytes", max_bytes)
         return sample(self.node, seed, max_bytes)
 
     # ------------------------------------------------------------------ operators
@@ -268,8 +278,11 @@ class Grammar(Generic[T_co]):
 
         Raises:
             ValueError: the numbers are negative, or ``most`` is below ``least``.
-            TypeError: ``sep`` is neither a grammar nor a text nor a type.
+            TypeError: ``sep`` is neither a grammar nor a text nor a type, or a number is no whole number.
         """
+        _check_whole("least", least)
+        if most is not None:
+            _check_whole("most", most)
         if least < 0 or (most is not None and most < least):
             raise ValueError(f"cannot repeat from {least} to {most} times")
         separator = _node(sep)
@@ -386,6 +399,23 @@ def special(name: str) -> Grammar[str]:
     return Grammar(builder.build(node), call=Call(special, (name,)))
 
 
+def _text_in(call: str, text: object) -> str:
+    """What a method that reads a text was given.
+
+    Raises:
+        TypeError: it is no string.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"{call}() takes a text, not {text!r:.60}")
+    return text
+
+
+def _check_whole(name: str, value: object) -> None:
+    """Raise an error unless the value is a whole number."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} is a whole number, not {value!r:.60}")
+
+
 def text(*, until: str | None = None, max_chars: int | None = None) -> Grammar[str]:
     """Any text; without ``until`` in it, and of at most ``max_chars`` code points, if these are given.
 
@@ -398,8 +428,8 @@ def text(*, until: str | None = None, max_chars: int | None = None) -> Grammar[s
     if until is not None and not isinstance(until, str):
         hint = "the text before the first of several is gs.text(until=a) & gs.text(until=b)"
         raise TypeError(f"until is one text, not {until!r:.60}\n  hint: {hint}")
-    if max_chars is not None and not isinstance(max_chars, int):
-        raise TypeError(f"max_chars is a whole number, not {max_chars!r:.60}")
+    if max_chars is not None:
+        _check_whole("max_chars", max_chars)
     if until == "" or (max_chars is not None and max_chars < 0):
         raise ValueError("until must not be empty, nor max_chars negative")
     builder = GrammarBuilder()

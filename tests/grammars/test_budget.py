@@ -102,3 +102,73 @@ def test_a_report_names_the_limit() -> None:
     cancel.cancel()
     with pytest.raises(gs.Cancelled):
         gs.check({"allOf": CHOICES}, cancel=cancel)
+
+
+TIGHT = [
+    (
+        lambda: gs.lark('start: "x" WORD\nWORD: /(?=.*q)(?=.*x{99})[a-z]+/'),
+        "max_steps",
+        300,
+        "the rule start of gs.lark(",
+    ),
+    (
+        lambda: gs.lark('start: "x" WORD\nWORD: /(?=.*q)(?=.*x{99})[a-z]+/'),
+        "max_memory",
+        9_999,
+        "the rule start of gs.lark(",
+    ),
+    (lambda: "<" + gs.regex("(?=.*q)[a-z]{9}"), "max_steps", 30, "the rule start of gs.literal('<') + gs.regex("),
+    (lambda: gs.regex("(?:a|b{9})*"), "max_depth", 1, "gs.regex("),
+]
+
+
+@pytest.mark.parametrize(("make", "limit", "value", "where"), TIGHT)
+def test_the_error_of_a_compile_says_which_limit_and_where(make: Any, limit: str, value: int, where: str) -> None:
+    with pytest.raises(gs.LimitExceeded) as caught:
+        gs.compile(make(), gs.Vocabulary.bytes(), limits=gs.Limits(**{limit: value}))
+    assert caught.value.message.startswith(f"limit exceeded: {limit}")
+    assert caught.value.message.endswith(f"(limit {value})")  # as the caller gave it
+    assert caught.value.where.startswith(where)
+    assert caught.value.hint == f"make the grammar simpler, or give limits=gs.Limits({limit}=...)"
+
+
+def test_the_place_in_a_large_grammar_is_short() -> None:
+    grammar = gs.json_schema({"items": {"type": "string"}, "title": "a" * 999})
+    with pytest.raises(gs.LimitExceeded) as caught:
+        gs.compile(grammar, gs.Vocabulary.bytes(), limits=gs.Limits(max_depth=1))
+    assert len(caught.value.where) < 200
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=list(CALLS))
+def test_what_is_cancelled_already_is_not_compiled(call: Callable[..., Any]) -> None:
+    grammar, cancel = call(), gs.CancelToken()
+    gs.compile(grammar, gs.Vocabulary.bytes(), cancel=cancel)
+    cancel.cancel()
+    with pytest.raises(gs.Cancelled):
+        gs.compile(grammar, gs.Vocabulary.bytes(), cancel=cancel)
+    with pytest.raises(TypeError, match=r"cancel must be a gs\.CancelToken, not True"):
+        gs.compile(grammar, gs.Vocabulary.bytes(), cancel=True)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["max_states", "max_memory", "max_steps", "max_call_steps", "max_depth"])
+@pytest.mark.parametrize("value", [1.5, "9", True, [9], 0, -1, 2**63, 2**200], ids=repr)
+def test_wrong_counts_are_refused_by_name(name: str, value: Any) -> None:
+    kind = ValueError if type(value) is int else TypeError
+    with pytest.raises(kind, match=f"^{name} must be ") as caught:
+        gs.Limits(**{name: value})
+    if kind is TypeError:
+        assert str(caught.value).endswith(f", not {value!r}")
+
+
+@pytest.mark.parametrize("value", ["9", True, [9], 0, -1, 10**400, float("nan")], ids=repr)
+def test_wrong_times_are_refused_by_name(value: Any) -> None:
+    with pytest.raises(TypeError if isinstance(value, (str, bool, list)) else ValueError, match=r"^timeout must be "):
+        gs.Limits(timeout=value)
+
+
+def test_the_largest_limits_are_taken() -> None:
+    most = 2**63 - 1
+    counts = dict.fromkeys(["max_states", "max_memory", "max_steps", "max_call_steps", "max_depth"], most)
+    for timeout in (1e300, float("inf"), most):
+        constraint = gs.compile(gs.regex("ab*"), gs.Vocabulary.bytes(), limits=gs.Limits(timeout=timeout, **counts))
+        assert constraint.matcher().accept_tokens(b"abb") == 3

@@ -110,6 +110,10 @@ SCHEMAS: dict[str, Any] = {
         "type": "string",
         "allOf": [{"if": {"pattern": a}, "then": {"pattern": a + ".*" + a}} for a in ascii_lowercase[:12]],
     },
+    "two hundred objects told apart by a constant, nothing unevaluated": {
+        "anyOf": [object_of({"t": {"const": f"t{i}"}, f"p{i}": _INTEGER}, required=["t"]) for i in range(200)],
+        "unevaluatedProperties": False,
+    },
     # ---------------------------------------------------------------- names: presence, order, number
     "dependentRequired, 100 names": {
         "type": "object",

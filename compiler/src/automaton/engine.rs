@@ -58,6 +58,7 @@ impl Engine {
         }
         let mut machine = |alphabet, keys| {
             let mut arena = Arena::new(alphabet, vocab.longest as u32, keys);
+            arena.max_memory = limits.max_memory;
             arena.most_memory = limits.max_memory / 8 * 5; // with the room to grow that `Engine::memory` counts
             Machine::new(ir.clone(), arena, &mut budget)
         };

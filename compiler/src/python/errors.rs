@@ -21,8 +21,22 @@ pub(super) fn raise(py: Python<'_>, error: Error) -> PyErr {
         Error::Interrupted => unreachable!("brief calls are made again"),
         Error::Collected(_) => "StateCollected",
     };
-    let make = || py.import("grammarspec.errors")?.getattr(class)?.call1((error.to_string(), place));
+    let hint = match &error {
+        Error::Limit { which, .. } => hint(which),
+        _ => String::new(),
+    };
+    let make = || py.import("grammarspec.errors")?.getattr(class)?.call1((error.to_string(), place, hint));
     make().map_or_else(|e| e, PyErr::from_value)
+}
+
+/// What to do about a limit: its name begins with that of the parameter that sets it, if one does.
+fn hint(which: &str) -> String {
+    let parameter = which.split(' ').next().unwrap_or_default();
+    if parameter.starts_with("max_") || parameter == "timeout" {
+        format!("make the grammar simpler, or give limits=gs.Limits({parameter}=...)")
+    } else {
+        "make the grammar simpler: this limit is fixed".to_owned()
+    }
 }
 
 /// Results whose errors become exceptions.

@@ -143,6 +143,8 @@ pub struct Arena {
     fuel: u64,
     /// Bytes that the arena may hold.
     pub most_memory: usize,
+    /// The limit that this is a part of, as errors have it.
+    pub max_memory: usize,
     /// No token can tell counts above this apart.
     pub(super) cap: u32,
     /// Hash keys of this process.
@@ -152,6 +154,8 @@ pub struct Arena {
     pub(super) derived: FxHashMap<Id, super::derive::Parts>,
     /// Unions of what follows a common head, as far as they were dear.
     pub(super) unions: FxHashMap<Box<[Id]>, Id>,
+    /// The operands of all of these.
+    pub(super) union_operands: usize,
     /// Counted repetitions as grammars have them, of which no iteration is done.
     pub(super) written: FxHashSet<Id>,
     /// The slack of intersections, as far as known; see `slack.rs`.
@@ -182,11 +186,13 @@ impl Arena {
             findings: Findings::default(),
             fuel: ENDLESS,
             most_memory: usize::MAX,
+            max_memory: usize::MAX,
             cap,
             keys: (keys.0 | 1, keys.1 | 1),
             dfa: super::dfa::Tables::default(),
             derived: FxHashMap::default(),
             unions: FxHashMap::default(),
+            union_operands: 0,
             written: FxHashSet::default(),
             slacks: FxHashMap::default(),
             saturated: FxHashMap::default(),
@@ -208,7 +214,11 @@ impl Arena {
     /// Bytes that this arena holds, roughly.
     pub fn memory(&self) -> usize {
         let known = self.slacks.len() + self.saturated.len() + 2 * self.unions.len();
-        self.nodes.len() * 48 + self.kids.len() * 4 + self.dfa.memory() + self.derived.len() * 240 + known * 40
+        self.nodes.len() * 48
+            + (self.kids.len() + self.union_operands) * 4
+            + self.dfa.memory()
+            + self.derived.len() * 240
+            + known * 40
     }
 
     /// What has been paid for is told by two of these.
@@ -261,7 +271,7 @@ impl Arena {
 
     /// The error of a call that holds more memory than it may.
     pub(crate) fn out_of_memory(&self) -> Error {
-        Error::Limit { which: "max_memory (bytes)", limit: self.most_memory as u64 }
+        Error::Limit { which: "max_memory (bytes)", limit: self.max_memory as u64 }
     }
 
     /// Whether the empty text belongs to the expression (for one with tags: whether its terminal can end here).

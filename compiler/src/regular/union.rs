@@ -260,6 +260,7 @@ impl Arena {
         let union = self.alt(tails);
         if before - self.fuel() >= DEAR && !self.is_spent() {
             self.unions.insert(tails.into(), union);
+            self.union_operands += tails.len();
         }
         union
     }

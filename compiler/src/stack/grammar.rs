@@ -180,24 +180,53 @@ impl Bases {
             out.nullable[i] = Some(nullable);
         }
         for id in lexemes {
-            let x = arena.lower(ir, id, lowered, budget)?;
-            let end = arena.accept(0, false);
-            let x = arena.concat_within(x, end, budget)?;
-            let x = arena.lexeme(x);
-            if arena.nullable(x) {
-                return Err(Error::Unsupported(format!("node {id} gives `lexeme` an expression that may be empty")));
-            }
+            let mut within = || {
+                let x = arena.lower(ir, id, lowered, budget)?;
+                let end = arena.accept(0, false);
+                let x = arena.concat_within(x, end, budget)?;
+                let x = arena.lexeme(x);
+                if arena.nullable(x) {
+                    return Err(Error::Unsupported(format!(
+                        "node {id} gives `lexeme` an expression that may be empty"
+                    )));
+                }
+                arena.alive(x, budget)
+            };
+            out.productive[id as usize] = Some(within().map_err(|error| placed(ir, id, error))?);
             out.nullable[id as usize] = Some(false);
-            out.productive[id as usize] = Some(arena.alive(x, budget)?);
         }
         for id in searched {
-            let x = arena.lower(ir, id, lowered, budget)?;
-            let x = arena.unit(x);
-            out.nullable[id as usize] = Some(arena.nullable(x));
-            out.productive[id as usize] = Some(arena.alive(x, budget)?);
+            let mut within = || {
+                let x = arena.lower(ir, id, lowered, budget)?;
+                let x = arena.unit(x);
+                Ok((arena.nullable(x), arena.alive(x, budget)?))
+            };
+            let (nullable, productive) = within().map_err(|error| placed(ir, id, error))?;
+            out.nullable[id as usize] = Some(nullable);
+            out.productive[id as usize] = Some(productive);
         }
         Ok(out)
     }
+}
+
+/// The error of a limit with the rule of the grammar whose expression was at work when it was hit.
+fn placed(ir: &Ir, node: NodeId, error: Error) -> Error {
+    if !matches!(error, Error::Limit { .. }) {
+        return error;
+    }
+    let mut seen = vec![false; ir.nodes.len()];
+    for (rule, &body) in ir.rules.iter().enumerate() {
+        let mut todo = vec![body];
+        while let Some(id) = todo.pop() {
+            if id == node {
+                return Error::At(Box::new(error), format!("the rule {}", ir.names[rule]));
+            }
+            if !std::mem::replace(&mut seen[id as usize], true) {
+                ir.nodes[id as usize].operands(|operand| todo.push(operand));
+            }
+        }
+    }
+    error
 }
 
 /// Which expressions each expression is a part of: those that have it as an operand, and the calls of a rule whose body

@@ -57,6 +57,8 @@ pub(super) struct Proofs {
     ids: FxHashMap<Question, GoalId>,
     /// The alternative that proved a union.
     witnesses: FxHashMap<Question, NodeId>,
+    /// The room of all `rest`, in questions.
+    waiting: usize,
 }
 
 /// Units of work of a goal, with its questions and what it tells others.
@@ -106,6 +108,9 @@ impl Proofs {
             }
             let goal = &mut self.goals[id as usize];
             goal.state = if proven { State::Proven } else { State::Refuted };
+            // what is settled needs no parts: unions of thousands of keys are asked for at each key
+            goal.parts = Vec::new();
+            self.waiting -= std::mem::take(&mut goal.rest).capacity();
             for user in std::mem::take(&mut goal.users) {
                 self.tell(user, id, proven, &mut todo);
             }
@@ -147,6 +152,7 @@ impl Proofs {
     /// Opens a goal one of whose parts is needed; they are added as long as it is not settled.
     fn open_any(&mut self, id: GoalId, mut questions: Vec<Question>) {
         questions.reverse();
+        self.waiting += questions.capacity();
         let goal = &mut self.goals[id as usize];
         (goal.state, goal.any, goal.missing, goal.rest) = (State::Open, true, questions.len(), questions);
         if self.goals[id as usize].missing == 0 {
@@ -184,13 +190,14 @@ impl Proofs {
             let goal = &mut self.goals[id as usize];
             if goal.state == State::Open {
                 goal.state = State::Refuted;
+                self.waiting -= std::mem::take(&mut goal.rest).capacity();
                 todo.extend(std::mem::take(&mut goal.parts));
             }
         }
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.goals.len() * 160
+        self.goals.len() * 160 + self.waiting * size_of::<Question>()
     }
 }
 

@@ -1,7 +1,8 @@
 """Grammars in GBNF, llama.cpp's notation, and in XGrammar's EBNF, which is nearly the same.
 
 Data flows one way: the text becomes tokens and rules (:mod:`.text`); the rules become nodes of the grammar builder
-(:mod:`.rules`), escapes and classes by :mod:`.characters`, and XGrammar's ``TagDispatch`` by :mod:`.dispatch`.
+(:mod:`.rules`), escapes and classes by :mod:`.characters`, and XGrammar's ``TagDispatch`` by :mod:`.dispatch`. Why a
+grammar has no texts is said by :mod:`.contradictions`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from functools import partial
 from typing import Final
 
 from grammarspec._compiler import CancelToken
+from grammarspec.frontends.gbnf.contradictions import contradiction
 from grammarspec.frontends.gbnf.rules import Rules
 from grammarspec.frontends.gbnf.text import read
 from grammarspec.grammars.budget import Budget
@@ -58,5 +60,7 @@ def gbnf(
     budget.allow(partial(len, text))
     budget.spend(_READING * len(text), f"the text of the grammar, {len(text)} characters")
     builder = GrammarBuilder(budget)
-    node = Rules(read(text, budget), builder).start(root)
-    return Grammar(builder.build(node), call=Call(gbnf, (text,), {"root": root}))
+    source = read(text, budget)
+    node = Rules(source, builder).start(root)
+    call = Call(gbnf, (text,), {"root": root})
+    return Grammar(builder.build(node), call=call, why_empty=lambda: contradiction(source, root))

@@ -23,6 +23,8 @@ __all__ = ["contradiction", "unproductive"]
 
 _SECONDS: Final = 0.5
 """After which the search for the cause is given up."""
+_NAMED: Final = 6
+"""Rules of a cycle that an error names."""
 
 
 def contradiction(source: Source, start: str) -> Unsatisfiable:
@@ -119,23 +121,25 @@ class _Search:
 
     def error(self, start: str) -> Unsatisfiable:
         """The error for a grammar in which the rule ``start`` has no texts."""
-        path = [start]
+        path = {start: 0}
+        last = start
         place = self.source.text.definition
         if self.gives_up:  # which rules have texts is not known
             self.rules.clear()
-        while (found := self.needed(self.rules[path[-1]]) if path[-1] in self.rules else None) is not None:
+        while (found := self.needed(self.rules[last]) if last in self.rules else None) is not None:
             if isinstance(found, Literal):
                 return self._of_terminal(found.pattern.raw, self.source.text.literal(found.pattern.raw), found.pattern)
             if found.is_terminal:
                 return self._of_terminal(found.name, place(found.name), self.source.pattern(found.name))
             if found.name in path:
-                cycle = path[path.index(found.name) :]
-                again = "itself" if len(cycle) == 1 else f"itself again, by {', '.join(cycle[1:])}"
+                others = list(path)[path[found.name] + 1 :]
+                by = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
+                again = f"itself again, by {by}" if others else "itself"
                 message = f"no text belongs to the grammar: the rule {found.name} always needs {again}"
                 hint = f"give it an alternative without {found.name}"
                 return Unsatisfiable(message, place(found.name) or f"the rule {found.name}", hint)
-            path.append(found.name)
-        return Unsatisfiable(f"no text belongs to the grammar: the rule {path[-1]} has none", place(path[-1]))
+            last, path[found.name] = found.name, len(path)
+        return Unsatisfiable(f"no text belongs to the grammar: the rule {last} has none", place(last))
 
     @staticmethod
     def _of_terminal(name: str, where: str, pattern: Any) -> Unsatisfiable:

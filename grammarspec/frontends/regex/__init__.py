@@ -86,7 +86,8 @@ def regex(
     budget = Budget(limits, cancel)
     budget.allow(partial(len, pattern))
     builder = GrammarBuilder(budget)
-    node = builder.terminal(lower_pattern(pattern, builder, flags=flags, dialect=dialect))
+    with budget.at(f"the pattern, {len(pattern)} characters"):
+        node = builder.terminal(lower_pattern(pattern, builder, flags=flags, dialect=dialect))
     call = Call(regex, (pattern,), {"flags": flags, "dialect": dialect, "captures": captures})
     groups = named_groups(pattern, int(flags)) if captures else None
     return Grammar(

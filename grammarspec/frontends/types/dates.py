@@ -6,7 +6,7 @@ has in that year, no leap seconds, at most six digits of a fraction.
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 
 __all__ = ["DATE", "TIME", "ZONE", "dates"]
 
@@ -25,7 +25,13 @@ def dates(ge: date | None = None, gt: date | None = None, le: date | None = None
 
     The texts of all dates have the same length, so the order of dates is that of their texts: the later one has the
     greater digit where they first differ.
+
+    Raises:
+        TypeError: a bound is no date, or one with a time.
     """
+    for name, bound in {"ge": ge, "gt": gt, "le": le, "lt": lt}.items():
+        if bound is not None and (isinstance(bound, datetime) or not isinstance(bound, date)):
+            raise TypeError(f"{name} is a datetime.date, not {bound!r:.60}")
     ahead = [
         f"(?={_beyond(bound, above, itself)})"
         for bound, above, itself in ((ge, True, True), (gt, True, False), (le, False, True), (lt, False, False))

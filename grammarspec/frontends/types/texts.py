@@ -106,7 +106,11 @@ def date(
     le: _datetime.date | None = None,
     lt: _datetime.date | None = None,
 ) -> Grammar[_datetime.date]:
-    """Dates of the calendar, such as ``2024-02-29``, within bounds."""
+    """Dates of the calendar, such as ``2024-02-29``, within bounds.
+
+    Raises:
+        TypeError: a bound is no date, or one with a time.
+    """
     bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt}
     return _regex("date", dates(**bounds), bounds, _datetime.date.fromisoformat)
 

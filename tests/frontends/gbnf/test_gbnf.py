@@ -251,3 +251,38 @@ def test_a_grammar_without_texts() -> None:
 def test_hostile_texts_end(text: str) -> None:
     with suppress(gs.LimitExceeded, gs.GrammarSyntaxError):
         gs.gbnf(text).matches("a")
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "line"),
+    [
+        ('root ::= "a" x\nx ::= "b" x', "the rule x always needs itself", 2),
+        (
+            'root ::= ("a" | "b") y | z+\ny ::= x{2,3}\nx ::= y "c"\nz ::= z',
+            "the rule y always needs itself again, by x",
+            2,
+        ),
+        (
+            'root ::= "a"? ("b" | "c" "d"*) x y\nx ::= "a" x*\ny ::= [a] ("b" y){1,} x',
+            "the rule y always needs itself",
+            3,
+        ),
+        ("root ::= [^\\x00-\\U0010FFFF]", "the rule root has none", 1),
+        (
+            "root ::= r0\n" + "\n".join(f'r{i} ::= "x" r{i + 1}' for i in range(20_000)) + "\nr20000 ::= r0",
+            "the rule r0 always needs itself again, by r1, r2, r3, r4, r5, r6, ...",
+            2,
+        ),
+    ],
+    ids=["itself", "another", "optional parts", "no character", "many"],
+)
+def test_rules_that_cannot_end_are_named(text: str, why: str, line: int) -> None:
+    with pytest.raises(gs.Unsatisfiable) as caught:
+        gs.compile("- " + gs.gbnf(text), gs.Vocabulary.bytes())
+    assert caught.value.message == f"no text belongs to the grammar: {why}"
+    assert caught.value.where.startswith(f"line {line}, column 1\n")
+
+
+def test_what_may_be_left_out_needs_no_end() -> None:
+    text = 'root ::= "a" x{0,3} x? x* ("b" | x) TagDispatch(("c", x))\nx ::= "b" x'
+    assert gs.compile(gs.gbnf(text), gs.Vocabulary.bytes()).matcher().accept_tokens(b"ab") == 2

@@ -28,6 +28,11 @@ CASES = [
         "line 1, column 12",
     ),
     ('start: l{x}\nl{y}: y\nx: x "a"', "the rule start has none", "line 1, column 1"),
+    (
+        "start: r0\n" + "\n".join(f'r{i}: "x" r{i + 1}' for i in range(2_000)) + "\nr2000: r0",
+        "the rule r0 always needs itself again, by r1, r2, r3, r4, r5, r6, ...",
+        "line 2, column 1",
+    ),
 ]
 
 

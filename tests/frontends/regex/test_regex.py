@@ -479,3 +479,20 @@ def test_arguments_are_checked() -> None:
     with pytest.raises(ValueError, match="flags"):
         gs.regex("a", flags=re.DEBUG)
     assert language("a.", flags=re.IGNORECASE | re.DOTALL)("A\n")
+
+
+@pytest.mark.parametrize("character", ["\u03b9", "\u0399", "\u0345", "\u212a", "\u017f", "a"])
+@pytest.mark.parametrize("pattern", [r"\W", r"[\W]", r"[^\w]", r"\w", r"[\w]", r"\D", r"(?i)\W"])
+def test_cases_of_a_letter_are_in_no_class_that_lacks_it(pattern: str, character: str) -> None:
+    expected = re.fullmatch(pattern, character, re.I) is not None
+    assert gs.regex(pattern, flags=re.I).matches(character) == expected
+
+
+def test_the_end_is_spelled_as_python_has_it() -> None:
+    try:
+        re.compile(r"a\z")
+    except re.error:
+        with pytest.raises(gs.GrammarSyntaxError, match=r"bad escape \\z"):
+            gs.regex(r"a\z")
+    else:
+        assert gs.regex(r"a\z").matches("a")

@@ -8,7 +8,8 @@ is called a tag.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
@@ -28,7 +29,8 @@ __all__ = ["Slots", "Tags"]
 
 _FEW = 3  # the fewest choices that compare a property for it to count as a tag
 _MOST = 256  # the most constants of a tag
-_TELLING = 35  # steps to tell whether a schema holds for a constant
+_TELLING = 80  # steps to tell whether a schema holds for a constant
+_LOOKING = 6  # steps to compare a case with an alternative
 
 _ASKS = Concern.TYPES | Concern.REQUIRED | Concern.MEMBERS | Concern.CHOICES
 
@@ -61,6 +63,7 @@ class Tags:
     def __init__(self, goals: Goals) -> None:
         self.goals = goals
         self._looks: dict[Subschema, Mapping[str, list[_Constants]]] = {}
+        self._allowed: dict[tuple[Subschema, str], Set[Any] | None] = {}
         self._told: dict[tuple[Subschema, str, Any], bool | None] = {}
         self._facts: dict[tuple[Subschema, ...], Conjunction] = {}
 
@@ -160,13 +163,32 @@ class Tags:
     def _left(self, slot: Sequence[Subschema], name: str, group: _Group) -> Sequence[Subschema]:
         """The alternatives of a choice that may hold in a case; if one surely holds, only :data:`ANYTHING`."""
         left = []
+        values = None if isinstance(group[0], _No | _Other) else {_key(constant) for constant in group}
         for alternative in slot:
+            self.goals.budget.spend(_LOOKING)
+            allowed = self._allowed_by(alternative, name)
+            if values and allowed is not None and values.isdisjoint(allowed):
+                continue
             answers = {self._holds(alternative, name, constant) for constant in group}
             if answers == {True}:
                 return [ANYTHING]
             if answers != {False}:
                 left.append(alternative)
         return left
+
+    def _allowed_by(self, alternative: Subschema, name: str) -> Set[Any] | None:
+        """The constants one of which the property has in all objects that an alternative takes; ``None``: any value.
+
+        Most alternatives of large unions are told apart by this alone, without evaluating each for each constant.
+        """
+        key = (alternative, name)
+        if key not in self._allowed:
+            self._allowed[key] = None
+            with suppress(GrammarError):
+                facets = [facet for facet in self._gather([alternative]).objects if name in facet.properties]
+                enums = [self._gather([facet.properties[name]]).allowed_constants for facet in facets]
+                self._allowed[key] = next((enum for enum in enums if enum is not None), None)
+        return self._allowed[key]
 
     def _holds(self, schema: Subschema, name: str, constant: Any) -> bool | None:
         """Whether objects whose property has this value satisfy a schema; ``None`` if that depends on more."""
