@@ -30,6 +30,7 @@ from grammarspec.server.settings import Settings
 from grammarspec.serving.cache import GrammarCache
 from grammarspec.serving.requests import Lowered
 from grammarspec.serving.requests import Request as Declared
+from grammarspec.tools.formats import CallPiece
 from grammarspec.tools.sources import as_tools
 from grammarspec.tools.tool import ToolCall
 
@@ -68,12 +69,13 @@ class Work:
 
     Attributes:
         request: the request for the loop.
-        visible: makes, for one text, a filter that is called with each piece and returns what of it the user may see.
+        growing: makes, for one text, a function that is called with each piece and returns what of it the user may see,
+            and the pieces of calls.
         read: parses a text that has ended; raises the error that ended the text, if one did.
     """
 
     request: LoopRequest
-    visible: Callable[[], Callable[[str], str]]
+    growing: Callable[[], Callable[[str], tuple[str, list[CallPiece]]]]
     read: Callable[[Generation], Answer]
 
 
@@ -145,7 +147,9 @@ class Preparer:
         prepared: PreparedPrompt = self._step(
             "messages", call.prepare, messages, asked.n, budget_field=asked.budget_field
         )
-        return [Work(prepared.request, lambda: call.visible_text(prepared), lambda found: _chat(call, prepared, found))]
+        return [
+            Work(prepared.request, lambda: call.visible_text(prepared).feed, lambda found: _chat(call, prepared, found))
+        ]
 
     def _step(
         self, param: str | None, work: Callable[..., Any], *arguments: Any, budget_field: str = "max_tokens"
@@ -194,7 +198,7 @@ class Preparer:
         matcher = self._compiler.constraint(answer, None, 0).matcher()
         request = LoopRequest(prompt=tokens, matcher=matcher, sampling=asked.sampling, n=asked.n)
         self._compiler.check(request)
-        return Work(request, lambda: lambda piece: piece, _continuation)
+        return Work(request, lambda: lambda piece: (piece, []), _continuation)
 
     def _encoded(self, prompt: str) -> list[int]:
         """The tokens of a prompt, with the special tokens that the tokenizer adds (such as one for the beginning)."""
