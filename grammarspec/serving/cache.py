@@ -183,8 +183,16 @@ class GrammarCache:
         Raises:
             GrammarError, TypeError, ValueError, MissingPackage: as :meth:`.Request.lower`.
         """
+        return self._lowered(request)[0]
+
+    def _lowered(self, request: Request) -> tuple[Lowered, Constraint | None]:
+        """The lowered form of a request, with its constraint if it was compiled for that.
+
+        Raises:
+            GrammarError, TypeError, ValueError, MissingPackage: as :meth:`.Request.lower`.
+        """
         if self._store is None or request.kind == "lowered":
-            return request.lower(self.vocabulary, limits=self.limits)
+            return request.compiled(self.vocabulary, limits=self.limits)
         key = hashlib.sha256(_release() + request.key).digest()
         data = self._store.get(key)
         if data is not None:
@@ -195,18 +203,24 @@ class GrammarCache:
             else:
                 with self._lock:
                     self._counts["disk_hits"] += 1
-                return found
-        lowered = request.lower(self.vocabulary, limits=self.limits)
-        self._store.put(key, lowered.to_bytes())
-        return lowered
+                return found, None
+        made = request.compiled(self.vocabulary, limits=self.limits)
+        self._store.put(key, made[0].to_bytes())
+        return made
 
     # ------------------------------------------------------------------ what is held
     def stats(self) -> CacheStats:
-        """The counters, and what the cache holds now."""
+        """The counters, and what the cache holds now.
+
+        Constraints grow while they are used. This measures all of them, and evicts some if the bound is exceeded.
+        """
         with self._lock:
             self._measure()
+            gone = self._shrink()
             damaged = self._store.damaged if self._store else 0
-            return CacheStats(**self._counts, entries=len(self._entries), bytes=self._bytes, disk_damaged=damaged)
+            found = CacheStats(**self._counts, entries=len(self._entries), bytes=self._bytes, disk_damaged=damaged)
+        del gone  # freeing automata takes long, so this is done without the lock
+        return found
 
     def clear(self) -> None:
         """Remove all constraints; their users can go on using them."""
@@ -235,9 +249,10 @@ class GrammarCache:
         """Make a constraint, for which other threads may wait."""
         flight = self._flights[key]
         try:
-            lowered = self.lower(request) if isinstance(request, Request) else request
-            constraint = compile(lowered.grammar, self.vocabulary, limits=self.limits)
-            constraint.mask(constraint.start)
+            lowered, constraint = self._lowered(request) if isinstance(request, Request) else (request, None)
+            if constraint is None:
+                constraint = compile(lowered.grammar, self.vocabulary, limits=self.limits)
+                constraint.mask(constraint.start)
             entry = _Entry(constraint, _EMPTY + 2 * len(lowered.ir.to_bytes()))
             with self._lock:
                 self._entries[key] = entry

@@ -70,6 +70,16 @@ def test_what_grows_while_it_is_used_counts() -> None:
     assert matcher.accept_token(ord("a"))  # it goes on for those who have it
 
 
+def test_the_counters_are_within_the_bound() -> None:
+    """A constraint that has grown since it was last asked for is evicted when the counters are read."""
+    cache = GrammarCache(VOCABULARY, max_bytes=600_000)
+    matcher = cache.constraint(Request.regex("[xy]{0,3000}")).matcher()
+    assert cache.stats().entries == 1
+    assert matcher.accept_tokens(list(b"xy" * 1000)) == 2000
+    stats = cache.stats()
+    assert (stats.entries, stats.bytes, stats.evictions) == (0, 0, 1)
+
+
 def test_a_bound_of_nothing_keeps_nothing() -> None:
     cache = GrammarCache(VOCABULARY, max_bytes=0)
     assert cache.constraint(Request.choice(["a"])).matcher().accept_token(ord("a"))
@@ -78,15 +88,15 @@ def test_a_bound_of_nothing_keeps_nothing() -> None:
 
 def test_many_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
     cache, lowered, began = GrammarCache(VOCABULARY), 0, threading.Barrier(8)
-    plain = Request.lower
+    plain = Request.compiled
 
-    def slow(self: Request, *arguments: object, **options: object) -> Lowered:
+    def slow(self: Request, *arguments: object, **options: object) -> tuple[Lowered, gs.Constraint]:
         nonlocal lowered
         lowered += 1
         time.sleep(0.1)
         return plain(self, *arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Request, "lower", slow)
+    monkeypatch.setattr(Request, "compiled", slow)
     found: list[gs.Constraint] = []
 
     def ask() -> None:
@@ -105,14 +115,14 @@ def test_many_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_failure_is_told_to_all_who_wait_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     cache, entered, go_on = GrammarCache(VOCABULARY), threading.Event(), threading.Event()
-    plain = Request.lower
+    plain = Request.compiled
 
-    def slow(self: Request, *arguments: object, **options: object) -> Lowered:
+    def slow(self: Request, *arguments: object, **options: object) -> tuple[Lowered, gs.Constraint]:
         entered.set()
         go_on.wait(10)
         return plain(self, *arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Request, "lower", slow)
+    monkeypatch.setattr(Request, "compiled", slow)
     bad = Request.regex("(")
     futures: list[Future[gs.Constraint]] = [cache.submit(bad)]
     entered.wait(10)
