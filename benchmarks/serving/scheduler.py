@@ -13,7 +13,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -133,7 +133,8 @@ class Scheduler:
         threads: the number of threads that compute masks.
 
     Attributes:
-        steps: the seconds of filling the masks of each step, with the number of sequences; the reader may clear it.
+        steps: the seconds of filling the masks of each step, and the process's seconds of CPU time meanwhile; the
+            reader may clear it.
     """
 
     def __init__(
@@ -155,7 +156,7 @@ class Scheduler:
         self._waiting: list[_Sequence] = []
         self._running: list[_Sequence] = []
         self._rows = gs.allocate_bitmask(concurrency * (1 + _DRAFT), vocabulary.size)
-        self.steps: list[tuple[float, int]] = []
+        self.steps: list[tuple[float, float]] = []
 
     def step(self) -> list[Ended]:
         """Admit requests, and make one step of those that run; what has ended leaves."""
@@ -227,9 +228,9 @@ class Scheduler:
             index.append(row)
             drafts.append(draft)
             row += 1 + len(draft)
-        begin = perf_counter()
+        begin, begin_cpu = perf_counter(), process_time()
         results = fill_bitmasks(matchers, self._rows, rows_index=index, drafts=drafts, threads=self._threads)
-        self.steps.append((perf_counter() - begin, len(matchers)))
+        self.steps.append((perf_counter() - begin, process_time() - begin_cpu))
         now = perf_counter()
         for sequence, result in zip(self._running, results, strict=True):
             assert sequence.guarded is not None

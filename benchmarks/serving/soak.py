@@ -37,7 +37,8 @@ class Report:
         problems: their number.
         tokens: the number of accepted tokens.
         first_masks: seconds from harmless requests to their first masks.
-        steps: seconds of filling the masks of a step.
+        steps: seconds of filling the masks of a step, and the engine's CPU time meanwhile, its threads for compiling
+            included. If the first is much longer, the machine was busy with something else.
         memory: seconds since the beginning, with the megabytes of the engine's and of the API's process.
         cache: the largest number of bytes in the cache that was seen, with its bound.
         evictions: constraints that were removed from the cache.
@@ -49,7 +50,7 @@ class Report:
     problems: int = 0
     tokens: int = 0
     first_masks: list[float] = field(default_factory=list)
-    steps: list[float] = field(default_factory=list)
+    steps: list[tuple[float, float]] = field(default_factory=list)
     memory: list[tuple[float, float, float]] = field(default_factory=list)
     cache: tuple[int, int] = (0, 0)
     evictions: int = 0
@@ -105,7 +106,8 @@ class Report:
             "tokens": self.tokens,
             "steps": len(self.steps),
             "milliseconds to the first mask, harmless": shown(self.first_masks),
-            "milliseconds of the masks of a step": shown(self.steps),
+            "milliseconds of the masks of a step": shown([wall for wall, _ in self.steps]),
+            "milliseconds of CPU time meanwhile": shown([cpu for _, cpu in self.steps]),
             "memory in MB, engine and API, by second": {round(at): [round(a), round(b)] for at, a, b in sampled},
             "growth in MB a minute, engine and API": [round(self.growth(0), 2), round(self.growth(1), 2)],
             "cache: most bytes, bound": self.cache,
@@ -161,7 +163,7 @@ def soak(
         while (now := time.perf_counter()) - began < seconds:
             for ended in scheduler.step():
                 report.add(ended)
-            report.steps += [took for took, _ in scheduler.steps]
+            report.steps += scheduler.steps
             scheduler.steps.clear()
             if now - looked >= every and asked_memory.done():
                 looked = now
