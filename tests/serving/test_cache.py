@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -68,6 +69,38 @@ def test_what_grows_while_it_is_used_counts() -> None:
     stats = cache.stats()
     assert stats.bytes <= 600_000 and stats.evictions > before.evictions
     assert matcher.accept_token(ord("a"))  # it goes on for those who have it
+
+
+def test_adding_measures_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many entries there are; and all of them in turn, so that none can grow unseen."""
+    from grammarspec.serving import cache as module
+
+    measured: Counter[int] = Counter()
+    plain = module._Entry.measure
+
+    def counted(self: module._Entry) -> int:
+        measured[id(self)] += 1
+        return plain(self)
+
+    monkeypatch.setattr(module._Entry, "measure", counted)
+    cache = GrammarCache(VOCABULARY)
+    for number in range(300):
+        before = measured.total()
+        cache.constraint(Request.choice([f"text {number}"]))
+        assert measured.total() - before <= module._RECENT + module._IN_TURN
+    measured.clear()
+    for number in range(300, 330):
+        cache.constraint(Request.choice([f"text {number}"]))
+    assert len(measured) == 330
+    assert cache._bytes == cache.stats().bytes
+    small = GrammarCache(VOCABULARY, max_bytes=cache.stats().bytes // 33)
+    for _ in range(20):  # what is evicted and comes again is not listed twice
+        for number in range(15):
+            small.constraint(Request.choice([f"text {number}"]))
+    assert small.stats().evictions > 100 and len(small._turns) <= 15
+    cache.clear()
+    cache.constraint(Request.choice(["a"]))
+    assert len(cache._turns) == 1 and 0 < cache.stats().bytes < 100_000
 
 
 def test_the_counters_are_within_the_bound() -> None:
