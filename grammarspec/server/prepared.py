@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Preparer", "Work"]
 
 _KEPT = 64  # the number of lowered declarations that are kept
+_MEMBERS = {"role", "content", "name", "tool_calls", "tool_call_id", "reasoning_content", "thinking"}
+"""The members of messages that are read. A chat template may read others."""
+_PART_MEMBERS = {"type", "text", "image_url", "input_audio", "file", "refusal"}
+"""Those of the parts of a content; parts that are no texts are refused by their type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +143,7 @@ class Preparer:
         options |= {"parallel": asked.parallel, "template": self._variables(asked)}
         resolved = self._step("tool_choice", resolve, cast(Options, options), tools)
         template = chat_template(self._tokenizer, tools=bool(tools))
+        _check_members(messages, template)
         turn = self._step("tools" if tools else "messages", turn_of, self._tokenizer, self._vocabulary, answer,
                           tuple(tools.values()), resolved.tool_choice, resolved.parallel, None, template)  # fmt: skip
         if tools:
@@ -207,6 +212,23 @@ class Preparer:
         except UnicodeEncodeError:
             raise PromptError("the prompt holds a lone surrogate, which cannot be spelled in UTF-8") from None
         return list(self._tokenizer.encode(prompt))
+
+
+def _check_members(messages: Sequence[dict[str, Any]], template: str) -> None:
+    """Refuse members of messages, and of their parts, that nothing reads.
+
+    Raises:
+        Refused: there is one, and the chat template has no such name either.
+    """
+    for at, message in enumerate(messages):
+        content = message.get("content")
+        parts = content if isinstance(content, list) else []
+        read = [("", message, _MEMBERS), *((f".content[{n}]", part, _PART_MEMBERS) for n, part in enumerate(parts))]
+        for where, value, known in read:
+            for name in value if isinstance(value, dict) else ():
+                if name not in known and name not in template:
+                    field = f"messages[{at}]{where}.{name}"
+                    raise Refused(f"the field {field} is not supported", field, "unsupported_field")
 
 
 def _checked_tools(tools: Sequence[Any]) -> list[Any]:
