@@ -17,9 +17,10 @@ jsonschema = pytest.importorskip("jsonschema")
 psutil = pytest.importorskip("psutil")
 pytest.importorskip("lark")
 
-from benchmarks.serving import costs, latencies, simulation, soak  # noqa: E402
-from benchmarks.serving.requests import harmless, instance_of, schema_of  # noqa: E402
+from benchmarks.serving import costs, latencies, requests, simulation, soak  # noqa: E402
+from benchmarks.serving.requests import Asked, harmless, instance_of, schema_of  # noqa: E402
 from benchmarks.serving.scheduler import Ended  # noqa: E402
+from grammarspec.serving import Request  # noqa: E402
 
 
 # ---------------------------------------------------------------------- requests and the soak
@@ -44,6 +45,15 @@ def test_the_judges_of_the_soak() -> None:
         assert report.problems == 3 and len(report.unexpected) == 3
         report.add(Ended(one, "cancelled"))
         assert report.problems == 3
+
+
+def test_the_year_0_is_one() -> None:
+    asked = Asked("harmless", "schema", Request.json_schema(schema_of(2)), requests._schema(2))
+    value = instance_of(2, random.Random(1))
+    for day, right in (("0000-02-29", True), ("0000-02-30", False), ("2026-02-29", False), ("2026-02-28", True)):
+        report = soak.Report()
+        report.add(Ended(asked, "finished", json.dumps({**value, "day": day})))
+        assert (report.problems == 0) == right
 
 
 def test_the_growth_of_memory() -> None:
