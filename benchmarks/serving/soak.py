@@ -13,6 +13,7 @@ import json
 import random
 import sys
 import time
+from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,10 @@ from benchmarks.serving.scheduler import Api, Ended, Scheduler
 from grammarspec.serving import GrammarCache
 
 
+def _numbers() -> array[float]:
+    return array("d")
+
+
 @dataclass
 class Report:
     """What a soak has found.
@@ -37,8 +42,9 @@ class Report:
         problems: their number.
         tokens: the number of accepted tokens.
         first_masks: seconds from harmless requests to their first masks.
-        steps: seconds of filling the masks of a step, and the engine's CPU time meanwhile, its threads for compiling
-            included. If the first is much longer, the machine was busy with something else.
+        steps: seconds of filling the masks of a step.
+        cpu_steps: the engine's seconds of CPU time meanwhile, its threads for compiling included. Where ``steps`` are
+            much longer, the machine was busy with something else.
         memory: seconds since the beginning, with the megabytes of the engine's and of the API's process.
         cache: the largest number of bytes in the cache that was seen, with its bound.
         evictions: constraints that were removed from the cache.
@@ -49,8 +55,9 @@ class Report:
     unexpected: list[str] = field(default_factory=list)
     problems: int = 0
     tokens: int = 0
-    first_masks: list[float] = field(default_factory=list)
-    steps: list[tuple[float, float]] = field(default_factory=list)
+    first_masks: array[float] = field(default_factory=_numbers)  # lists of floats would grow by megabytes themselves
+    steps: array[float] = field(default_factory=_numbers)
+    cpu_steps: array[float] = field(default_factory=_numbers)
     memory: list[tuple[float, float, float]] = field(default_factory=list)
     cache: tuple[int, int] = (0, 0)
     evictions: int = 0
@@ -94,9 +101,9 @@ class Report:
     def summary(self) -> dict[str, Any]:
         """The report as JSON values."""
 
-        def shown(values: list[float]) -> dict[str, float]:
+        def shown(values: array[float]) -> dict[str, float]:
             shares = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
-            return {name: round(percentile(values, share) * 1e3, 3) for name, share in shares.items()}
+            return {name: round(percentile(list(values), share) * 1e3, 3) for name, share in shares.items()}
 
         sampled = self.memory[:: max(1, len(self.memory) // 12)]
         return {
@@ -106,8 +113,8 @@ class Report:
             "tokens": self.tokens,
             "steps": len(self.steps),
             "milliseconds to the first mask, harmless": shown(self.first_masks),
-            "milliseconds of the masks of a step": shown([wall for wall, _ in self.steps]),
-            "milliseconds of CPU time meanwhile": shown([cpu for _, cpu in self.steps]),
+            "milliseconds of the masks of a step": shown(self.steps),
+            "milliseconds of CPU time meanwhile": shown(self.cpu_steps),
             "memory in MB, engine and API, by second": {round(at): [round(a), round(b)] for at, a, b in sampled},
             "growth in MB a minute, engine and API": [round(self.growth(0), 2), round(self.growth(1), 2)],
             "cache: most bytes, bound": self.cache,
@@ -163,7 +170,9 @@ def soak(
         while (now := time.perf_counter()) - began < seconds:
             for ended in scheduler.step():
                 report.add(ended)
-            report.steps += scheduler.steps
+            for wall, cpu in scheduler.steps:
+                report.steps.append(wall)
+                report.cpu_steps.append(cpu)
             scheduler.steps.clear()
             if now - looked >= every and asked_memory.done():
                 looked = now

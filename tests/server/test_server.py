@@ -484,3 +484,6 @@ def test_metrics(tiny_model: gs.Model) -> None:
         assert found["grammarspec_rounds_total"] > 0
         assert found['grammarspec_phase_seconds_total{phase="mask"}'] > 0
         assert found["grammarspec_request_seconds_count"] == 2
+        assert found["grammarspec_cache_misses_total"] == found["grammarspec_cache_entries"] == 1
+        assert found["grammarspec_cache_hits_total"] == found["grammarspec_cache_failures_total"] == 0
+        assert found["grammarspec_cache_bytes"] > 1000
