@@ -16,6 +16,8 @@ def test_long_patterns_are_refused_at_once(pattern: str) -> None:
         gs.regex(pattern)
     with pytest.raises(gs.LimitExceeded, match="max_steps"):
         gs.json_schema({"type": "string", "pattern": pattern})
+    with pytest.raises(gs.LimitExceeded, match="max_steps"):
+        gs.llguidance(f"%llguidance {{}}\nstart: /{pattern}/")
     assert time.process_time() - begin < 1.5  # reading it takes 3 to 9 seconds
 
 
