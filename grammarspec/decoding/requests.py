@@ -78,10 +78,14 @@ class Logprob(NamedTuple):
         raw: under the softmax of the model's logits as they are.
         masked: under the softmax of the logits after penalties, bias and grammar mask, before temperature, top-k, top-p
             and min-p.
+        top: the most probable tokens at this position by the model's logits as they are, with ``raw`` of each, the most
+            probable first; as many as ``top_logprobs`` of the sampling asks for. They may be tokens that the grammar
+            does not allow.
     """
 
     raw: float
     masked: float
+    top: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

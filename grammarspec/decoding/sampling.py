@@ -12,7 +12,7 @@ __all__ = ["Sampling"]
 COLDEST = 1e-6  # the least temperature: below it, float32 scores divided by it give the argmax anyway
 LARGEST = 1e30  # the greatest magnitude of an option; it and its inverse leave room within the range of float32
 _SEEDS = 1 << 64
-_INTEGERS = ("top_k", "seed", "max_tokens")
+_INTEGERS = ("top_k", "seed", "max_tokens", "top_logprobs")
 _NUMBERS = ("temperature", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
 _OPTIONAL = ("top_k", "top_p", "min_p", "seed")
 
@@ -50,6 +50,8 @@ class Sampling:
             appended. A text to which nothing but the end-of-text token can be added has not been cut short.
         stop: stop where the text holds one of these texts; it ends before them.
         logprobs: record the log-probabilities of the generated tokens.
+        top_logprobs: with ``logprobs``, also record those of this many most probable tokens at each position, by the
+            model's logits as they are.
 
     Raises:
         TypeError: an option has a value of another type.
@@ -69,6 +71,7 @@ class Sampling:
     on_limit: Literal["cut", "close", "raise"] = "cut"
     stop: Sequence[str] = ()
     logprobs: bool = False
+    top_logprobs: int = 0
 
     def __post_init__(self) -> None:
         for names, kind, what in ((_INTEGERS, Integral, "a whole number"), (_NUMBERS, Real, "a number")):
@@ -102,6 +105,10 @@ class Sampling:
             raise ValueError(f"seed must be from 0 to 2**64 - 1, not {self.seed}")
         if self.max_tokens < 1:
             raise ValueError(f"max_tokens must be at least 1, not {self.max_tokens}")
+        if self.top_logprobs < 0:
+            raise ValueError(f"top_logprobs must be at least 0, not {self.top_logprobs}")
+        if self.top_logprobs and not self.logprobs:
+            raise ValueError(f"top_logprobs={self.top_logprobs} needs logprobs=True")
         if self.on_limit not in ("cut", "close", "raise"):
             raise ValueError(f"on_limit must be 'cut', 'close' or 'raise', not {self.on_limit!r}")
         if isinstance(self.stop, str):

@@ -209,10 +209,13 @@ class SequenceState:
         """
         self._pad_logprobs(begin)
         index = torch.tensor(tokens, device=logits.device)[:, None]
-        raw, masked = (
-            values[: len(tokens)].float().log_softmax(-1).gather(1, index)[:, 0].tolist() for values in (logits, scores)
-        )
-        self._logprobs += map(Logprob, raw, masked)
+        by_logits, by_scores = (values[: len(tokens)].float().log_softmax(-1) for values in (logits, scores))
+        raw, masked = (values.gather(1, index)[:, 0].tolist() for values in (by_logits, by_scores))
+        known = by_logits[:, : self._vocabulary.size]  # models may have more logits than there are tokens
+        best = known.topk(min(self.sampling.top_logprobs, known.shape[1]), -1)
+        pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        top = [tuple(zip(ids, values, strict=True)) for ids, values in pairs]
+        self._logprobs += map(Logprob, raw, masked, top)
 
     def end_round(self, now: float) -> None:
         """Record the time of a round.

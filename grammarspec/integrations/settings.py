@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from typing import ClassVar, Final, Self
 
 from grammarspec.constraint import Limits
@@ -16,7 +17,7 @@ NAME: Final = "grammarspec"
 
 
 class SettingsError(ValueError):
-    """An environment variable has a wrong value."""
+    """An environment variable has a wrong value, or is none that the adapter knows."""
 
 
 _LEAST: Final = {"cache_bytes": 0, "mask_threads": 0}
@@ -92,6 +93,23 @@ class EngineSettings:
                 raise SettingsError(str(error)) from None
             given[field.name] = value
         return cls(**given)  # type: ignore[arg-type]
+
+    @classmethod
+    def check_environment(cls) -> None:
+        """Check the environment variables: their values, and that none with the prefix is unknown.
+
+        A misspelt name would leave a limit at its default, which nobody would notice.
+
+        Raises:
+            SettingsError: a variable has a wrong value, or is unknown; the message names the known ones.
+        """
+        cls.of_environment()
+        known = [cls.prefix + field.name.upper() for field in fields(cls)]
+        if unknown := sorted(name for name in os.environ if name.startswith(cls.prefix) and name not in known):
+            close = get_close_matches(unknown[0], known, 1)
+            meant = f" Did you mean {close[0]}?" if close else ""
+            listed = ", ".join(known)
+            raise SettingsError(f"{unknown[0]} is not a setting of grammarspec.{meant} The settings are {listed}")
 
     def export(self) -> None:
         """Set the environment variables, so that processes which the engine starts have the same settings."""

@@ -56,6 +56,7 @@ class SamplingOptions(TypedDict, total=False):
     max_tokens: int
     stop: Sequence[str]
     logprobs: bool
+    top_logprobs: int
 
 
 class ModelOptions(SamplingOptions, total=False):

@@ -27,7 +27,7 @@ from grammarspec.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from grammarspec.tools.formats import Reply, ToolFormat
+    from grammarspec.tools.formats import CallPiece, GrowingCalls, Reply, ToolFormat
 
 __all__ = ["ToolTurn", "Turn", "TurnResult", "VisibleText", "turn_of"]
 
@@ -110,6 +110,10 @@ class Turn:
     def visible(self, text: str) -> str:
         """The part of a growing text that is certain to be for the user, and not the beginning of a call."""
         return text
+
+    def growing_calls(self) -> GrowingCalls | None:
+        """What reads the calls of a growing text; ``None`` if there can be none."""
+        return None
 
     def read(self, data: bytes) -> TurnResult:
         """Read the text of a turn.
@@ -206,6 +210,14 @@ class ToolTurn(Turn):
     def visible(self, text: str) -> str:
         return self.format.visible(text, self._callable, answered=not self._free)
 
+    def growing_calls(self) -> GrowingCalls | None:
+        from grammarspec.tools.formats import GrowingCalls
+
+        if not self._callable:
+            return None
+        only = self.choice not in ("auto", "none")
+        return GrowingCalls(self.format, only_calls=only, answered=not self._free)
+
     @property
     def _callable(self) -> tuple[Tool[..., Any], ...]:
         """The tools that may be called in this turn."""
@@ -276,13 +288,25 @@ class VisibleText:
         self._turn, self._split = turn, split
         self._text = ""  # the text so far, without reasoning
         self._shown = 0  # how many of its visible characters were returned
+        self._calls = turn.growing_calls()
 
     def __call__(self, piece: str) -> str:
         """The characters that the next piece of the text makes visible."""
-        self._text += self._split(piece)
+        return self._visible(self._split(piece))
+
+    def feed(self, piece: str) -> tuple[str, list[CallPiece]]:
+        """What the next piece of the text adds: the characters that become visible, and pieces of calls.
+
+        Calls in formats that cannot be read while they grow have no pieces (:class:`.GrowingCalls`).
+        """
+        new = self._split(piece)
+        return self._visible(new), [] if self._calls is None else self._calls.feed(new)
+
+    def _visible(self, new: str) -> str:
+        self._text += new
         visible = self._turn.visible(self._text)
-        new, self._shown = visible[self._shown :], max(self._shown, len(visible))
-        return new
+        added, self._shown = visible[self._shown :], max(self._shown, len(visible))
+        return added
 
 
 def _as_text(messages: Sequence[Mapping[str, Any]], written: ToolFormat) -> list[dict[str, Any]]:

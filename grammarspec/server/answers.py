@@ -16,6 +16,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 from typing import Any
 from uuid import uuid4
 
@@ -26,6 +27,7 @@ from grammarspec.server.engine import Engine, Job
 from grammarspec.server.metrics import Metrics
 from grammarspec.server.prepared import Answer, Work
 from grammarspec.server.refusals import Refused, refusal_of
+from grammarspec.tools.formats import CallPiece
 from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["Ended", "Form", "Piece", "Texts"]
@@ -37,11 +39,13 @@ class Piece:
 
     Attributes:
         index: the number of the text among those of the request.
-        text: the piece.
+        text: what the user may see of the piece.
+        calls: the pieces of calls.
     """
 
     index: int
     text: str
+    calls: Sequence[CallPiece] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +55,31 @@ class Ended:
     Attributes:
         index: its number.
         rest: the part of the text that no piece has had.
+        sent_calls: the number of calls that pieces have had.
         answer: the text, divided into reasoning, calls and the rest.
         generation: the result of the decoding loop.
     """
 
     index: int
     rest: str
+    sent_calls: int
     answer: Answer
     generation: Generation
 
 
 class _Growing:
-    """The pieces of one text. They have whole characters only, and nothing that may be the beginning of a call."""
+    """The pieces of one text. They have whole characters only, and no text that may be the beginning of a call."""
 
-    def __init__(self, visible: Callable[[str], str]) -> None:
+    def __init__(self, read: Callable[[str], tuple[str, list[CallPiece]]]) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._visible = visible
-        self.shown = 0
+        self._read = read
+        self.shown = self.calls = 0
 
-    def feed(self, data: bytes) -> str:
-        piece = self._visible(self._decoder.decode(data))
-        self.shown += len(piece)
-        return piece
+    def feed(self, data: bytes) -> tuple[str, list[CallPiece]]:
+        text, calls = self._read(self._decoder.decode(data))
+        self.shown += len(text)
+        self.calls += sum(call.name is not None for call in calls)
+        return text, calls
 
 
 class Texts:
@@ -97,7 +104,7 @@ class Texts:
             self._jobs.append(Job(work.request, partial(self._put, first), partial(self._put, first)))
             for _ in range(work.request.n):
                 self._read.append(work.read)
-                self._growing.append(_Growing(work.visible()))
+                self._growing.append(_Growing(work.growing()))
         self._left = len(self._read)
 
     def _put(self, first: int, sample: int, event: bytes | Generation | Exception) -> None:
@@ -140,15 +147,17 @@ class Texts:
             while self._left:
                 index, event = await self._events.get()
                 if isinstance(event, bytes):
-                    if piece := self._growing[index].feed(event):
-                        yield Piece(index, piece)
+                    text, calls = self._growing[index].feed(event)
+                    if text or calls:
+                        yield Piece(index, text, calls)
                     continue
                 if isinstance(event, Exception):
                     raise event
                 self._metrics.text(event.statistics)
                 answer = await self._loop.run_in_executor(self._pool, self._read[index], event)
                 self._left -= 1
-                yield Ended(index, answer.text[self._growing[index].shown :], answer, event)
+                growing = self._growing[index]
+                yield Ended(index, answer.text[growing.shown :], growing.calls, answer, event)
         except Refused:
             raise
         except Exception as error:
@@ -206,20 +215,38 @@ class Form:
             if answer.reasoning is not None:
                 message["reasoning_content"] = answer.reasoning
             shown = {"message": message}
-        logprobs = self._logprobs(one.generation) if self.asked.logprobs else None
+        logprobs = self._logprobs(one.generation)
         return {"index": one.index, **shown, "logprobs": logprobs, "finish_reason": answer.finish_reason}
 
-    def _logprobs(self, generation: Generation) -> dict[str, Any]:
-        """The log-probabilities of the tokens of a text, without its end-of-text token, by the unmodified logits."""
-        listed = []
-        for token, one in zip(generation.tokens, generation.logprobs or (), strict=True):
-            if token in self.vocabulary.eos_token_ids:
-                continue
-            data = self.vocabulary.decode([token])
-            value = one.raw if math.isfinite(one.raw) else -9999.0
-            text = data.decode(errors="replace")
-            listed.append({"token": text, "logprob": value, "bytes": list(data), "top_logprobs": []})
-        return {"content": listed, "refusal": None}
+    def _logprobs(self, generation: Generation) -> dict[str, Any] | None:
+        """The log-probabilities of the tokens of a text, without its end-of-text token, by the unmodified logits.
+
+        Returns:
+            in the form of chats, or of completions; ``None`` if they are not asked for.
+        """
+        if not self.asked.logprobs:
+            return None
+        pairs = zip(generation.tokens, generation.logprobs or (), strict=True)
+        kept = [(token, one) for token, one in pairs if token not in self.vocabulary.eos_token_ids]
+        if self.chat:
+            content = [
+                {**self._token(token, one.raw), "top_logprobs": [self._token(*each) for each in one.top]}
+                for token, one in kept
+            ]
+            return {"content": content, "refusal": None}
+        listed = [self._token(token, one.raw) for token, one in kept]
+        texts = [one["token"] for one in listed]
+        tops = [{found["token"]: found["logprob"] for found in map(self._token, *zip(*one.top, strict=True))}
+                if one.top else {} for _, one in kept]  # fmt: skip
+        offsets = list(accumulate(map(len, texts), initial=0))[:-1]
+        values = [one["logprob"] for one in listed]
+        return {"tokens": texts, "token_logprobs": values, "top_logprobs": tops, "text_offset": offsets}
+
+    def _token(self, token: int, logprob: float) -> dict[str, Any]:
+        """A token with its log-probability; OpenAI's form has -9999 for one that is impossible."""
+        data = self.vocabulary.decode([token])
+        value = logprob if math.isfinite(logprob) else -9999.0
+        return {"token": data.decode(errors="replace"), "logprob": value, "bytes": list(data)}
 
     # ------------------------------------------------------------------ streams
     async def stream(self, events: AsyncIterator[Piece | Ended], count: int) -> AsyncIterator[bytes]:
@@ -236,12 +263,16 @@ class Form:
         try:
             async for event in events:
                 if isinstance(event, Piece):
-                    yield self._event(event.index, {"content": event.text})
+                    if event.text:
+                        yield self._event(event.index, {"content": event.text})
+                    if event.calls:
+                        yield self._event(event.index, {"tool_calls": _call_deltas(event.calls)})
                     continue
                 ended.append(event)
                 for delta in self._last_deltas(event):
                     yield self._event(event.index, delta)
-                yield self._event(event.index, {}, event.answer.finish_reason)
+                logprobs = self._logprobs(event.generation)
+                yield self._event(event.index, {}, event.answer.finish_reason, logprobs)
         except Refused as error:  # too late for another status: the headers have been sent
             yield _data(error.body)
             return
@@ -255,14 +286,16 @@ class Form:
             deltas.append({"reasoning_content": one.answer.reasoning})
         if one.rest:
             deltas.append({"content": one.rest})
-        if one.answer.calls:
-            calls = [{"index": number, **call.to_openai()} for number, call in enumerate(one.answer.calls)]
+        calls = [{"index": number, **call.to_openai()} for number, call in enumerate(one.answer.calls)]
+        if calls := calls[one.sent_calls :]:
             deltas.append({"tool_calls": calls})
         return deltas
 
-    def _event(self, index: int, delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
+    def _event(
+        self, index: int, delta: dict[str, Any], finish_reason: str | None = None, logprobs: Any = None
+    ) -> bytes:
         shown = {"delta": delta} if self.chat else {"text": delta.get("content", "")}
-        choice = {"index": index, **shown, "logprobs": None, "finish_reason": finish_reason}
+        choice = {"index": index, **shown, "logprobs": logprobs, "finish_reason": finish_reason}
         usage = {"usage": None} if self.asked.include_usage else {}
         return _data({**self._head(self._piece_kind), "choices": [choice], **usage})
 
@@ -285,6 +318,21 @@ class Form:
             "total_tokens": self.prompt_tokens + tokens,
             "completion_tokens_details": {"reasoning_tokens": reasoning},
         }
+
+
+def _call_deltas(pieces: Sequence[CallPiece]) -> list[dict[str, Any]]:
+    """The pieces of calls in OpenAI's form; consecutive ones of the same call are joined."""
+    found: list[dict[str, Any]] = []
+    for piece in pieces:
+        if piece.name is not None:
+            own = piece.id or f"call_{uuid4().hex[:24]}"
+            function = {"name": piece.name, "arguments": piece.arguments}
+            found.append({"index": piece.index, "id": own, "type": "function", "function": function})
+        elif found and found[-1]["index"] == piece.index:
+            found[-1]["function"]["arguments"] += piece.arguments
+        else:
+            found.append({"index": piece.index, "function": {"arguments": piece.arguments}})
+    return found
 
 
 def _data(value: dict[str, Any]) -> bytes:

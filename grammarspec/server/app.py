@@ -101,7 +101,13 @@ class _Server:
         self.engine = Engine(batch, settings.max_batch)
         self._open: set[_Open] = set()
         self._metrics = Metrics(
-            Gauges(lambda: self.engine.running, self._waiting, lambda: batch.rounds, lambda: dict(batch.phase_seconds))
+            Gauges(
+                lambda: self.engine.running,
+                self._waiting,
+                lambda: batch.rounds,
+                lambda: dict(batch.phase_seconds),
+                self._preparer.cache.stats,
+            )
         )
         self._started = int(time.time())
 

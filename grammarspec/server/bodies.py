@@ -37,6 +37,7 @@ _TEMPLATE = {"enable_thinking", "thinking", "reasoning_effort"}
 
 _SAMPLING = ("temperature", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
 _MOST_STOPS = 16
+_MOST_TOP = 20  # OpenAI's bound of top_logprobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +108,9 @@ def chat(body: Any, settings: Settings, special_tokens: Mapping[str, int]) -> As
     if fields.take("modalities", list, default=["text"]) != ["text"]:
         raise Refused('modalities must be ["text"]', "modalities", "unsupported_field")
     logprobs = fields.take("logprobs", bool, default=False)
-    if fields.within("top_logprobs", 0, 20, 0):
-        raise Refused(
-            "top_logprobs is not supported: log-probabilities are returned for the generated tokens only",
-            "top_logprobs",
-            "unsupported_field",
-        )
+    top = fields.within("top_logprobs", 0, _MOST_TOP, 0)
+    if top and not logprobs:
+        raise Refused("top_logprobs is allowed only with logprobs=true", "top_logprobs")
     answer, field = _answer(fields, special_tokens)
     tools = tuple(fields.take("tools", list, default=[]))
     choice = fields.take("tool_choice", str, dict)
@@ -121,10 +119,8 @@ def chat(body: Any, settings: Settings, special_tokens: Mapping[str, int]) -> As
     parallel = fields.take("parallel_tool_calls", bool, default=True)
     template, effort = _template(fields)
     stream, usage = _stream(fields)
-    sampling, n = _sampling(fields, most, logprobs, settings)
+    sampling, n = _sampling(fields, most, settings, top if logprobs else None)
     fields.done(_HINTS)
-    if logprobs and stream:
-        raise Refused("logprobs are not supported in a stream", "logprobs", "unsupported_field")
     choice = choice or "auto"
     asked = Asked([messages], sampling, n, answer, field, stream, usage, logprobs, budget, tools, choice, parallel)
     return replace(asked, template=template, reasoning_effort=effort)
@@ -152,12 +148,13 @@ def completion(body: Any, settings: Settings, special_tokens: Mapping[str, int])
     most, budget = _budget(fields, settings, "max_tokens")
     answer, field = _answer(fields, special_tokens)
     stream, usage = _stream(fields)
-    sampling, n = _sampling(fields, most, False, settings)
+    top = fields.within("logprobs", 0, _MOST_TOP, 0) if "logprobs" in fields else None
+    sampling, n = _sampling(fields, most, settings, top)
     fields.done(_HINTS)
     if n * len(prompts) > settings.max_batch:
         texts = f"the request asks for {n * len(prompts)} texts"
         raise Refused(f"{texts}, but this server generates at most {settings.max_batch} together", "prompt")
-    return Asked(list(prompts), sampling, n, answer, field, stream, usage, False, budget)
+    return Asked(list(prompts), sampling, n, answer, field, stream, usage, top is not None, budget)
 
 
 def _check_model(fields: RequestFields, settings: Settings) -> None:
@@ -230,8 +227,18 @@ def _budget(fields: RequestFields, settings: Settings, *names: str) -> tuple[int
     return most, field
 
 
-def _sampling(fields: RequestFields, most: int, logprobs: bool, settings: Settings) -> tuple[Sampling, int]:
-    """How tokens are chosen, and the number of texts."""
+def _sampling(fields: RequestFields, most: int, settings: Settings, top: int | None) -> tuple[Sampling, int]:
+    """How tokens are chosen, and the number of texts.
+
+    Args:
+        fields: the fields of the body.
+        most: the largest number of tokens of a text.
+        settings: the settings of the server.
+        top: how many most probable tokens are reported at each position; ``None``: no log-probabilities are asked for.
+
+    Raises:
+        Refused: a field has a wrong value, or two fields cannot be combined.
+    """
     n = fields.within("n", 1, settings.max_batch, 1)
     options: dict[str, Any] = {name: fields.take(name, float) for name in _SAMPLING}
     options = {"temperature": 1.0, **{name: value for name, value in options.items() if value is not None}}
@@ -242,7 +249,7 @@ def _sampling(fields: RequestFields, most: int, logprobs: bool, settings: Settin
     if len(stops) > _MOST_STOPS:
         raise Refused(f"stop has {len(stops)} texts, but at most {_MOST_STOPS} are allowed", "stop")
     closes = fields.among("on_limit", ("cut", "close"), "cut") == "close"
-    if logprobs and closes:
+    if top is not None and closes:
         raise Refused(
             'logprobs cannot be combined with on_limit="close", which appends tokens that the model has not scored',
             "logprobs",
@@ -259,7 +266,8 @@ def _sampling(fields: RequestFields, most: int, logprobs: bool, settings: Settin
             on_limit="close" if closes else "cut",
             stop=stops,
             logit_bias={_token(name): _bias(value) for name, value in bias.items()},
-            logprobs=logprobs,
+            logprobs=top is not None,
+            top_logprobs=top or 0,
         )
     except (TypeError, ValueError) as error:
         raise Refused(str(error), str(error).partition(" ")[0]) from None

@@ -12,9 +12,16 @@ from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
     from grammarspec.decoding import Statistics
+    from grammarspec.serving.cache import CacheStats
 
 __all__ = ["Gauges", "Metrics"]
 
+_CACHE = {
+    "hits": "Grammars whose constraint was in the cache.",
+    "misses": "Grammars that were compiled.",
+    "evictions": "Constraints that were removed from the cache to make room.",
+    "failures": "Grammars that could not be compiled.",
+}
 _BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 
 
@@ -26,6 +33,7 @@ class Gauges:
         waiting: returns the number of requests that are being prepared, or wait for room in the batch.
         rounds: returns the number of rounds so far.
         phases: returns the seconds of all rounds so far, by phase.
+        cache: returns the counters of the cache of constraints.
     """
 
     def __init__(
@@ -34,8 +42,9 @@ class Gauges:
         waiting: Callable[[], int],
         rounds: Callable[[], int],
         phases: Callable[[], Mapping[str, float]],
+        cache: Callable[[], CacheStats],
     ) -> None:
-        self.running, self.waiting, self.rounds, self.phases = running, waiting, rounds, phases
+        self.running, self.waiting, self.rounds, self.phases, self.cache = running, waiting, rounds, phases, cache
 
 
 class _Asked(Collector):
@@ -53,6 +62,11 @@ class _Asked(Collector):
         for name, seconds in self._gauges.phases().items():
             phases.add_metric([name], seconds)
         yield phases
+        cache = self._gauges.cache()
+        yield GaugeMetricFamily("grammarspec_cache_bytes", "Bytes of the constraints in the cache.", cache.bytes)
+        yield GaugeMetricFamily("grammarspec_cache_entries", "Constraints in the cache.", cache.entries)
+        for counted, what in _CACHE.items():
+            yield CounterMetricFamily(f"grammarspec_cache_{counted}", what, getattr(cache, counted))
 
 
 class Metrics:

@@ -30,6 +30,7 @@ from grammarspec.server.settings import Settings
 from grammarspec.serving.cache import GrammarCache
 from grammarspec.serving.requests import Lowered
 from grammarspec.serving.requests import Request as Declared
+from grammarspec.tools.formats import CallPiece
 from grammarspec.tools.sources import as_tools
 from grammarspec.tools.tool import ToolCall
 
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Preparer", "Work"]
 
 _KEPT = 64  # the number of lowered declarations that are kept
+_MEMBERS = {"role", "content", "name", "tool_calls", "tool_call_id", "reasoning_content", "thinking"}
+"""The members of messages that are read. A chat template may read others."""
+_PART_MEMBERS = {"type", "text", "image_url", "input_audio", "file", "refusal"}
+"""Those of the parts of a content; parts that are no texts are refused by their type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +73,13 @@ class Work:
 
     Attributes:
         request: the request for the loop.
-        visible: makes, for one text, a filter that is called with each piece and returns what of it the user may see.
+        growing: makes, for one text, a function that is called with each piece and returns what of it the user may see,
+            and the pieces of calls.
         read: parses a text that has ended; raises the error that ended the text, if one did.
     """
 
     request: LoopRequest
-    visible: Callable[[], Callable[[str], str]]
+    growing: Callable[[], Callable[[str], tuple[str, list[CallPiece]]]]
     read: Callable[[Generation], Answer]
 
 
@@ -137,6 +143,7 @@ class Preparer:
         options |= {"parallel": asked.parallel, "template": self._variables(asked)}
         resolved = self._step("tool_choice", resolve, cast(Options, options), tools)
         template = chat_template(self._tokenizer, tools=bool(tools))
+        _check_members(messages, template)
         turn = self._step("tools" if tools else "messages", turn_of, self._tokenizer, self._vocabulary, answer,
                           tuple(tools.values()), resolved.tool_choice, resolved.parallel, None, template)  # fmt: skip
         if tools:
@@ -145,7 +152,9 @@ class Preparer:
         prepared: PreparedPrompt = self._step(
             "messages", call.prepare, messages, asked.n, budget_field=asked.budget_field
         )
-        return [Work(prepared.request, lambda: call.visible_text(prepared), lambda found: _chat(call, prepared, found))]
+        return [
+            Work(prepared.request, lambda: call.visible_text(prepared).feed, lambda found: _chat(call, prepared, found))
+        ]
 
     def _step(
         self, param: str | None, work: Callable[..., Any], *arguments: Any, budget_field: str = "max_tokens"
@@ -194,7 +203,7 @@ class Preparer:
         matcher = self._compiler.constraint(answer, None, 0).matcher()
         request = LoopRequest(prompt=tokens, matcher=matcher, sampling=asked.sampling, n=asked.n)
         self._compiler.check(request)
-        return Work(request, lambda: lambda piece: piece, _continuation)
+        return Work(request, lambda: lambda piece: (piece, []), _continuation)
 
     def _encoded(self, prompt: str) -> list[int]:
         """The tokens of a prompt, with the special tokens that the tokenizer adds (such as one for the beginning)."""
@@ -203,6 +212,23 @@ class Preparer:
         except UnicodeEncodeError:
             raise PromptError("the prompt holds a lone surrogate, which cannot be spelled in UTF-8") from None
         return list(self._tokenizer.encode(prompt))
+
+
+def _check_members(messages: Sequence[dict[str, Any]], template: str) -> None:
+    """Refuse members of messages, and of their parts, that nothing reads.
+
+    Raises:
+        Refused: there is one, and the chat template has no such name either.
+    """
+    for at, message in enumerate(messages):
+        content = message.get("content")
+        parts = content if isinstance(content, list) else []
+        read = [("", message, _MEMBERS), *((f".content[{n}]", part, _PART_MEMBERS) for n, part in enumerate(parts))]
+        for where, value, known in read:
+            for name in value if isinstance(value, dict) else ():
+                if name not in known and name not in template:
+                    field = f"messages[{at}]{where}.{name}"
+                    raise Refused(f"the field {field} is not supported", field, "unsupported_field")
 
 
 def _checked_tools(tools: Sequence[Any]) -> list[Any]:

@@ -12,6 +12,7 @@ import os
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from threading import Lock
 from typing import Final
 
@@ -25,6 +26,10 @@ from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["CacheStats", "GrammarCache"]
 
+_RECENT: Final = 32
+"""How many of the entries that were used last are measured when another is added."""
+_IN_TURN: Final = 16
+"""How many of all entries are, in turn; at least 2, so that those that were evicted leave the queue."""
 _EMPTY: Final = 32 << 10
 """Bytes that each automaton takes in addition to those that it counts: tables that are empty at first."""
 
@@ -121,6 +126,7 @@ class GrammarCache:
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
         self._flights: dict[bytes, Future[Constraint]] = {}
         self._pool: ThreadPoolExecutor | None = None
+        self._turns: OrderedDict[bytes, None] = OrderedDict()  # keys of all entries, and of some that were evicted
         self._bytes = 0
         self._counts = dict.fromkeys(("hits", "misses", "joined", "failures", "evictions", "disk_hits"), 0)
 
@@ -183,8 +189,16 @@ class GrammarCache:
         Raises:
             GrammarError, TypeError, ValueError, MissingPackage: as :meth:`.Request.lower`.
         """
+        return self._lowered(request)[0]
+
+    def _lowered(self, request: Request) -> tuple[Lowered, Constraint | None]:
+        """The lowered form of a request, with its constraint if it was compiled for that.
+
+        Raises:
+            GrammarError, TypeError, ValueError, MissingPackage: as :meth:`.Request.lower`.
+        """
         if self._store is None or request.kind == "lowered":
-            return request.lower(self.vocabulary, limits=self.limits)
+            return request.compiled(self.vocabulary, limits=self.limits)
         key = hashlib.sha256(_release() + request.key).digest()
         data = self._store.get(key)
         if data is not None:
@@ -195,23 +209,30 @@ class GrammarCache:
             else:
                 with self._lock:
                     self._counts["disk_hits"] += 1
-                return found
-        lowered = request.lower(self.vocabulary, limits=self.limits)
-        self._store.put(key, lowered.to_bytes())
-        return lowered
+                return found, None
+        made = request.compiled(self.vocabulary, limits=self.limits)
+        self._store.put(key, made[0].to_bytes())
+        return made
 
     # ------------------------------------------------------------------ what is held
     def stats(self) -> CacheStats:
-        """The counters, and what the cache holds now."""
+        """The counters, and what the cache holds now.
+
+        Constraints grow while they are used. This measures all of them, and evicts some if the bound is exceeded.
+        """
         with self._lock:
             self._measure()
+            gone = self._shrink()
             damaged = self._store.damaged if self._store else 0
-            return CacheStats(**self._counts, entries=len(self._entries), bytes=self._bytes, disk_damaged=damaged)
+            found = CacheStats(**self._counts, entries=len(self._entries), bytes=self._bytes, disk_damaged=damaged)
+        del gone  # freeing automata takes long, so this is done without the lock
+        return found
 
     def clear(self) -> None:
         """Remove all constraints; their users can go on using them."""
         with self._lock:
             gone, self._entries, self._bytes = self._entries, OrderedDict(), 0
+            self._turns.clear()
         gone.clear()
 
     def close(self) -> None:
@@ -235,13 +256,15 @@ class GrammarCache:
         """Make a constraint, for which other threads may wait."""
         flight = self._flights[key]
         try:
-            lowered = self.lower(request) if isinstance(request, Request) else request
-            constraint = compile(lowered.grammar, self.vocabulary, limits=self.limits)
-            constraint.mask(constraint.start)
+            lowered, constraint = self._lowered(request) if isinstance(request, Request) else (request, None)
+            if constraint is None:
+                constraint = compile(lowered.grammar, self.vocabulary, limits=self.limits)
+                constraint.mask(constraint.start)
             entry = _Entry(constraint, _EMPTY + 2 * len(lowered.ir.to_bytes()))
             with self._lock:
                 self._entries[key] = entry
-                self._measure()
+                self._turns[key] = None
+                self._measure_some()
                 gone = self._shrink()
         except BaseException as error:
             with self._lock:
@@ -259,6 +282,20 @@ class GrammarCache:
 
     def _measure(self) -> None:
         self._bytes += sum(entry.measure() for entry in self._entries.values())
+
+    def _measure_some(self) -> None:
+        """Measure the entries that were used last, which are the ones that grow, and others in turn.
+
+        Measuring all of them whenever one is added would take most of the time of a cache with a thousand entries.
+        """
+        recent = islice(reversed(self._entries.values()), _RECENT)
+        self._bytes += sum(entry.measure() for entry in recent)
+        for _ in range(min(_IN_TURN, len(self._turns))):
+            key, _ = self._turns.popitem(last=False)
+            entry = self._entries.get(key)
+            if entry is not None:
+                self._bytes += entry.measure()
+                self._turns[key] = None
 
     def _shrink(self) -> list[_Entry]:
         """Evict constraints until the bound holds, the least recently used first."""

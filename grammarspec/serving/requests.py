@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal
 
-from grammarspec._compiler import CancelToken
+from grammarspec._compiler import CancelToken, Constraint
 from grammarspec._compiler import Grammar as Ir
 from grammarspec.constraint import Limits, compile
 from grammarspec.errors import GrammarError, GrammarSyntaxError
@@ -229,15 +229,31 @@ class Request:
             TypeError, ValueError: the declaration is of a wrong type, or an option is unknown or has a wrong value.
             MissingPackage: the front-end needs a package that is not installed.
         """
+        return self.compiled(vocabulary, limits=limits, cancel=cancel)[0]
+
+    def compiled(
+        self,
+        vocabulary: Vocabulary | None = None,
+        *,
+        limits: Limits | None = None,
+        cancel: CancelToken | None = None,
+    ) -> tuple[Lowered, Constraint]:
+        """The lowered form, and the constraint that was compiled to find errors, with its first mask computed.
+
+        Arguments and errors are those of :meth:`lower`.
+
+        Raises:
+            GrammarError, Cancelled, TypeError, ValueError, MissingPackage: as :meth:`lower`.
+        """
         if self.kind == "lowered":
             lowered = Lowered.from_bytes(_bytes_of_hex(self.declaration))
             grammar: Grammar[Any] = lowered.grammar
         else:
             grammar = _FRONT_ENDS[self.kind](self.declaration, dict(self.options), limits, cancel)
             lowered = Lowered(grammar.ir)
-        tried = compile(grammar, vocabulary or _any_bytes(grammar), limits=limits, cancel=cancel)
-        tried.mask(tried.start)
-        return lowered
+        constraint = compile(grammar, vocabulary or _any_bytes(grammar), limits=limits, cancel=cancel)
+        constraint.mask(constraint.start)
+        return lowered, constraint
 
 
 def _bytes_of_hex(text: Any) -> bytes:

@@ -304,7 +304,9 @@ def test_logprobs(model: Any, draft: Any) -> None:
     pattern = r"\d{4}-[a-f]{2}"
     for proposers in ([], [Forced(), DraftModel(draft)]):
         for forced in ("sample", "feed"):
-            result = run(model, pattern, proposers, forced=forced, logprobs=True, repetition_penalty=1.3)
+            result = run(
+                model, pattern, proposers, forced=forced, logprobs=True, top_logprobs=3, repetition_penalty=1.3
+            )
             assert result.logprobs is not None and len(result.logprobs) == len(result.tokens)
             constraint = gs.compile(gs.regex(pattern), VOCABULARY)
             matcher = constraint.matcher()
@@ -313,6 +315,7 @@ def test_logprobs(model: Any, draft: Any) -> None:
                 with torch.no_grad():
                     logits = model(torch.tensor([text]), use_cache=False).logits[0, -1]
                 raw = float(logits.log_softmax(-1)[token])
+                best = logits.log_softmax(-1)[: VOCABULARY.size].topk(3)
                 for seen in set(text):
                     logits[seen] = logits[seen] / 1.3 if logits[seen] > 0 else logits[seen] * 1.3
                 rows = gs.allocate_bitmask(1, VOCABULARY.size)
@@ -322,6 +325,8 @@ def test_logprobs(model: Any, draft: Any) -> None:
                     assert forced == "feed" and math.isnan(given.masked)
                 else:
                     assert given.raw == pytest.approx(raw, abs=1e-4)
+                    assert [token for token, _ in given.top] == best.indices.tolist()
+                    assert [value for _, value in given.top] == pytest.approx(best.values.tolist(), abs=1e-4)
                     assert given.masked == pytest.approx(float(logits.log_softmax(-1)[token]), abs=1e-4)
                 matcher.accept_token(token)
             if forced == "sample":

@@ -26,6 +26,7 @@ from tests.oracles.noise_model import NoiseModel
         ({"max_tokens": None}, "max_tokens must be a whole number, not None"),
         ({"seed": True}, "seed must be a whole number, not True"),
         ({"stop": [1]}, "stop takes texts, not 1"),
+        ({"logprobs": True, "top_logprobs": True}, "top_logprobs must be a whole number, not True"),
         ({"logit_bias": {"5": 1.0}}, "logit_bias gives tokens numbers, not '5' the value 1.0"),
         ({"logit_bias": {5: None}}, "logit_bias gives tokens numbers, not 5 the value None"),
     ],
@@ -33,6 +34,24 @@ from tests.oracles.noise_model import NoiseModel
 def test_wrong_types(options: dict[str, Any], said: str) -> None:
     with pytest.raises(TypeError, match=said):
         Sampling(**options)
+
+
+def test_log_probabilities_of_other_tokens() -> None:
+    """They need those of the text, and are as many as there are tokens at most."""
+    with pytest.raises(ValueError, match="top_logprobs=2 needs logprobs=True"):
+        Sampling(top_logprobs=2)
+    with pytest.raises(ValueError, match="top_logprobs must be at least 0, not -1"):
+        Sampling(logprobs=True, top_logprobs=-1)
+    vocabulary = gs.Vocabulary.bytes()
+    model, constraint = NoiseModel(vocabulary.size), gs.compile(gs.regex("[ab]{3}"), vocabulary)
+    for asked in (0, 3, 1000):
+        sampling = Sampling(logprobs=True, top_logprobs=asked)
+        found = generate(model, [1], constraint.matcher(), vocabulary, sampling=sampling)
+        assert found.logprobs is not None
+        assert [len(one.top) for one in found.logprobs] == [min(asked, vocabulary.size)] * 4
+        for one in found.logprobs:
+            values = [value for _, value in one.top]
+            assert values == sorted(values, reverse=True) and all(one.raw <= value for value in values[:1])
 
 
 def test_stop_texts_may_come_from_an_iterator() -> None:

@@ -1,7 +1,7 @@
 """llama-cpp-python with a model: answers that satisfy a schema, a regular expression and a grammar.
 
 It needs an environment that has llama-cpp-python and lark (``python -m venv .cache/llama-cpp``, and ``.cache/llama-cpp/
-bin/pip install llama-cpp-python lark``); ``GRAMMARSPEC_LLAMA_CPP_ENVIRONMENT`` names another place of it.
+bin/pip install llama-cpp-python lark``); ``GRAMMARSPEC_TESTS_LLAMA_CPP`` names another place of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import grammarspec as gs
 from grammarspec.integrations.llama_cpp import vocabulary_of_llama
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = Path(os.environ.get("GRAMMARSPEC_LLAMA_CPP_ENVIRONMENT", ROOT / ".cache" / "llama-cpp")) / "bin" / "python"
+PYTHON = Path(os.environ.get("GRAMMARSPEC_TESTS_LLAMA_CPP", ROOT / ".cache" / "llama-cpp")) / "bin" / "python"
 
 
 @pytest.mark.slow

@@ -58,3 +58,27 @@ def test_settings_come_back_from_the_environment(
 def test_the_threads_for_masks_have_a_default() -> None:
     assert OfVLLM(mask_threads=5).mask_thread_count == 5
     assert OfVLLM().mask_thread_count == max(1, min((os.cpu_count() or 1) // 2, 8))
+
+
+@pytest.mark.parametrize("settings", ADAPTERS)
+def test_unknown_variables_are_refused(settings: type[EngineSettings], monkeypatch: pytest.MonkeyPatch) -> None:
+    for field in fields(settings):
+        monkeypatch.delenv(settings.prefix + field.name.upper(), raising=False)
+    settings.check_environment()
+    monkeypatch.setenv(settings.prefix + "MAX_STEPS", "5")
+    monkeypatch.setenv("GRAMMARSPEC_ANOTHER_MAX_STEP", "5")  # another prefix
+    settings.check_environment()
+    monkeypatch.setenv(settings.prefix + "MAX_STEP", "5")
+    with pytest.raises(SettingsError) as error:
+        settings.check_environment()
+    said = str(error.value)
+    assert said.startswith(f"{settings.prefix}MAX_STEP is not a setting of grammarspec. Did you mean ")
+    assert all(settings.prefix + field.name.upper() in said for field in fields(settings))
+    monkeypatch.delenv(settings.prefix + "MAX_STEP")
+    monkeypatch.setenv(settings.prefix, "1")
+    with pytest.raises(SettingsError, match="is not a setting"):
+        settings.check_environment()
+    monkeypatch.delenv(settings.prefix)
+    monkeypatch.setenv(settings.prefix + "MAX_STEPS", "none")
+    with pytest.raises(SettingsError, match="MAX_STEPS must be a whole number"):
+        settings.check_environment()

@@ -1,7 +1,7 @@
 """SGLang's own files with grammarspec inside, as far as they run without a GPU.
 
 They need a folder that ``python tests/integrations/sglang_environment.py`` makes in ``.cache/sglang``;
-``GRAMMARSPEC_SGLANG_ENVIRONMENT`` names another place of it.
+``GRAMMARSPEC_TESTS_SGLANG`` names another place of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = Path(os.environ.get("GRAMMARSPEC_SGLANG_ENVIRONMENT", ROOT / ".cache" / "sglang"))
+FOLDER = Path(os.environ.get("GRAMMARSPEC_TESTS_SGLANG", ROOT / ".cache" / "sglang"))
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 import os
 import sys
+from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from grammarspec.integrations.vllm import expected
 from grammarspec.integrations.vllm.backend import Backend
 from grammarspec.integrations.vllm.recent import RecentTexts
 from grammarspec.integrations.vllm.requests import PREFIX
+from grammarspec.integrations.vllm.settings import SettingsError
 from grammarspec.integrations.vocabularies import vocabulary_of
 from grammarspec.serving import GuardedMatcher, Lowered, Request
 
@@ -461,8 +463,8 @@ def test_tools_beside_a_format_of_the_answer(vllm: SimpleNamespace) -> None:
 
 # ---------------------------------------------------------------------- settings
 def test_settings_are_told_by_the_environment(vllm: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in adapter.Settings.__dataclass_fields__:
-        monkeypatch.setenv(f"GRAMMARSPEC_VLLM_{name.upper()}", "1")
+    for field in fields(adapter.Settings):
+        monkeypatch.setenv(f"GRAMMARSPEC_VLLM_{field.name.upper()}", "1")
     adapter.register(adapter.Settings(max_steps=50, cache_bytes=1000, cache_directory="folder"))
     told = adapter.Settings.of_environment()
     assert (told.max_steps, told.cache_bytes, told.cache_directory) == (50, 1000, "folder")
@@ -472,6 +474,18 @@ def test_settings_are_told_by_the_environment(vllm: SimpleNamespace, monkeypatch
         monkeypatch.setenv("GRAMMARSPEC_VLLM_MAX_STEPS", wrong)
         with pytest.raises(ValueError, match="GRAMMARSPEC_VLLM_"):
             adapter.Settings.of_environment()
+
+
+def test_unknown_variables_leave_the_backend_out(
+    vllm: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(adapter, "_registered", False)
+    monkeypatch.setenv("GRAMMARSPEC_VLLM_MAX_STEP", "50")
+    with pytest.raises(SettingsError, match="Did you mean GRAMMARSPEC_VLLM_MAX_STEPS"):
+        adapter.register()
+    adapter.plugin()
+    assert "GRAMMARSPEC_VLLM_MAX_STEP is not a setting" in caplog.text
+    assert not adapter._registered
 
 
 def test_a_vocabulary_is_made_once(vllm: SimpleNamespace) -> None:

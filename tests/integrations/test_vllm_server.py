@@ -1,7 +1,7 @@
 """vLLM itself with grammarspec inside: a server on this machine, asked with the openai client.
 
 It needs an environment with vLLM, which ``python tests/integrations/vllm_environment.py`` makes in ``.cache/vllm``;
-``GRAMMARSPEC_VLLM_ENVIRONMENT`` names another place of it.
+``GRAMMARSPEC_TESTS_VLLM`` names another place of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = Path(os.environ.get("GRAMMARSPEC_VLLM_ENVIRONMENT", ROOT / ".cache" / "vllm")) / "bin" / "python"
+PYTHON = Path(os.environ.get("GRAMMARSPEC_TESTS_VLLM", ROOT / ".cache" / "vllm")) / "bin" / "python"
 
 
 pytestmark = [

@@ -112,6 +112,45 @@ def test_stop_and_logprobs(tiny: Running) -> None:
     assert all(one.logprob <= 0 for one in found.logprobs.content)
 
 
+def test_log_probabilities_of_other_tokens(tiny: Running, tiny_model: gs.Model) -> None:
+    """They are those of the model's logits, in a stream too, where the last event of a text has them."""
+    import torch
+
+    options = {
+        "logprobs": True,
+        "top_logprobs": 4,
+        "max_tokens": 9,
+        "extra_body": {"structured_outputs": {"regex": "[a-f]{5}"}},
+    }
+    found = ask(tiny, **options).choices[0]
+    rendered = tiny_model.tokenizer.apply_chat_template(ASK, tokenize=False, add_generation_prompt=True)
+    prompt = [*tiny_model.tokenizer.encode(rendered, add_special_tokens=False)]
+    assert len(prompt) == ask(tiny, max_tokens=1).usage.prompt_tokens
+    for one in found.logprobs.content:
+        with torch.no_grad():
+            logits = tiny_model.model(torch.tensor([prompt])).logits[0, -1]
+        best = logits.log_softmax(-1)[: tiny_model.vocabulary.size].topk(4)
+        assert [each.logprob for each in one.top_logprobs] == pytest.approx(best.values.tolist(), abs=1e-4)
+        assert [bytes(each.bytes) for each in one.top_logprobs] == [
+            tiny_model.vocabulary.decode([token]) for token in best.indices.tolist()
+        ]
+        assert one.logprob <= one.top_logprobs[0].logprob
+        prompt += tiny_model.tokenizer.encode(one.token)
+    events = [piece.choices[0] for piece in ask(tiny, stream=True, **options)]
+    assert [one.logprobs is None for one in events] == [True] * (len(events) - 1) + [False]
+    assert events[-1].logprobs.model_dump() == found.logprobs.model_dump()  # the classes have different modules
+    with tiny.client().chat.completions.stream(model="tiny", messages=ASK, temperature=0, **options) as stream:
+        last = stream.get_final_completion().choices[0].logprobs
+    assert [one.model_dump() for one in last.content] == [one.model_dump() for one in found.logprobs.content]
+
+    given = {"model": "tiny", "prompt": "ab", "temperature": 0, "max_tokens": 6, "extra_body": options["extra_body"]}
+    text = tiny.client().completions.create(logprobs=2, **given).choices[0]
+    assert "".join(text.logprobs.tokens) == text.text and text.logprobs.text_offset == [0, 1, 2, 3, 4]
+    assert all(len(one) <= 2 for one in text.logprobs.top_logprobs) and len(text.logprobs.token_logprobs) == 5
+    plain = tiny.client().completions.create(logprobs=0, **given).choices[0].logprobs
+    assert plain.top_logprobs == [{}] * 5 and plain.token_logprobs == text.logprobs.token_logprobs
+
+
 def test_completions(tiny: Running, tiny_model: gs.Model) -> None:
     client = tiny.client()
     asked = {"structured_outputs": {"regex": "[a-z]{4}"}}
@@ -128,15 +167,26 @@ def test_completions(tiny: Running, tiny_model: gs.Model) -> None:
 
 
 # ---------------------------------------------------------------------- tools
+def joined(pieces: Any) -> list[Any]:
+    """The calls of the pieces of one text."""
+    calls: list[Any] = []
+    for piece in pieces:
+        for call in piece.choices[0].delta.tool_calls or []:
+            if call.id is not None:
+                calls.append(call)
+            else:
+                calls[call.index].function.arguments += call.function.arguments
+    return calls
+
+
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "sky"}}, "none", "auto"])
 @pytest.mark.parametrize("stream", [False, True])
 def test_tools(tiny: Running, choice: Any, stream: bool) -> None:
     options = {"tools": TOOLS, "tool_choice": choice, "parallel_tool_calls": False, "extra_body": {"on_limit": "close"}}
     found = ask(tiny, stream=stream, **options)
     if stream:
-        deltas = [piece.choices[0] for piece in found]
-        calls = [call for one in deltas for call in one.delta.tool_calls or []]
-        reason = deltas[-1].finish_reason
+        pieces = list(found)
+        calls, reason = joined(pieces), pieces[-1].choices[0].finish_reason
     else:
         calls, reason = found.choices[0].message.tool_calls or [], found.choices[0].finish_reason
     if choice == "none":
@@ -147,6 +197,44 @@ def test_tools(tiny: Running, choice: Any, stream: bool) -> None:
         parameters = {one["function"]["name"]: one["function"]["parameters"] for one in TOOLS}[call.function.name]
         jsonschema.validate(json.loads(call.function.arguments), parameters)
         assert choice in ("required", "auto") or call.function.name == "sky"  # a choice may be a dict
+
+
+def test_calls_are_streamed_while_they_are_written(tiny: Running) -> None:
+    """Each piece of arguments is an event; OpenAI's client joins them to the same call as is not streamed."""
+    options = {"tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False}
+    whole = ask(tiny, **options).choices[0].message.tool_calls[0].function
+    events = [piece.choices[0] for piece in ask(tiny, stream=True, **options)]
+    calls = [call for one in events for call in one.delta.tool_calls or []]
+    assert (calls[0].function.name, calls[0].type, calls[0].id[:5]) == (whole.name, "function", "call_")
+    assert len(calls) > 3 and {call.index for call in calls} == {0}
+    assert all(call.id is None and call.function.name is None and call.function.arguments for call in calls[1:])
+    assert json.loads("".join(call.function.arguments for call in calls)) == json.loads(whole.arguments)
+    assert [one.finish_reason for one in events if one.finish_reason] == ["tool_calls"]
+
+    given: dict[str, Any] = {"model": "tiny", "messages": ASK, "temperature": 0, "tools": TOOLS, "max_tokens": 100}
+    with tiny.client().chat.completions.stream(tool_choice="required", parallel_tool_calls=False, **given) as stream:
+        [call] = stream.get_final_completion().choices[0].message.tool_calls
+    assert call.function.name == whole.name and json.loads(call.function.arguments) == json.loads(whole.arguments)
+
+
+def test_several_calls_are_streamed_apart(tiny: Running, tiny_model: gs.Model) -> None:
+    """The model is kept from ending, and the calls are closed within the budget: so there are several."""
+    bias = {str(end): -100 for end in tiny_model.vocabulary.eos_token_ids}
+    options = {"tools": TOOLS, "tool_choice": "required", "max_tokens": 200, "logit_bias": bias}
+    options |= {"extra_body": {"on_limit": "close"}}
+    calls = joined(ask(tiny, stream=True, **options))
+    found = ask(tiny, **options).choices[0].message.tool_calls
+    assert len(calls) == len(found) > 1 and len({call.id for call in calls}) == len(calls)
+    for call, same in zip(calls, found, strict=True):
+        assert call.function.name == same.function.name
+        assert json.loads(call.function.arguments) == json.loads(same.function.arguments)
+
+
+def test_a_call_that_is_cut_short_ends_with_its_reason(tiny: Running) -> None:
+    form = {"type": "function", "function": {"name": "add"}}
+    events = [piece.choices[0] for piece in ask(tiny, stream=True, tools=TOOLS, tool_choice=form, max_tokens=45)]
+    assert "".join(call.function.arguments for one in events for call in one.delta.tool_calls or []).startswith("{")
+    assert events[-1].finish_reason == "length"
 
 
 def test_results_of_tools_go_back(tiny: Running) -> None:
@@ -163,8 +251,9 @@ def test_results_of_tools_go_back(tiny: Running) -> None:
     [
         ({"no_such_field": 1}, "no_such_field", "not supported"),
         ({"guided_json": {}}, "guided_json", "hint: structured_outputs"),
-        ({"top_logprobs": 3, "logprobs": True}, "top_logprobs", "not supported"),
-        ({"logprobs": True, "stream": True}, "logprobs", "stream"),
+        ({"top_logprobs": 3}, "top_logprobs", "only with logprobs"),
+        ({"top_logprobs": 21, "logprobs": True}, "top_logprobs", "from 0 to 20"),
+        ({"logprobs": 3}, "logprobs", "a boolean"),
         ({"temperature": "hot"}, "temperature", "must be a number"),
         ({"temperature": -1}, "temperature", "temperature must be 0"),
         ({"top_p": 0}, "top_p", "above 0"),
@@ -185,6 +274,12 @@ def test_results_of_tools_go_back(tiny: Running) -> None:
         ({"messages": [{"role": "user", "content": "x" * 5000}]}, "messages", "context"),
         ({"messages": [{"role": "user", "content": "\ud800"}]}, "messages", "surrogate"),
         ({"messages": ["hi"]}, "messages[0]", "object"),
+        ({"messages": [{"role": "user", "content": "hi", "prefix": True}]}, "messages[0].prefix", "not supported"),
+        ({"messages": [*ASK, {"role": "assistant", "content": "x", "refusal": "no"}]}, "messages[1].refusal", "not"),
+        ({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b",
+          "cache_control": {}}]}]}, "messages[0].content[1].cache_control", "not supported"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
+         "messages", "no images"),
         ({"chat_template_kwargs": {"chat_template": "x"}}, "chat_template_kwargs.chat_template", "can be set"),
         ({"reasoning_effort": "low"}, "reasoning_effort", "no variable"),
         ({"chat_template_kwargs": {"reasoning_effort": "low"}}, "chat_template_kwargs.reasoning_effort", "no variable"),
@@ -389,3 +484,6 @@ def test_metrics(tiny_model: gs.Model) -> None:
         assert found["grammarspec_rounds_total"] > 0
         assert found['grammarspec_phase_seconds_total{phase="mask"}'] > 0
         assert found["grammarspec_request_seconds_count"] == 2
+        assert found["grammarspec_cache_misses_total"] == found["grammarspec_cache_entries"] == 1
+        assert found["grammarspec_cache_hits_total"] == found["grammarspec_cache_failures_total"] == 0
+        assert found["grammarspec_cache_bytes"] > 1000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -70,6 +71,48 @@ def test_what_grows_while_it_is_used_counts() -> None:
     assert matcher.accept_token(ord("a"))  # it goes on for those who have it
 
 
+def test_adding_measures_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many entries there are; and all of them in turn, so that none can grow unseen."""
+    from grammarspec.serving import cache as module
+
+    measured: Counter[int] = Counter()
+    plain = module._Entry.measure
+
+    def counted(self: module._Entry) -> int:
+        measured[id(self)] += 1
+        return plain(self)
+
+    monkeypatch.setattr(module._Entry, "measure", counted)
+    cache = GrammarCache(VOCABULARY)
+    for number in range(300):
+        before = measured.total()
+        cache.constraint(Request.choice([f"text {number}"]))
+        assert measured.total() - before <= module._RECENT + module._IN_TURN
+    measured.clear()
+    for number in range(300, 330):
+        cache.constraint(Request.choice([f"text {number}"]))
+    assert len(measured) == 330
+    assert cache._bytes == cache.stats().bytes
+    small = GrammarCache(VOCABULARY, max_bytes=cache.stats().bytes // 33)
+    for _ in range(20):  # what is evicted and comes again is not listed twice
+        for number in range(15):
+            small.constraint(Request.choice([f"text {number}"]))
+    assert small.stats().evictions > 100 and len(small._turns) <= 15
+    cache.clear()
+    cache.constraint(Request.choice(["a"]))
+    assert len(cache._turns) == 1 and 0 < cache.stats().bytes < 100_000
+
+
+def test_the_counters_are_within_the_bound() -> None:
+    """A constraint that has grown since it was last asked for is evicted when the counters are read."""
+    cache = GrammarCache(VOCABULARY, max_bytes=600_000)
+    matcher = cache.constraint(Request.regex("[xy]{0,3000}")).matcher()
+    assert cache.stats().entries == 1
+    assert matcher.accept_tokens(list(b"xy" * 1000)) == 2000
+    stats = cache.stats()
+    assert (stats.entries, stats.bytes, stats.evictions) == (0, 0, 1)
+
+
 def test_a_bound_of_nothing_keeps_nothing() -> None:
     cache = GrammarCache(VOCABULARY, max_bytes=0)
     assert cache.constraint(Request.choice(["a"])).matcher().accept_token(ord("a"))
@@ -78,15 +121,15 @@ def test_a_bound_of_nothing_keeps_nothing() -> None:
 
 def test_many_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
     cache, lowered, began = GrammarCache(VOCABULARY), 0, threading.Barrier(8)
-    plain = Request.lower
+    plain = Request.compiled
 
-    def slow(self: Request, *arguments: object, **options: object) -> Lowered:
+    def slow(self: Request, *arguments: object, **options: object) -> tuple[Lowered, gs.Constraint]:
         nonlocal lowered
         lowered += 1
         time.sleep(0.1)
         return plain(self, *arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Request, "lower", slow)
+    monkeypatch.setattr(Request, "compiled", slow)
     found: list[gs.Constraint] = []
 
     def ask() -> None:
@@ -105,14 +148,14 @@ def test_many_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_failure_is_told_to_all_who_wait_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     cache, entered, go_on = GrammarCache(VOCABULARY), threading.Event(), threading.Event()
-    plain = Request.lower
+    plain = Request.compiled
 
-    def slow(self: Request, *arguments: object, **options: object) -> Lowered:
+    def slow(self: Request, *arguments: object, **options: object) -> tuple[Lowered, gs.Constraint]:
         entered.set()
         go_on.wait(10)
         return plain(self, *arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Request, "lower", slow)
+    monkeypatch.setattr(Request, "compiled", slow)
     bad = Request.regex("(")
     futures: list[Future[gs.Constraint]] = [cache.submit(bad)]
     entered.wait(10)

@@ -29,6 +29,12 @@ PARAMETERS = {
     "required": ["q"],
 }
 X = '<f=x>{"a":1}</f>'
+
+
+def _kimi(name: str, kind: str, value: str) -> str:
+    return f'<|open|>argument key="{name}" type="{kind}"<|sep|>{value}<|close|>argument<|sep|>'
+
+
 FORMATS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {  # a format, texts of it, and texts that are none
     "triggered tags": (
         triggered(),
@@ -157,6 +163,29 @@ FORMATS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {  # a format,
             '<｜DSML｜ parameter name="n" string="false">1</｜DSML｜ parameter>'
         ],
         ['<｜DSML｜parameter name="q" string="true">a</｜DSML｜parameter>'],
+    ),
+    "kimi k3": (
+        {"type": "json_schema", "json_schema": PARAMETERS, "style": "kimi_k3_xml"},
+        [_kimi("q", "string", "a b"), _kimi("q", "string", "5") + "\n" + _kimi("n", "number", "5")],
+        [
+            "",
+            _kimi("q", "number", "5"),
+            _kimi("q", "string", "a") + _kimi("n", "integer", "5"),
+            _kimi("q", "string", "a") + _kimi("n", "number", "5.5"),
+            _kimi("q", "string", "a")[:-1],
+        ],
+    ),
+    "kimi k3, a value of any type": (
+        {"type": "json_schema", "json_schema": {"properties": {"v": {}}, "required": ["v"]}, "style": "kimi_k3_xml"},
+        [
+            _kimi("v", "string", "x"),
+            _kimi("v", "number", "1.5"),
+            _kimi("v", "boolean", "true"),
+            _kimi("v", "null", "null"),
+            _kimi("v", "array", "[1, 2]"),
+            _kimi("v", "object", '{"a": 1}'),
+        ],
+        [_kimi("v", "null", "1"), _kimi("v", "array", "{}"), _kimi("v", "any", "1")],
     ),
 }
 

@@ -23,6 +23,7 @@ from grammarspec.frontends.llguidance.tree import (
 )
 from grammarspec.frontends.regex.alphabet import PlainText
 from grammarspec.frontends.regex.lower import lower
+from grammarspec.frontends.regex.patterns import charge
 from grammarspec.frontends.regex.rust import RustParser
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.positions import where
@@ -116,6 +117,7 @@ class Terminals:
         return lower(RustParser(escaped, "i").parse(), self.builder, self.alphabet)
 
     def _pattern(self, pattern: Pattern) -> int:
+        charge(pattern.regex, self.builder.budget)
         try:
             tree = RustParser(pattern.regex, pattern.flags).parse()
         except GrammarError as error:

@@ -25,7 +25,7 @@ from grammarspec.frontends.regex.alphabet import Alphabet, PlainText
 from grammarspec.frontends.regex.contradictions import contradiction
 from grammarspec.frontends.regex.groups import named_groups
 from grammarspec.frontends.regex.lower import lower, lower_search
-from grammarspec.frontends.regex.patterns import Dialect, lower_pattern, parse, parser_of
+from grammarspec.frontends.regex.patterns import Dialect, charge, lower_pattern, parse, parser_of
 from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.engine import Limits
@@ -85,6 +85,7 @@ def regex(
         raise ValueError("captures are the named groups of Python's dialect")
     budget = Budget(limits, cancel)
     budget.allow(partial(len, pattern))
+    charge(pattern, budget)
     builder = GrammarBuilder(budget)
     with budget.at(f"the pattern, {len(pattern)} characters"):
         node = builder.terminal(lower_pattern(pattern, builder, flags=flags, dialect=dialect))

@@ -12,11 +12,25 @@ from grammarspec.frontends.regex.lower import lower
 from grammarspec.frontends.regex.parser import Parser
 from grammarspec.frontends.regex.python import PythonParser
 from grammarspec.frontends.regex.tree import Node
+from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.builder import GrammarBuilder
 
-__all__ = ["Dialect", "lower_pattern", "parse", "parser_of"]
+__all__ = ["Dialect", "charge", "lower_pattern", "parse", "parser_of"]
 
 Dialect = Literal["python", "ecma262"]
+
+_SIGNS = "()[]{}|*+?.\\^$"  # what a pattern is made of beside plain text
+_STEPS = 40  # of a budget, to read one of them
+
+
+def charge(pattern: str, budget: Budget) -> None:
+    """Take the steps of reading a pattern, before it is read.
+
+    Raises:
+        LimitExceeded: the budget is used up.
+        Cancelled: the call was cancelled.
+    """
+    budget.spend(_STEPS * sum(map(pattern.count, _SIGNS)))
 
 
 def parse(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python") -> Node:

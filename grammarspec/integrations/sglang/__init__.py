@@ -25,12 +25,14 @@ def register(settings: Settings | None = None) -> None:
         settings: limits and bounds; by default those in the environment variables (:class:`.Settings`).
 
     Raises:
+        SettingsError: an environment variable has a wrong value, or one with the prefix of the settings is unknown.
         MissingPackage: SGLang is not installed.
         UnsupportedFeature: the adapter was not made for this version of SGLang, or a name in it is not as expected; the
             message says which. Then nothing has been registered.
     """
     if settings is not None:
         settings.export()
+    Settings.check_environment()
     check()
     register_backend()
 

@@ -30,6 +30,7 @@ def register(settings: Settings | None = None) -> None:
         settings: limits and bounds; by default those in the environment variables (:class:`.Settings`).
 
     Raises:
+        SettingsError: an environment variable has a wrong value, or one with the prefix of the settings is unknown.
         MissingPackage: vLLM is not installed.
         UnsupportedFeature: the adapter was not made for this version of vLLM, or a function of it is not as expected;
             the message says which. Then no function has been wrapped.
@@ -37,6 +38,7 @@ def register(settings: Settings | None = None) -> None:
     global _registered  # noqa: PLW0603  # vLLM is patched once in a process
     if settings is not None:
         settings.export()
+    Settings.check_environment()
     if _registered:
         return
     check()

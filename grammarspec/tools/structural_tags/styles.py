@@ -24,7 +24,7 @@ class Style:
 
     Attributes:
         text: what stands before a text, with ``$name`` for the parameter's.
-        other: what stands before another value, which is JSON.
+        other: what stands before another value, which is JSON; with ``$type`` for its type, if that is written.
         end: what stands behind a value; no text holds it.
     """
 
@@ -43,6 +43,11 @@ STYLES: Final = {
     "glm_xml": Style("<arg_key>$name</arg_key><arg_value>", "<arg_key>$name</arg_key><arg_value>", "</arg_value>"),
     "deepseek_xml": _dsml("<｜DSML｜parameter", "</｜DSML｜parameter>"),
     "deepseek_v4_1_xml": _dsml("<｜DSML｜ parameter", "</｜DSML｜ parameter>"),
+    "kimi_k3_xml": Style(
+        '<|open|>argument key="$name" type="string"<|sep|>',
+        '<|open|>argument key="$name" type="$type"<|sep|>',
+        "<|close|>argument<|sep|>",
+    ),
 }
 """The styles by the names that XGrammar has for them."""
 
@@ -72,9 +77,12 @@ def xml_parameters(builder: GrammarBuilder, schema: Any, style: Style, text: Cal
     for parameter in parameters(Tool.from_json({"name": "arguments", "parameters": schema})):
         if not parameter.name or any(c in '<>"&' or c.isspace() for c in parameter.name):
             raise UnsupportedFeature(f"the name {parameter.name!r:.60} in an XML tag", "#/properties")
-        builder.budget.spend(5_000)  # two grammars, each with a builder of its own
+        typed = [(style.other.replace("$type", one), TOJSON, (one,)) for one in _OTHERS]
+        others = typed if "$type" in style.other else [(style.other, TOJSON, _OTHERS)]
+        ways: list[tuple[str, Spelling, tuple[str, ...]]] = [*others, (style.text, unquoted, ("string",))]
+        builder.budget.spend(2_500 * len(ways))  # a grammar for each, with a builder of its own
         forms = []
-        for begin, spelling, types in ((style.other, TOJSON, _OTHERS), (style.text, unquoted, ("string",))):
+        for begin, spelling, types in ways:
             ir = parameter.grammar(spelling, *types).ir
             forms.append(builder.seq(text(begin.replace("$name", parameter.name)), blanks, builder.embed(ir), blanks))
         element = builder.seq(builder.alt(*forms), text(style.end), blanks)

@@ -11,6 +11,7 @@ from grammarspec.frontends.json_schema.lowering.context import Lowering, Text
 from grammarspec.frontends.json_schema.normal_form.shapes import Format, Pattern, StringShape
 from grammarspec.frontends.regex.lower import lower_search
 from grammarspec.frontends.regex.matching import parsed
+from grammarspec.frontends.regex.patterns import charge
 from grammarspec.grammars.builder import UNBOUNDED
 
 __all__ = ["clamp", "pattern_text", "string_node", "text_of"]
@@ -85,6 +86,7 @@ def pattern_text(lowering: Lowering, pattern: Pattern, *, assured: bool = False)
         b = lowering.builder
         looks = b.looks
         try:
+            charge(pattern.text, b.budget)
             node = lower_search(parsed(pattern.text), b, lowering.text.exact, unchecked_rest=assured)
         except GrammarError as error:
             raise pattern.refused(error) from None
