@@ -14,10 +14,10 @@ import grammarspec as gs
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from grammarspec.decoding import Request, adaptive, loop  # noqa: E402
+from grammarspec.decoding import Request, adaptive  # noqa: E402
 from grammarspec.decoding.adaptive import Acceptance, Costs, Experience, Pace, experience_with  # noqa: E402
 from grammarspec.decoding.batch import Batch  # noqa: E402
-from grammarspec.decoding.draft import Draft  # noqa: E402
+from grammarspec.decoding.draft import Draft, MaskRows  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer  # noqa: E402
 
 SECONDS, KNOWS = Costs.seconds, Costs.knows
@@ -87,7 +87,7 @@ class Row:
 def drafted(*kinds: str, most: int = 8) -> Draft:
     """A draft of one row whose tokens are of these kinds."""
     device = torch.device("cpu")
-    draft = Draft(Sequences(1).rows, [most], loop.MaskRows(1, most, WIDTH), device, WIDTH)
+    draft = Draft(Sequences(1).rows, [most], MaskRows(1, most, WIDTH), device, WIDTH)
     for kind in kinds:
         draft.extend(0, [5], "x", [kind])
     return draft
@@ -153,7 +153,7 @@ def test_a_model_that_drafts_one_token_well_drafts_one() -> None:
 def test_a_model_is_judged_by_how_many_tokens_can_follow() -> None:
     sequences = Sequences(2).rows
     sequences[1].matcher = gs.compile(gs.regex("(red|green)+"), VOCABULARY).matcher()
-    draft = Draft(sequences, [8, 8], loop.MaskRows(2, 8, WIDTH), torch.device("cpu"), WIDTH)
+    draft = Draft(sequences, [8, 8], MaskRows(2, 8, WIDTH), torch.device("cpu"), WIDTH)
     draft.add(1, ord("r"), "other")
     kinds = [draft.model_kind(row, "model", ahead) for row in (0, 1) for ahead in (0, 1, 5)]
     assert kinds == [f"model {behind} {room}" for room in ("open", "narrow") for behind in (0, 1, 2)]
@@ -262,7 +262,7 @@ def seconds_of(
 ) -> tuple[float, list[list[int]]]:
     """What texts take, and the texts."""
     clock = Clock(price)
-    monkeypatch.setattr(loop, "perf_counter", clock)
+    monkeypatch.setattr("grammarspec.decoding.batch.perf_counter", clock)
     model, found = Words(), []
     constraint = gs.compile(gs.json_schema(SCHEMA), VOCABULARY)
     for number in range(texts):
@@ -305,7 +305,7 @@ def test_a_model_that_is_the_target_drafts_where_its_steps_are_cheap(
     gamma: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock(flat)
-    monkeypatch.setattr(loop, "perf_counter", clock)
+    monkeypatch.setattr("grammarspec.decoding.batch.perf_counter", clock)
     model = Words()
     request = Request(prompt=[1, 2, 3], sampling=gs.Sampling(max_tokens=100))
     with torch.inference_mode():
