@@ -7,7 +7,7 @@ is wrong with an argument alone is a plain ``TypeError`` or ``ValueError``, as e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple
 
@@ -35,6 +35,8 @@ __all__ = [
     "ValidationFailed",
     "needed_by",
 ]
+
+_NAMED = 6  # rules of a cycle that an error names
 
 
 class GrammarspecError(Exception):
@@ -110,6 +112,20 @@ class Unsatisfiable(GrammarError):
     """No text at all (or none that the vocabulary can spell) belongs to the language."""
 
     code = "unsatisfiable"
+
+    @classmethod
+    def of_cycle(cls, rules: Sequence[str], place: str) -> Unsatisfiable:
+        """The error for rules each of which always needs the next one, and the last one the first again.
+
+        Args:
+            rules: their names; at least one.
+            place: where the first one is defined.
+        """
+        rule, *others = rules
+        by = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
+        again = f"itself again, by {by}" if others else "itself"
+        message = f"no text belongs to the grammar: the rule {rule} always needs {again}"
+        return cls(message, place, f"give it an alternative without {rule}")
 
 
 class LimitExceeded(GrammarError):

@@ -8,7 +8,6 @@ token per row: plain decoding.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from math import isfinite
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from grammarspec.decoding.host_chooser import HostChooser
 from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers.protocol import Proposer, propose, runs_model
 from grammarspec.decoding.requests import Generation, Request, check_requests
-from grammarspec.decoding.sequence_state import SequenceState, invalid_logits
+from grammarspec.decoding.sequence_state import SequenceState, invalid_logits, sequences_of
 from grammarspec.decoding.targets import Target, context_length, runner_for, width_of
 from grammarspec.errors import FAILURES
 from grammarspec.vocabulary import Vocabulary
@@ -83,15 +82,7 @@ class Batch:
             self._pace = Pace(experience_with(model), self._models[0].name if self._models else None)
         self._feed = feed
         self._requests = requests
-        context = context_length(model)
-
-        def sequence(number: int, sample: int) -> SequenceState:
-            report = None if on_text is None else partial(on_text, number, sample)
-            return SequenceState(number, sample, requests[number], vocabulary, context, report)
-
-        self.sequences = [
-            sequence(number, sample) for number, request in enumerate(requests) for sample in range(request.n)
-        ]
+        self.sequences = sequences_of(requests, vocabulary, context_length(model), on_text)
         self._all = list(self.sequences)
         self._longest = gamma
         self._gamma = self._useful_gamma()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 from time import perf_counter
 
@@ -16,7 +17,7 @@ from grammarspec.errors import InvalidLogits, Truncated
 from grammarspec.grammars import marks
 from grammarspec.vocabulary import Vocabulary
 
-__all__ = ["SequenceState", "invalid_logits"]
+__all__ = ["SequenceState", "invalid_logits", "sequences_of"]
 
 
 class SequenceState:
@@ -282,6 +283,31 @@ def _incomplete_character(text: bytes | bytearray) -> int:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     decoder.decode(bytes(text[-4:]))
     return len(decoder.getstate()[0])
+
+
+def sequences_of(
+    requests: Sequence[Request],
+    vocabulary: Vocabulary,
+    context: int | None,
+    on_text: Callable[[int, int, bytes], None] | None,
+) -> list[SequenceState]:
+    """The texts of some requests, in their order.
+
+    Args:
+        requests: the requests; each has ``n`` texts.
+        vocabulary: the target's tokens.
+        context: the model's context length, if it has one.
+        on_text: called with the numbers of request and sample, and the next bytes of that text.
+
+    Raises:
+        PromptError, ValueError, BudgetTooSmall: as :class:`SequenceState`.
+    """
+
+    def sequence(number: int, sample: int) -> SequenceState:
+        report = None if on_text is None else partial(on_text, number, sample)
+        return SequenceState(number, sample, requests[number], vocabulary, context, report)
+
+    return [sequence(number, sample) for number, request in enumerate(requests) for sample in range(request.n)]
 
 
 def invalid_logits(highest: float, length: int) -> InvalidLogits:

@@ -16,15 +16,8 @@ from mlx_lm.sample_utils import make_sampler
 
 import grammarspec as gs
 from grammarspec.integrations.logits import SequenceLogitsProcessor
+from tests.integrations.small_answers import PERSON, SUM
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0}},
-    "required": ["name", "age"],
-    "additionalProperties": False,
-}
-SUM = 'start: NUMBER (" + " NUMBER) ~ 1..2\nNUMBER: /[1-9][0-9]?/\n'
-PERSON = gs.json_schema(SCHEMA, whitespace="compact")
 DATE = gs.regex("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -52,7 +45,7 @@ def main(path: str) -> None:
         ask(PERSON, "A person as JSON."),
         ask(PERSON, "A person as JSON.", sampler=make_sampler(temp=1.5)),
         ask(DATE, "A date."),
-        ask(gs.lark(SUM), "A sum."),
+        ask(SUM, "A sum."),
     ]
 
     # A batch: each sequence has processors of its own.

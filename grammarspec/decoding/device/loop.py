@@ -8,7 +8,6 @@ copies of the texts, streams them, chooses the lengths of drafts, and removes ro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -29,7 +28,7 @@ from grammarspec.decoding.device.support import check, drafters_for, ends_of
 from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers.protocol import Proposer
 from grammarspec.decoding.requests import Generation, Request
-from grammarspec.decoding.sequence_state import SequenceState, invalid_logits
+from grammarspec.decoding.sequence_state import SequenceState, invalid_logits, sequences_of
 from grammarspec.decoding.targets import Target, context_length, width_of
 from grammarspec.decoding.windows import unwrapped
 from grammarspec.errors import FAILURES
@@ -91,15 +90,7 @@ class DeviceBatch:
         looks = device.type == "cpu" if looks is None else looks
         constraints = [request.matcher.constraint for request in requests if request.matcher is not None]
         self._requests = requests
-        context = context_length(model)
-
-        def sequence(number: int, sample: int) -> SequenceState:
-            report = None if on_text is None else partial(on_text, number, sample)
-            return SequenceState(number, sample, requests[number], vocabulary, context, report)
-
-        self.sequences = [
-            sequence(number, sample) for number, request in enumerate(requests) for sample in range(request.n)
-        ]
+        self.sequences = sequences_of(requests, vocabulary, context_length(model), on_text)
         self._loan = shelf_for(vocabulary, width, device, end_token).lend(constraints, vocabulary)
         try:
             self._prepare(model, inner, vocabulary, proposers, gamma, adaptive, looks)

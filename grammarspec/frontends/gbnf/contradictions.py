@@ -16,8 +16,6 @@ __all__ = ["contradiction"]
 
 _STEPS: Final = 5
 """Steps for each token that is looked at."""
-_NAMED: Final = 6
-"""Rules of a cycle that an error names."""
 
 
 def contradiction(source: Source, root: str) -> Unsatisfiable:
@@ -32,11 +30,7 @@ def contradiction(source: Source, root: str) -> Unsatisfiable:
     place = source.at(source.rules[missed or last].place)
     if missed is None:
         return Unsatisfiable(f"no text belongs to the grammar: the rule {last} has none", place)
-    others = list(path)[path[missed] + 1 :]
-    by = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
-    again = f"itself again, by {by}" if others else "itself"
-    message = f"no text belongs to the grammar: the rule {missed} always needs {again}"
-    return Unsatisfiable(message, place, f"give it an alternative without {missed}")
+    return Unsatisfiable.of_cycle(list(path)[path[missed] :], place)
 
 
 def _that_end(source: Source, budget: Budget) -> dict[str, bool]:

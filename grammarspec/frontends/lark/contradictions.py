@@ -23,8 +23,6 @@ __all__ = ["contradiction", "unproductive"]
 
 _SECONDS: Final = 0.5
 """After which the search for the cause is given up."""
-_NAMED: Final = 6
-"""Rules of a cycle that an error names."""
 
 
 def contradiction(source: Source, start: str) -> Unsatisfiable:
@@ -132,12 +130,9 @@ class _Search:
             if found.is_terminal:
                 return self._of_terminal(found.name, place(found.name), self.source.pattern(found.name))
             if found.name in path:
-                others = list(path)[path[found.name] + 1 :]
-                by = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
-                again = f"itself again, by {by}" if others else "itself"
-                message = f"no text belongs to the grammar: the rule {found.name} always needs {again}"
-                hint = f"give it an alternative without {found.name}"
-                return Unsatisfiable(message, place(found.name) or f"the rule {found.name}", hint)
+                return Unsatisfiable.of_cycle(
+                    list(path)[path[found.name] :], place(found.name) or f"the rule {found.name}"
+                )
             last, path[found.name] = found.name, len(path)
         return Unsatisfiable(f"no text belongs to the grammar: the rule {last} has none", place(last))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from decimal import Decimal, DecimalException
 from inspect import isclass
 from os import PathLike
@@ -37,10 +38,9 @@ def json_of(schema: Any) -> Any:
             raise GrammarSyntaxError(f"{schema}: byte {error.start} is not UTF-8") from None
     of_pydantic = getattr(schema, "model_json_schema" if isclass(schema) else "json_schema", None)
     if of_pydantic is not None:
-        try:
-            return of_pydantic()
-        except AttributeError:  # of Pydantic's own base class
-            raise TypeError(f"{schema!r:.60} has no schema of its own\n  hint: give a class derived from it") from None
+        if schema is getattr(sys.modules.get("pydantic"), "BaseModel", None):
+            raise TypeError(f"{schema!r:.60} has no schema of its own\n  hint: give a class derived from it")
+        return of_pydantic()
     if isclass(schema):
         hint = f"gs.grammar({schema.__qualname__}) makes the grammar of a type"
         raise TypeError(f"a schema is a dict, a boolean or JSON text, not {schema!r}\n  hint: {hint}")
