@@ -28,6 +28,7 @@ ALLOWED_SKIPS = (
     "needs vLLM: python tests/integrations/vllm_environment.py",
     "needs SGLang's wheel: python tests/integrations/sglang_environment.py",
     "needs llama-cpp-python in an environment: see the test's module",
+    "needs MLX-LM in a folder: see the test's module",
     *NOT_INSTALLED.values(),
     *map(data.not_at_hand, data.FOLDERS),
 )

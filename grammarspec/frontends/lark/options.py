@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from os import PathLike
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, TypedDict
 
 from grammarspec.errors import UnsupportedFeature
@@ -108,6 +109,22 @@ def _unchecked(lexer: Callable[..., Any]) -> Callable[..., Any]:
     return make
 
 
+@cache
+def _lexer_alone() -> Any:
+    """Lark with the terminals of its basic lexer, and without Earley's parser.
+
+    The parser begins with the sets FIRST and FOLLOW of all rules, which nothing here needs: half of the time, and half
+    a second for a thousand key words.
+    """
+    from lark import Lark
+
+    class LexerAlone(Lark):
+        def _build_parser(self) -> Any:
+            return SimpleNamespace(lexer=BasicTries(self.lexer_conf), lexer_conf=self.lexer_conf)
+
+    return LexerAlone
+
+
 @dataclass(frozen=True)
 class Options:
     """Options that have been checked.
@@ -139,7 +156,8 @@ class Options:
         return int(dict(self.others).get("g_regex_flags", 0))
 
     def tables(self, text: str, file: Path | None, grammar: Any, budget: Budget) -> Any:
-        """Lark's parser of a grammar, with lexers that cannot read: they only say which terminals they would try.
+        """Lark's parser of a grammar that cannot read: its lexers only say which terminals they would try, and a parser
+        it has for ``"lalr"`` alone.
 
         Making lark's own takes longer than all the rest where ``interegular`` is installed, whose search for terminals
         that collide is of use to nobody here. Where collisions are errors (``strict``), lark's own are made.
@@ -154,6 +172,8 @@ class Options:
         """
         if dict(self.others).get("strict"):
             self.open(text, file, grammar)
+        if self.parser == "earley":
+            return self.open(text, file, grammar, made=_lexer_alone())
         plugins = {
             "BasicLexer": BasicTries,
             "ContextualLexer": ContextualTries,
@@ -168,13 +188,16 @@ class Options:
         plugins = {"BasicLexer": _unchecked(BasicLexer), "ContextualLexer": _unchecked(ContextualLexer)}
         return self.open(text, file, grammar, **others, _plugins=plugins)
 
-    def open(self, text: str, file: Path | None, grammar: Any = None, **others: Any) -> Any:
+    def open(
+        self, text: str, file: Path | None, grammar: Any = None, made: Callable[..., Any] | None = None, **others: Any
+    ) -> Any:
         """Lark's parser of a grammar.
 
         Args:
             text: the grammar.
             file: where it stands.
             grammar: what lark's loader has made of the text, if it has been loaded before.
+            made: what makes it; ``None``: ``lark.Lark``.
             others: further options, in place of those given.
 
         Raises:
@@ -185,7 +208,7 @@ class Options:
         source = GrammarText(text)
         imports = Imports(source, file, self.folders)
         with lark_errors(source):
-            return Lark(
+            return (made or Lark)(
                 grammar or without_long_gaps(text),
                 start=list(self.start),
                 parser=self.parser,
