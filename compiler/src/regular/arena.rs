@@ -342,7 +342,7 @@ impl Arena {
 
     /// Interns a node; `kids` are the operands of an `Alt` or `And`, whose own `Kids` are filled in here.
     pub(super) fn intern(&mut self, node: Node, kids: &[Id], flags: Flags) -> Id {
-        self.pay_for(NODE);
+        self.pay_for(NODE + kids.len());
         let h = |id: Id| self.hashes[id as usize];
         // unions and intersections are sets: their operands' order is that of ids, which differs between arenas
         let sum = |ids: &[Id]| ids.iter().fold(0u128, |acc, &i| acc.wrapping_add(self.mix(h(i), 77)));
