@@ -322,7 +322,8 @@ impl<'a> MaskMaker<'a> {
             }
             self.budget.spend(nodes.len() as u64)?;
             for &node in nodes {
-                let refused = |node| walk.trie.first_token(node).is_some_and(|token| except.tokens.contains(&token));
+                let refused =
+                    |node| walk.trie.first_token(node).is_some_and(|token| except.tokens.binary_search(&token).is_ok());
                 if !except.nodes.contains(&node) && !refused(node) {
                     deep(|| self.enter(walk, node, next))?;
                 }
