@@ -29,12 +29,7 @@ impl Trie {
         let mut nodes: Vec<NodeIndex> = nodes.collect();
         nodes.sort_unstable();
         nodes.dedup();
-        let mut below = ByteSet::NONE;
-        for &node in &nodes {
-            below = below.or(self.bytes_below(node));
-            below.insert(self.byte(node));
-        }
-        merging.merged.push((0, below));
+        merging.note(0, &nodes, true);
         merging.put_below(0, nodes);
         while let Some((node, sources)) = merging.todo.pop() {
             match sources[..] {
@@ -72,6 +67,21 @@ impl Trie {
 }
 
 impl Merging<'_> {
+    /// Notes a node that is made of several ones, with the bytes below it, where a trie tells them; `whole`: their own
+    /// bytes are below it, too.
+    fn note(&mut self, node: NodeIndex, sources: &[NodeIndex], whole: bool) {
+        let mut below = ByteSet::NONE;
+        if sources.iter().map(|&source| self.from.tokens_from(source).len()).sum::<usize>() >= BULK as usize {
+            for &source in sources {
+                below = below.or(self.from.bytes_below(source));
+                if whole {
+                    below.insert(self.from.byte(source));
+                }
+            }
+        }
+        self.merged.push((node, below));
+    }
+
     /// Gives a node its children, which are to be made of these branches.
     fn put_below(&mut self, node: NodeIndex, mut branches: Vec<NodeIndex>) {
         let byte = |branch: &NodeIndex| self.from.byte(*branch);
@@ -101,19 +111,17 @@ impl Merging<'_> {
         let first = self.made.tokens.len();
         let mut tokens: SmallVec<[u32; 8]> = SmallVec::new();
         let mut branches: Vec<NodeIndex> = Vec::new();
-        let mut below = ByteSet::NONE;
         for &source in sources {
             let TrieNode { first_child, children, .. } = self.from.nodes[source as usize];
             tokens.extend_from_slice(self.from.tokens_at(source));
             branches.extend(first_child..first_child + u32::from(children));
-            below = below.or(self.from.bytes_below(source));
         }
         tokens.sort_unstable();
         tokens.dedup();
         self.made.tokens.extend_from_slice(&tokens);
         let made = &mut self.made.nodes[node as usize];
         (made.first_token, made.tokens) = (first as u32, tokens.len() as u32);
-        self.merged.push((node, below));
+        self.note(node, sources, false);
         self.put_below(node, branches);
     }
 

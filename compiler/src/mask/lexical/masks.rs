@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::steps::{Place, VOCABULARY};
+use super::steps::{Behind, LARGE, Place, VOCABULARY};
 use super::union::Union;
 use crate::byteset::ByteSet;
 use crate::error::Result;
@@ -12,7 +12,8 @@ use crate::mask::maker::{Answer, MaskMaker};
 use crate::mask::row::Draft;
 use crate::recursion::deep;
 use crate::regular::Id;
-use crate::stack::{Closure, Head, Stack, UNSURE};
+use crate::stack::{Closure, DEAD, Head, Stack, UNSURE};
+use crate::vocabulary::NodeIndex;
 
 /// The steps that a mask has followed already: trie, residual and continuation.
 type Followed = FxHashSet<(Place, Id, Stack)>;
@@ -72,6 +73,10 @@ impl MaskMaker<'_> {
         for end in &step.ends {
             let known = self.after(head, end.end)?;
             let (after, first) = &*known;
+            if let Some(draft) = self.by_bytes(&after.heads, &end.behind, *first)? {
+                out.add_less(draft, &end.except);
+                continue;
+            }
             let Some(behind) = self.behind(&end.behind, *first)? else { continue };
             if end.except.is_empty() {
                 if self.follow(&after.heads, behind, followed, out)?.is_none() {
@@ -86,6 +91,34 @@ impl MaskMaker<'_> {
             out.add_without(apart, &end.except);
         }
         Ok(Some(()))
+    }
+
+    /// The tokens that heads allow behind an end, followed byte by byte: where each letter is a lexeme, one letter leads
+    /// where the others do, which takes less to follow than to make a trie of all that tokens have behind each letter.
+    fn by_bytes(&mut self, heads: &[Head], behind: &Behind, first: ByteSet) -> Result<Option<Draft>> {
+        let Behind::From(place, nodes) = behind else { return Ok(None) };
+        let trie = self.trie(*place);
+        let tokens = |node: NodeIndex| trie.tokens_from(node).len();
+        let nodes = nodes.iter().copied().filter(|&node| first.contains(trie.byte(node)));
+        let largest = nodes.clone().max_by_key(|&node| tokens(node));
+        let Some(largest) = largest.filter(|_| nodes.clone().map(tokens).sum::<usize>() >= LARGE) else {
+            return Ok(None);
+        };
+        let start = self.machine.closure_state(heads, self.budget)?;
+        let state = self.machine.go(start, trie.byte(largest), self.budget)?;
+        if self.machine.lone_part(state, self.budget)?.is_some() || self.state_loop(state)?.is_none() {
+            return Ok(None);
+        }
+        let (mut todo, mut draft) = (Vec::new(), Draft::default());
+        for node in nodes {
+            self.budget.spend(1)?;
+            let state = self.machine.go(start, trie.byte(node), self.budget)?;
+            if state != DEAD {
+                draft.reach(self.machine.is_unsure(state), trie.tokens_at(node));
+                todo.push((node, state));
+            }
+        }
+        Ok(self.walk_on(&trie, todo, &mut draft)?.map(|()| draft))
     }
 
     /// The closure after an end of a head's lexeme, and the bytes with which its heads begin.
