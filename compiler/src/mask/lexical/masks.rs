@@ -53,15 +53,13 @@ impl MaskMaker<'_> {
     }
 
     fn follow_one(&mut self, head: Head, place: Place, followed: &mut Followed, out: &mut Union) -> Answer<()> {
-        if self.machine.counts_byte_by_byte(head) {
-            let state = self.machine.closure_state(&[head], self.budget)?;
-            let mut draft = Draft::default();
-            let walked = self.walk(&self.trie(place), state, &mut draft)?;
-            out.add(&draft);
-            out.unsure.extend_from_slice(&draft.unsure);
-            return Ok(walked);
-        }
-        let step = self.step(place, head.rest)?;
+        let step = match self.machine.column(head) {
+            None => self.step(place, head.rest)?,
+            Some(column) => match self.line_step(place, head.rest, column)? {
+                Some(step) => step,
+                None => return self.follow_bytes(head, place, out),
+            },
+        };
         self.budget.spend(1 + (step.reached.len() + step.ends.len()) as u64)?;
         for (after, draft) in &step.reached {
             if head.stack == UNSURE {
@@ -71,7 +69,8 @@ impl MaskMaker<'_> {
             }
         }
         for end in &step.ends {
-            let known = self.after(head, end.end)?;
+            let stack = end.column.map_or(head.stack, |column| self.machine.at_column(head.stack, column));
+            let known = self.after(Head { stack, ..head }, end.end)?;
             let (after, first) = &*known;
             if let Some(draft) = self.by_bytes(&after.heads, &end.behind, *first)? {
                 out.add_less(draft, &end.except);
@@ -91,6 +90,16 @@ impl MaskMaker<'_> {
             out.add_without(apart, &end.except);
         }
         Ok(Some(()))
+    }
+
+    /// The same, followed byte by byte.
+    fn follow_bytes(&mut self, head: Head, place: Place, out: &mut Union) -> Answer<()> {
+        let state = self.machine.closure_state(&[head], self.budget)?;
+        let mut draft = Draft::default();
+        let walked = self.walk(&self.trie(place), state, &mut draft)?;
+        out.add(&draft);
+        out.unsure.extend_from_slice(&draft.unsure);
+        Ok(walked)
     }
 
     /// The tokens that heads allow behind an end, followed byte by byte: where each letter is a lexeme, one letter leads

@@ -101,7 +101,7 @@ impl MaskMaker<'_> {
                 let behind = self.shared.behind((name, trie), plain);
                 self.local.steps.named(behind.name.expect("it has one"), Source::Shared(behind))
             };
-            step.ends.push(End { end, behind: Behind::Whole(behind), except: except.clone() });
+            step.ends.push(End { end, column: None, behind: Behind::Whole(behind), except: except.clone() });
         }
         Ok(())
     }
