@@ -115,7 +115,7 @@ impl MaskMaker<'_> {
         };
         let start = self.machine.closure_state(heads, self.budget)?;
         let state = self.machine.go(start, trie.byte(largest), self.budget)?;
-        if self.machine.lone_part(state, self.budget)?.is_some() || self.state_loop(state)?.is_none() {
+        if !self.machine.is_between_lexemes(state) || self.state_loop(state)?.is_none() {
             return Ok(None);
         }
         let (mut todo, mut draft) = (Vec::new(), Draft::default());

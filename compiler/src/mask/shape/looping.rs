@@ -115,7 +115,7 @@ impl MaskMaker<'_> {
                 shared = shared.minus(same);
             }
             found = Some((plain, self.machine.first(state, self.budget)?.minus(plain)));
-        } else if self.machine.has_lexemes {
+        } else if self.machine.has_lexemes && self.machine.is_between_lexemes(state) {
             found = self.lexeme_loop(state)?;
         }
         self.local.state_loops.insert(state, found);
