@@ -239,7 +239,7 @@ impl Machine {
                 }
                 continue;
             }
-            if !known && self.searches.endings.contains_key(&head) {
+            if known && self.ends_freely(head) || !known && self.searches.endings.contains_key(&head) {
                 return Ok((search.places, Some(at)));
             }
             let closure = self.close(&[head], budget)?;

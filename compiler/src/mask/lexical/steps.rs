@@ -145,7 +145,11 @@ impl Steps {
     /// Bytes held, roughly.
     pub(in crate::mask) fn memory(&self) -> usize {
         let alternatives: usize = self.alternatives.values().map(|all| 64 + all.len() * 40).sum();
-        self.held + alternatives + (self.taken.len() + self.lines.len()) * 160 + self.closures.len() * 160 + self.ends.len() * 64
+        self.held
+            + alternatives
+            + (self.taken.len() + self.lines.len()) * 160
+            + self.closures.len() * 160
+            + self.ends.len() * 64
     }
 }
 
