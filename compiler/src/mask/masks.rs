@@ -36,6 +36,10 @@ impl Partial {
 /// How many frames footprints show, from the shallowest; then twice as many each time.
 const DEPTHS: [u32; 4] = [1, 2, 3, 4];
 
+/// The same of grammars with lexers. Parsers reduce before they read, most of all behind names and numbers, where many
+/// tokens may go on: to try one by one those that few frames leave open takes longer than the mask of more frames.
+const LEXICAL_DEPTHS: [u32; 1] = [8];
+
 /// What masks are made from: the grammar's automaton over bytes and the vocabulary.
 pub struct Sources<'a> {
     pub machine: &'a mut Machine,
@@ -89,7 +93,8 @@ impl Masks {
             return Ok(self.keep(row));
         }
         let mut before: Option<Partial> = None;
-        for depth in DEPTHS.into_iter().chain((1..).map(|more| DEPTHS[DEPTHS.len() - 1] << more)) {
+        let depths: &[u32] = if sources.machine.has_lexemes { &LEXICAL_DEPTHS } else { &DEPTHS };
+        for depth in depths.iter().copied().chain((1..).map(|more| depths[depths.len() - 1] << more)) {
             let (exact, _) = sources.machine.footprint(kernel, depth, Counts::Exact, sources.budget)?;
             let found = match self.rows.get(&exact) {
                 Some(known) => known.clone(),

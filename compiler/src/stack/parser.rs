@@ -65,7 +65,7 @@ pub(super) struct Parsers {
     /// Single lexemes, by parser.
     lexeme: FxHashMap<(RuleId, Lexeme), Id>,
     /// Whether residuals can end in a token that ends a line.
-    ends_lines: FxHashMap<Id, bool>,
+    pub(super) ends_lines: FxHashMap<Id, bool>,
 }
 
 impl Parsers {
@@ -254,68 +254,6 @@ impl Machine {
             }
         }
         self.moves(rule, parser, stack, Parser::END, budget)
-    }
-
-    /// The continuation after one more byte of a token: what an indenter counts.
-    pub(super) fn after_byte(&mut self, stack: Stack, byte: u8) -> Stack {
-        if stack == UNSURE {
-            return stack;
-        }
-        let param = self.stacks.param(stack);
-        let mut layout = self.instances.layout(param);
-        layout.column = match (byte, layout.column) {
-            (b'\n', _) => Some(0),
-            (b' ' | b'\t', Some(column)) => {
-                let Some(indenter) = self.indenter_of(stack) else { return stack };
-                Some((column + if byte == b' ' { 1 } else { indenter.tab }).min(Layout::WIDEST))
-            }
-            _ => return stack,
-        };
-        if self.indenter_of(stack).is_none() {
-            return stack;
-        }
-        let param = self.instances.of_layout(&layout);
-        self.stacks.below(param, stack)
-    }
-
-    /// The continuation without what an indenter has counted, unless a residual can still end a line.
-    pub(super) fn forget_column(&mut self, stack: Stack, rest: Id) -> Stack {
-        let mut layout = self.instances.layout(self.stacks.param(stack));
-        if layout.column.take().is_none() || self.ends_lines(rest) {
-            return stack;
-        }
-        let param = self.instances.of_layout(&layout);
-        self.stacks.below(param, stack)
-    }
-
-    /// Whether the continuation of a head depends on each byte of its lexeme.
-    pub fn counts_byte_by_byte(&mut self, head: Head) -> bool {
-        self.counts_columns && self.ends_lines(head.rest)
-    }
-
-    /// Whether a residual can still end in a token that ends a line.
-    fn ends_lines(&mut self, rest: Id) -> bool {
-        if let Some(&known) = self.parsers.ends_lines.get(&rest) {
-            return known;
-        }
-        let (ir, positions) = (&self.ir, &self.positions);
-        let other = |p| match positions.get(p) {
-            Pos::Token { rule, terminal, .. } => {
-                ir.parser(rule).and_then(Parser::indenter).is_none_or(|indenter| indenter.newline != terminal)
-            }
-            _ => true,
-        };
-        let found = !self.arena.every_tag(rest, &mut { other });
-        self.parsers.ends_lines.insert(rest, found);
-        found
-    }
-
-    /// The indenter of the parser whose stack this is.
-    fn indenter_of(&self, stack: Stack) -> Option<&Indenter> {
-        match self.positions.get(self.stacks.frames(stack).first()?.back) {
-            Pos::State { rule, .. } => self.ir.parser(rule)?.indenter(),
-            _ => None,
-        }
     }
 
     /// What the parser can do between two tokens, over a stack of one topmost state. It is looked up for the topmost

@@ -65,6 +65,11 @@ impl Searches {
         self.open.iter().copied()
     }
 
+    /// Whether there are such conditions.
+    pub(super) fn has_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     pub(super) fn memory(&self) -> usize {
         let endings = self.endings.len() * 48 + self.written;
         endings + self.ways.len() * 256 + self.residuals * 48 + self.to_come.len() * 24 + self.alive.len() * 24
@@ -147,7 +152,7 @@ impl Machine {
         }
         let counts = self.counts_byte_by_byte(head);
         // what ends a line can go on until the next line fits a block: otherwise, care would be taken everywhere
-        if self.ends_freely(head) || counts && !self.searches.open.is_empty() {
+        if self.ends_freely(head) || counts && self.searches.has_open() {
             return Ok(true);
         }
         self.find_lengths(budget)?;
@@ -234,7 +239,7 @@ impl Machine {
                 }
                 continue;
             }
-            if !known && self.searches.endings.contains_key(&head) {
+            if known && self.ends_freely(head) || !known && self.searches.endings.contains_key(&head) {
                 return Ok((search.places, Some(at)));
             }
             let closure = self.close(&[head], budget)?;

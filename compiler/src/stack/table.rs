@@ -342,6 +342,11 @@ impl Machine {
         })
     }
 
+    /// Whether nothing is left of the lexemes that the last byte before a state belongs to.
+    pub fn is_between_lexemes(&self, state: ByteState) -> bool {
+        self.table.entries[state as usize].kernel.iter().all(|&thread| self.is_tag(thread))
+    }
+
     /// If the kernel of a state is one thread, of which the front part of a terminal is kept apart: that part, and the
     /// bytes that lead on from the state in other ways.
     pub fn lone_part(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<(Id, ByteSet)>> {

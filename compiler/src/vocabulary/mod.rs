@@ -8,6 +8,7 @@
 mod bits;
 mod blanks;
 mod characters;
+mod merging;
 mod suffixes;
 mod trie;
 

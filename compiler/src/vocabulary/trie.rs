@@ -6,10 +6,10 @@
 use crate::byteset::ByteSet;
 
 /// Nodes with fewer children than this have no set of their bytes: the children are tried one by one.
-const MANY: usize = 12;
-const NO_SET: u32 = u32::MAX;
+pub(super) const MANY: usize = 12;
+pub(super) const NO_SET: u32 = u32::MAX;
 /// Nodes with fewer tokens below have no set of all bytes below.
-const BULK: u32 = 16;
+pub(super) const BULK: u32 = 16;
 
 /// A node's number; the root's is 0.
 pub type NodeIndex = u32;
@@ -26,34 +26,43 @@ pub enum Name {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct TrieNode {
-    first_child: NodeIndex,
-    first_token: u32,
+pub(super) struct TrieNode {
+    pub(super) first_child: NodeIndex,
+    pub(super) first_token: u32,
     /// Past the tokens of this node and of all below it.
-    end_token: u32,
+    pub(super) end_token: u32,
     /// Where the set of the children's bytes is, if there are many.
-    set: u32,
+    pub(super) set: u32,
     /// Where the set of all bytes below is, if there are many tokens.
-    below: u32,
-    children: u16,
+    pub(super) below: u32,
+    pub(super) children: u16,
     /// Tokens whose text ends here.
-    tokens: u32,
+    pub(super) tokens: u32,
 }
+
+pub(super) const EMPTY_NODE: TrieNode =
+    TrieNode { first_child: 0, first_token: 0, end_token: 0, set: NO_SET, below: NO_SET, children: 0, tokens: 0 };
 
 /// Texts with the tokens that they stand for.
 #[derive(Debug)]
 pub struct Trie {
     /// The name of a trie that lives as long as its vocabulary: facts about its branches are cached under it.
     pub name: Option<Name>,
-    nodes: Vec<TrieNode>,
+    /// What is below a node lies side by side.
+    pub(super) nodes: Vec<TrieNode>,
     /// The byte that leads to each node.
-    bytes: Vec<u8>,
-    sets: Vec<ByteSet>,
+    pub(super) bytes: Vec<u8>,
+    pub(super) sets: Vec<ByteSet>,
     /// In the order of their texts.
-    tokens: Vec<u32>,
+    pub(super) tokens: Vec<u32>,
 }
 
 impl Trie {
+    /// Without any nodes.
+    pub(super) fn bare() -> Trie {
+        Trie { name: None, nodes: Vec::new(), bytes: Vec::new(), sets: Vec::new(), tokens: Vec::new() }
+    }
+
     /// Empty texts are left out.
     pub fn new(mut items: Vec<(&[u8], u32)>) -> Trie {
         items.retain(|(text, _)| !text.is_empty());
@@ -121,16 +130,7 @@ impl Trie {
     }
 
     fn add(&mut self, byte: u8) {
-        let empty = TrieNode {
-            first_child: 0,
-            first_token: 0,
-            end_token: 0,
-            set: NO_SET,
-            below: NO_SET,
-            children: 0,
-            tokens: 0,
-        };
-        self.nodes.push(empty);
+        self.nodes.push(EMPTY_NODE);
         self.bytes.push(byte);
     }
 
@@ -205,29 +205,11 @@ impl Trie {
         set
     }
 
-    /// Calls `f` with the texts from a node on, which begin with the byte that leads to it, and their tokens.
-    pub fn texts_from(&self, node: NodeIndex, f: &mut dyn FnMut(&[u8], u32)) {
-        let mut text: Vec<u8> = Vec::new();
-        let mut todo: Vec<(NodeIndex, usize)> = vec![(node, 0)];
-        while let Some((at, depth)) = todo.pop() {
-            text.truncate(depth);
-            text.push(self.bytes[at as usize]);
-            self.tokens_at(at).iter().for_each(|&t| f(&text, t));
-            let TrieNode { first_child, children, .. } = self.nodes[at as usize];
-            todo.extend((first_child..first_child + u32::from(children)).map(|child| (child, depth + 1)));
-        }
-    }
-
-    /// A trie of the texts that [`Trie::texts_from`] gives for some nodes.
-    pub fn texts_of(&self, nodes: impl Iterator<Item = NodeIndex>) -> Trie {
-        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
-        for node in nodes {
-            self.texts_from(node, &mut |text, token| {
-                bytes.extend_from_slice(text);
-                ends.push((bytes.len() - text.len()..bytes.len(), token));
-            });
-        }
-        Trie::new(ends.into_iter().map(|(text, token)| (&bytes[text], token)).collect())
+    /// The tokens whose texts begin with that of the node, its own among them.
+    #[inline]
+    pub fn tokens_from(&self, node: NodeIndex) -> &[u32] {
+        let node = &self.nodes[node as usize];
+        &self.tokens[node.first_token as usize..node.end_token as usize]
     }
 
     pub fn child(&self, node: NodeIndex, byte: u8) -> Option<NodeIndex> {

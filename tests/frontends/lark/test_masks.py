@@ -27,7 +27,47 @@ pytest.importorskip("lark")
 WORDS = ["".join(letters) for size in (1, 2, 3, 4) for letters in itertools.product("abc", repeat=size)]
 VOCABULARY = gs.Vocabulary.from_tokens([b"<eos>", *(word.encode() for word in WORDS)], [0], special_tokens={"<eos>": 0})
 GRAMMARS = Path(__file__).parents[3] / "grammars"
-SHIPPED = ["json", tiers.slow("sql"), "graphql", "toml", tiers.slow("latex"), "arithmetic"]
+SHIPPED = ["json", tiers.slow("sql"), "graphql", "toml", tiers.slow("latex"), "arithmetic", tiers.slow("python")]
+LINES = r"""
+start: (_NL | stmt)+
+stmt: NAME _NL | NAME "(" NAME* ")" _NL | "if" ":" _NL _INDENT stmt+ _DEDENT
+%declare _INDENT _DEDENT
+LPAR: "("
+RPAR: ")"
+NAME: /[a-z]+/
+_NL: /(NEWLINE)+/
+BLANK: / +/
+%ignore BLANK
+"""
+NEWLINES = [r"\r?\n[\t ]*", r" *(?:#[^\n]*)?\r?\n[\t ]*", r"[\n\t ]*\n *(?:#[^\n]*)?"]
+"""Line ends: plain, with comments before them, with comments in which a line may end."""
+LINE_WORDS = [
+    *"abif\n\r\t #():",
+    "if",
+    " a",
+    " if",
+    "if:",
+    "  ",
+    "    ",
+    "\n ",
+    "\n\n",
+    "\n  ",
+    "\n  a",
+    "\n    if",
+    " \n",
+    "#a b",
+    "# \n ",
+]
+LINE_WORDS += ["(\n", ")\n", "a\n\t", ":\n  a\n", "):", " #\n", "\n#", "  a b", "   if:\n"]
+LETTERS = r"""
+start: item*
+item: LETTER | DIGIT | "{" start "}" | LETTER "^" (LETTER | DIGIT)
+LETTER: /[A-Za-z+*=-]/
+DIGIT: /[0-9]/
+BLANK: / +/
+%ignore BLANK
+"""
+"""Each letter is a lexeme, so that words are many."""
 
 
 def allowed(matcher: gs.Matcher, size: int) -> list[bool]:
@@ -59,6 +99,37 @@ def test_small_grammars(grammar: str, options: tuple[str, str]) -> None:
         discard(type(error).__name__)
     except gs.LimitExceeded:
         discard("limit exceeded")
+
+
+@pytest.mark.parametrize("newline", NEWLINES)
+def test_lines_of_counted_blanks(newline: str) -> None:
+    members = {"NL_type": "_NL", "OPEN_PAREN_types": ["LPAR"], "CLOSE_PAREN_types": ["RPAR"]}
+    members |= {"INDENT_type": "_INDENT", "DEDENT_type": "_DEDENT", "tab_len": 2}
+    postlex = type("Blocks", (pytest.importorskip("lark.indenter").Indenter,), members)()
+    words = [b"<eos>", *(word.encode() for word in LINE_WORDS)]
+    vocabulary = gs.Vocabulary.from_tokens(words, [0], special_tokens={"<eos>": 0})
+    constraint = gs.compile(gs.lark(LINES.replace("NEWLINE", newline), parser="lalr", postlex=postlex), vocabulary)
+    chosen = random.Random(tiers.seed(2))
+    for _ in range(tiers.draws(60, least=20)):
+        matcher, text = constraint.matcher(), ""
+        for _ in range(14):
+            row = allowed(matcher, vocabulary.size)
+            check(matcher, vocabulary.size, text)
+            going_on = [token for token in range(1, vocabulary.size) if row[token]]
+            if not going_on:
+                break
+            token = chosen.choice(going_on)
+            assert matcher.accept_token(token)
+            text += LINE_WORDS[token - 1]
+
+
+def test_letters_that_are_lexemes(smollm2_tokenizer: Any) -> None:
+    vocabulary = gs.Vocabulary.from_tokenizer(smollm2_tokenizer)
+    constraint = gs.compile(gs.lark(LETTERS, parser="lalr"), vocabulary)
+    for text in ["", "x", "ab {c", "a ^", "a^b 1 "]:
+        matcher = constraint.matcher()
+        matcher.accept_tokens(smollm2_tokenizer.encode(text, add_special_tokens=False))
+        check(matcher, vocabulary.size, text)
 
 
 @pytest.mark.property

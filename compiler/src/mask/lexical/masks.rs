@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::steps::{Place, VOCABULARY};
+use super::steps::{Behind, LARGE, Place, VOCABULARY};
 use super::union::Union;
 use crate::byteset::ByteSet;
 use crate::error::Result;
@@ -12,7 +12,8 @@ use crate::mask::maker::{Answer, MaskMaker};
 use crate::mask::row::Draft;
 use crate::recursion::deep;
 use crate::regular::Id;
-use crate::stack::{Closure, Head, Stack, UNSURE};
+use crate::stack::{Closure, DEAD, Head, Stack, UNSURE};
+use crate::vocabulary::NodeIndex;
 
 /// The steps that a mask has followed already: trie, residual and continuation.
 type Followed = FxHashSet<(Place, Id, Stack)>;
@@ -52,15 +53,13 @@ impl MaskMaker<'_> {
     }
 
     fn follow_one(&mut self, head: Head, place: Place, followed: &mut Followed, out: &mut Union) -> Answer<()> {
-        if self.machine.counts_byte_by_byte(head) {
-            let state = self.machine.closure_state(&[head], self.budget)?;
-            let mut draft = Draft::default();
-            let walked = self.walk(&self.trie(place), state, &mut draft)?;
-            out.add(&draft);
-            out.unsure.extend_from_slice(&draft.unsure);
-            return Ok(walked);
-        }
-        let step = self.step(place, head.rest)?;
+        let step = match self.machine.column(head) {
+            None => self.step(place, head.rest)?,
+            Some(column) => match self.line_step(place, head.rest, column)? {
+                Some(step) => step,
+                None => return self.follow_bytes(head, place, out),
+            },
+        };
         self.budget.spend(1 + (step.reached.len() + step.ends.len()) as u64)?;
         for (after, draft) in &step.reached {
             if head.stack == UNSURE {
@@ -70,8 +69,13 @@ impl MaskMaker<'_> {
             }
         }
         for end in &step.ends {
-            let known = self.after(head, end.end)?;
+            let stack = end.column.map_or(head.stack, |column| self.machine.at_column(head.stack, column));
+            let known = self.after(Head { stack, ..head }, end.end)?;
             let (after, first) = &*known;
+            if let Some(draft) = self.by_bytes(&after.heads, &end.behind, *first)? {
+                out.add_less(draft, &end.except);
+                continue;
+            }
             let Some(behind) = self.behind(&end.behind, *first)? else { continue };
             if end.except.is_empty() {
                 if self.follow(&after.heads, behind, followed, out)?.is_none() {
@@ -86,6 +90,44 @@ impl MaskMaker<'_> {
             out.add_without(apart, &end.except);
         }
         Ok(Some(()))
+    }
+
+    /// The same, followed byte by byte.
+    fn follow_bytes(&mut self, head: Head, place: Place, out: &mut Union) -> Answer<()> {
+        let state = self.machine.closure_state(&[head], self.budget)?;
+        let mut draft = Draft::default();
+        let walked = self.walk(&self.trie(place), state, &mut draft)?;
+        out.add(&draft);
+        out.unsure.extend_from_slice(&draft.unsure);
+        Ok(walked)
+    }
+
+    /// The tokens that heads allow behind an end, followed byte by byte: where each letter is a lexeme, one letter leads
+    /// where the others do, which takes less to follow than to make a trie of all that tokens have behind each letter.
+    fn by_bytes(&mut self, heads: &[Head], behind: &Behind, first: ByteSet) -> Result<Option<Draft>> {
+        let Behind::From(place, nodes) = behind else { return Ok(None) };
+        let trie = self.trie(*place);
+        let tokens = |node: NodeIndex| trie.tokens_from(node).len();
+        let nodes = nodes.iter().copied().filter(|&node| first.contains(trie.byte(node)));
+        let largest = nodes.clone().max_by_key(|&node| tokens(node));
+        let Some(largest) = largest.filter(|_| nodes.clone().map(tokens).sum::<usize>() >= LARGE) else {
+            return Ok(None);
+        };
+        let start = self.machine.closure_state(heads, self.budget)?;
+        let state = self.machine.go(start, trie.byte(largest), self.budget)?;
+        if !self.machine.is_between_lexemes(state) || self.state_loop(state)?.is_none() {
+            return Ok(None);
+        }
+        let (mut todo, mut draft) = (Vec::new(), Draft::default());
+        for node in nodes {
+            self.budget.spend(1)?;
+            let state = self.machine.go(start, trie.byte(node), self.budget)?;
+            if state != DEAD {
+                draft.reach(self.machine.is_unsure(state), trie.tokens_at(node));
+                todo.push((node, state));
+            }
+        }
+        Ok(self.walk_on(&trie, todo, &mut draft)?.map(|()| draft))
     }
 
     /// The closure after an end of a head's lexeme, and the bytes with which its heads begin.

@@ -28,8 +28,8 @@ pub(super) struct Run {
 /// The places where a residual differs from the residual inside the run that it begins with.
 #[derive(Default)]
 pub(super) struct Exceptions {
-    /// Tokens that the residual refuses, or that lead it to another residual.
-    pub(super) tokens: FxHashSet<u32>,
+    /// Tokens that the residual refuses, or that lead it to another residual, in order.
+    pub(super) tokens: Vec<u32>,
     /// Nodes after the first byte that is not plain, at which the residual is another one, or nothing.
     pub(super) nodes: FxHashSet<NodeIndex>,
 }
@@ -84,9 +84,7 @@ impl MaskMaker<'_> {
             branch.row(self.vocab.words())
         };
         self.budget.spend(row.len() as u64 / 16)?;
-        let mut except: Vec<u32> = except.tokens.into_iter().collect();
-        except.sort_unstable();
-        let except: Box<[u32]> = except.into();
+        let except: Box<[u32]> = except.tokens.into();
         if !except.is_empty() {
             let mut bits = row.to_vec();
             except.iter().for_each(|&token| clear_bit(&mut bits, token));
@@ -103,7 +101,7 @@ impl MaskMaker<'_> {
                 let behind = self.shared.behind((name, trie), plain);
                 self.local.steps.named(behind.name.expect("it has one"), Source::Shared(behind))
             };
-            step.ends.push(End { end, behind: Behind::Whole(behind), except: except.clone() });
+            step.ends.push(End { end, column: None, behind: Behind::Whole(behind), except: except.clone() });
         }
         Ok(())
     }
@@ -141,20 +139,19 @@ impl MaskMaker<'_> {
                 }
                 for (_, child) in trie.children(node, class) {
                     if ours == EMPTY {
-                        let before = except.tokens.len();
-                        trie.texts_from(child, &mut |_, token| except.tokens.extend([token]));
-                        self.budget.spend((except.tokens.len() - before) as u64)?;
+                        except.tokens.extend_from_slice(trie.tokens_from(child));
+                        self.budget.spend(trie.tokens_from(child).len() as u64)?;
                     } else if theirs == EMPTY {
                         self.enter(walk, child, ours)?;
                     } else {
-                        except.tokens.extend(trie.tokens_at(child));
+                        except.tokens.extend_from_slice(trie.tokens_at(child));
                         walk.reach(ours, trie.tokens_at(child));
                         let found = self.ends_of(ours)?;
                         let is_whole = theirs == run.within;
                         for (_, after) in trie.children(child, others) {
                             except.nodes.insert(after);
                             if is_whole && found[..] != *ends {
-                                trie.texts_from(after, &mut |_, token| except.tokens.extend([token]));
+                                except.tokens.extend_from_slice(trie.tokens_from(after));
                             }
                         }
                         if !is_whole || found[..] != *ends {
@@ -166,6 +163,8 @@ impl MaskMaker<'_> {
                 }
             }
         }
+        except.tokens.sort_unstable();
+        except.tokens.dedup();
         Ok(Some(except))
     }
 

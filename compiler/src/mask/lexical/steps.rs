@@ -14,7 +14,7 @@ use crate::mask::row::Draft;
 use crate::mask::shape::lead_bytes;
 use crate::recursion::deep;
 use crate::regular::{EMPTY, Id, TOP};
-use crate::stack::{Closure, Head};
+use crate::stack::{Closure, Column, Head};
 use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary};
 
 /// The number of a trie on which steps are computed.
@@ -39,6 +39,8 @@ pub(in crate::mask) struct Step {
 pub(super) struct End {
     /// The condition on the rest of the text, and the position after the lexeme.
     pub(super) end: (Id, u32),
+    /// The column there, where lexemes end lines of which an indenter counts the blanks.
+    pub(super) column: Option<Column>,
     /// What the tokens have after this end.
     pub(super) behind: Behind,
     /// Tokens of that trie in which the lexeme does not end in this way, in order.
@@ -93,6 +95,8 @@ pub(in crate::mask) struct Steps {
     /// The tries that were made from nodes of other tries, by these.
     by_nodes: FxHashMap<(Place, Box<[NodeIndex]>), Place>,
     taken: FxHashMap<(Place, Id), Arc<Step>>,
+    /// Of lexemes that can end lines, by column; `None`: it cannot be made.
+    pub(super) lines: FxHashMap<(Place, Id, Column), Option<Arc<Step>>>,
     ends: FxHashMap<Id, Arc<[(Id, u32)]>>,
     /// For each condition, the bytes that it allows after a lexeme.
     behind: FxHashMap<Id, ByteSet>,
@@ -111,6 +115,7 @@ impl Default for Steps {
             by_name: FxHashMap::from_iter([(Name::Tokens, VOCABULARY)]),
             by_nodes: FxHashMap::default(),
             taken: FxHashMap::default(),
+            lines: FxHashMap::default(),
             ends: FxHashMap::default(),
             behind: FxHashMap::default(),
             alternatives: FxHashMap::default(),
@@ -130,10 +135,21 @@ impl Steps {
         place
     }
 
+    /// Counts what a step holds.
+    pub(super) fn hold(&mut self, step: &Step) {
+        let tokens: usize = step.reached.iter().map(|(_, draft)| draft.memory()).sum();
+        let ends: usize = step.ends.iter().map(End::memory).sum();
+        self.held += tokens + ends;
+    }
+
     /// Bytes held, roughly.
     pub(in crate::mask) fn memory(&self) -> usize {
         let alternatives: usize = self.alternatives.values().map(|all| 64 + all.len() * 40).sum();
-        self.held + alternatives + self.taken.len() * 160 + self.closures.len() * 160 + self.ends.len() * 64
+        self.held
+            + alternatives
+            + (self.taken.len() + self.lines.len()) * 160
+            + self.closures.len() * 160
+            + self.ends.len() * 64
     }
 }
 
@@ -198,9 +214,7 @@ impl<'a> MaskMaker<'a> {
         }
         let trie = self.trie(place);
         let step = Arc::new(self.take(place, &trie, rest)?);
-        let tokens: usize = step.reached.iter().map(|(_, draft)| draft.memory()).sum();
-        let ends: usize = step.ends.iter().map(End::memory).sum();
-        self.local.steps.held += tokens + ends;
+        self.local.steps.hold(&step);
         self.local.steps.taken.insert((place, rest), step.clone());
         Ok(step)
     }
@@ -227,7 +241,8 @@ impl<'a> MaskMaker<'a> {
         for (end, mut nodes) in walk.ends {
             nodes.sort_unstable();
             nodes.dedup();
-            step.ends.push(End { end, behind: Behind::From(place, nodes.into()), except: [].into() });
+            let behind = Behind::From(place, nodes.into());
+            step.ends.push(End { end, column: None, behind, except: [].into() });
         }
         Ok(step)
     }
@@ -322,7 +337,8 @@ impl<'a> MaskMaker<'a> {
             }
             self.budget.spend(nodes.len() as u64)?;
             for &node in nodes {
-                let refused = |node| walk.trie.first_token(node).is_some_and(|token| except.tokens.contains(&token));
+                let refused =
+                    |node| walk.trie.first_token(node).is_some_and(|token| except.tokens.binary_search(&token).is_ok());
                 if !except.nodes.contains(&node) && !refused(node) {
                     deep(|| self.enter(walk, node, next))?;
                 }

@@ -39,6 +39,14 @@ impl Union {
         self.unsure.extend_from_slice(&draft.set);
     }
 
+    /// Adds the tokens of a walk, without some.
+    pub(super) fn add_less(&mut self, draft: Draft, except: &[u32]) {
+        let mut apart = Union::default();
+        apart.add(&draft);
+        apart.unsure = draft.unsure;
+        self.add_without(apart, except);
+    }
+
     /// Adds another union, without some tokens.
     pub(super) fn add_without(&mut self, mut other: Union, except: &[u32]) {
         let gone: FxHashSet<u32> = except.iter().copied().collect();

@@ -115,9 +115,28 @@ impl MaskMaker<'_> {
                 shared = shared.minus(same);
             }
             found = Some((plain, self.machine.first(state, self.budget)?.minus(plain)));
+        } else if self.machine.has_lexemes && self.machine.is_between_lexemes(state) {
+            found = self.lexeme_loop(state)?;
         }
         self.local.state_loops.insert(state, found);
         Ok(found)
+    }
+
+    /// The same where each of these characters is a whole lexeme.
+    fn lexeme_loop(&mut self, state: ByteState) -> Result<Option<(ByteSet, ByteSet)>> {
+        let first = self.machine.first(state, self.budget)?;
+        let (mut plain, mut left) = (ByteSet::NONE, first.and(ByteSet::range(0, 127)));
+        // letters tell: where they do not lead back, little does
+        while let Some(byte) = left.and(ByteSet::range(b'a', b'z')).first().or(left.first()) {
+            let (same, next) = self.machine.go_class(state, byte, self.budget)?;
+            if next == state {
+                plain = plain.or(same.and(left));
+            } else if plain.is_empty() {
+                return Ok(None);
+            }
+            left = left.minus(same);
+        }
+        Ok((plain.len() >= MIN_PLAIN).then_some((plain, first.minus(plain))))
     }
 
     /// The bytes of the characters that lead from `x` back to `x`, if many ASCII characters do. Kept by what `x` is

@@ -81,7 +81,7 @@ impl MaskMaker<'_> {
     }
 
     /// Goes on with a walk that has come to these nodes.
-    pub(super) fn walk_on(
+    pub(in crate::mask) fn walk_on(
         &mut self,
         trie: &Trie,
         mut todo: Vec<(NodeIndex, ByteState)>,

@@ -1,0 +1,143 @@
+//! Steps of lexemes that can end a line where an indenter counts blanks: each end has its column.
+//!
+//! The blanks behind a line end are followed one by one, and there is an end for each column that tokens lead to. In
+//! runs, such as the inside of a comment, they are not counted: where a lexeme can end behind one, there is no such step.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::steps::{Behind, End, Place, Step};
+use crate::byteset::ByteSet;
+use crate::error::Result;
+use crate::mask::cache::Branch;
+use crate::mask::maker::MaskMaker;
+use crate::mask::row::Draft;
+use crate::recursion::deep;
+use crate::regular::{EMPTY, Id};
+use crate::stack::Column;
+use crate::vocabulary::{NodeIndex, Trie};
+
+/// A column, as far as it was counted.
+#[derive(Clone, Copy)]
+struct Counted {
+    column: Column,
+    /// Whether some blanks since the last line end were not counted.
+    is_lost: bool,
+}
+
+impl Counted {
+    fn after(self, byte: u8) -> Counted {
+        Counted { column: self.column.after(byte), is_lost: self.is_lost && byte != b'\n' }
+    }
+
+    /// Behind characters that were not looked at, none of which ends a line.
+    fn after_run(self) -> Counted {
+        Counted { is_lost: self.is_lost || self.column.column.is_some(), ..self }
+    }
+}
+
+/// A step that is being computed.
+struct Lines<'a> {
+    trie: &'a Trie,
+    /// Nodes to be walked, each with the residual there, the bytes to follow and the column.
+    todo: Vec<(NodeIndex, Id, ByteSet, Counted)>,
+    reached: Vec<u32>,
+    /// For each end, the nodes of the bytes after it.
+    ends: FxHashMap<((Id, u32), Column), Vec<NodeIndex>>,
+    /// Whether some end has a column that was not counted.
+    is_lost: bool,
+}
+
+impl MaskMaker<'_> {
+    /// The step of a residual that can end a line on a trie, given the column; `None`: it cannot be made.
+    pub(super) fn line_step(&mut self, place: Place, rest: Id, column: Column) -> Result<Option<Arc<Step>>> {
+        if !self.machine.lines_end_freely() {
+            return Ok(None);
+        }
+        if let Some(known) = self.local.steps.lines.get(&(place, rest, column)) {
+            return Ok(known.clone());
+        }
+        let step = self.take_lines(place, &self.trie(place), rest, column)?.map(Arc::new);
+        if let Some(step) = &step {
+            self.local.steps.hold(step);
+        }
+        self.local.steps.lines.insert((place, rest, column), step.clone());
+        Ok(step)
+    }
+
+    fn take_lines(&mut self, place: Place, trie: &Trie, rest: Id, column: Column) -> Result<Option<Step>> {
+        let todo = vec![(0, rest, ByteSet::ALL, Counted { column, is_lost: false })];
+        let mut lines = Lines { trie, todo, reached: Vec::new(), ends: FxHashMap::default(), is_lost: false };
+        while let Some((node, state, bytes, counted)) = lines.todo.pop() {
+            let first = self.machine.arena.first(state, self.budget)?.and(bytes);
+            for (byte, child) in trie.children(node, first) {
+                self.budget.spend(1)?;
+                let next = self.machine.arena.next(state, byte, self.budget)?;
+                self.enter_line(child, next, counted.after(byte), &mut lines)?;
+            }
+            if lines.is_lost {
+                return Ok(None);
+            }
+        }
+        let mut step = Step::default();
+        step.reached.push((rest, Draft { set: lines.reached, ..Draft::default() }));
+        for ((end, column), mut nodes) in lines.ends {
+            nodes.sort_unstable();
+            nodes.dedup();
+            let behind = Behind::From(place, nodes.into());
+            step.ends.push(End { end, column: Some(column), behind, except: [].into() });
+        }
+        Ok(Some(step))
+    }
+
+    /// Continues a walk at a node at which the residual is `state`.
+    fn enter_line(&mut self, node: NodeIndex, state: Id, counted: Counted, lines: &mut Lines) -> Result<()> {
+        let trie = lines.trie;
+        lines.reached.extend_from_slice(trie.tokens_at(node));
+        if trie.is_leaf(node) {
+            return Ok(());
+        }
+        let ends = self.ends_of(state)?;
+        for &end in ends.iter() {
+            let first = self.first_behind(end.0)?;
+            let mut nodes = trie.children(node, first).map(|(_, child)| child).peekable();
+            if nodes.peek().is_some() {
+                lines.is_lost |= counted.is_lost;
+                lines.ends.entry((end, counted.column)).or_default().extend(nodes);
+            }
+        }
+        if ends.is_empty()
+            && let Some((_, tokens)) = trie.below(node)
+            && let Some(plain) = self.self_loop(state)?
+            && !plain.contains(b'\n')
+        {
+            let branch = match trie.name {
+                Some(name) => self.shared.branch((name, trie), node, plain),
+                None => {
+                    self.budget.spend(tokens.len() as u64)?;
+                    Arc::new(Branch::new(trie, node, plain))
+                }
+            };
+            lines.reached.extend_from_slice(&branch.plain);
+            lines.todo.push((node, state, ByteSet::ALL.minus(plain), counted));
+            return self.leave_comment(&branch, state, counted.after_run(), lines);
+        }
+        lines.todo.push((node, state, ByteSet::ALL, counted));
+        Ok(())
+    }
+
+    /// Continues behind the runs of a branch.
+    fn leave_comment(&mut self, branch: &Branch, state: Id, counted: Counted, lines: &mut Lines) -> Result<()> {
+        for (byte, nodes) in branch.exits() {
+            let next = self.machine.arena.next(state, byte, self.budget)?;
+            if next != EMPTY {
+                self.budget.spend(nodes.len() as u64)?;
+                for &node in nodes {
+                    deep(|| self.enter_line(node, next, counted.after(byte), lines))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
