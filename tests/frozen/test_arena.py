@@ -109,7 +109,7 @@ def _fill(arena: FrozenArena, constraints: list[gs.FrozenConstraint]) -> list[Ar
 
 def test_a_full_arena_says_of_what_and_stays_as_it_is(several: list[gs.FrozenConstraint]) -> None:
     big = several[4]
-    for name, least in (("grammars", 2), ("states", 2 + big.states), ("transitions", 800), ("rows", 12)):
+    for name, least in (("grammars", 2), ("states", 3 + big.states), ("transitions", 800), ("rows", 12)):
         arena = arena_for({name: least})
         added = _fill(arena, [big, *several * 2])
         before, free = {key: array.copy() for key, array in arena.arrays().items()}, arena.free()
@@ -178,7 +178,7 @@ def test_tensors_follow(several: list[gs.FrozenConstraint]) -> None:
 def test_wrong_arguments(several: list[gs.FrozenConstraint]) -> None:
     with pytest.raises(ValueError, match="width 10"):
         FrozenArena(11, width=10)
-    with pytest.raises(ValueError, match="states must be from 2"):
+    with pytest.raises(ValueError, match="states must be from 3"):
         FrozenArena(11, states=1)
     arena = arena_for()
     arena.add(several[0])
