@@ -45,6 +45,9 @@ __all__ = ["DeviceBatch"]
 _PART: Final = 512  # the greatest number of tokens of each prompt that one pass reads
 _UNIT: Final = 64  # the number of slots of caches is a multiple of this, so that shapes recur
 
+_MISSING_MUCH: Final = 0.5  # where more rows than this miss states, the host reads each report at once
+_MEMORY: Final = 0.8  # the weight of that share after the next round
+
 _costs: WeakKeyDictionary[Any, Costs] = WeakKeyDictionary()
 
 
@@ -57,7 +60,7 @@ class DeviceBatch:
         end_token: the end-of-text token that the target is most likely to use.
         feed: whether ``forced="feed"`` is asked for, which is refused.
         lag: how many later rounds have been launched when the host reads the report of a round; by default 1 on CUDA
-            and 0 elsewhere.
+            and 0 elsewhere. It is 0 as long as most rows wait for states of constraints that do not freeze.
         looks: whether the host may read values of tensors within a round; by default on the CPU only.
 
     Attributes:
@@ -162,6 +165,7 @@ class DeviceBatch:
         self._last = 0.0
         self._tempo = Tempo(gamma, adaptive, _costs_of(model))
         self._phases: dict[str, float] = dict.fromkeys(("draft", "mask", "target", "verify", "commit"), 0.0)
+        self._missing = 0.0  # the share of rows that missed a state or waited for one, of late
         self.rounds = self._prefills = self._draft_passes = 0
 
     def _start(self, sequence: SequenceState) -> int:
@@ -204,8 +208,9 @@ class DeviceBatch:
         if not self.going():
             return
         self._launch(gamma)
-        self._supply.compute_ahead(self._going())
-        while len(self._under_way) > self._lag:
+        self._supply.compute_ahead(self._going(), self._mail.arrived)
+        # Where most rows miss their next state, a round that is launched before that is known does nothing for them.
+        while len(self._under_way) > (self._lag if self._missing < _MISSING_MUCH else 0):
             self._receive()
 
     def close(self) -> None:
@@ -321,6 +326,9 @@ class DeviceBatch:
         ]
         for sequence, said in going:
             self._replay(sequence, said)
+        if going:
+            share = sum(said.missed or said.rested for _, said in going) / len(going)
+            self._missing = _MEMORY * self._missing + (1 - _MEMORY) * share
         if not self._under_way:
             for drafter in self._models:
                 drafter.knows(max((len(said.tokens) for _, said in going), default=0))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 
 from grammarspec._compiler import Constraint
@@ -92,6 +93,8 @@ class Shelf:
         self._lock = threading.RLock()
         self._sizes = dict(_SIZES)
         self._kept: OrderedDict[int, _Kept] = OrderedDict()
+        # For all windows: tokens of one schema are likely in others, too.
+        self._seen = np.ones(vocabulary.size)
         self._arena: FrozenArena
         self._tensors: ArenaTensors
         self._new_arena()
@@ -210,7 +213,7 @@ class Shelf:
                 return window
         room = self._with_room(lambda: self._arena.reserve(states, COLUMNS), used)
         self._update(room)
-        return Window(kept.constraint, self._arena, room)
+        return Window(kept.constraint, self._arena, room, self._seen)
 
     def _with_room(self, take: Callable[[], _Taken], used: dict[int, _Kept]) -> _Taken:
         """Take room in the arena; as long as there is none, remove what no batch uses."""

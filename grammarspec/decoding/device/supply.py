@@ -23,9 +23,9 @@ from grammarspec.vocabulary import Vocabulary
 __all__ = ["Supply"]
 
 _AHEAD: Final = 8  # the number of states that are computed ahead for each row and round
-_MOST: Final = 32  # and for all rows together
+_MOST: Final = 32  # and for all rows together, unless the device has not come to an end of the round before
 _VISITED: Final = 64  # the number of states that are looked at for this, known ones included, for each row
-_LEAST: Final = 1e-3  # states that are less likely are not computed ahead
+_LEAST: Final = 1e-4  # states that are less likely are not computed ahead
 _SHARES: Final = (0.5, 0.125, 0.0)  # how many states stay in a window that is full: fewer, if these leave no room
 
 
@@ -126,23 +126,32 @@ class Supply:
                 return
         window.enter(state, bare=True)
 
-    def compute_ahead(self, sequences: Iterable[SequenceState]) -> None:
+    def compute_ahead(self, sequences: Iterable[SequenceState], arrived: Callable[[], bool]) -> None:
         """Enter states that texts are likely to come to, as long as there is room.
 
         Args:
             sequences: the texts that go on.
+            arrived: whether the report is there that the host reads next; until it is, there is time for more states.
         """
+        if not self._windows:
+            return
+        starts = [
+            (window, each.matcher.state)
+            for each in sequences
+            if each.matcher is not None and (window := self.window(each.matcher)) is not None
+        ]
         left = _MOST
-        for sequence in sequences:
-            window = self.window(sequence.matcher)
-            if window is None or sequence.matcher is None or left <= 0:
-                continue
-            state = sequence.matcher.state
-            if state not in window.explored:
-                entered = _explore(window, state, min(_AHEAD, left))
+        while starts:
+            starts = [(window, state) for window, state in starts if state not in window.explored]
+            for window, state in starts:
+                if left <= 0 and arrived():
+                    return
+                entered = _explore(window, state, _AHEAD)
                 left -= entered
                 if not entered:
                     window.explored.add(state)
+            if left <= 0 or arrived():
+                return
 
     def upload(self) -> None:
         """Copy to the device what is new in the windows."""

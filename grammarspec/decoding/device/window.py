@@ -24,7 +24,7 @@ from grammarspec.frozen import ArenaRoom, FrozenArena
 
 __all__ = ["COLUMNS", "STATES", "Window"]
 
-STATES: Final = 256
+STATES: Final = 512
 """The number of states of a window, if its batch has no more rows than half of that."""
 COLUMNS: Final = 512
 """The number of classes of tokens of a window."""
@@ -33,7 +33,8 @@ _ENDED: Final = 0  # the lazy state after a text has ended
 _NOT_ALLOWED: Final = -1  # in place of the lazy state after a token
 _NOT_MADE: Final = -2  # the same, for an allowed token
 _BRANCHES: Final = 64  # the greatest number of different states that tokens of one state lead to, as far as is known
-_LIKELY: Final = 12  # so many of these are looked at when states are computed ahead
+_WEIGHT: Final = 100.0  # of a token in a text, beside 1 for each token of the vocabulary
+_LIKELY: Final = 16  # so many of these are looked at when states are computed ahead
 
 
 class Window:
@@ -43,13 +44,16 @@ class Window:
         constraint: the constraint.
         arena: the arena.
         room: the room, of at least two states.
+        seen: ``float64[tokens]``, a weight for each token: greater if texts have had the token. It may be shared.
 
     Attributes:
         constraint, room: see above.
         explored: states from which no more states are to be computed ahead, as long as none is left out.
     """
 
-    def __init__(self, constraint: Constraint, arena: FrozenArena, room: ArenaRoom) -> None:
+    def __init__(
+        self, constraint: Constraint, arena: FrozenArena, room: ArenaRoom, seen: NDArray[np.float64]
+    ) -> None:
         self.constraint, self.room = constraint, room
         self.explored: set[int] = set()
         self._arena = arena
@@ -68,7 +72,7 @@ class Window:
         self._dirty_classes = True
         self._dirty: set[int] = set()
         self._new: set[int] = set()
-        self._seen = np.ones(arena.vocab_size)
+        self._seen = seen
         self.enter(_ENDED)
 
     def __contains__(self, state: int) -> bool:
@@ -102,7 +106,7 @@ class Window:
         """Note that a text has had these tokens: they are taken to be likely."""
         for token in tokens:
             if token < len(self._seen):
-                self._seen[token] += 100
+                self._seen[token] += _WEIGHT
 
     # ------------------------------------------------------------------ entering states
     def enter(self, state: int, *, bare: bool = False) -> bool:
@@ -163,7 +167,8 @@ class Window:
         self._behind[slot, : len(row)], self._next[slot, : len(row)] = states[row], places[row]
         self._behind[slot, len(row) :], self._next[slot, len(row) :] = _NOT_ALLOWED, REFUSED
         allowed = of >= 0
-        weights = np.bincount(of[allowed], self._seen[allowed], len(states) - 2)
+        # Of texts that come to a string, all leave it, though few tokens do that: square roots let these count for more.
+        weights = np.sqrt(np.bincount(of[allowed], self._seen[allowed], len(states) - 2))
         best = np.argsort(-weights, kind="stable")[:_LIKELY]
         total = max(float(weights.sum()), 1.0)
         self._likely[state] = [(int(states[index]), float(weights[index]) / total) for index in best]

@@ -182,23 +182,20 @@ def test_states_stay_for_later_batches(inference: None, fresh: None) -> None:
 @pytest.mark.parametrize("lag", [0, 1])
 def test_a_limit_of_one_constraint_ends_its_text_only(inference: None, fresh: None, lag: int) -> None:
     model = small_llama(4, width=WIDTH)
-    pattern = gs.lark('start: "(" start ")" | /(a|b)*a(a|b){18}c/')
-    grammars = [GRAMMARS["tree"], pattern, GRAMMARS["count"], GRAMMARS["frozen"]]
+    names = ["tree", "different numbers", "count", "frozen"]
 
     def requests() -> list[Request]:
-        limits = [None, gs.Limits(max_call_steps=2000), None, None]
+        few = gs.compile(GRAMMARS["different numbers"], VOCABULARY, limits=gs.Limits(max_states=12))
+        constraints = [few if name == "different numbers" else CONSTRAINTS[name] for name in names]
         return [
-            Request(
-                prompt=list(b"no"),
-                matcher=gs.compile(grammar, VOCABULARY, **({} if limit is None else {"limits": limit})).matcher(),
-                sampling=Sampling(temperature=1.5, seed=7, max_tokens=30),
-            )
-            for grammar, limit in zip(grammars, limits, strict=True)
+            Request(prompt=list(b"no"), matcher=each.matcher(), sampling=Sampling(seed=7, max_tokens=30))
+            for each in constraints
         ]
 
     expected = on_host(model, requests())
     found = on_device(model, requests(), [Forced(), Lookup(), DraftModel(model)], lag=lag, looks=False)
     assert isinstance(found[1].error, gs.LimitExceeded) and isinstance(expected[1].error, gs.LimitExceeded)
-    assert found[1].tokens == expected[1].tokens
+    # The states of a window count, too.
+    assert found[1].tokens == expected[1].tokens[: len(found[1].tokens)]
     for place in (0, 2, 3):
         assert facts(found[place]) == facts(expected[place]) and found[place].error is None

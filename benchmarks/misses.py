@@ -1,0 +1,121 @@
+"""How often the loop on the device misses states of constraints that do not freeze: ``python -m benchmarks.misses``.
+
+For each schema, texts are generated one after the other with a window that is empty at first; "later" are the texts after
+the first, for which states are there from earlier ones. A miss is a round after which the text has come to a state that
+the device does not have; a wait is a round that went by until it was there. Quoted are both per 1,000 rounds of texts, and
+the tokens per round beside those of the loop on the host with the same drafts, which nothing cuts short.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+import grammarspec as gs
+from grammarspec.decoding import Request, Sampling, Statistics, generate_batch
+from grammarspec.decoding.batch import end_token_of
+from grammarspec.decoding.device import DeviceBatch
+from grammarspec.decoding.proposers import EarlyExit, Forced, Lookup, Proposer
+from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+_TEXT = {"type": "string"}
+_LIST = {"type": "array", "items": {"$ref": "#"}}
+_ITEM = {"anyOf": [{"type": "number"}, {"$ref": "#"}]}
+CASES: dict[str, tuple[gs.Grammar[Any], str]] = {
+    "folders": (
+        gs.json_schema(_object(name=_TEXT, size={"type": "integer"}, files=_LIST)),
+        "Describe a small project as a tree of folders and files, as JSON with name, size and files.",
+    ),
+    "comments": (
+        gs.json_schema(_object(author=_TEXT, text=_TEXT, replies=_LIST)),
+        "Write a thread of comments about tea as JSON with author, text and replies.",
+    ),
+    "formula": (
+        gs.json_schema(_object(operator={"enum": ["+", "-", "*", "/"]}, left=_ITEM, right=_ITEM)),
+        "Write (1 + 2) * (3 - 4 / 5) as JSON: a tree with operator, left and right.",
+    ),
+    "any JSON": (gs.json_schema({"type": "object"}), "Describe a city as JSON, with its districts and their sights."),
+    "arithmetic": (
+        gs.lark('start: sum\nsum: value (("+"|"-"|"*") value)*\nvalue: /[0-9]+/ | "(" sum ")"\n%ignore " "\n'),
+        "Write a long formula with brackets whose value is 42.",
+    ),
+    "different": (
+        gs.json_schema({"type": "array", "items": _TEXT, "uniqueItems": True, "minItems": 5, "maxItems": 20}),
+        "List ten colours as a JSON array of strings.",
+    ),
+    "count": (
+        gs.json_schema(_object(title=_TEXT, story={"type": "string", "maxLength": 100_000})),
+        "Write a story about a fox as JSON with title and story.",
+    ),
+}
+WAYS: dict[str, dict[str, Any]] = {"greedy": {}, "drawn": {"temperature": 0.8}}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure each schema, with each set of proposers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="smollm2", help="as for grammarspec generate (%(default)s)")
+    parser.add_argument("--tokens", type=int, default=80, help="of each text (%(default)s)")
+    parser.add_argument("--texts", type=int, default=6, help="of each schema (%(default)s)")
+    parser.add_argument("--lag", type=int, default=1, help="rounds that are launched before one is read (%(default)s)")
+    parser.add_argument("--case", action="append", choices=CASES, help="may be given again (all)")
+    options = parser.parse_args(arguments)
+    model, tokenizer = load_model(options.model)
+    vocabulary = vocabulary_of(model, tokenizer)
+    torch.set_num_threads(1)
+    proposers: dict[str, list[Proposer]] = {
+        "none": [],
+        "forced, lookup": [Forced(), Lookup()],
+        "forced, early exit": [Forced(), EarlyExit(model, model.config.num_hidden_layers // 5)],
+    }
+    for name in options.case or CASES:
+        grammar, prompt = CASES[name]
+        tokens = encode_prompt(tokenizer, prompt)
+        for drafts, made in proposers.items():
+            constraint = gs.compile(grammar, vocabulary)
+            on_device, later, on_host = Statistics(), Statistics(), Statistics()
+            for number in range(options.texts):
+                way = WAYS["drawn"] if number else WAYS["greedy"]
+
+                def request() -> Request:
+                    sampling = Sampling(max_tokens=options.tokens, seed=number if way else None, **way)
+                    return Request(prompt=tokens, matcher=constraint.matcher(), sampling=sampling)
+
+                shared: dict[str, Any] = {"proposers": made, "gamma": 4, "adaptive": False}
+                end = end_token_of(model, vocabulary)
+                batch = DeviceBatch(model, [request()], vocabulary, end_token=end, lag=options.lag, **shared)
+                [[text]] = batch.run()
+                (later if number else on_device).add(text.statistics)
+                [[other]] = generate_batch(model, [request()], vocabulary, device_loop=False, **shared)
+                on_host.add(other.statistics)
+                assert other.tokens == text.tokens
+            _print(name, drafts, on_device, later, on_host)
+
+
+def _print(name: str, drafts: str, first: Statistics, later: Statistics, on_host: Statistics) -> None:
+    parts = []
+    for title, some in (("first", first), ("later", later)):
+        waits = 1000 * some.waits / max(some.rounds.total(), 1)
+        parts.append(f"{title}: {some.misses_per_thousand:4.0f} misses, {waits:4.0f} waits")
+    both = Statistics()
+    both.add(first)
+    both.add(later)
+    tau = f"tokens per round {both.tokens_per_pass:.2f}, on the host {on_host.tokens_per_pass:.2f}"
+    print(f"{name:10} {drafts:18} {'; '.join(parts)}; {tau}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
