@@ -66,7 +66,8 @@ impl Engine {
         let vocab = self.vocab.clone();
         let mut of = vec![REFUSED; vocab.size];
         let mut met = Met::default();
-        let mut todo = vec![(0, self.byte_state(id)?)];
+        let start = self.byte_state(id)?;
+        let mut todo = if start == DEAD { Vec::new() } else { vec![(0, start)] };
         while let Some((node, state)) = todo.pop() {
             if let Some((bytes, tokens)) = vocab.trie.below(node)
                 && bytes.minus(self.staying(state, bytes)?).is_empty()
@@ -88,7 +89,7 @@ impl Engine {
                 }
             }
         }
-        self.refuse_cut_characters(&met, &mut of)?;
+        self.refuse_cut_characters(&mut met, &mut of)?;
         self.name(id, most, of, &met)
     }
 
@@ -107,7 +108,7 @@ impl Engine {
     }
 
     /// Refuses tokens behind which no token completes the character in which they end.
-    fn refuse_cut_characters(&mut self, met: &Met, of: &mut [i32]) -> Result<()> {
+    fn refuse_cut_characters(&mut self, met: &mut Met, of: &mut [i32]) -> Result<()> {
         let Some(characters) = self.cuts.clone() else { return Ok(()) };
         let mut known: FxHashMap<i32, bool> = FxHashMap::default();
         for &token in &characters.cut {
@@ -126,6 +127,7 @@ impl Engine {
             };
             if !stops {
                 of[token as usize] = REFUSED;
+                met.states[number as usize].1 -= 1;
             }
         }
         Ok(())
@@ -133,7 +135,7 @@ impl Engine {
 
     /// Makes the states to which most tokens lead. In `of` are indices of `met`.
     fn name(&mut self, id: StateId, most: usize, mut of: Vec<i32>, met: &Met) -> Result<Successors> {
-        let mut order: Vec<usize> = (0..met.states.len()).collect();
+        let mut order: Vec<usize> = (0..met.states.len()).filter(|&i| met.states[i].1 > 0).collect();
         order.sort_by_key(|&i| (Reverse(met.states[i].1), i));
         let mut numbers = vec![NOT_MADE; met.states.len()];
         let mut found = Found::default();
