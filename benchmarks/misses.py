@@ -1,9 +1,9 @@
 """How often the loop on the device misses states of constraints that do not freeze: ``python -m benchmarks.misses``.
 
-For each schema, texts are generated one after the other with a window that is empty at first; "later" are the texts after
-the first, for which states are there from earlier ones. A miss is a round after which the text has come to a state that
-the device does not have; a wait is a round that went by until it was there. Quoted are both per 1,000 rounds of texts, and
-the tokens per round beside those of the loop on the host with the same drafts, which nothing cuts short.
+For each schema, texts are generated one after the other with a window that is empty at first: "first" is the first,
+which is greedy; "later" are the others, for which states are there from earlier ones. A miss is a round after which the
+text has come to a state that the device does not have; a wait is a round that went by until it was there. Quoted are
+both per 1,000 rounds, and the tokens per round beside those of the loop on the host with the same proposers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,6 @@ CASES: dict[str, tuple[gs.Grammar[Any], str]] = {
         "Write a story about a fox as JSON with title and story.",
     ),
 }
-WAYS: dict[str, dict[str, Any]] = {"greedy": {}, "drawn": {"temperature": 0.8}}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -86,23 +85,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tokens = encode_prompt(tokenizer, prompt)
         for drafts, made in proposers.items():
             constraint = gs.compile(grammar, vocabulary)
-            on_device, later, on_host = Statistics(), Statistics(), Statistics()
+            first, later, on_host = Statistics(), Statistics(), Statistics()
             for number in range(options.texts):
-                way = WAYS["drawn"] if number else WAYS["greedy"]
+                way: dict[str, Any] = {"temperature": 0.8, "seed": number} if number else {}
+                sampling = Sampling(max_tokens=options.tokens, **way)
+                one, other = _both(model, vocabulary, constraint, tokens, sampling, made, options.lag)
+                (later if number else first).add(one)
+                on_host.add(other)
+            _print(name, drafts, first, later, on_host)
 
-                def request() -> Request:
-                    sampling = Sampling(max_tokens=options.tokens, seed=number if way else None, **way)
-                    return Request(prompt=tokens, matcher=constraint.matcher(), sampling=sampling)
 
-                shared: dict[str, Any] = {"proposers": made, "gamma": 4, "adaptive": False}
-                end = end_token_of(model, vocabulary)
-                batch = DeviceBatch(model, [request()], vocabulary, end_token=end, lag=options.lag, **shared)
-                [[text]] = batch.run()
-                (later if number else on_device).add(text.statistics)
-                [[other]] = generate_batch(model, [request()], vocabulary, device_loop=False, **shared)
-                on_host.add(other.statistics)
-                assert other.tokens == text.tokens
-            _print(name, drafts, on_device, later, on_host)
+def _both(
+    model: Any,
+    vocabulary: gs.Vocabulary,
+    constraint: gs.Constraint,
+    prompt: list[int],
+    sampling: Sampling,
+    proposers: list[Proposer],
+    lag: int,
+) -> tuple[Statistics, Statistics]:
+    """The statistics of a text on the device, and of the same text on the host."""
+
+    def request() -> Request:
+        return Request(prompt=prompt, matcher=constraint.matcher(), sampling=sampling)
+
+    shared: dict[str, Any] = {"proposers": proposers, "gamma": 4, "adaptive": False}
+    end = end_token_of(model, vocabulary)
+    [[text]] = DeviceBatch(model, [request()], vocabulary, end_token=end, lag=lag, **shared).run()
+    [[other]] = generate_batch(model, [request()], vocabulary, device_loop=False, **shared)
+    return text.statistics, other.statistics
 
 
 def _print(name: str, drafts: str, first: Statistics, later: Statistics, on_host: Statistics) -> None:

@@ -8,9 +8,9 @@ branch::
     row = pool[mask_row[state]]
 
 State 0 is unconstrained: it allows every token and stays. State 1 is refused: it allows no token and stays; every token
-that is not allowed leads there. So both are safe for the rows of a batch that hold no sequence. State 2 is missing: to it
-lead tokens whose next state is not in the arena. Its mask allows every token, as nothing is known of what follows: no
-token may be committed from there.
+that is not allowed leads there. So both are safe for the rows of a batch that hold no sequence. State 2 is missing: to
+it lead tokens whose next state is not in the arena. Its mask allows every token, as nothing is known of what follows:
+no token may be committed from there.
 
 Beside whole constraints there are rooms (:class:`ArenaRoom`): states without a constraint, whose masks and transitions
 their holder writes as they become known.

@@ -135,7 +135,7 @@ def test_errors() -> None:
     with pytest.raises(OverflowError):
         constraint.successors(-1, 3)
     limited = gs.compile(gs.json_schema({}), MANY, limits=gs.Limits(max_call_steps=40))
-    with pytest.raises(gs.LimitExceeded, match="max_call_steps|max_steps"):
+    with pytest.raises(gs.LimitExceeded, match=r"max_call_steps|max_steps"):
         limited.successors(limited.start, 3)
     # Little room for states: as many as there is room for, or an error, and then everything still works.
     small = gs.compile(gs.json_schema({}), MANY, limits=gs.Limits(max_states=9))

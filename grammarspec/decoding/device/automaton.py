@@ -1,8 +1,8 @@
 """Steps and masks of states of an arena, as tensor operations.
 
 A state is an integer of a :class:`~grammarspec.frozen.FrozenArena`, in ``int64`` tensors of any shape. State 0 is
-unconstrained: it allows every token. State 1 is the refused state: no token leads out of it. State 2 is the missing state:
-which state a text is in is known to the host only, and nothing is committed until the host has provided it.
+unconstrained: it allows every token. State 1 is the refused state: no token leads out of it. State 2 is the missing
+state: which state a text is in is known to the host only, and nothing is committed until the host has provided it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 As :func:`grammarspec.decoding.generate_batch`, it takes requests and returns generations. The device decides which
 tokens are drafted, accepted and committed, and when a text has ended. The host commits the same tokens to its own
-copies of the texts, streams them, chooses the lengths of drafts, and removes rows from the batch. Of constraints that do
-not freeze, it provides the states that come near (:mod:`~grammarspec.decoding.device.supply`).
+copies of the texts, streams them, chooses the lengths of drafts, and removes rows from the batch. Of constraints that
+do not freeze, it provides the states that come near (:mod:`~grammarspec.decoding.device.supply`).
 """
 
 from __future__ import annotations
@@ -194,7 +194,9 @@ class DeviceBatch:
 
     def begin(self) -> None:
         """Read the prompts."""
-        self._supply.waiting.update(number for number, each in enumerate(self.sequences) if self._start(each) == MISSING)
+        self._supply.waiting.update(
+            number for number, each in enumerate(self.sequences) if self._start(each) == MISSING
+        )
         self._read_prompts()
         self._last = perf_counter()
 

@@ -36,8 +36,8 @@ class RowReport:
         broken: the first place, counted from the first token of the round, at which no token could be chosen, as the
             greatest score there is NaN or infinite; -1 if there is no such place.
         highest: the score at that place.
-        missed: whether the state after the last token is missing, so that nothing is committed to the row until the host
-            has provided it.
+        missed: whether the state after the last token is missing, so that nothing is committed to the row until the
+            host has provided it.
     """
 
     tokens: list[int]

@@ -1,7 +1,7 @@
 """Keeps constraints on a device between batches: one arena for each vocabulary and device.
 
-Freezing takes milliseconds to seconds, and most batches have constraints that earlier batches had, too. A constraint that
-does not freeze gets a window, which only one batch uses at a time, and which keeps the states that it has.
+Freezing takes milliseconds to seconds, and most batches have constraints that earlier batches had, too. A constraint
+that does not freeze gets a window, which only one batch uses at a time, and which keeps the states that it has.
 """
 
 from __future__ import annotations
@@ -152,8 +152,9 @@ class Shelf:
             removed.append(kept.place.entry)
             kept.place = None
         while kept.windows:
-            removed.append(kept.windows.pop().room)
-            self._arena.release(removed[-1])
+            room = kept.windows.pop().room
+            self._arena.release(room)
+            removed.append(room)
         for each in removed:
             self._update(each)
         return bool(removed)

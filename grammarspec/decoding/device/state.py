@@ -121,8 +121,8 @@ class Draft:
         drawn: for each of these places, ``bool[rows]``: whether the token was drawn from a distribution.
         distributions: for each of these places, ``[rows, width]``: these distributions; ``None`` if no row has one.
         states: for each position, ``int64[rows]``: the state there.
-        masks: for each position, ``int32[rows, words]``: the mask there. After the end of a text, after a refused token,
-            and where the state is missing, it allows every token, as no token is ever committed from there.
+        masks: for each position, ``int32[rows, words]``: the mask there. After the end of a text, after a refused
+            token, and where the state is missing, it allows every token, as no token is ever committed from there.
         refused: ``bool[rows]``, whether the constraint does not allow the last draft token.
     """
 

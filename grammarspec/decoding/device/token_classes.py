@@ -90,7 +90,8 @@ class TokenClasses:
     def _splits(self, classes: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[list[int], list[int]]:
         """Which groups of tokens become new classes, and which are all that their old class has left."""
         left: dict[int, int] = {}
-        splits, whole = [], []
+        splits: list[int] = []
+        whole: list[int] = []
         for group, (number, count) in enumerate(zip(classes.tolist(), counts.tolist(), strict=True)):
             rest = left[number] = left.get(number, int(self._sizes[number])) - count
             (splits if rest else whole).append(group)

@@ -51,9 +51,7 @@ class Window:
         explored: states from which no more states are to be computed ahead, as long as none is left out.
     """
 
-    def __init__(
-        self, constraint: Constraint, arena: FrozenArena, room: ArenaRoom, seen: NDArray[np.float64]
-    ) -> None:
+    def __init__(self, constraint: Constraint, arena: FrozenArena, room: ArenaRoom, seen: NDArray[np.float64]) -> None:
         self.constraint, self.room = constraint, room
         self.explored: set[int] = set()
         self._arena = arena
@@ -91,7 +89,7 @@ class Window:
         return self.room.rows[self._slots[state]]
 
     def likely(self, state: int) -> list[tuple[int, float]]:
-        """The states to which most of the tokens lead that texts have had so far, each with the share of these tokens."""
+        """The states that are most likely to follow, with shares: where most tokens lead that texts have had."""
         return self._likely[state]
 
     def touch(self, states: Iterable[int]) -> None:
@@ -167,7 +165,7 @@ class Window:
         self._behind[slot, : len(row)], self._next[slot, : len(row)] = states[row], places[row]
         self._behind[slot, len(row) :], self._next[slot, len(row) :] = _NOT_ALLOWED, REFUSED
         allowed = of >= 0
-        # Of texts that come to a string, all leave it, though few tokens do that: square roots let these count for more.
+        # All texts that come to a string leave it, though few tokens do that: square roots let these count for more.
         weights = np.sqrt(np.bincount(of[allowed], self._seen[allowed], len(states) - 2))
         best = np.argsort(-weights, kind="stable")[:_LIKELY]
         total = max(float(weights.sum()), 1.0)
@@ -190,7 +188,7 @@ class Window:
         self._dirty.update(np.unique(slots).tolist())
 
     def learn(self, state: int, token: int, following: int) -> None:
-        """Note where a token leads from a state, if it was not known; for this the token may need a class of its own."""
+        """Note where a token leads from a state, if that was not known; it may need a class of its own."""
         slot = self._slots.get(state)
         if slot is None or self._behind[slot, self._arena.class_of[self.room.grammar, token]] != _NOT_MADE:
             return
@@ -205,15 +203,17 @@ class Window:
 
     # ------------------------------------------------------------------ leaving states out
     def shrink(self, keep: Iterable[int], share: float) -> None:
-        """Leave out states, first those that were not used for the longest time. No row of a batch may be in a state that
-        is left out, nor on the way to it.
+        """Leave out states, first those that were not used for the longest time. No row of a batch may be in a state
+        that is left out, nor on the way to it.
 
         Args:
             keep: states that stay.
             share: how many of the others stay, as a share of the window's states.
         """
         kept = {_ENDED, *keep}
-        others = sorted((state for state in self._slots if state not in kept), key=lambda s: -self._used[self._slots[s]])
+        others = sorted(
+            (state for state in self._slots if state not in kept), key=lambda s: -self._used[self._slots[s]]
+        )
         left_out = others[int(share * self.room.states) :]
         for state in left_out:
             slot = self._slots.pop(state)

@@ -1,8 +1,9 @@
-"""Constraints that do not freeze, in the loop on the device: through windows it writes the texts of the loop on the host."""
+"""Constraints that do not freeze: through windows, the loop on the device writes the texts of the loop on the host."""
 
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -123,7 +124,9 @@ def compare(rng: random.Random, name: str, seed: int) -> Statistics:
     lag, looks = rng.randrange(3), rng.random() < 0.5
     requests, total = make(), Statistics()
     expected = on_host(model, make())
-    found = on_device(model, requests, PROPOSERS[name](model, draft), gamma=gamma, lag=lag, looks=looks)
+    adaptive = rng.random() < 0.3
+    proposers = PROPOSERS[name](model, draft)
+    found = on_device(model, requests, proposers, gamma=gamma, adaptive=adaptive, lag=lag, looks=looks)
     for request, one, other in zip(requests, expected, found, strict=True):
         assert facts(one) == facts(other), (name, request.sampling, lag, looks)
         counts = other.statistics
@@ -177,6 +180,49 @@ def test_states_stay_for_later_batches(inference: None, fresh: None) -> None:
     assert first.statistics.misses > 0 == second.statistics.misses
     assert second.statistics.waits <= 1  # nothing waits but for the first state
     assert "misses_per_1000_rounds" in first.statistics.summary()
+
+
+def test_samples_and_stop_texts(inference: None, fresh: None) -> None:
+    """Several texts are in different states of one window; some end on the host only."""
+    model = small_llama(3, width=WIDTH)
+
+    def requests() -> list[Request]:
+        return [
+            Request(
+                prompt=list(b"yes no"),
+                matcher=CONSTRAINTS[name].matcher(),
+                sampling=Sampling(temperature=1.5, seed=5, max_tokens=25, stop=["e", "1"]),
+                n=3,
+            )
+            for name in ("tree", "different numbers", "earley")
+        ]
+
+    expected = on_host(model, requests())
+    for lag in (0, 1):
+        found = on_device(model, requests(), [Forced(), Lookup()], lag=lag, looks=False)
+        assert [facts(text) for text in found] == [facts(text) for text in expected]
+    assert any(text.stop for text in expected)
+
+
+@pytest.mark.slow
+def test_batches_in_threads(fresh: None) -> None:
+    """Batches of the same constraints have windows of their own in one arena."""
+    model = small_llama(8, width=WIDTH)
+    makes = [ragged(random.Random(number), 4) for number in range(4)]
+    with torch.inference_mode():
+        expected = [[facts(text) for text in on_host(model, make())] for make in makes]
+    found: dict[int, list[tuple[Any, ...]]] = {}
+
+    def work(number: int) -> None:
+        texts = on_device(model, makes[number](), [Forced(), Lookup()], lag=number % 2, looks=bool(number % 3))
+        found[number] = [facts(text) for text in texts]
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[number] for number in range(4)] == expected
 
 
 @pytest.mark.parametrize("lag", [0, 1])

@@ -108,7 +108,9 @@ def test_without_room_the_host_takes_over(model: Any, monkeypatch: pytest.Monkey
     [[other]] = generate_batch(model, [request(NESTED)], VOCABULARY, device_loop=False)
     assert text.tokens == other.tokens
     # What was lent before the room ran out was given back.
-    [kept] = [kept for each in shelf_module._shelves[VOCABULARY].values() for kept in each._kept.values() if kept.frozen]
+    [kept] = [
+        kept for each in shelf_module._shelves[VOCABULARY].values() for kept in each._kept.values() if kept.frozen
+    ]
     assert kept.place is None or not kept.place.users
 
 
