@@ -383,6 +383,19 @@ class Constraint:
             MissingPackage: numpy is not installed.
         """
 
+    def successors(self, state: int, most: int) -> tuple[bytes, list[int]]:
+        """Where each token leads from a state, all at once.
+
+        Args:
+            state: the state.
+            most: the greatest number of states to make. The states to which most tokens lead are made. Where values
+                must differ, none is made if more tokens than that are allowed.
+
+        Returns:
+            little-endian ``int32[size]``, for each token the index of a state; -1 if the token is not allowed, -2 if it
+            is allowed, and the state behind it was not made. And these states, each once.
+        """
+
     def pin(self, states: Sequence[int]) -> Pin:
         """Keep states from being collected, for as long as the result lives."""
 

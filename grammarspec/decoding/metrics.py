@@ -49,6 +49,8 @@ class Statistics:
         prefill_seconds: until the first tokens were committed.
         decode_seconds: from then on.
         phase_seconds: seconds of the batch by phase: ``draft``, ``mask``, ``target``, ``verify``, ``commit``.
+        misses: rounds on the device after which the text had come to a state that the device did not have.
+        waits: rounds on the device in which the text waited for such a state. They are not counted as ``rounds``.
         states: rounds of decoding with lookaheads, by state (:data:`grammarspec.decoding.lookahead.State`).
         latencies: (seconds since the round before, tokens committed) of each round but the first.
     """
@@ -62,6 +64,8 @@ class Statistics:
     proposed: Counter[str] = field(default_factory=Counter)
     accepted: Counter[str] = field(default_factory=Counter)
     refused: int = 0
+    misses: int = 0
+    waits: int = 0
     target_passes: int = 0
     draft_passes: int = 0
     prefill_seconds: float = 0.0
@@ -100,6 +104,12 @@ class Statistics:
         """
         proposed = sum(self.proposed.values())
         return sum(self.accepted.values()) / proposed if proposed else 0.0
+
+    @property
+    def misses_per_thousand(self) -> float:
+        """Misses per 1,000 rounds."""
+        rounds = self.rounds.total()
+        return 1000 * self.misses / rounds if rounds else 0.0
 
     @property
     def forced_share(self) -> float:
@@ -182,5 +192,6 @@ class Statistics:
             "itl_p99_ms": round(self.inter_token_percentile(99) * 1e3, 1),
             "round_p50_ms": round(self.round_percentile(50) * 1e3, 1),
             "round_p99_ms": round(self.round_percentile(99) * 1e3, 1),
+            **({"misses_per_1000_rounds": round(self.misses_per_thousand, 1)} if self.misses else {}),
             **({"states": dict(self.states)} if self.states else {}),
         }

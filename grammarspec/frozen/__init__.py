@@ -4,7 +4,7 @@
 never move.
 """
 
-from grammarspec.frozen.arena import ArenaEntry, FrozenArena
+from grammarspec.frozen.arena import ArenaEntry, ArenaRoom, FrozenArena
 from grammarspec.frozen.automaton import FrozenConstraint
 
-__all__ = ["ArenaEntry", "FrozenArena", "FrozenConstraint"]
+__all__ = ["ArenaEntry", "ArenaRoom", "FrozenArena", "FrozenConstraint"]

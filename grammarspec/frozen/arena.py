@@ -8,7 +8,12 @@ branch::
     row = pool[mask_row[state]]
 
 State 0 is unconstrained: it allows every token and stays. State 1 is refused: it allows no token and stays; every token
-that is not allowed leads there. So both are safe for the rows of a batch that hold no sequence.
+that is not allowed leads there. So both are safe for the rows of a batch that hold no sequence. State 2 is missing: to
+it lead tokens whose next state is not in the arena. Its mask allows every token, as nothing is known of what follows:
+no token may be committed from there.
+
+Beside whole constraints there are rooms (:class:`ArenaRoom`): states without a constraint, whose masks and transitions
+their holder writes as they become known.
 """
 
 from __future__ import annotations
@@ -27,12 +32,13 @@ from grammarspec.errors import LimitExceeded, needed_by
 from grammarspec.frozen.automaton import FrozenConstraint
 from grammarspec.frozen.files import REFUSED as NO_STATE
 
-__all__ = ["ArenaEntry", "FrozenArena"]
+__all__ = ["ArenaEntry", "ArenaRoom", "FrozenArena"]
 
 UNCONSTRAINED: Final = 0
 REFUSED: Final = 1
-_OWN_STATES: Final = 2
-_OWN_TRANSITIONS: Final = 4  # of the two states, for tokens and for padding
+MISSING: Final = 2
+_OWN_STATES: Final = 3
+_OWN_TRANSITIONS: Final = 6  # of these states, for tokens and for padding
 _MOST_TRANSITIONS: Final = 2**31 - 1
 _MOST_CLASSES: Final = 2**15
 
@@ -66,6 +72,27 @@ class ArenaEntry:
     def terminated(self) -> int:
         """The state of the arena after a token that ends the text; -1 if there is none."""
         return NO_STATE if self.frozen.terminated == NO_STATE else self.base + self.frozen.terminated
+
+
+@dataclass(frozen=True, eq=False)
+class ArenaRoom:
+    """States of an arena that belong to no frozen constraint: their holder writes to their parts of the arrays.
+
+    Attributes:
+        grammar: their row of ``class_of``.
+        base: the first state.
+        states: how many there are.
+        transitions: where the transitions of the first state begin in ``next``; those of the others follow.
+        columns: the number of transitions of each state.
+        rows: for each state the number of its mask row in ``pool``, which no other state has.
+    """
+
+    grammar: int
+    base: int
+    states: int
+    transitions: int
+    columns: int
+    rows: tuple[int, ...] = field(repr=False)
 
 
 class _Space:
@@ -167,6 +194,7 @@ class FrozenArena:
         self.pool = np.zeros((rows, (self.width + 31) // 32), np.int32)
         self._vocabulary: str | None = None
         self._entries: set[ArenaEntry] = set()
+        self._rooms: set[ArenaRoom] = set()
         self._free_grammars = list(range(grammars - 1, 0, -1))
         self._free_rows = list(range(rows - 1, -1, -1))
         self._states, self._transitions = _Space(_OWN_STATES, states), _Space(_OWN_TRANSITIONS, transitions)
@@ -181,11 +209,11 @@ class FrozenArena:
         tokens = np.arange(self.pool.shape[1] * 32) < self.vocab_size
         every = np.packbits(tokens, bitorder="little").view("<i4").astype(np.int32)
         self.class_of[0, self.vocab_size :] = 1  # padding
-        self.next[:_OWN_TRANSITIONS] = [UNCONSTRAINED, REFUSED, REFUSED, REFUSED]
+        self.next[:_OWN_TRANSITIONS] = [UNCONSTRAINED, REFUSED, REFUSED, REFUSED, MISSING, REFUSED]
         self.next_offset[:] = 2  # states that no constraint has are refused
-        self.next_offset[UNCONSTRAINED] = 0
+        self.next_offset[UNCONSTRAINED], self.next_offset[MISSING] = 0, 4
         self.mask_row[:] = self._row(np.zeros_like(every))
-        self.mask_row[UNCONSTRAINED] = self._row(every)
+        self.mask_row[UNCONSTRAINED] = self.mask_row[MISSING] = self._row(every)
         self.accepting[UNCONSTRAINED] = True
 
     def __repr__(self) -> str:
@@ -238,6 +266,62 @@ class FrozenArena:
             self._vocabulary = frozen.vocabulary
             self._entries.add(entry)
             return entry
+
+    def reserve(self, states: int, columns: int) -> ArenaRoom:
+        """Set states apart, each with a mask row and transitions of its own. All tokens are in class 0, and all
+        transitions lead to the refused state, until the holder writes others.
+
+        Args:
+            states: the number of states.
+            columns: the number of transitions of each: classes of tokens.
+
+        Raises:
+            LimitExceeded: there is not enough room; nothing has changed.
+        """
+        with self._lock:
+            self._check_room({"grammars": 1, "states": states, "transitions": states * columns, "rows": states})
+            room = ArenaRoom(
+                grammar=self._free_grammars.pop(),
+                base=self._states.take(states),
+                states=states,
+                transitions=self._transitions.take(states * columns),
+                columns=columns,
+                rows=tuple(self._free_rows.pop() for _ in range(states)),
+            )
+            self._lay_out(room)
+            self._rooms.add(room)
+            return room
+
+    def _lay_out(self, room: ArenaRoom) -> None:
+        import numpy as np
+
+        own, rows = slice(room.base, room.base + room.states), np.array(room.rows, np.int32)
+        self.class_of[room.grammar] = 0
+        self.next[room.transitions : room.transitions + room.states * room.columns] = REFUSED
+        self.next_offset[own] = room.transitions + room.columns * np.arange(room.states)
+        self.grammar_of[own], self.mask_row[own], self.accepting[own] = room.grammar, rows, False
+        self.pool[rows] = 0
+
+    def release(self, room: ArenaRoom) -> None:
+        """Give back states that were set apart. They become refused ones, until others take their numbers.
+
+        Raises:
+            KeyError: they are not in the arena.
+        """
+        with self._lock:
+            if room not in self._rooms:
+                raise KeyError("the room is not in the arena, or no longer")
+            self._rooms.remove(room)
+            self._give_back(room.base, room.states, room.transitions, room.columns, room.grammar)
+            self._free_rows += room.rows
+
+    def _give_back(self, base: int, states: int, transitions: int, columns: int, grammar: int) -> None:
+        own = slice(base, base + states)
+        self.next_offset[own], self.grammar_of[own] = self.next_offset[REFUSED], 0
+        self.mask_row[own], self.accepting[own] = self.mask_row[REFUSED], False
+        self._states.give_back(base, states)
+        self._transitions.give_back(transitions, states * columns)
+        self._free_grammars.append(grammar)
 
     def _check_vocabulary(self, frozen: FrozenConstraint) -> None:
         if frozen.vocab_size != self.vocab_size:
@@ -303,13 +387,7 @@ class FrozenArena:
             if entry not in self._entries:
                 raise KeyError("the constraint is not in the arena, or no longer")
             self._entries.remove(entry)
-            states = entry.frozen.states
-            own = slice(entry.base, entry.base + states)
-            self.next_offset[own], self.grammar_of[own] = self.next_offset[REFUSED], 0
-            self.mask_row[own], self.accepting[own] = self.mask_row[REFUSED], False
-            self._states.give_back(entry.base, states)
-            self._transitions.give_back(entry.transitions, states * entry.columns)
-            self._free_grammars.append(entry.grammar)
+            self._give_back(entry.base, entry.frozen.states, entry.transitions, entry.columns, entry.grammar)
             for row in entry.rows:
                 self._row_uses[row] -= 1
                 if not self._row_uses[row]:
@@ -371,17 +449,18 @@ class FrozenArena:
 
         return {name: torch.from_numpy(array).to(device) for name, array in self.arrays().items()}
 
-    def update(self, tensors: dict[str, torch.Tensor], entry: ArenaEntry) -> None:
+    def update(self, tensors: dict[str, torch.Tensor], entry: ArenaEntry | ArenaRoom) -> None:
         """Copy to tensors on a device what changed when a constraint was added or removed. They stay where they are.
 
         Args:
             tensors: of :meth:`tensors`.
-            entry: what was added or removed since.
+            entry: what was added or removed since; or states that were set apart or given back.
         """
         import torch
 
-        states = slice(entry.base, entry.base + entry.frozen.states)
-        table = slice(entry.transitions, entry.transitions + entry.frozen.states * entry.columns)
+        count = entry.states if isinstance(entry, ArenaRoom) else entry.frozen.states
+        states = slice(entry.base, entry.base + count)
+        table = slice(entry.transitions, entry.transitions + count * entry.columns)
         parts: dict[str, Any] = {"class_of": entry.grammar, "next": table, "pool": list(entry.rows)}
         parts |= dict.fromkeys(("next_offset", "grammar_of", "mask_row", "accepting"), states)
         with self._lock:

@@ -17,7 +17,7 @@ BYTES = gs.Vocabulary.bytes()
 OTHER = gs.Vocabulary.from_tokens([bytes([255 - value]) for value in range(256)], [256])
 PATTERNS = ["a+", "[0-9]{1,4}", "(yes|no)(, (yes|no))*", "[a-z]*@x", ".{0,5}", "(ab|ba)*c?", "a+"]
 WIDTH = 300
-UNCONSTRAINED, REFUSED = 0, 1
+UNCONSTRAINED, REFUSED, MISSING = 0, 1, 2
 
 
 def frozen_of(pattern: str, vocabulary: gs.Vocabulary = BYTES) -> gs.FrozenConstraint:
@@ -75,6 +75,10 @@ def test_states_without_a_constraint(several: list[gs.FrozenConstraint]) -> None
     assert (free[: BYTES.size] == UNCONSTRAINED).all() and (free[BYTES.size :] == REFUSED).all()
     assert (arena.step(np.full(WIDTH, REFUSED), tokens) == REFUSED).all()
     assert bits(arena.masks([UNCONSTRAINED])).sum() == BYTES.size and not bits(arena.masks([REFUSED])).any()
+    missing = arena.step(np.full(WIDTH, MISSING), tokens)
+    assert (missing[: BYTES.size] == MISSING).all() and (missing[BYTES.size :] == REFUSED).all()
+    assert bits(arena.masks([MISSING])).sum() == BYTES.size
+    assert arena.accepting[: MISSING + 1].tolist() == [True, False, False]
     last = len(arena.next_offset) - 1  # no constraint has it
     assert (arena.step(np.full(WIDTH, last), tokens) == REFUSED).all() and not bits(arena.masks([last])).any()
 
@@ -109,7 +113,7 @@ def _fill(arena: FrozenArena, constraints: list[gs.FrozenConstraint]) -> list[Ar
 
 def test_a_full_arena_says_of_what_and_stays_as_it_is(several: list[gs.FrozenConstraint]) -> None:
     big = several[4]
-    for name, least in (("grammars", 2), ("states", 2 + big.states), ("transitions", 800), ("rows", 12)):
+    for name, least in (("grammars", 2), ("states", 3 + big.states), ("transitions", 800), ("rows", 12)):
         arena = arena_for({name: least})
         added = _fill(arena, [big, *several * 2])
         before, free = {key: array.copy() for key, array in arena.arrays().items()}, arena.free()
@@ -152,6 +156,38 @@ def test_removed_states_are_refused(several: list[gs.FrozenConstraint]) -> None:
     assert arena.step([entry.start], [97]).tolist() == [REFUSED] and not bits(arena.masks([entry.start])).any()
 
 
+def test_rooms_for_states_without_a_constraint(several: list[gs.FrozenConstraint]) -> None:
+    arena = arena_for()
+    empty = arena.free()
+    entries, room = [arena.add(several[1])], arena.reserve(7, 5)
+    entries.append(arena.add(several[2]))
+    states = range(room.base, room.base + room.states)
+    assert len(set(room.rows)) == room.states == 7 and arena.mask_row[list(states)].tolist() == list(room.rows)
+    for state in states:  # nothing is allowed as long as nothing is written
+        assert (arena.step(np.full(WIDTH, state), np.arange(WIDTH)) == REFUSED).all()
+        assert not bits(arena.masks([state])).any() and not arena.accepting[state]
+    # what their holder writes stays in its parts
+    arena.class_of[room.grammar] = np.arange(WIDTH) % room.columns
+    table = arena.next[room.transitions : room.transitions + room.states * room.columns].reshape(room.states, -1)
+    table[:] = MISSING
+    table[3, 2] = room.base + 6
+    arena.pool[list(room.rows)] = -1
+    assert arena.step([room.base + 3] * 3, [2, 3, 7]).tolist() == [room.base + 6, MISSING, room.base + 6]
+    for entry in entries:
+        check(arena, entry)
+    arena.release(room)
+    assert arena.step([room.base], [0]).tolist() == [REFUSED] and not bits(arena.masks([room.base])).any()
+    with pytest.raises(KeyError, match="the room is not in the arena"):
+        arena.release(room)
+    for entry in entries:
+        arena.remove(entry)
+    assert arena.free() == empty
+    with pytest.raises(LimitExceeded, match="61 rows are needed and 58 free"):
+        arena.reserve(61, 5)
+    again = arena.reserve(7, 5)  # nothing is left of what was there before
+    assert not bits(arena.masks(list(range(again.base, again.base + 7)))).any()
+
+
 def test_tensors_follow(several: list[gs.FrozenConstraint]) -> None:
     arena = arena_for()
     shared, copies = arena.tensors(), {name: tensor.clone() for name, tensor in arena.tensors().items()}
@@ -161,6 +197,9 @@ def test_tensors_follow(several: list[gs.FrozenConstraint]) -> None:
         arena.update(copies, held[-1])
     arena.remove(held[2])
     arena.update(copies, held[2])
+    room = arena.reserve(4, 9)
+    arena.pool[list(room.rows)] = 7
+    arena.update(copies, room)
     for name, array in arena.arrays().items():
         assert shared[name].data_ptr() == array.ctypes.data
         used = slice(0, len(array))
@@ -178,7 +217,7 @@ def test_tensors_follow(several: list[gs.FrozenConstraint]) -> None:
 def test_wrong_arguments(several: list[gs.FrozenConstraint]) -> None:
     with pytest.raises(ValueError, match="width 10"):
         FrozenArena(11, width=10)
-    with pytest.raises(ValueError, match="states must be from 2"):
+    with pytest.raises(ValueError, match="states must be from 3"):
         FrozenArena(11, states=1)
     arena = arena_for()
     arena.add(several[0])

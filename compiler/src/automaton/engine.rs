@@ -150,7 +150,7 @@ impl Engine {
     }
 
     /// The byte state of a state, at the beginning of a call.
-    fn byte_state(&mut self, id: StateId) -> Result<ByteState> {
+    pub(super) fn byte_state(&mut self, id: StateId) -> Result<ByteState> {
         self.machine.table.refresh();
         self.completable.clear();
         let state = self.states.get_mut(id)?;
@@ -172,7 +172,7 @@ impl Engine {
     }
 
     /// The state of a configuration.
-    fn state_of(&mut self, Configuration { state, history }: Configuration) -> Result<Arc<Anchor>> {
+    pub(super) fn state_of(&mut self, Configuration { state, history }: Configuration) -> Result<Arc<Anchor>> {
         if history.is_some() {
             let kernel = self.machine.kernel_of(state, &mut self.budget)?;
             return self.intern(kernel, history);
@@ -219,7 +219,7 @@ impl Engine {
         })
     }
 
-    fn follow(&mut self, id: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
+    pub(super) fn follow(&mut self, id: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
         if self.vocab.is_eos(token) {
             return Ok(if self.accepting(id)? { Some(self.states.anchor(ENDED)?) } else { None });
         }
@@ -294,7 +294,7 @@ impl Engine {
         Ok(tokens.len())
     }
 
-    fn accepting(&mut self, id: StateId) -> Result<bool> {
+    pub(super) fn accepting(&mut self, id: StateId) -> Result<bool> {
         if let Some(known) = self.states.get(id)?.accepting {
             return Ok(known);
         }
@@ -317,7 +317,7 @@ impl Engine {
         self.call(id, |engine| engine.find_row(id))
     }
 
-    fn find_row(&mut self, id: StateId) -> Result<Arc<Row>> {
+    pub(super) fn find_row(&mut self, id: StateId) -> Result<Arc<Row>> {
         if let Some(row) = &self.states.get(id)?.row {
             return Ok(row.clone());
         }

@@ -4,6 +4,7 @@
 //! [`Constraint`] is an [`Engine`] behind a lock. The engine interns states (`states.rs`), follows texts on the pushdown
 //! automaton (`crate::stack`), keeps histories beside it where parts of a text must be distinct (`distinct.rs`), has
 //! `crate::mask` make the rows, and looks after tokens that end inside a character that cannot be completed (`cuts.rs`).
+//! Where all tokens lead from a state is found at once (`successors.rs`).
 //! Equal grammars on one vocabulary share a constraint (`pool.rs`).
 
 mod batch;
@@ -15,6 +16,7 @@ mod engine;
 mod pool;
 mod progress;
 mod states;
+mod successors;
 
 use std::sync::Arc;
 
@@ -32,6 +34,7 @@ pub use completion::spell;
 pub use engine::Engine;
 pub use pool::{Bounds, Lease};
 pub use states::{Anchor, ENDED, StateId};
+pub use successors::Successors;
 
 /// A vocabulary, the cache that its constraints share, and the constraints themselves.
 #[derive(Clone)]

@@ -129,6 +129,18 @@ impl Constraint {
         class.call_method("from_parts", (), Some(&parts))
     }
 
+    /// The states that are returned are held until the call ends only; their ids are never given to others.
+    fn successors<'py>(
+        &self,
+        py: Python<'py>,
+        state: StateId,
+        most: usize,
+    ) -> PyResult<(Bound<'py, PyBytes>, Vec<StateId>)> {
+        let found = self.0.at_length(py, |engine| engine.successors(state, most)).or_raise(py)?;
+        let states = found.states.iter().map(|anchor| anchor.id).collect();
+        Ok((little_endian(py, &found.of, i32::to_le_bytes)?, states))
+    }
+
     fn pin(&self, py: Python<'_>, states: Vec<StateId>) -> PyResult<Pin> {
         let anchors: Result<Vec<_>, Error> = states.into_iter().map(|s| self.0.anchor(s)).collect();
         Ok(Pin { anchors: Mutex::new(anchors.or_raise(py)?) })

@@ -1,7 +1,8 @@
 """Steps and masks of states of an arena, as tensor operations.
 
 A state is an integer of a :class:`~grammarspec.frozen.FrozenArena`, in ``int64`` tensors of any shape. State 0 is
-unconstrained: it allows every token. State 1 is the refused state: no token leads out of it.
+unconstrained: it allows every token. State 1 is the refused state: no token leads out of it. State 2 is the missing
+state: which state a text is in is known to the host only, and nothing is committed until the host has provided it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from dataclasses import dataclass
 import torch
 
 from grammarspec.frozen import FrozenArena, stepping
-from grammarspec.frozen.arena import REFUSED, UNCONSTRAINED
+from grammarspec.frozen.arena import MISSING, REFUSED, UNCONSTRAINED
 
-__all__ = ["REFUSED", "UNCONSTRAINED", "ArenaTensors", "mask_rows", "step"]
+__all__ = ["MISSING", "REFUSED", "UNCONSTRAINED", "ArenaTensors", "mask_rows", "step"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -40,9 +41,14 @@ class ArenaTensors:
         del tensors["accepting"]
         return cls(**tensors, forced=torch.full((len(arena.pool),), -1, dtype=torch.int64, device=device))
 
+    def shares(self, arena: FrozenArena) -> bool:
+        """Whether the tensors are the memory of the arena itself, so that its changes need not be copied."""
+        return self.next.data_ptr() == arena.next.ctypes.data
+
 
 def step(arena: ArenaTensors, states: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """The states after tokens; :data:`REFUSED` after a token that is not allowed.
+    """The states after tokens; :data:`REFUSED` after a token that is not allowed, :data:`MISSING` after one whose next
+    state the arena does not have.
 
     Args:
         arena: the automata.
@@ -63,6 +69,6 @@ def mask_rows(arena: ArenaTensors, states: torch.Tensor) -> torch.Tensor:
         states: ``int64[...]``, states of the arena.
 
     Returns:
-        ``int32[..., words]``; all tokens of the vocabulary for state 0, none for state 1.
+        ``int32[..., words]``; all tokens of the vocabulary for states 0 and 2, none for state 1.
     """
     return arena.pool[arena.mask_row[states].long()]

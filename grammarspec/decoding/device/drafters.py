@@ -228,7 +228,8 @@ class ModelDrafter:
     def knows(self, most: int) -> None:
         """Called when it is known that the last round has committed at most ``most`` tokens to each row."""
         if not self.shared:
-            self.behind -= self._most - most
+            # The last token is read in any case, for the logits after it.
+            self.behind = max(self.behind - (self._most - most), 1)
             self._most = most
 
     def last(self, rows: Rows, size: int, count: int, drafted: torch.Tensor, visible: int) -> torch.Tensor:

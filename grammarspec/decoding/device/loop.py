@@ -2,12 +2,13 @@
 
 As :func:`grammarspec.decoding.generate_batch`, it takes requests and returns generations. The device decides which
 tokens are drafted, accepted and committed, and when a text has ended. The host commits the same tokens to its own
-copies of the texts, streams them, chooses the lengths of drafts, and removes rows from the batch.
+copies of the texts, streams them, chooses the lengths of drafts, and removes rows from the batch. Of constraints that
+do not freeze, it provides the states that come near (:mod:`~grammarspec.decoding.device.supply`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -15,6 +16,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from grammarspec.decoding.adaptive import Costs
+from grammarspec.decoding.device.automaton import MISSING, UNCONSTRAINED
 from grammarspec.decoding.device.cache import StaticCache
 from grammarspec.decoding.device.drafters import HeadDrafter, ModelDrafter
 from grammarspec.decoding.device.graphs import Graphs
@@ -24,6 +26,7 @@ from grammarspec.decoding.device.round import COLUMNS, Round, RowReport
 from grammarspec.decoding.device.runner import StaticRunner
 from grammarspec.decoding.device.shelf import shelf_for
 from grammarspec.decoding.device.state import Rows
+from grammarspec.decoding.device.supply import Supply
 from grammarspec.decoding.device.support import check, drafters_for, ends_of
 from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers.protocol import Proposer
@@ -42,6 +45,9 @@ __all__ = ["DeviceBatch"]
 _PART: Final = 512  # the greatest number of tokens of each prompt that one pass reads
 _UNIT: Final = 64  # the number of slots of caches is a multiple of this, so that shapes recur
 
+_MISSING_MUCH: Final = 0.5  # where more rows than this miss states, the host reads each report at once
+_MEMORY: Final = 0.8  # the weight of that share after the next round
+
 _costs: WeakKeyDictionary[Any, Costs] = WeakKeyDictionary()
 
 
@@ -54,7 +60,7 @@ class DeviceBatch:
         end_token: the end-of-text token that the target is most likely to use.
         feed: whether ``forced="feed"`` is asked for, which is refused.
         lag: how many later rounds have been launched when the host reads the report of a round; by default 1 on CUDA
-            and 0 elsewhere.
+            and 0 elsewhere. It is 0 as long as most rows wait for states of constraints that do not freeze.
         looks: whether the host may read values of tensors within a round; by default on the CPU only.
 
     Attributes:
@@ -63,7 +69,8 @@ class DeviceBatch:
 
     Raises:
         UnsupportedFeature, LimitExceeded, Cancelled: a request or a proposer is not supported on the device
-            (:mod:`grammarspec.decoding.device.support`), or a constraint cannot be frozen. Nothing has been generated.
+            (:mod:`grammarspec.decoding.device.support`), or there is no room for so many constraints. Nothing has been
+            generated.
         ValueError, DraftMismatch, TypeError, UnsupportedModel: as ``generate_batch``.
     """
 
@@ -91,7 +98,8 @@ class DeviceBatch:
         constraints = [request.matcher.constraint for request in requests if request.matcher is not None]
         self._requests = requests
         self.sequences = sequences_of(requests, vocabulary, context_length(model), on_text)
-        self._loan = shelf_for(vocabulary, width, device, end_token).lend(constraints, vocabulary)
+        self._loan = shelf_for(vocabulary, width, device, end_token).lend(constraints, vocabulary, len(self.sequences))
+        self._supply = Supply(self._loan.windows, self._loan.arena, self._loan.tensors, vocabulary, end_token)
         try:
             self._prepare(model, inner, vocabulary, proposers, gamma, adaptive, looks)
         except BaseException:
@@ -157,11 +165,14 @@ class DeviceBatch:
         self._last = 0.0
         self._tempo = Tempo(gamma, adaptive, _costs_of(model))
         self._phases: dict[str, float] = dict.fromkeys(("draft", "mask", "target", "verify", "commit"), 0.0)
+        self._missing = 0.0  # the share of rows that missed a state or waited for one, of late
         self.rounds = self._prefills = self._draft_passes = 0
 
     def _start(self, sequence: SequenceState) -> int:
-        """The start state of a text in the arena."""
-        return 0 if sequence.matcher is None else self._loan.starts[id(sequence.matcher.constraint)]
+        """The start state of a text in the arena; missing, until the first round, if the constraint does not freeze."""
+        if sequence.matcher is None:
+            return UNCONSTRAINED
+        return self._loan.starts.get(id(sequence.matcher.constraint), MISSING)
 
     def run(self) -> list[list[Generation]]:
         """Generate all texts.
@@ -183,6 +194,9 @@ class DeviceBatch:
 
     def begin(self) -> None:
         """Read the prompts."""
+        self._supply.waiting.update(
+            number for number, each in enumerate(self.sequences) if self._start(each) == MISSING
+        )
         self._read_prompts()
         self._last = perf_counter()
 
@@ -192,10 +206,14 @@ class DeviceBatch:
         Args:
             gamma: the greatest number of draft tokens; if not given, it is chosen by measured costs and acceptance.
         """
+        self._provide()
+        if not self.going():
+            return
         self._launch(gamma)
-        while len(self._under_way) > self._lag:
-            self._receive(self._last)
-            self._last = perf_counter()
+        self._supply.compute_ahead(self._going(), self._mail.arrived)
+        # Where most rows miss their next state, a round that is launched before that is known does nothing for them.
+        while len(self._under_way) > (self._lag if self._missing < _MISSING_MUCH else 0):
+            self._receive()
 
     def close(self) -> None:
         """Release the constraints in the arena. The batch cannot be used any more."""
@@ -203,7 +221,11 @@ class DeviceBatch:
 
     def going(self) -> bool:
         """Whether some text has not ended, by the reports that the host has read."""
-        return any(self.sequences[row].finish_reason is None for row in self._order)
+        return any(True for _ in self._going())
+
+    def _going(self) -> Iterator[SequenceState]:
+        """The texts that have not ended."""
+        return (self.sequences[row] for row in self._order if self.sequences[row].finish_reason is None)
 
     def _read_prompts(self) -> None:
         """Read all prompts without their last tokens; the prompt of several texts is read once, and copied."""
@@ -232,6 +254,22 @@ class DeviceBatch:
         return [self._target.cache, *(drafter.runner.cache for drafter in self._models)]
 
     # ------------------------------------------------------------------ rounds
+    def _provide(self) -> None:
+        """Give the rows that wait for a state the state."""
+        if not self._supply.waiting:
+            return
+        states, failed = self._supply.states(self.sequences, self._drain)
+        for number, state in states.items():
+            self._rows.states[self._order.index(number)] = state
+        for number, error in failed.items():
+            self.sequences[number].fail(error)
+            self._finish(self.sequences[number])
+
+    def _drain(self) -> None:
+        """Read the reports of all rounds that are under way."""
+        while self._under_way:
+            self._receive()
+
     def _launch(self, gamma: int | None) -> None:
         """Launch a round; for ``gamma`` see :meth:`round`."""
         self._drop_ended()
@@ -278,14 +316,10 @@ class DeviceBatch:
             self._draft_passes += 1
         drafter.behind = gamma + 1
 
-    def _receive(self, last: float) -> None:
-        """Read the oldest report, and commit its tokens to the texts.
-
-        Args:
-            last: the time at which the previous report was read.
-        """
+    def _receive(self) -> None:
+        """Read the oldest report, and commit its tokens to the texts."""
         report = RowReport.all_of(self._mail.receive())
-        arrived = perf_counter()
+        last, arrived = self._last, perf_counter()
         order, gamma = self._under_way.pop(0)
         going = [
             (self.sequences[number], said)
@@ -293,23 +327,40 @@ class DeviceBatch:
             if self.sequences[number].finish_reason is None
         ]
         for sequence, said in going:
-            _replay(sequence, said, self._names)
+            self._replay(sequence, said)
+        if going:
+            share = sum(said.missed or said.rested for _, said in going) / len(going)
+            self._missing = _MEMORY * self._missing + (1 - _MEMORY) * share
         if not self._under_way:
             for drafter in self._models:
                 drafter.knows(max((len(said.tokens) for _, said in going), default=0))
         drafted = max(len(said.drafted) for said in report) if self._looks else gamma
         self._tempo.took(len(order), drafted, arrived - last)
-        self._tempo.learn(gamma, [(len(said.drafted), said.accepted) for _, said in going])
+        self._tempo.learn(gamma, [(len(said.drafted), said.accepted) for _, said in going if not said.rested])
         self._phases["commit"] += perf_counter() - arrived
         for sequence, _ in going:
             sequence.end_round(arrived)
             if sequence.finish_reason is not None:
                 self._finish(sequence)
+        self._last = perf_counter()
+
+    def _replay(self, sequence: SequenceState, said: RowReport) -> None:
+        """Commit the tokens to a text that a round has committed to its row on the device."""
+        if said.rested:
+            sequence.statistics.waits += 1
+            return
+        states = _replay(sequence, said, self._names)
+        self._supply.follow(sequence, states, said.tokens)
+        if said.missed and sequence.finish_reason is None:
+            sequence.statistics.misses += 1
+            self._supply.waiting.add(self._number(sequence))
+
+    def _number(self, sequence: SequenceState) -> int:
+        return next(index for index, each in enumerate(self.sequences) if each is sequence)
 
     def _finish(self, sequence: SequenceState) -> None:
         """Mark a text as ended on the device, which finds ends and budgets by itself, but not stop texts."""
-        number = next(index for index, each in enumerate(self.sequences) if each is sequence)
-        self._rows.done[self._order.index(number)] = True
+        self._rows.done[self._order.index(self._number(sequence))] = True
         sequence.statistics.target_passes = self._prefills + self.rounds
         sequence.statistics.draft_passes = self._draft_passes
         sequence.statistics.phase_seconds = dict(self._phases)
@@ -339,22 +390,28 @@ class DeviceBatch:
         self._now = self._rows.first(count), self._processing.first(count)
 
 
-def _replay(sequence: SequenceState, said: RowReport, names: Sequence[str]) -> None:
+def _replay(sequence: SequenceState, said: RowReport, names: Sequence[str]) -> list[int]:
     """Commit the tokens to a text that a round has committed to its row on the device.
 
     Args:
         sequence: the text.
         said: the report of the row.
         names: the names of the drafters.
+
+    Returns:
+        the state of the text's constraint before the tokens, and after each that was committed to the text.
     """
-    statistics, before = sequence.statistics, sequence.length
+    statistics, before, matcher = sequence.statistics, sequence.length, sequence.matcher
+    states = [] if matcher is None else [matcher.state]
     if said.broken >= 0:
         sequence.fail(invalid_logits(said.highest, before + said.broken))
-        return
+        return states
     committed = 0
     try:
         for position, token in enumerate(said.tokens):
             sequence.commit(token)
+            if matcher is not None:
+                states.append(matcher.state)
             committed += position < said.accepted
             if sequence.finish_reason is not None:
                 break
@@ -366,6 +423,7 @@ def _replay(sequence: SequenceState, said: RowReport, names: Sequence[str]) -> N
     statistics.accepted.update(sources[:committed])
     statistics.refused += said.refused
     statistics.bonus_tokens += sequence.length - before - committed
+    return states
 
 
 def _costs_of(model: Any) -> Costs:

@@ -44,6 +44,10 @@ class Mailbox:
         self._events[slot].record()
         self._sent.append((slot, target))
 
+    def arrived(self) -> bool:
+        """Whether the oldest unread report is on the host; true if there is none."""
+        return not self._sent or not self._events or bool(self._events[self._sent[0][0]].query())  # type: ignore[no-untyped-call]
+
     def receive(self) -> torch.Tensor:
         """The oldest unread report, on the CPU. It is overwritten when ``slots`` more reports have been sent."""
         slot, report = self._sent.pop(0)

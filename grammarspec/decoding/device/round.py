@@ -12,7 +12,7 @@ from typing import Final
 
 import torch
 
-from grammarspec.decoding.device.automaton import ArenaTensors, step
+from grammarspec.decoding.device.automaton import MISSING, ArenaTensors, step
 from grammarspec.decoding.device.drafters import Drafter, ForcedDrafter, learn
 from grammarspec.decoding.device.runner import StaticRunner
 from grammarspec.decoding.device.state import Draft, Rows
@@ -20,7 +20,7 @@ from grammarspec.decoding.processing import Processing
 
 __all__ = ["COLUMNS", "Round", "RowReport"]
 
-COLUMNS: Final = 6
+COLUMNS: Final = 7
 """The number of columns of a report before the tokens: see :class:`RowReport`."""
 
 
@@ -36,6 +36,8 @@ class RowReport:
         broken: the first place, counted from the first token of the round, at which no token could be chosen, as the
             greatest score there is NaN or infinite; -1 if there is no such place.
         highest: the score at that place.
+        missed: whether the state after the last token is missing, so that nothing is committed to the row until the
+            host has provided it.
     """
 
     tokens: list[int]
@@ -44,6 +46,12 @@ class RowReport:
     refused: bool
     broken: int
     highest: float
+    missed: bool
+
+    @property
+    def rested(self) -> bool:
+        """Whether nothing was committed: the text has ended, or its state was missing when the round began."""
+        return not self.tokens and self.broken < 0
 
     @classmethod
     def all_of(cls, report: torch.Tensor) -> list[RowReport]:
@@ -58,6 +66,7 @@ class RowReport:
                 bool(row[3]),
                 row[4],
                 score,
+                bool(row[6]),
             )
             for row, score in zip(report.tolist(), scores, strict=True)
         ]
@@ -94,7 +103,7 @@ class Round:
                 length of the longest text plus ``gamma``.
 
         Returns:
-            ``int64[rows, 7 + 2 * gamma']``, the report, for :meth:`RowReport.all_of`; ``gamma'`` is ``gamma`` or, if
+            ``int64[rows, 8 + 2 * gamma']``, the report, for :meth:`RowReport.all_of`; ``gamma'`` is ``gamma`` or, if
             the host may read tensors, the length of the longest draft.
         """
         return self.verify(self.draft(rows, processing, gamma, visible), processing, visible)
@@ -193,11 +202,15 @@ class Round:
         # If the last accepted token ends the text, no token follows. (A draft never continues after such a token.)
         last = chosen.gather(1, (accepted - 1).clamp(min=0)[:, None])[:, 0]
         ended = (accepted > 0) & self._ends[last]
-        count = accepted + ~ended
+        # Neither does one follow where its mask is not known.
+        state = torch.stack(draft.states, 1).gather(1, accepted[:, None])[:, 0]
+        stops = ended | (state == MISSING)
+        rests = draft.rests()
+        count = torch.where(rests, 0, accepted + ~stops)
         broken = ~best.isfinite() & (steps < count[:, None])
         place = torch.where(broken.any(1), broken.to(torch.int64).argmax(1), -1)
         highest = best.gather(1, place.clamp(min=0)[:, None])[:, 0].double()
-        alive = ~rows.done & (place < 0)
+        alive = ~rests & (place < 0)
         count = torch.where(alive, count, 0)
         committed = steps < count[:, None]
         spare = rows.tokens.shape[1] - 1
@@ -205,15 +218,14 @@ class Round:
         rows.tokens.scatter_(1, columns, chosen)
         processing.count_each(chosen, committed)
         if self._learns:
-            learn(draft, accepted, following, alive & ~ended)
+            learn(draft, accepted, following, alive & ~stops)
         # The state after the accepted tokens, and then after the token that follows them.
-        state = torch.stack(draft.states, 1).gather(1, accepted[:, None])[:, 0]
-        state = torch.where(ended, state, step(self._arena, state, following))
+        state = torch.where(stops, state, step(self._arena, state, following))
         rows.states.copy_(torch.where(alive, state, rows.states))
         if hidden is not None:
-            index = accepted[:, None, None].expand(-1, 1, hidden.shape[2])
-            rows.hidden.copy_(hidden.gather(1, index)[:, 0])
-            rows.known.fill_(True)
+            index = (count - 1).clamp(min=0)[:, None, None].expand(-1, 1, hidden.shape[2])
+            rows.hidden.copy_(torch.where(count[:, None] > 0, hidden.gather(1, index)[:, 0], rows.hidden))
+            rows.known.logical_or_(count > 0)
         rows.lengths.add_(count)
         rows.turn.add_(1)
         ends = (self._ends[chosen] & committed).any(1)
@@ -221,10 +233,11 @@ class Round:
             (
                 count,
                 torch.where(alive, accepted, 0),
-                torch.where(rows.done, 0, draft.lengths),
+                torch.where(rests, 0, draft.lengths),
                 draft.refused.to(torch.int64),
-                torch.where(rows.done, -1, place),
+                place,
                 highest.view(torch.int64),
+                (alive & (state == MISSING)).to(torch.int64),
             ),
             1,
         )

@@ -1,27 +1,32 @@
-"""Keeps frozen constraints on a device between batches: one arena for each vocabulary and device.
+"""Keeps constraints on a device between batches: one arena for each vocabulary and device.
 
-Freezing takes milliseconds to seconds, and most batches have constraints that earlier batches had, too.
+Freezing takes milliseconds to seconds, and most batches have constraints that earlier batches had, too. A constraint
+that does not freeze gets a window, which only one batch uses at a time, and which keeps the states that it has.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 
 from grammarspec._compiler import Constraint
 from grammarspec.decoding.device.automaton import ArenaTensors
 from grammarspec.decoding.device.forced import forced_token
+from grammarspec.decoding.device.window import COLUMNS, STATES, Window
 from grammarspec.errors import LimitExceeded, UnsupportedFeature
-from grammarspec.frozen import ArenaEntry, FrozenArena, FrozenConstraint
+from grammarspec.frozen import ArenaEntry, ArenaRoom, FrozenArena, FrozenConstraint
 from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["Loan", "Shelf", "shelf_for"]
+
+_Taken = TypeVar("_Taken")
 
 _KEPT = 32  # the number of frozen constraints that are kept, the most recently used ones
 _SIZES = {"grammars": 64, "states": 1 << 16, "transitions": 1 << 21, "rows": 1 << 10}
@@ -33,20 +38,18 @@ class Loan:
     """Constraints in an arena, which stay there until :meth:`give_back`.
 
     Attributes:
-        tensors: the tensors of the arena on the device.
-        starts: for the ``id`` of each constraint, its start state in the arena.
-        entries: the places of the constraints in the arena.
+        arena: the arena.
+        tensors: its arrays on the device.
+        starts: for the ``id`` of each frozen constraint, its start state in the arena.
+        windows: for the ``id`` of each constraint that does not freeze, its window.
+        give_back: allows the constraints to be removed from the arena. To be called once.
     """
 
+    arena: FrozenArena
     tensors: ArenaTensors
     starts: dict[int, int]
-    entries: tuple[_Place, ...]
-
-    def give_back(self) -> None:
-        """Allow the constraints to be removed from the arena."""
-        for place in self.entries:
-            with place.lock:
-                place.users -= 1
+    windows: dict[int, Window]
+    give_back: Callable[[], None]
 
 
 @dataclass(eq=False, slots=True)
@@ -54,12 +57,28 @@ class _Place:
     """A frozen constraint in an arena, and how many batches use it there."""
 
     entry: ArenaEntry
-    lock: threading.Lock
     users: int = 0
 
 
+@dataclass(eq=False, slots=True)
+class _Kept:
+    """A constraint that was lent, so that its ``id`` is not reused.
+
+    Attributes:
+        constraint: the constraint.
+        frozen: its frozen form; ``None`` if it does not freeze.
+        place: where that lies in the arena.
+        windows: its windows that no batch uses.
+    """
+
+    constraint: Constraint
+    frozen: FrozenConstraint | None
+    place: _Place | None = None
+    windows: list[Window] = field(default_factory=list)
+
+
 class Shelf:
-    """The frozen constraints of a vocabulary on a device. Thread-safe.
+    """The constraints of a vocabulary on a device. Thread-safe.
 
     Args:
         vocabulary: the vocabulary.
@@ -71,11 +90,11 @@ class Shelf:
     def __init__(self, vocabulary: Vocabulary, width: int, device: torch.device, end_token: int) -> None:
         # The vocabulary itself is not stored, as that would keep it alive: a shelf lives as long as its vocabulary.
         self._size, self._width, self._device, self._end_token = vocabulary.size, width, device, end_token
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._sizes = dict(_SIZES)
-        # By id, together with the constraint, so that its id is not reused.
-        self._frozen: OrderedDict[int, tuple[Constraint, FrozenConstraint | Exception]] = OrderedDict()
-        self._places: dict[int, _Place] = {}
+        self._kept: OrderedDict[int, _Kept] = OrderedDict()
+        # For all windows: tokens of one schema are likely in others, too.
+        self._seen = np.ones(vocabulary.size)
         self._arena: FrozenArena
         self._tensors: ArenaTensors
         self._new_arena()
@@ -83,88 +102,130 @@ class Shelf:
     def _new_arena(self) -> None:
         self._arena = FrozenArena(self._size, width=self._width, **self._sizes)
         self._tensors = ArenaTensors.of(self._arena, self._device)
-        self._places = {}
+        for kept in self._kept.values():
+            kept.place = None
+            kept.windows.clear()
 
-    def lend(self, constraints: Iterable[Constraint], vocabulary: Vocabulary) -> Loan:
-        """Freeze constraints and add them to the arena, if they are not there yet.
+    def lend(self, constraints: Iterable[Constraint], vocabulary: Vocabulary, rows: int = 1) -> Loan:
+        """Bring constraints to the arena, if they are not there yet: frozen, or as windows if they do not freeze.
 
         Args:
             constraints: the constraints.
             vocabulary: the vocabulary, for which the constraints were compiled.
+            rows: the number of texts that may be in different states of a window.
 
         Raises:
-            UnsupportedFeature, LimitExceeded, Cancelled: as :meth:`grammarspec.Constraint.freeze`. Errors of the first
-                two classes are kept, and raised again without freezing.
+            LimitExceeded: there is no room for so many.
+            Cancelled: the work of a constraint was cancelled.
         """
         wanted = {id(constraint): constraint for constraint in constraints}
         with self._lock:
-            frozen = {key: self._freeze(constraint) for key, constraint in wanted.items()}
+            used = {key: self._freeze(constraint) for key, constraint in wanted.items()}
+            self._drop_old(used)
+            states = max(STATES, 2 * rows)
             try:
-                places = self._place(frozen, vocabulary)
+                return self._lend(used, vocabulary, states)
             except LimitExceeded:
-                places = self._place_anew(frozen, vocabulary)
-            for place in places.values():
-                with place.lock:
-                    place.users += 1
-            starts = {key: place.entry.start for key, place in places.items()}
-            return Loan(self._tensors, starts, tuple(places.values()))
+                return self._lend_anew(used, vocabulary, states)
 
-    def _freeze(self, constraint: Constraint) -> FrozenConstraint:
-        found = self._frozen.pop(id(constraint), None)
-        if found is None:
-            result: FrozenConstraint | Exception
+    def _freeze(self, constraint: Constraint) -> _Kept:
+        kept = self._kept.pop(id(constraint), None)
+        if kept is None:
             try:
-                result = constraint.freeze()
-            except (UnsupportedFeature, LimitExceeded) as error:
-                result = error
-            found = constraint, result
-        self._frozen[id(constraint)] = found
-        while len(self._frozen) > _KEPT:
-            key, _ = self._frozen.popitem(last=False)
-            place = self._places.get(key)
-            if place is not None and not place.users:
-                self._remove(key)
-        if isinstance(found[1], Exception):
-            raise found[1]
-        return found[1]
+                kept = _Kept(constraint, constraint.freeze())
+            except (UnsupportedFeature, LimitExceeded):
+                kept = _Kept(constraint, None)
+        self._kept[id(constraint)] = kept
+        return kept
 
-    def _remove(self, key: int) -> None:
-        place = self._places.pop(key)
-        self._arena.remove(place.entry)
-        self._update(place.entry)
+    def _drop_old(self, used: dict[int, _Kept]) -> None:
+        """Forget constraints that were not lent for the longest time, but for those in use."""
+        idle = [key for key, kept in self._kept.items() if key not in used and not (kept.place and kept.place.users)]
+        for key in idle[: max(len(self._kept) - _KEPT, 0)]:
+            self._remove(self._kept.pop(key))
 
-    def _place(self, frozen: dict[int, FrozenConstraint], vocabulary: Vocabulary) -> dict[int, _Place]:
+    def _remove(self, kept: _Kept) -> bool:
+        """Take out of the arena what no batch uses of a constraint; returns whether that is anything."""
+        removed: list[ArenaEntry | ArenaRoom] = []
+        if kept.place is not None and not kept.place.users:
+            self._arena.remove(kept.place.entry)
+            removed.append(kept.place.entry)
+            kept.place = None
+        while kept.windows:
+            room = kept.windows.pop().room
+            self._arena.release(room)
+            removed.append(room)
+        for each in removed:
+            self._update(each)
+        return bool(removed)
+
+    def _lend(self, used: dict[int, _Kept], vocabulary: Vocabulary, states: int) -> Loan:
         """Add the constraints that are not in the arena; if there is no room, remove unused ones.
 
         Raises:
             LimitExceeded: there is not enough room.
         """
-        # The id of a place may be that of an earlier constraint that was freed, and whose id was reused.
-        stale = [
-            key for key, one in frozen.items() if key in self._places and self._places[key].entry.frozen is not one
-        ]
-        for key in stale:
-            if self._places[key].users:
-                raise LimitExceeded("the arena holds another constraint in this place")
-            self._remove(key)
-        for key, one in frozen.items():
-            if key in self._places:
-                continue
-            while True:
-                try:
-                    entry = self._arena.add(one)
-                    break
-                except LimitExceeded:
-                    unused = [other for other, place in self._places.items() if not place.users and other not in frozen]
-                    if not unused:
-                        raise
-                    self._remove(unused[0])
-            self._places[key] = _Place(entry, threading.Lock())
+        places: dict[int, _Place] = {}
+        windows: dict[int, Window] = {}
+        try:
+            for key, kept in used.items():
+                if kept.frozen is None:
+                    windows[key] = self._window(kept, states, used)
+                else:
+                    places[key] = self._place(kept, kept.frozen, vocabulary, used)
+                    places[key].users += 1
+        except BaseException:
+            self._return(self._arena, places, windows)
+            raise
+        arena = self._arena
+        return Loan(
+            arena,
+            self._tensors,
+            {key: place.entry.start for key, place in places.items()},
+            windows,
+            lambda: self._return(arena, places, windows),
+        )
+
+    def _return(self, arena: FrozenArena, places: dict[int, _Place], windows: dict[int, Window]) -> None:
+        with self._lock:
+            for place in places.values():
+                place.users -= 1
+            for key, window in windows.items():
+                kept = self._kept.get(key)
+                # A window of an earlier arena goes with it.
+                if arena is self._arena and kept is not None and kept.constraint is window.constraint:
+                    kept.windows.append(window)
+                elif arena is self._arena:
+                    arena.release(window.room)
+                    self._update(window.room)
+
+    def _place(self, kept: _Kept, frozen: FrozenConstraint, vocabulary: Vocabulary, used: dict[int, _Kept]) -> _Place:
+        if kept.place is None:
+            entry = self._with_room(lambda: self._arena.add(frozen), used)
+            kept.place = _Place(entry)
             self._update(entry)
             self._spell(entry, vocabulary)
-        return {key: self._places[key] for key in frozen}
+        return kept.place
 
-    def _place_anew(self, frozen: dict[int, FrozenConstraint], vocabulary: Vocabulary) -> dict[int, _Place]:
+    def _window(self, kept: _Kept, states: int, used: dict[int, _Kept]) -> Window:
+        for window in kept.windows:
+            if window.room.states >= states:
+                kept.windows.remove(window)
+                return window
+        room = self._with_room(lambda: self._arena.reserve(states, COLUMNS), used)
+        self._update(room)
+        return Window(kept.constraint, self._arena, room, self._seen)
+
+    def _with_room(self, take: Callable[[], _Taken], used: dict[int, _Kept]) -> _Taken:
+        """Take room in the arena; as long as there is none, remove what no batch uses."""
+        while True:
+            try:
+                return take()
+            except LimitExceeded:
+                if not any(self._remove(kept) for key, kept in self._kept.items() if key not in used):
+                    raise
+
+    def _lend_anew(self, used: dict[int, _Kept], vocabulary: Vocabulary, states: int) -> Loan:
         """Make a larger arena; batches that use the old arena go on using it.
 
         Raises:
@@ -172,20 +233,19 @@ class Shelf:
         """
         while True:
             grown = {name: min(4 * size, _LARGEST[name]) for name, size in self._sizes.items()}
-            if grown == self._sizes:
-                self._new_arena()
-                return self._place(frozen, vocabulary)
+            largest = grown == self._sizes
             self._sizes = grown
             self._new_arena()
             try:
-                return self._place(frozen, vocabulary)
+                return self._lend(used, vocabulary, states)
             except LimitExceeded:
-                continue
+                if largest:
+                    raise
 
-    def _update(self, entry: ArenaEntry) -> None:
+    def _update(self, entry: ArenaEntry | ArenaRoom) -> None:
         """Copy the changes of an entry to the device."""
-        if self._device.type == "cpu":
-            return  # the tensors are the arena's own memory
+        if self._tensors.shares(self._arena):
+            return
         names = ("class_of", "next", "next_offset", "grammar_of", "mask_row", "pool")
         tensors: dict[str, Any] = {name: getattr(self._tensors, name) for name in names}
         tensors["accepting"] = torch.from_numpy(self._arena.accepting).clone()  # the device does not need it

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import torch
 
-from grammarspec.decoding.device.automaton import UNCONSTRAINED, ArenaTensors, mask_rows, step
+from grammarspec.decoding.device.automaton import MISSING, REFUSED, UNCONSTRAINED, ArenaTensors, mask_rows, step
 
 __all__ = ["Draft", "Rows"]
 
@@ -22,7 +22,8 @@ class Rows:
         lengths: ``int64[rows]``, the number of tokens of prompt and text.
         prompts: ``int64[rows]``, the number of tokens of the prompt.
         limits: ``int64[rows]``, the greatest length of prompt and text.
-        states: ``int64[rows]``, the states of the arena after the texts.
+        states: ``int64[rows]``, the states of the arena after the texts. Nothing is committed to a row whose state is
+            missing.
         done: ``bool[rows]``, whether the text has ended: nothing is committed to such a row.
         turn: ``int64[rows]``, the number of the round.
         hidden: ``[rows, hidden size]``, for heads, the target's last hidden states at the token before the last one; of
@@ -103,7 +104,7 @@ class Draft:
     """The draft of a round, to which one token of each row is appended at a time.
 
     Position ``i`` of a row is after its first ``i`` draft tokens. Rows whose draft has ended get placeholders, and
-    their masks are those of state 0, which allows every token.
+    their masks are those of state 0, which allows every token. A draft ends after a token whose next state is missing.
 
     Args:
         rows: the rows; draft tokens are written after their texts.
@@ -120,8 +121,8 @@ class Draft:
         drawn: for each of these places, ``bool[rows]``: whether the token was drawn from a distribution.
         distributions: for each of these places, ``[rows, width]``: these distributions; ``None`` if no row has one.
         states: for each position, ``int64[rows]``: the state there.
-        masks: for each position, ``int32[rows, words]``: the mask there. After the end of a text and after a refused
-            token it allows every token, as no token is ever committed from there.
+        masks: for each position, ``int32[rows, words]``: the mask there. After the end of a text, after a refused
+            token, and where the state is missing, it allows every token, as no token is ever committed from there.
         refused: ``bool[rows]``, whether the constraint does not allow the last draft token.
     """
 
@@ -130,7 +131,7 @@ class Draft:
         self.size = 0
         self.lengths = torch.zeros_like(rows.lengths)
         # A draft leaves room for the token that the target chooses after it.
-        self.open = ~rows.done & (rows.lengths + 1 < rows.limits)
+        self.open = ~self.rests() & (rows.lengths + 1 < rows.limits)
         self.tokens: list[torch.Tensor] = []
         self.sources: list[torch.Tensor] = []
         self.drawn: list[torch.Tensor] = []
@@ -138,6 +139,10 @@ class Draft:
         self.states = [rows.states]
         self.masks = [mask_rows(arena, rows.states)]
         self.refused = torch.zeros_like(rows.done)
+
+    def rests(self) -> torch.Tensor:
+        """``bool[rows]``, the rows to which nothing is committed: they have ended, or their state is missing."""
+        return self.rows.done | (self.rows.states == MISSING)
 
     @property
     def positions(self) -> torch.Tensor:
@@ -177,7 +182,7 @@ class Draft:
             go_on: ``bool[rows]``, the rows whose draft may continue after the token.
         """
         taken = self.open & found
-        refused = taken & (behind == 1)
+        refused = taken & (behind == REFUSED)
         ended = taken & self.ends[tokens]
         tokens = torch.where(taken, tokens, 0)
         column = (self.rows.lengths + self.size).clamp(max=self.rows.tokens.shape[1] - 1)
@@ -191,7 +196,8 @@ class Draft:
         self.refused = self.refused | refused
         self.states.append(torch.where(taken, behind, self.states[-1]))
         self.masks.append(mask_rows(self.arena, torch.where(taken & ~refused & ~ended, behind, UNCONSTRAINED)))
-        self.open = taken & go_on & ~refused & ~ended & (self.rows.lengths + self.size + 1 < self.rows.limits)
+        known = ~refused & ~ended & (behind != MISSING)
+        self.open = taken & go_on & known & (self.rows.lengths + self.size + 1 < self.rows.limits)
 
     def behind(self, tokens: torch.Tensor) -> torch.Tensor:
         """The states after tokens that would be appended to the draft, ``int64[rows]``."""

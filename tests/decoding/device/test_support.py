@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -13,10 +14,11 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from grammarspec.decoding import Request, Sampling, generate, generate_batch, loop  # noqa: E402
+from grammarspec.decoding.device import shelf as shelf_module  # noqa: E402
 from grammarspec.decoding.device.forced import forced_token  # noqa: E402
 from grammarspec.decoding.device.shelf import Shelf  # noqa: E402
 from grammarspec.decoding.proposers import EarlyExit, Forced, Lookup  # noqa: E402
-from grammarspec.errors import UnsupportedFeature, UnsupportedModel  # noqa: E402
+from grammarspec.errors import LimitExceeded, UnsupportedFeature, UnsupportedModel  # noqa: E402
 from tests.oracles.small_llama import small_llama  # noqa: E402
 
 VOCABULARY = gs.Vocabulary.bytes()
@@ -49,10 +51,6 @@ def test_options_are_refused_by_name(model: Any, options: dict[str, Any], name: 
 def test_other_things_are_refused_by_name(model: Any) -> None:
     with pytest.raises(UnsupportedFeature, match="forced='feed'"):
         generate_batch(model, [request()], VOCABULARY, device_loop=True, forced="feed")
-    with pytest.raises(UnsupportedFeature, match="cannot be frozen"):
-        generate_batch(model, [request(NESTED)], VOCABULARY, device_loop=True)
-    with pytest.raises(UnsupportedFeature, match="cannot be frozen"):  # what was refused once
-        generate_batch(model, [request(NESTED)], VOCABULARY, device_loop=True)
 
     class Mine(Lookup):
         pass
@@ -94,9 +92,26 @@ def test_on_the_cpu_it_has_to_be_asked_for(model: Any, monkeypatch: pytest.Monke
 def test_where_it_refuses_the_host_takes_over(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """``"auto"`` on a model that says it is on a CUDA device."""
     monkeypatch.setattr(loop, "_on_cuda", lambda inner: True)
-    [[text]] = generate_batch(model, [request(NESTED)], VOCABULARY)
+    [[text]] = generate_batch(model, [request(logprobs=True)], VOCABULARY)
+    [[other]] = generate_batch(model, [request(logprobs=True)], VOCABULARY, device_loop=False)
+    assert text.tokens == other.tokens and text.logprobs is not None
+
+
+def test_without_room_the_host_takes_over(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelf_module, "_shelves", WeakKeyDictionary())
+    monkeypatch.setattr(shelf_module, "_LARGEST", dict(shelf_module._SIZES))
+    monkeypatch.setattr(shelf_module, "STATES", 1 << 11)  # more mask rows than there are
+    with pytest.raises(LimitExceeded, match="the arena is full"):
+        generate_batch(model, [request(), request(NESTED)], VOCABULARY, device_loop=True)
+    monkeypatch.setattr(loop, "_on_cuda", lambda inner: True)
+    [[text], _] = generate_batch(model, [request(NESTED), request()], VOCABULARY, device_loop="auto")
     [[other]] = generate_batch(model, [request(NESTED)], VOCABULARY, device_loop=False)
     assert text.tokens == other.tokens
+    # What was lent before the room ran out was given back.
+    [kept] = [
+        kept for each in shelf_module._shelves[VOCABULARY].values() for kept in each._kept.values() if kept.frozen
+    ]
+    assert kept.place is None or not kept.place.users
 
 
 @pytest.mark.slow
@@ -110,10 +125,8 @@ def test_a_compiled_model_writes_the_same(model: Any) -> None:
 
 
 def test_the_arena_makes_room_and_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    from grammarspec.decoding.device import shelf as module
-
     sizes = {"grammars": 4, "states": 64, "transitions": 1 << 12, "rows": 64}
-    monkeypatch.setattr(module, "_SIZES", sizes)
+    monkeypatch.setattr(shelf_module, "_SIZES", sizes)
     shelf = Shelf(VOCABULARY, 264, torch.device("cpu"), 256)
     first = [gs.compile(gs.regex(f"[a-z]{{{n}}}"), VOCABULARY) for n in (3, 4, 5)]
     held = shelf.lend(first[:1], VOCABULARY)
@@ -129,6 +142,32 @@ def test_the_arena_makes_room_and_grows(monkeypatch: pytest.MonkeyPatch) -> None
     mask = before.pool[before.mask_row[state]]
     assert torch.equal(mask[:9], torch.from_numpy(first[0].freeze().mask(0).copy())[:9])
     gc.collect()
+
+
+def test_windows_are_for_one_batch_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelf_module, "_KEPT", 2)
+    monkeypatch.setattr(shelf_module, "STATES", 64)
+    shelf = Shelf(VOCABULARY, 264, torch.device("cpu"), 256)
+    empty = shelf._arena.free()
+    one, two = (shelf.lend([NESTED, WORDS], VOCABULARY) for _ in range(2))
+    first, second = one.windows[id(NESTED)], two.windows[id(NESTED)]
+    assert first is not second and list(one.starts) == [id(WORDS)]
+    two.give_back()
+    assert shelf.lend([NESTED], VOCABULARY).windows[id(NESTED)] is second
+    one.give_back()
+    wide = shelf.lend([NESTED], VOCABULARY, rows=40)
+    assert wide.windows[id(NESTED)].room.states == 80 and first.room.states == 64
+    wide.give_back()
+    # Constraints that were not lent for the longest time go, with their windows; one that is out goes when it is back.
+    others = [gs.compile(gs.regex(f"[a-z]{{{n}}}"), VOCABULARY) for n in (3, 4)]
+    loans = [shelf.lend([other], VOCABULARY) for other in others]
+    assert id(NESTED) not in shelf._kept and first.room not in shelf._arena._rooms
+    for loan in loans:
+        loan.give_back()
+    shelf._drop_old({})
+    for kept in [*shelf._kept.values()]:
+        shelf._remove(kept)
+    assert shelf._arena.free()["rows"] == empty["rows"] - second.room.states
 
 
 @pytest.mark.parametrize(
