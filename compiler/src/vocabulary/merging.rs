@@ -147,8 +147,8 @@ impl Merging<'_> {
             below: sets(node.below),
             ..*node
         };
+        made.nodes.extend(from.nodes[nodes.clone()].iter().map(&mut moved));
         made.nodes[node as usize] = moved(&top);
-        made.nodes.extend(from.nodes[nodes.clone()].iter().map(moved));
         made.bytes.extend_from_slice(&from.bytes[nodes]);
         made.tokens.extend_from_slice(from.tokens_from(source));
     }
@@ -176,8 +176,10 @@ impl Merging<'_> {
 mod tests {
     use super::*;
 
-    /// The texts of a trie with their tokens, and what each node says of what is below it.
-    fn contents(trie: &Trie) -> Vec<(Vec<u8>, Vec<u32>, Vec<u32>, Option<(ByteSet, Vec<u32>)>)> {
+    /// A text, the tokens that it is, those that begin with it, and what the trie says of what is below.
+    type Contents = (Vec<u8>, Vec<u32>, Vec<u32>, Option<(ByteSet, Vec<u32>)>);
+
+    fn contents(trie: &Trie) -> Vec<Contents> {
         let mut found = Vec::new();
         let mut todo = vec![(0, Vec::new())];
         while let Some((node, text)) = todo.pop() {

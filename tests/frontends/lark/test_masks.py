@@ -101,9 +101,10 @@ def test_small_grammars(grammar: str, options: tuple[str, str]) -> None:
         discard("limit exceeded")
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("newline", NEWLINES)
 def test_lines_of_counted_blanks(newline: str) -> None:
-    members = {"NL_type": "_NL", "OPEN_PAREN_types": ["LPAR"], "CLOSE_PAREN_types": ["RPAR"]}
+    members: dict[str, object] = {"NL_type": "_NL", "OPEN_PAREN_types": ["LPAR"], "CLOSE_PAREN_types": ["RPAR"]}
     members |= {"INDENT_type": "_INDENT", "DEDENT_type": "_DEDENT", "tab_len": 2}
     postlex = type("Blocks", (pytest.importorskip("lark.indenter").Indenter,), members)()
     words = [b"<eos>", *(word.encode() for word in LINE_WORDS)]
