@@ -156,12 +156,12 @@ class Supply:
     def upload(self) -> None:
         """Copy to the device what is new in the windows."""
         for window in self._windows.values():
-            new = window.new_states()
-            window.upload(self._tensors, new)
-            rows = [window.row(state) for state in new]
-            tokens = [forced_token(self._arena.pool[row], self._vocabulary, self._end_token) for row in rows]
-            for row, token in zip(rows, tokens, strict=True):
-                self._tensors.forced[row] = token
+            for row, alike in window.upload(self._tensors):
+                if row == alike:
+                    token = forced_token(self._arena.pool[row], self._vocabulary, self._end_token)
+                    self._tensors.forced[row] = token
+                else:  # the target may have spelled the text in another way there
+                    self._tensors.forced[row] = self._tensors.forced[alike]
 
 
 def _explore(window: Window, start: int, most: int) -> int:

@@ -69,7 +69,9 @@ class Window:
         self._clock = 0
         self._dirty_classes = True
         self._dirty: set[int] = set()
-        self._new: set[int] = set()
+        # New states, in order, each with the first mask row that allows the same tokens, which may be its own.
+        self._new: list[tuple[int, int]] = []
+        self._rows: dict[int, int] = {}  # by hashes, as a collision costs a draft at most
         self._seen = seen
         self.enter(_ENDED)
 
@@ -83,10 +85,6 @@ class Window:
         """The number in the arena of a state of the window; :data:`MISSING` for others."""
         slot = self._slots.get(state)
         return MISSING if slot is None else self.room.base + slot
-
-    def row(self, state: int) -> int:
-        """The number of the mask row of a state of the window."""
-        return self.room.rows[self._slots[state]]
 
     def likely(self, state: int) -> list[tuple[int, float]]:
         """The states that are most likely to follow, with shares: where most tokens lead that texts have had."""
@@ -139,8 +137,9 @@ class Window:
         self._slots[state], self._pins[state] = slot, pin
         self.touch((state,))
         self._lead_to(state)
-        self._new.add(slot)
         self._dirty.add(slot)
+        row, allowed = self.room.rows[slot], hash(mask.tobytes())
+        self._new.append((state, self._rows.setdefault(allowed, row)))
         return True
 
     def _following(self, state: int) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
@@ -215,13 +214,16 @@ class Window:
             (state for state in self._slots if state not in kept), key=lambda s: -self._used[self._slots[s]]
         )
         left_out = others[int(share * self.room.states) :]
+        rows: set[int] = set()
         for state in left_out:
             slot = self._slots.pop(state)
             self._free.append(slot)
             self._pins.pop(state).release()
             del self._likely[state]
+            rows.add(self.room.rows[slot])
             self._behind[slot], self._next[slot] = _NOT_ALLOWED, REFUSED
         self.explored.clear()
+        self._rows = {allowed: row for allowed, row in self._rows.items() if row not in rows}
         self._next[np.isin(self._behind, np.array(left_out, np.int64))] = MISSING
         self._merge_classes()
 
@@ -238,30 +240,31 @@ class Window:
         self._dirty.update(used)
 
     # ------------------------------------------------------------------ the device
-    def new_states(self) -> list[int]:
-        """The states that were entered since the last call."""
-        slots, self._new = self._new, set()
-        return [state for state, slot in self._slots.items() if slot in slots]
-
-    def upload(self, tensors: ArenaTensors, new: Iterable[int]) -> None:
+    def upload(self, tensors: ArenaTensors) -> list[tuple[int, int]]:
         """Copy what has changed since the last call to a device, without waiting for it.
 
         Args:
             tensors: the arrays of the arena there; on the CPU, they are those of the arena itself.
-            new: the states that were entered since then.
+
+        Returns:
+            the mask rows of states that were entered since, in order; and for each an earlier mask row that allows the
+            same tokens, or the same row if there is none.
         """
+        new = [(self.room.rows[self._slots[state]], alike) for state, alike in self._new if state in self._slots]
+        self._new = []
         dirty, self._dirty = sorted(self._dirty), set()
         classes, self._dirty_classes = self._dirty_classes, False
         room, arena = self.room, self._arena
         if tensors.shares(arena):
-            return
+            return new
         if classes:
             _copy(tensors.class_of[room.grammar], arena.class_of[room.grammar])
         if dirty:
             part = slice(room.transitions + dirty[0] * room.columns, room.transitions + (dirty[-1] + 1) * room.columns)
             _copy(tensors.next[part], arena.next[part])
-        for row in map(self.row, new):
+        for row, _ in new:
             _copy(tensors.pool[row], arena.pool[row])
+        return new
 
 
 def _copy(target: torch.Tensor, source: NDArray[np.int16] | NDArray[np.int32]) -> None:

@@ -136,7 +136,25 @@ def test_windows_reach_the_device_by_uploads() -> None:
         assert torch.equal(getattr(copies, name)[rows], getattr(shared, name)[rows])
     both = [tensors.next[table].reshape(room.states, -1)[used] for tensors in (copies, shared)]
     assert torch.equal(*both)
-    assert (copies.forced[list(room.rows)] >= 0).any() or True
+
+
+def test_what_a_mask_forces_is_learned_for_all_states_with_that_mask() -> None:
+    """A text that the target spells in its own way is drafted so at each depth."""
+    arena, window = window_of("tree")
+    tensors = ArenaTensors.of(arena, torch.device("cpu"))
+    supply = Supply({id(window.constraint): window}, arena, tensors, VOCABULARY, 264)
+    matcher = window.constraint.matcher()
+    places = []
+    for text in (b'{"name":"yes","children":[{', b'"name":"no","children":[{'):
+        assert matcher.accept_tokens(list(text)) == len(text)
+        assert window.enter(matcher.state)
+        supply.upload()
+        row = arena.mask_row[window.place(matcher.state)]
+        places.append(row)
+        if len(places) == 1:
+            assert VOCABULARY.token_bytes(int(tensors.forced[row])) == b'"'
+            tensors.forced[row] = 7  # what is learned
+    assert places[0] != places[1] and tensors.forced[places[1]] == 7
 
 
 def test_more_is_computed_while_the_device_is_busy() -> None:
