@@ -7,7 +7,8 @@
 //! that end. The next steps walk these tries for each lexeme that the stack allows next.
 //!
 //! The step of a residual on a trie is computed once (`steps.rs`), from tables of the vocabulary where possible
-//! (`runs.rs`), with columns where lines end (`lines.rs`); masks are put together from steps (`masks.rs`) as unions of tokens (`union.rs`).
+//! (`runs.rs`), with columns where lines end (`lines.rs`); masks are put together from steps (`masks.rs`) as unions of
+//! tokens (`union.rs`).
 
 mod lines;
 mod masks;
