@@ -125,7 +125,7 @@ def generate_batch(
         UnsupportedModel: there are proposers, but the model keeps a state that cannot be rolled back, or cannot read a
             ragged batch; or the model cannot be run.
         UnsupportedFeature, LimitExceeded, Cancelled: (``device_loop=True``) the loop on the device does not know what
-            is asked for, or a constraint cannot be frozen.
+            is asked for, has no room for so many constraints, or freezing one was cancelled.
     """
     if gamma < 0:
         raise ValueError(f"gamma must be at least 0, not {gamma}")

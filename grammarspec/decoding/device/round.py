@@ -77,7 +77,7 @@ class Round:
 
     Args:
         target: the target.
-        arena: the frozen constraints.
+        arena: the states of constraints.
         ends: ``bool[width]``, which tokens end texts.
         drafters: the drafters in order of priority.
         looks: whether the host may read values of tensors within a round, to leave out passes that no row needs. On the

@@ -28,7 +28,7 @@ __all__ = ["Loan", "Shelf", "shelf_for"]
 
 _Taken = TypeVar("_Taken")
 
-_KEPT = 32  # the number of frozen constraints that are kept, the most recently used ones
+_KEPT = 32  # the number of constraints that are kept, the most recently used ones
 _SIZES = {"grammars": 64, "states": 1 << 16, "transitions": 1 << 21, "rows": 1 << 10}
 _LARGEST = {"grammars": 4096, "states": 1 << 22, "transitions": 1 << 28, "rows": 1 << 18}
 

@@ -108,7 +108,7 @@ class Draft:
 
     Args:
         rows: the rows; draft tokens are written after their texts.
-        arena: the frozen constraints.
+        arena: the states of constraints.
         ends: ``bool[width]``, which tokens end texts.
 
     Attributes:
