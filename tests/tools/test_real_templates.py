@@ -19,6 +19,8 @@ _LLAMA = "<|start_header_id|>assistant<|end_header_id|>\n\n"
 KNOWN: dict[str, tuple[str, str | None]] = {
     "Bielik-11B-v3.0-Instruct": ("hermes", _CHATML),
     "Mistral-Small-3.2-24B-Instruct-2506": ("mistral-v11", "[/INST]"),
+    "GLM-4.6": ("glm-4.5", "</think>"),
+    "MiniMax-M2": ("minimax-m2", "]~b]ai\n"),
     "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": ("qwen-xml", _CHATML),
     "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": ("hermes", _CHATML),
     "NousResearch-Hermes-3-Llama-3.1-8B-tool_use": ("hermes", _CHATML),
@@ -44,8 +46,8 @@ KNOWN: dict[str, tuple[str, str | None]] = {
     "unsloth-mistral-Devstral-Small-2507": ("mistral-v13", "[/INST]"),
 }
 OTHER = (
-    "Apertus-8B-Instruct", "ByteDance-Seed-OSS", "CohereForAI-c4ai-command-r-plus-tool_use", "GLM-4.6",
-    "Kimi-K2-Instruct", "LFM2-8B-A1B", "MiniMax-M2", "NVIDIA-Nemotron-Nano-v2", "Spark2.5",
+    "Apertus-8B-Instruct", "ByteDance-Seed-OSS", "CohereForAI-c4ai-command-r-plus-tool_use",
+    "Kimi-K2-Instruct", "LFM2-8B-A1B", "NVIDIA-Nemotron-Nano-v2", "Spark2.5",
     "deepseek-ai-DeepSeek-V3.2", "google-gemma-2-2b-it", "meetkai-functionary-medium-v3.2",
     "microsoft-Phi-3.5-mini-instruct", "muse-glimmer", "upstage-Solar-Open-100B",
 )  # fmt: skip

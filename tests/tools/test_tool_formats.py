@@ -71,6 +71,18 @@ WRITTEN = {name: call.replace("ARGUMENTS", _CITY) for name, call in CALLS.items(
         "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n"
         "<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
     ),
+    "glm-4.5": (
+        "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n"
+        "<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>"
+    ),
+    "glm-4.7": (
+        "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value>"
+        "<arg_key>days</arg_key><arg_value>3</arg_value></tool_call>"
+    ),
+    "minimax-m2": (
+        '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n'
+        '<parameter name="days">3</parameter>\n</invoke>\n</minimax:tool_call>'
+    ),
     "pythonic": '[get_weather(city="Paris", days=3)]',
     "gemma-4": '<|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>',
     "function-gemma": "<start_function_call>call:get_weather{city:<escape>Paris<escape>,days:3}<end_function_call>",
@@ -79,6 +91,12 @@ _ELEMENT = "<parameter=days>\n3\n</parameter>\n"
 WRONG = {
     "qwen-xml": [(_ELEMENT, ""), (_ELEMENT, _ELEMENT.replace("days", "hours")), ("3\n", "8\n"), ("3\n", "three\n"),
                  (_ELEMENT, _ELEMENT * 2), ("Paris", "Paris" * 5)],
+    "glm-4.5": [("<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n", ""), ("days", "hours"), (">3<", ">8<"),
+                (">3<", ">three<"), ("Paris", "Paris" * 5), ("</arg_key>\n", "</arg_key>")],
+    "glm-4.7": [("<arg_key>days</arg_key><arg_value>3</arg_value>", ""), ("days", "hours"), (">3<", ">8<"),
+                ("Paris", "</arg_value>"), ("</arg_key>", "</arg_key>\n")],
+    "minimax-m2": [('<parameter name="days">3</parameter>\n', ""), ("days", "hours"), (">3<", ">8<"),
+                   (">3<", ">three<"), ("Paris", "</parameter>"), ("</invoke>\n", "</invoke>")],
     "pythonic": [(", days=3", ""), ("days=3", "days=3, hours=2"), ("days=3", 'days="3"'), ('"Paris"', "Paris"),
                  ("city=", ""), ("days=3", "days=3,"), (", days", ",days")],
     "gemma-4": [(",days:3", ""), ("days:3", "days:3,hours:2"), ('days:3', 'days:<|"|>3<|"|>'), ("days:3", '"days":3'),

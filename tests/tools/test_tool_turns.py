@@ -146,14 +146,25 @@ def test_budgets_are_kept_or_refused(family: Family, name: str) -> None:
     assert refused == [budget for budget in budgets if budget <= largest]
 
 
-@pytest.mark.combined
 # ---------------------------------------------------------------------- texts that spell markers
+QUOTES = {
+    "qwen-xml": "</parameter>",
+    "glm-4.5": "</arg_value>",
+    "glm-4.7": "</arg_value>",
+    "minimax-m2": "</parameter>",
+    "gemma-4": '<|"|>',
+    "function-gemma": "<escape>",
+}
+"""What ends texts without escapes."""
+
+
+@pytest.mark.combined
 @pytest.mark.parametrize(("name", "special"), tiers.some(FAMILIES, least=6))
 @pytest.mark.property
 def test_texts_that_spell_markers_are_texts(family: Family, name: str, special: bool) -> None:
     model = family(name, special)
     ends = [*FORMATS[name].markers, "<|channel|>final<|message|>x", "</tool_call>", '"}', "\n</function>", "[x](y)"]
-    texts = [f"{end}z" for end in ends if end not in ("<escape>", '<|"|>')]
+    texts = [f"{end}z" for end in ends if end not in QUOTES.values()]
     spelled = tool("spell", {"properties": {"text": {"enum": texts}}, "required": ["text"]})
     found = set()
     bias = towards(model, **{"<|end|>": 400.0}) if name == "harmony" and special else {}
@@ -169,9 +180,7 @@ def test_texts_that_spell_markers_are_texts(family: Family, name: str, special: 
     assert len(found) > (name != "harmony" or special)
 
 
-@pytest.mark.parametrize(
-    ("name", "quote"), [("qwen-xml", "</parameter>"), ("gemma-4", '<|"|>'), ("function-gemma", "<escape>")]
-)
+@pytest.mark.parametrize(("name", "quote"), QUOTES.items())
 @pytest.mark.parametrize("special", [False, True])
 def test_texts_without_escapes_cannot_spell_their_end(family: Family, name: str, quote: str, special: bool) -> None:
     model = family(name, special)

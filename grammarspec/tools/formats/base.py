@@ -69,6 +69,15 @@ def free_text(*without: str) -> Grammar[str]:
     return reduce(lambda a, b: a & b, parts)
 
 
+def marked(constant: str, parts: Sequence[str], markers: MarkerGrammar) -> Grammar[str]:
+    """The grammar of a constant text, some parts of which may be special tokens."""
+    if not parts:
+        return literal(constant)
+    pieces = re.split(f"({'|'.join(map(re.escape, parts))})", constant)
+    kept = [markers(piece) if number % 2 else literal(piece) for number, piece in enumerate(pieces) if piece]
+    return reduce(lambda a, b: a + b, kept) if kept else literal("")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolFormat:
     """How a family of models writes calls of tools.
@@ -287,11 +296,7 @@ class ToolFormat:
 
     def part(self, part: str, markers: MarkerGrammar) -> Grammar[str]:
         """The grammar of a constant part of the format, whose markers may be special tokens."""
-        if not self.markers:
-            return literal(part)
-        pieces = re.split(f"({'|'.join(map(re.escape, self.markers))})", part)
-        kept = [markers(piece) if number % 2 else literal(piece) for number, piece in enumerate(pieces) if piece]
-        return reduce(lambda a, b: a + b, kept) if kept else literal("")
+        return marked(part, self.markers, markers)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from grammarspec.tools.formats.base import ToolFormat
 from grammarspec.tools.formats.gemma import FUNCTION_GEMMA, GEMMA_4
 from grammarspec.tools.formats.harmony import HARMONY
 from grammarspec.tools.formats.llama import LLAMA_JSON, PYTHONIC
-from grammarspec.tools.formats.xml import QWEN_XML
+from grammarspec.tools.formats.xml import GLM_4_5, GLM_4_7, MINIMAX_M2, QWEN_XML
 
 __all__ = ["FORMATS", "JSON", "detect_format", "tool_format"]
 
@@ -119,6 +119,9 @@ _IN_ORDER = (
         source=_MISTRAL,
     ),
     QWEN_XML,
+    GLM_4_5,
+    GLM_4_7,
+    MINIMAX_M2,
     # Nous Hermes 2 Pro and 3, Qwen 2.5 and 3, Granite 4 and many others: JSON in XML tags.
     ToolFormat(
         name="hermes",
