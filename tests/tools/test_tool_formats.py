@@ -62,6 +62,10 @@ CALLS = {
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>ARGUMENTS<｜tool▁call▁end｜>"
         "<｜tool▁calls▁end｜>"
     ),
+    "kimi-k2": (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>ARGUMENTS"
+        "<|tool_call_end|><|tool_calls_section_end|>"
+    ),
     "harmony": "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>ARGUMENTS",
     "phi-4-mini": '<|tool_call|>[{"name": "get_weather", "arguments": ARGUMENTS}]<|/tool_call|>',
     "granite-3": '<|tool_call|>[{"name": "get_weather", "arguments": ARGUMENTS}]',
@@ -251,8 +255,9 @@ def test_calls_have_ids(name: str) -> None:
     grammar = FORMATS[name].grammar([WEATHER])
     [one], [other] = grammar.parse(WRITTEN[name]).calls, grammar.parse(WRITTEN[name]).calls
     if "$id" in FORMATS[name].call:
-        assert one.id == other.id == "abcDEF123"
-        assert not grammar.matches(WRITTEN[name].replace("abcDEF123", "abcDEF12"))
+        written, wrong = ("functions.get_weather:0", ":") if FORMATS[name].id_form else ("abcDEF123", "abcDEF12")
+        assert one.id == other.id == written
+        assert not grammar.matches(WRITTEN[name].replace(written, wrong))
     else:
         assert one.id != other.id and one.id.isascii()
         assert len(one.id) == 9 if name.startswith("mistral") else one.id.startswith("call_")

@@ -94,6 +94,7 @@ class ToolFormat:
         arguments: makes the grammar of the arguments of a call.
         id_length: the length of the ids of calls, letters and digits. With 0, ids are not written: a call gets a new
             one, ``call_`` and 24 letters and digits.
+        id_form: what ids look like instead, with ``$name`` for the tool and ``$number`` for a number.
         signs: regular expressions that are all found in the chat templates of the family; none: it is never detected.
         not_signs: regular expressions none of which is found in them.
         frames: whether answers stand between markers, too, with a place for reasoning.
@@ -114,6 +115,7 @@ class ToolFormat:
     single: bool = False
     arguments: Arguments = json_arguments
     id_length: int = 0
+    id_form: str = ""
     signs: tuple[str, ...] = ()
     not_signs: tuple[str, ...] = ()
     frames: bool = False
@@ -190,10 +192,10 @@ class ToolFormat:
             hint = "choose another, such as tool_format='json'"
             raise UnsupportedFeature(f"calls in the format {self.name} without a chat template for them", hint=hint)
         written = (
-            self.call.replace("$id", "0" * self.id_length)
+            self.call.replace("$id", self.id_form.replace("$number", str(number)) or "0" * self.id_length)
             .replace("$name", call["name"])
             .replace("$arguments", json.dumps(call["arguments"], ensure_ascii=False))
-            for call in calls
+            for number, call in enumerate(calls)
         )
         return self.begin + self.separator.join(written) + self.end
 
@@ -274,10 +276,16 @@ class ToolFormat:
             elif part == "name":
                 parts.append(literal(tool.name))
             elif part == "id":
-                parts.append(regex(f"[a-zA-Z0-9]{{{self.id_length}}}").named("id"))
+                parts.append(self._id(tool).named("id"))
             else:
                 parts.append(self.arguments_of(tool, markers).named("arguments"))
         return reduce(lambda a, b: a + b, parts).fields().map(CallReader(tool, self.id_length))
+
+    def _id(self, tool: AnyTool) -> Grammar[str]:
+        """The grammar of the id of a call of this tool."""
+        if self.id_form:
+            return regex(re.escape(self.id_form.replace("$name", tool.name)).replace(r"\$number", "[0-9]{1,6}"))
+        return regex(f"[a-zA-Z0-9]{{{self.id_length}}}")
 
     def arguments_of(self, tool: AnyTool, markers: MarkerGrammar) -> Grammar[dict[str, Any]]:
         """The grammar of the arguments of a call of this tool.

@@ -64,6 +64,22 @@ _IN_ORDER = (
         not_signs=("```json",),
         source="https://huggingface.co/deepseek-ai/DeepSeek-V3.1",
     ),
+    ToolFormat(
+        name="kimi-k2",
+        begin="<|tool_calls_section_begin|>",
+        call="<|tool_call_begin|>$id<|tool_call_argument_begin|>$arguments<|tool_call_end|>",
+        end="<|tool_calls_section_end|>",
+        markers=(
+            "<|tool_calls_section_begin|>",
+            "<|tool_calls_section_end|>",
+            "<|tool_call_begin|>",
+            "<|tool_call_argument_begin|>",
+            "<|tool_call_end|>",
+        ),
+        id_form="functions.$name:$number",
+        signs=(r"<\|tool_calls_section_begin\|>", r"<\|tool_call_argument_begin\|>"),
+        source="https://huggingface.co/moonshotai/Kimi-K2-Thinking",
+    ),
     # Mistral, by the versions of its tokenizers: the older write a JSON list, the newer a name and arguments per call.
     ToolFormat(
         name="mistral-v11",

@@ -60,8 +60,9 @@ class GrowingCalls:
 
     def _readable(self, parts: list[str]) -> bool:
         """Whether calls can be told from other text, and arguments from what is around them, while they grow."""
-        json = self._format.arguments is json_arguments and not self._format.frames
-        return json and parts[-1] == "arguments" and (self._only_calls or not self._answered)
+        form = self._format
+        plain = form.arguments is json_arguments and not form.frames and not form.id_form
+        return plain and parts[-1] == "arguments" and (self._only_calls or not self._answered)
 
     def feed(self, piece: str) -> list[CallPiece]:
         """The pieces of calls that the next piece of the text completes; always empty if a call cannot be read so.
