@@ -178,6 +178,7 @@ def test_values_of_gemma(name: str, quote: str) -> None:
         ("pythonic", "f", _object(k={"type": "array", "uniqueItems": True}), "must differ", "#/properties/k"),
         ("qwen-xml", "f", {**_object(a={}), "minProperties": 1}, "minProperties", "#/minProperties"),
         ("qwen-xml", "f", _object(**{"a b": {}}), "name 'a b'", "#/properties"),
+        ("minimax-m2", "f", _object(**{'a"b': {}}), "name 'a\"b'", "#/properties"),
         ("qwen-xml", "f", _object(k={"enum": ["</parameter>"]}), "'</parameter>'", "#/properties/k"),
         ("gemma-4", "f", _object(k={"type": "array", "uniqueItems": True}), "must differ", "#/properties/k"),
         ("gemma-4", "f", _object(**{"a:b": {}}), "'a:b'", "f, #"),

@@ -17,7 +17,7 @@ from grammarspec.tools.tool import Tool
 
 __all__ = ["GLM_4_5", "GLM_4_7", "MINIMAX_M2", "QWEN_XML"]
 
-_NAME = re.compile(r"[^\s<>\"&]+")
+_NAME = re.compile(r"[^\s<>]+")
 _CAPITALS = Spelling(notation=Notation("None", "False", "True"))
 
 
@@ -50,7 +50,7 @@ class _Elements:
         before, after = self.element.split("$value")
         parts: list[Grammar[Any]] = [literal("")]
         for parameter in parameters(tool):
-            if not _NAME.fullmatch(parameter.name):
+            if not _NAME.fullmatch(parameter.name) or ('"$name"' in before and '"' in parameter.name):
                 raise UnsupportedFeature(f"the name {parameter.name!r} in an XML tag", "#/properties")
             value: Grammar[Any] = parameter.grammar(TOJSON, "boolean", "null", "number", "array", "object")
             if self.capitals:

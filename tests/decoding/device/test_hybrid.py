@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -25,6 +24,7 @@ from tests.decoding.device.test_same_texts import (  # noqa: E402
     SAMPLINGS,
     VOCABULARY,
     WIDTH,
+    check_in_threads,
     facts,
     on_device,
     on_host,
@@ -207,22 +207,7 @@ def test_samples_and_stop_texts(inference: None, fresh: None) -> None:
 @pytest.mark.slow
 def test_batches_in_threads(fresh: None) -> None:
     """Batches of the same constraints have windows of their own in one arena."""
-    model = small_llama(8, width=WIDTH)
-    makes = [ragged(random.Random(number), 4) for number in range(4)]
-    with torch.inference_mode():
-        expected = [[facts(text) for text in on_host(model, make())] for make in makes]
-    found: dict[int, list[tuple[Any, ...]]] = {}
-
-    def work(number: int) -> None:
-        texts = on_device(model, makes[number](), [Forced(), Lookup()], lag=number % 2, looks=bool(number % 3))
-        found[number] = [facts(text) for text in texts]
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [found[number] for number in range(4)] == expected
+    check_in_threads(small_llama(8, width=WIDTH), [ragged(random.Random(number), 4) for number in range(4)])
 
 
 @pytest.mark.parametrize("lag", [0, 1])

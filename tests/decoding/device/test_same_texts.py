@@ -224,11 +224,8 @@ def test_lengths_that_adapt_change_no_text(inference: None) -> None:
             assert [facts(text) for text in found] == [facts(text) for text in expected]
 
 
-@pytest.mark.slow
-def test_two_batches_in_threads() -> None:
-    """Batches of one vocabulary share an arena, and of one model its weights."""
-    model = small_llama(8, width=WIDTH)
-    makes = [ragged(random.Random(number), 4) for number in range(4)]
+def check_in_threads(model: Any, makes: Sequence[Callable[[], list[Request]]]) -> None:
+    """Batches that run at the same time give the texts that each gives on the host."""
     with torch.inference_mode():
         expected = [[facts(text) for text in on_host(model, make())] for make in makes]
     found: dict[int, list[tuple[Any, ...]]] = {}
@@ -237,9 +234,15 @@ def test_two_batches_in_threads() -> None:
         texts = on_device(model, makes[number](), [Forced(), Lookup()], lag=number % 2, looks=bool(number % 3))
         found[number] = [facts(text) for text in texts]
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(makes))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [found[number] for number in range(4)] == expected
+    assert [found[number] for number in range(len(makes))] == expected
+
+
+@pytest.mark.slow
+def test_two_batches_in_threads() -> None:
+    """Batches of one vocabulary share an arena, and of one model its weights."""
+    check_in_threads(small_llama(8, width=WIDTH), [ragged(random.Random(number), 4) for number in range(4)])
