@@ -13,7 +13,7 @@ from grammarspec import _compiler
 from grammarspec.frozen import FrozenConstraint
 from tests.counting import compared
 
-__all__ = ["Walker", "agree_everywhere", "equivalent_states"]
+__all__ = ["Walker", "agree_everywhere", "equivalent_states", "reachable_states"]
 
 
 def lazy_mask(constraint: _compiler.Constraint, state: int) -> NDArray[np.int32]:
@@ -27,12 +27,8 @@ def _agree_at(constraint: _compiler.Constraint, frozen: FrozenConstraint, lazy: 
     compared(frozen.vocab_size)
 
 
-def agree_everywhere(constraint: _compiler.Constraint, frozen: FrozenConstraint, most: int = 300) -> set[int]:
-    """All pairs of states that the same tokens lead to, and all tokens in each: at most so many pairs.
-
-    Returns:
-        the frozen states that were met.
-    """
+def agree_everywhere(constraint: _compiler.Constraint, frozen: FrozenConstraint, most: int = 300) -> None:
+    """All pairs of states that the same tokens lead to, and all tokens in each: at most so many pairs."""
     pin = constraint.pin([constraint.start])
     met = {(constraint.start, frozen.start)}
     todo = deque(met)
@@ -49,7 +45,6 @@ def agree_everywhere(constraint: _compiler.Constraint, frozen: FrozenConstraint,
                 met.add((then, there))
                 todo.append((then, there))
     pin.release()
-    return {state for _, state in met}
 
 
 @dataclass
@@ -116,6 +111,17 @@ class Walker:
     def _some(self, classes: list[int]) -> int:
         tokens = self._tokens[self.rng.choice(classes)]
         return int(tokens[self.rng.randrange(len(tokens))])
+
+
+def reachable_states(frozen: FrozenConstraint) -> int:
+    """How many states some sequence of tokens leads to, the one of ended texts among them."""
+    met = np.zeros(frozen.states, dtype=bool)
+    last = np.array([frozen.start])
+    while len(last):
+        met[last] = True
+        targets = np.unique(frozen.next[last])
+        last = targets[(targets >= 0) & ~met[targets]]
+    return int(met.sum())
 
 
 def equivalent_states(frozen: FrozenConstraint) -> int:
