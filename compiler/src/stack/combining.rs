@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::position::BOTTOM;
 use super::step::Machine;
@@ -231,8 +231,8 @@ impl Machine {
         Ok(found)
     }
 
-    /// Whether each state of a parser can complete something that it may have begun, by terminals that the lexer of the
-    /// states on the way can read.
+    /// Whether a parser can always complete something that it has begun, until all is complete, by terminals that the
+    /// lexer of the states on the way can read.
     fn completes_all(&mut self, rule: RuleId, parser: &Parser, budget: &mut Budget) -> Result<bool> {
         let mut read: Vec<FxHashSet<u32>> = Vec::new();
         for modes in parser.modes().chunks(parser.classes() as usize) {
@@ -259,7 +259,10 @@ impl Machine {
             let derived = parser.goto(state, symbol).is_some();
             (if derived { lengths.contains_key(&symbol) } else { is_read(state, symbol) }).then_some(next)
         };
-        let mut completes = vec![false; parser.states() as usize];
+        // What is completed behind two symbols and more leaves a shorter stack. What is completed behind its first one
+        // takes the place of that: an item of a list makes a list, and nothing is gained unless the list can end.
+        let mut shortens = vec![false; parser.states() as usize];
+        let mut begins: FxHashMap<(u32, u32), Vec<u32>> = FxHashMap::default();
         for state in 0..parser.states() {
             let derived: FxHashSet<u32> = parser.derived_in(state).collect();
             for (symbol, parts) in parser.rules() {
@@ -275,18 +278,37 @@ impl Machine {
                     })
                     .collect();
                 if path.len() == parts.len() {
-                    path.into_iter().for_each(|at| completes[at as usize] = true);
+                    path.into_iter().skip(1).for_each(|at| shortens[at as usize] = true);
+                    begins.entry((state, *symbol)).or_default().extend(parts.first());
+                }
+            }
+        }
+        let symbols = |state| parser.expected(state).chain(parser.derived_in(state));
+        let steps = |state| symbols(state).filter_map(move |symbol| Some((symbol, passes(state, symbol)?)));
+        let mut todo: Vec<(u32, u32)> = Vec::new();
+        for state in 0..parser.states() {
+            let ending = steps(state).filter(|&(_, next)| shortens[next as usize] || parser.is_end(next));
+            todo.extend(ending.map(|(symbol, _)| (state, symbol)));
+        }
+        let mut completes: FxHashSet<(u32, u32)> = FxHashSet::from_iter(todo.iter().copied());
+        while let Some((state, symbol)) = todo.pop() {
+            for &first in begins.get(&(state, symbol)).into_iter().flatten() {
+                if completes.insert((state, first)) {
+                    todo.push((state, first));
                 }
             }
         }
         let mut met: FxHashSet<u32> = FxHashSet::from_iter([parser.start]);
         let mut todo = vec![parser.start];
         while let Some(state) = todo.pop() {
-            if !completes[state as usize] && state != parser.start && !parser.is_end(state) {
-                return Ok(false);
+            for (symbol, next) in steps(state) {
+                if !completes.contains(&(state, symbol)) {
+                    return Ok(false);
+                }
+                if met.insert(next) {
+                    todo.push(next);
+                }
             }
-            let symbols = parser.expected(state).chain(parser.derived_in(state));
-            todo.extend(symbols.filter_map(|symbol| passes(state, symbol)).filter(|&next| met.insert(next)));
         }
         Ok(true)
     }

@@ -61,12 +61,27 @@ impl Machine {
     }
 
     /// Adds the thread of a residual, unless nothing can complete it.
-    fn split(&mut self, rest: Id, stack: Stack, out: &mut Threads, budget: &mut Budget) -> Result<()> {
-        if self.arena.alive(rest, budget)? && (!self.careful || self.lives(Head { rest, stack }, budget)?) {
+    fn split(&mut self, mut rest: Id, stack: Stack, out: &mut Threads, budget: &mut Budget) -> Result<()> {
+        if self.careful {
+            rest = self.living(Head { rest, stack }, budget)?;
+        }
+        if self.arena.alive(rest, budget)? {
             let (part, tail) = if let Form::Then(x, t) = self.arena.form(rest) { (x, t) } else { (rest, EPS) };
             add(out, Thread { part, tail, stack });
         }
         Ok(())
+    }
+
+    /// The alternatives of a head that have an ending.
+    fn living(&mut self, head: Head, budget: &mut Budget) -> Result<Id> {
+        let all = self.arena.alternatives(head.rest);
+        let mut living = Vec::with_capacity(all.len());
+        for &rest in &all {
+            if self.arena.alive(rest, budget)? && self.lives(Head { rest, ..head }, budget)? {
+                living.push(rest);
+            }
+        }
+        if living.len() == all.len() { Ok(head.rest) } else { self.arena.alt_within(&living, budget) }
     }
 
     /// Brings threads into normal form: sorted, and joined where they are too many.
