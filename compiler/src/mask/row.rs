@@ -43,6 +43,13 @@ impl Draft {
         list.extend_from_slice(tokens);
     }
 
+    /// The same with all tokens in the base. There must be none of which anything is unsure.
+    pub(super) fn with_base(&self, words: usize) -> Draft {
+        let mut bits = vec![0u32; words];
+        self.write(&mut bits);
+        Draft { base: Some(bits.into()), ..Draft::default() }
+    }
+
     /// Bytes of the tokens, but for those in a base.
     pub(super) fn memory(&self) -> usize {
         (self.clear.len() + self.set.len() + self.unsure.len()) * 4 + 96

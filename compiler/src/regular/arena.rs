@@ -523,7 +523,8 @@ impl Arena {
         if least == 0 || below.has(Flags::NULLABLE) {
             flags |= Flags::NULLABLE;
         }
-        if least > self.cap + 1 || (most != UNBOUNDED && most > super::SMALL) {
+        let size = self.least_length(x).max(1);
+        if least > self.cap / size + 1 || (most != UNBOUNDED && most.saturating_mul(size) > super::SMALL) {
             flags |= Flags::COUNTS;
         }
         self.intern(Node::Repeat(x, least, most), &[], Flags(flags))

@@ -1,7 +1,7 @@
 //! Counts that a token cannot tell apart.
 //!
-//! A token of at most `n` bytes completes at most `n` iterations of a body that takes a byte at least. So it can
-//! neither reach a lower bound beyond `n` nor exceed an upper one, and its mask is the same for all such bounds.
+//! A token of at most `n` bytes completes at most `n / k` iterations of a body that takes `k` bytes at least. So it can
+//! neither reach a lower bound beyond that nor exceed an upper one, and its mask is the same for all such bounds.
 //!
 //! * [`Counts::Exact`]: `n` is the longest token, so the mask is that of the saturated form.
 //! * [`Counts::Loose`]: all upper bounds beyond a small number are dropped. The mask is right for tokens no longer than
@@ -25,18 +25,23 @@ pub enum Counts {
     Loose,
 }
 
-/// Upper bounds up to this are never dropped.
+/// Upper bounds that iterations of so few bytes reach are never dropped.
 pub const SMALL: u32 = 8;
 
 /// A saturated form and the least upper bound that was dropped loosely (`UNBOUNDED`: none).
 pub type Saturated = (u32, u32);
 
-/// Bounds of a repetition in saturated form; `cap`: the bytes of the longest token.
-pub fn saturated_bounds(least: u32, most: u32, cap: u32, counts: Counts) -> (u32, u32, u32) {
-    let least = least.min(cap + 1);
+/// Bounds of a repetition in saturated form, and the bytes up to which tokens cannot tell that from the exact one;
+/// `size`: the least bytes of an iteration, `cap`: the bytes of the longest token.
+pub fn saturated_bounds((least, most): (u32, u32), size: u32, cap: u32, counts: Counts) -> (u32, u32, u32) {
+    let least = least.min(cap / size + 1);
+    if most == UNBOUNDED {
+        return (least, UNBOUNDED, UNBOUNDED);
+    }
+    let visible = most.saturating_mul(size);
     match counts {
-        _ if most == UNBOUNDED || most > cap + 1 => (least, UNBOUNDED, UNBOUNDED),
-        Counts::Loose if most > SMALL => (least, UNBOUNDED, most),
+        _ if visible > cap => (least, UNBOUNDED, UNBOUNDED),
+        Counts::Loose if visible > SMALL => (least, UNBOUNDED, visible),
         _ => (least, most, UNBOUNDED),
     }
 }
@@ -91,7 +96,8 @@ impl Arena {
             },
             Node::Repeat(x, least, most) if !self.nullable(x) => {
                 let (x, inner) = deep(|| self.saturate_at((x, counts, front), position, budget))?;
-                let (least, most, dropped) = saturated_bounds(least, most, self.cap, counts);
+                let size = self.least_length(x).max(1);
+                let (least, most, dropped) = saturated_bounds((least, most), size, self.cap, counts);
                 (self.repeat(x, least, most), dropped.min(inner))
             }
             Node::Under(condition, x) => {

@@ -149,7 +149,7 @@ impl Positions {
             at = self.intern(match pos {
                 Pos::Then(node, _) => Pos::Then(node, at),
                 Pos::Again { body, least, most, .. } => {
-                    let (least, most, dropped) = saturated_bounds(least, most, self.cap, counts);
+                    let (least, most, dropped) = saturated_bounds((least, most), 1, self.cap, counts);
                     least_dropped = least_dropped.min(dropped);
                     Pos::Again { body, least, most, next: at }
                 }

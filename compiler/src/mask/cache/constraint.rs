@@ -25,6 +25,8 @@ pub(in crate::mask) struct ConstraintCache {
     pub(in crate::mask) regions: FxHashMap<Id, Option<Region>>,
     /// The masks of single heads that those of others are patches of.
     pub(in crate::mask) bases: FxHashMap<Head, Draft>,
+    /// Heads whose masks took long walks, the last first.
+    pub(in crate::mask) kin: Vec<(Head, Draft)>,
     /// The bytes on which a byte state loops, and the others that lead on from it.
     pub(in crate::mask) state_loops: FxHashMap<ByteState, Option<(ByteSet, ByteSet)>>,
     /// What is known of lexemes.

@@ -4,6 +4,7 @@
 //! Whitespace that a branch begins with is split off. What remains is given to the strategies of [`STRATEGIES`], in
 //! their order, until one does not decline; the walk over the whole trie, which fits every head, comes last.
 
+mod kin;
 mod loops;
 mod parts;
 mod patch;
@@ -26,11 +27,12 @@ use crate::vocabulary::{blank_bytes, get_bit};
 type Strategy = for<'a, 'b> fn(&'a mut MaskMaker<'b>, Head) -> Result<Attempt>;
 
 /// The strategies, in the order in which they are tried: each one is cheaper than those behind it where it fits.
-const STRATEGIES: [Strategy; 5] = [
+const STRATEGIES: [Strategy; 6] = [
     |maker, head| maker.by_loop(head),
     |maker, head| maker.by_exclusion(head),
     |maker, head| maker.by_parts(head),
     |maker, head| maker.by_neighbour(head),
+    |maker, head| maker.by_kin(head),
     |maker, head| maker.by_region(head),
 ];
 
@@ -164,7 +166,8 @@ impl MaskMaker<'_> {
 
     /// The mask of a head whose leading whitespace is split off: by the first strategy that fits.
     fn without_whitespace(&mut self, head: Head) -> Answer<Draft> {
-        if !self.machine.careful && self.machine.arena.first(head.rest, self.budget)?.len() >= BROAD {
+        let broad = !self.machine.careful && self.machine.arena.first(head.rest, self.budget)?.len() >= BROAD;
+        if broad {
             for strategy in STRATEGIES {
                 match strategy(self, head)? {
                     Attempt::Made(draft) => return Ok(Some(draft)),
@@ -175,6 +178,13 @@ impl MaskMaker<'_> {
         }
         let mut draft = Draft::default();
         let start = self.machine.closure_state(&[head], self.budget)?;
-        Ok(self.walk(&self.vocab.trie, start, &mut draft)?.map(|()| draft))
+        if self.walk(&self.vocab.trie, start, &mut draft)?.is_none() {
+            return Ok(None);
+        }
+        if broad && draft.unsure.is_empty() {
+            draft = draft.with_base(self.vocab.words());
+            self.keep_kin(head, &draft);
+        }
+        Ok(Some(draft))
     }
 }

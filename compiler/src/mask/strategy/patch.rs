@@ -123,14 +123,14 @@ impl MaskMaker<'_> {
     }
 
     /// The byte states of a head and its base.
-    fn start(&mut self, head: Head, base: Head) -> Result<[ByteState; 2]> {
+    pub(super) fn start(&mut self, head: Head, base: Head) -> Result<[ByteState; 2]> {
         let ours = self.machine.closure_state(&[head], self.budget)?;
         Ok([ours, self.machine.closure_state(&[base], self.budget)?])
     }
 
     /// Patches a draft, which is the mask of the second state of each pair, so that it is the mask of the first. Where
     /// the two meet, the rest is the same; declines where they do not meet soon.
-    fn lockstep(
+    pub(super) fn lockstep(
         &mut self,
         trie: &Trie,
         mut todo: Vec<(NodeIndex, [ByteState; 2])>,

@@ -49,12 +49,10 @@ class RegexPatterns(FormatNodes):
     @cached_property
     def inside(self) -> int:
         """Texts that surely are patterns."""
-        b = self.builder
-        pattern = b.nothing
-        for depth in range(_DEPTH + 1):
-            pattern = self._disjunction(pattern, nested=depth > 0)
-        named = b.seq(self._text("(?<"), self._letter)  # also what looks so in a class: fewer patterns, none invalid
-        return b.both(pattern, b.complement(b.seq(b.anything, named, b.anything, named, b.anything)))
+        unnamed, named = self.builder.nothing, self.builder.nothing
+        for _ in range(_DEPTH + 1):
+            unnamed, named = self._disjunctions(unnamed, named)
+        return self.builder.alt(unnamed, named)
 
     # ------------------------------------------------------------------ pieces
     def _text(self, text: str) -> int:
@@ -66,24 +64,26 @@ class RegexPatterns(FormatNodes):
         return self.exact.codepoints(characters(text))
 
     # ------------------------------------------------------------------ terms
-    def _disjunction(self, inner: int, *, nested: bool) -> int:
-        """``Disjunction``, whose groups hold ``inner``; without ``nested``, it has no groups."""
+    def _disjunctions(self, unnamed: int, named: int) -> tuple[int, int]:
+        """``Disjunction``, whose groups hold the two given: one without named groups, one with exactly one of them."""
         b = self.builder
         plain = self.exact.codepoints(subtract(ALL, characters(_SYNTAX)))
         atom = b.alt(plain, self._text("."), self._escape, self._class)
-        assertion = b.alt(self._one("^$"), self._text("\\b"), self._text("\\B"))
-        terms = [b.seq(atom, b.optional(self._quantifier)), assertion]
-        if nested:
-            name = b.seq(self._letter, b.repeat(b.alt(self._letter, self._digit, self._text("_")), 0, None))
-            kind = b.optional(b.alt(self._text("?:"), b.seq(self._text("?<"), name, self._text(">"))))
-            looking = b.alt(*map(self._text, ("?=", "?!", "?<=", "?<!")))
-            close = self._text(")")
-            terms += (
-                b.seq(self._text("("), kind, inner, close, b.optional(self._quantifier)),
-                b.seq(self._text("("), looking, inner, close),
-            )
-        alternative = b.repeat(b.alt(*terms), 0, None)
-        return b.seq(alternative, b.repeat(b.seq(self._text("|"), alternative), 0, None))
+        name = b.seq(self._letter, b.repeat(b.alt(self._letter, self._digit, self._text("_")), 0, None))
+        others = b.alt(
+            b.seq(atom, b.optional(self._quantifier)),
+            self._one("^$"), self._text("\\b"), self._text("\\B"), self._text("|"),
+            self._group(unnamed),
+        )  # fmt: skip
+        capture = b.seq(self._text("(?<"), name, self._text(">"), unnamed, self._text(")"), b.optional(self._quantifier))
+        the_named = b.alt(self._group(named), capture)
+        return b.repeat(others, 0, None), b.seq(b.repeat(others, 0, None), the_named, b.repeat(others, 0, None))
+
+    def _group(self, inner):
+        b = self.builder
+        quantified = b.seq(b.optional(self._text("?:")), inner, self._text(")"), b.optional(self._quantifier))
+        looking = b.seq(b.alt(*map(self._text, ("?=", "?!", "?<=", "?<!"))), inner, self._text(")"))
+        return b.seq(self._text("("), b.alt(quantified, looking))
 
     @cached_property
     def _quantifier(self) -> int:

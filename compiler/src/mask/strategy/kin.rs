@@ -1,0 +1,48 @@
+//! Heads from which most bytes lead to where they lead from a head whose mask is known: only tokens that begin with
+//! another byte may differ.
+//!
+//! The inside of a class in a regular expression is such a place: each character may be the first of a range, so that
+//! each leads to a residual of its own, and these differ in nothing but what a hyphen leads to.
+
+use super::super::maker::{Attempt, MaskMaker};
+use super::super::row::Draft;
+use crate::byteset::ByteSet;
+use crate::error::Result;
+use crate::stack::Head;
+
+/// Heads whose masks are kept to be compared with.
+const KEPT: usize = 4;
+
+impl MaskMaker<'_> {
+    /// The strategy for heads that are like one whose mask was made before: that mask, patched.
+    pub(super) fn by_kin(&mut self, head: Head) -> Result<Attempt> {
+        for (other, draft) in self.local.kin.clone() {
+            if other.stack == head.stack && self.are_kin(head, other)? {
+                let start = self.start(head, other)?;
+                return self.lockstep(&self.vocab.trie, vec![(0, start)], draft);
+            }
+        }
+        Ok(Attempt::Declined)
+    }
+
+    /// Keeps a mask that took a long walk, for heads that are like its own. Those kept longest make room.
+    pub(super) fn keep_kin(&mut self, head: Head, draft: &Draft) {
+        let kept = &mut self.local.kin;
+        kept.truncate(KEPT - 1);
+        kept.insert(0, (head, draft.clone()));
+    }
+
+    /// Whether at least three of four printable bytes lead to the same residual from both.
+    fn are_kin(&mut self, head: Head, other: Head) -> Result<bool> {
+        let arena = &mut self.machine.arena;
+        let ours = arena.edges(head.rest, self.budget)?.to_vec();
+        let theirs = arena.edges(other.rest, self.budget)?;
+        let mut same = ByteSet::NONE;
+        for (bytes, target) in ours {
+            let found = theirs.iter().filter(|edge| edge.1 == target);
+            same = found.fold(same, |same, edge| same.or(edge.0.and(bytes)));
+        }
+        let printable = ByteSet::range(0x20, 0x7E);
+        Ok(same.and(printable).len() * 4 >= printable.len() * 3)
+    }
+}
