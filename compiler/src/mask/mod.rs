@@ -16,6 +16,7 @@
 //! | `loops` | string interiors, identifiers, `.{0,5}` | a shared row, and a walk over the ends of the other tokens |
 //! | `patch` (exclusion) | "any key but these, or one of these" | the mask of "any key", and the few tokens that differ |
 //! | `parts` | unions of such heads: keys of one object or another | the union of their masks |
+//! | `kin` | classes in patterns, where each character may begin a range | the mask of a head like it, and what differs |
 //! | `regions` | patterns that may match anywhere in a string | a shared row, and a walk over the other tokens |
 //! | `patch` (neighbour) | heads that most bytes lead to a loop from | the loop's mask, and what a walk in lockstep finds |
 //! | `walk` | all | follows the trie |

@@ -121,12 +121,18 @@ def json_texts(count: int) -> list[str]:
 
 def check_readable(text: str) -> None:
     """Assert that a JSON text has finite numbers and whole characters."""
+    numbers: list[str] = []
+    value = json.loads(text, parse_float=numbers.append, parse_int=numbers.append)
+    assert all(math.isfinite(float(number)) for number in numbers), numbers
+    json.dumps(value, ensure_ascii=False).encode()
 
-    def number(written: str) -> float:
-        assert math.isfinite(float(written)), written
-        return float(written)
 
-    json.dumps(json.loads(text, parse_float=number, parse_int=number), ensure_ascii=False).encode()
+def is_readable(text: str) -> bool:
+    try:
+        check_readable(text)
+    except AssertionError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("options", [{}, {"property_order": "any", "ensure_ascii": True, "whitespace": "pretty"}])
@@ -135,6 +141,8 @@ def test_any_json(options: Any) -> None:
     grammar = gs.json_value(**options)
     for text in json_texts(draws(40)):
         written = text if grammar.matches(text) else grammar.sample(len(text))
+        if not is_readable(written):
+            continue  # "1E404" is JSON, but no number that Python has
         for length in range(len(written) + 1):
             check_readable(ended(grammar, written[:length]))
 

@@ -8,6 +8,7 @@ until it is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -182,3 +183,20 @@ def test_dynamic(grammar: str) -> None:
 @given(grammars())
 def test_dynamic_complete(grammar: str) -> None:
     compare(grammar, "earley", "dynamic_complete")
+
+
+# "B" is read as an "A", so that lists of "A" before one cannot end; nothing is left for an "A" behind all letters.
+NO_ENDING = [
+    ('start: A | A* B\nA: "a"\nB: "a"', "lalr", "basic"),
+    ('start: A | A* B\nA: "a"\nB: "a"', "lalr", "contextual"),
+    ('start: A | (A | /a+?b/)* B\nA: "a"\nB: "a"', "lalr", "contextual"),
+    ('start: A | A* (/[ab]+/ A)+\nA: "a"', "earley", "dynamic"),
+]
+
+
+@pytest.mark.parametrize(("grammar", "parser", "lexer"), NO_ENDING)
+def test_branches_without_an_ending(grammar: str, parser: Any, lexer: Any) -> None:
+    """Where some of what the rules allow has an ending and the rest has none, only the former is allowed."""
+    ours = Ours(gs.lark(grammar, parser=parser, lexer=lexer))
+    assert ours.takes("a")
+    assert not ours.read("aa") and not ours.read("ab")

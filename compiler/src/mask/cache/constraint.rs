@@ -45,6 +45,8 @@ impl ConstraintCache {
 
     /// Bytes held, roughly.
     pub(in crate::mask) fn memory(&self) -> usize {
-        self.bases.len() * 2048 + (self.self_loops.len() + self.regions.len()) * 40 + self.steps.memory()
+        (self.bases.len() + self.kin.len()) * 2048
+            + (self.self_loops.len() + self.regions.len()) * 40
+            + self.steps.memory()
     }
 }

@@ -4,10 +4,10 @@
 //! The inside of a class in a regular expression is such a place: each character may be the first of a range, so that
 //! each leads to a residual of its own, and these differ in nothing but what a hyphen leads to.
 
-use super::super::maker::{Attempt, MaskMaker};
-use super::super::row::Draft;
 use crate::byteset::ByteSet;
 use crate::error::Result;
+use crate::mask::maker::{Attempt, MaskMaker};
+use crate::mask::row::Draft;
 use crate::stack::Head;
 
 /// Heads whose masks are kept to be compared with.
@@ -16,9 +16,11 @@ const KEPT: usize = 4;
 impl MaskMaker<'_> {
     /// The strategy for heads that are like one whose mask was made before: that mask, patched.
     pub(super) fn by_kin(&mut self, head: Head) -> Result<Attempt> {
-        for (other, draft) in self.local.kin.clone() {
+        for at in 0..self.local.kin.len() {
+            let other = self.local.kin[at].0;
             if other.stack == head.stack && self.are_kin(head, other)? {
                 let start = self.start(head, other)?;
+                let draft = self.local.kin[at].1.clone();
                 return self.lockstep(&self.vocab.trie, vec![(0, start)], draft);
             }
         }

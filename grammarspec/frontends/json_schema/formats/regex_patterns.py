@@ -49,10 +49,11 @@ class RegexPatterns(FormatNodes):
     @cached_property
     def inside(self) -> int:
         """Texts that surely are patterns."""
-        unnamed, named = self.builder.nothing, self.builder.nothing
+        b = self.builder
+        unnamed, named = b.nothing, b.nothing
         for _ in range(_DEPTH + 1):
             unnamed, named = self._disjunctions(unnamed, named)
-        return self.builder.alt(unnamed, named)
+        return b.alt(unnamed, named)
 
     # ------------------------------------------------------------------ pieces
     def _text(self, text: str) -> int:
@@ -65,25 +66,27 @@ class RegexPatterns(FormatNodes):
 
     # ------------------------------------------------------------------ terms
     def _disjunctions(self, unnamed: int, named: int) -> tuple[int, int]:
-        """``Disjunction``, whose groups hold the two given: one without named groups, one with exactly one of them."""
+        """``Disjunction`` without named groups, and with exactly one, where groups hold the same of less depth."""
         b = self.builder
         plain = self.exact.codepoints(subtract(ALL, characters(_SYNTAX)))
         atom = b.alt(plain, self._text("."), self._escape, self._class)
-        name = b.seq(self._letter, b.repeat(b.alt(self._letter, self._digit, self._text("_")), 0, None))
-        others = b.alt(
-            b.seq(atom, b.optional(self._quantifier)),
-            self._one("^$"), self._text("\\b"), self._text("\\B"), self._text("|"),
-            self._group(unnamed),
-        )  # fmt: skip
-        capture = b.seq(self._text("(?<"), name, self._text(">"), unnamed, self._text(")"), b.optional(self._quantifier))
-        the_named = b.alt(self._group(named), capture)
-        return b.repeat(others, 0, None), b.seq(b.repeat(others, 0, None), the_named, b.repeat(others, 0, None))
+        assertion = b.alt(self._one("^$"), self._text("\\b"), self._text("\\B"))
+        bar = self._text("|")  # alternatives may be empty, so that it may stand anywhere
+        term = b.alt(b.seq(atom, b.optional(self._quantifier)), assertion, bar, self._group(unnamed))
+        terms = b.repeat(term, 0, None)
+        return terms, b.seq(terms, b.alt(self._group(named), self._named_group(unnamed)), terms)
 
-    def _group(self, inner):
+    def _group(self, inner: int) -> int:
+        """A group without a name, or an assertion."""
+        b, opening, close = self.builder, self._text("("), self._text(")")
+        looking = b.alt(*map(self._text, ("?=", "?!", "?<=", "?<!")))
+        group = b.seq(opening, b.optional(self._text("?:")), inner, close, b.optional(self._quantifier))
+        return b.alt(group, b.seq(opening, looking, inner, close))
+
+    def _named_group(self, inner: int) -> int:
         b = self.builder
-        quantified = b.seq(b.optional(self._text("?:")), inner, self._text(")"), b.optional(self._quantifier))
-        looking = b.seq(b.alt(*map(self._text, ("?=", "?!", "?<=", "?<!"))), inner, self._text(")"))
-        return b.seq(self._text("("), b.alt(quantified, looking))
+        name = b.seq(self._letter, b.repeat(b.alt(self._letter, self._digit, self._text("_")), 0, None))
+        return b.seq(self._text("(?<"), name, self._text(">"), inner, self._text(")"), b.optional(self._quantifier))
 
     @cached_property
     def _quantifier(self) -> int:
