@@ -185,7 +185,8 @@ def test_dynamic_complete(grammar: str) -> None:
     compare(grammar, "earley", "dynamic_complete")
 
 
-# "B" is read as an "A", so that lists of "A" before one cannot end; nothing is left for an "A" behind all letters.
+# The lexer reads each "B" as an "A", so that no list ends with a "B"; behind /[ab]+/, which takes
+# all letters, no "A" can follow.
 NO_ENDING = [
     ('start: A | A* B\nA: "a"\nB: "a"', "lalr", "basic"),
     ('start: A | A* B\nA: "a"\nB: "a"', "lalr", "contextual"),

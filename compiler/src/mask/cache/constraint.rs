@@ -27,6 +27,8 @@ pub(in crate::mask) struct ConstraintCache {
     pub(in crate::mask) bases: FxHashMap<Head, Draft>,
     /// Heads whose masks took long walks, the last first.
     pub(in crate::mask) kin: Vec<(Head, Draft)>,
+    /// Bytes of the bits of these and of those before them, which rows may still share.
+    pub(in crate::mask) kin_bits: usize,
     /// The bytes on which a byte state loops, and the others that lead on from it.
     pub(in crate::mask) state_loops: FxHashMap<ByteState, Option<(ByteSet, ByteSet)>>,
     /// What is known of lexemes.
@@ -45,7 +47,8 @@ impl ConstraintCache {
 
     /// Bytes held, roughly.
     pub(in crate::mask) fn memory(&self) -> usize {
-        (self.bases.len() + self.kin.len()) * 2048
+        self.bases.len() * 2048
+            + self.kin_bits
             + (self.self_loops.len() + self.regions.len()) * 40
             + self.steps.memory()
     }

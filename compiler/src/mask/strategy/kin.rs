@@ -29,9 +29,9 @@ impl MaskMaker<'_> {
 
     /// Keeps a mask that took a long walk, for heads that are like its own. Those kept longest make room.
     pub(super) fn keep_kin(&mut self, head: Head, draft: &Draft) {
-        let kept = &mut self.local.kin;
-        kept.truncate(KEPT - 1);
-        kept.insert(0, (head, draft.clone()));
+        self.local.kin.truncate(KEPT - 1);
+        self.local.kin.insert(0, (head, draft.clone()));
+        self.local.kin_bits += self.vocab.words() * 4;
     }
 
     /// Whether at least three of four printable bytes lead to the same residual from both.
