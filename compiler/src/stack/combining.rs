@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::position::BOTTOM;
 use super::step::Machine;
@@ -229,88 +229,6 @@ impl Machine {
             }
         }
         Ok(found)
-    }
-
-    /// Whether a parser can always complete something that it has begun, until all is complete, by terminals that the
-    /// lexer of the states on the way can read.
-    fn completes_all(&mut self, rule: RuleId, parser: &Parser, budget: &mut Budget) -> Result<bool> {
-        let mut read: Vec<FxHashSet<u32>> = Vec::new();
-        for modes in parser.modes().chunks(parser.classes() as usize) {
-            let mut terminals = FxHashSet::default();
-            for lexeme in modes.iter().flatten() {
-                let x = self.whole_lexeme(lexeme.text, budget)?;
-                if self.arena.alive(x, budget)? {
-                    terminals.insert(lexeme.terminal);
-                }
-            }
-            if let Some(indenter) = parser.indenter() {
-                terminals.extend([indenter.indent, indenter.dedent]);
-            }
-            read.push(terminals);
-        }
-        let is_read = |state, terminal| read[(parser.mode(state, 0) / parser.classes()) as usize].contains(&terminal);
-        if (0..parser.states()).all(|state| parser.expected(state).all(|terminal| is_read(state, terminal))) {
-            return Ok(true);
-        }
-        let lengths = self.symbol_lengths(rule, parser, budget)?;
-        // the state after a symbol, where it can be read
-        let passes = |state, symbol| {
-            let next = parser.next(state, symbol)?;
-            let derived = parser.goto(state, symbol).is_some();
-            (if derived { lengths.contains_key(&symbol) } else { is_read(state, symbol) }).then_some(next)
-        };
-        // What is completed behind two symbols and more leaves a shorter stack. What is completed behind its first one
-        // takes the place of that: an item of a list makes a list, and nothing is gained unless the list can end.
-        let mut shortens = vec![false; parser.states() as usize];
-        let mut begins: FxHashMap<(u32, u32), Vec<u32>> = FxHashMap::default();
-        for state in 0..parser.states() {
-            let derived: FxHashSet<u32> = parser.derived_in(state).collect();
-            for (symbol, parts) in parser.rules() {
-                budget.spend(1)?;
-                if !derived.contains(symbol) {
-                    continue;
-                }
-                let path: Vec<u32> = parts
-                    .iter()
-                    .scan(state, |at, &part| {
-                        *at = passes(*at, part)?;
-                        Some(*at)
-                    })
-                    .collect();
-                if path.len() == parts.len() {
-                    path.into_iter().skip(1).for_each(|at| shortens[at as usize] = true);
-                    begins.entry((state, *symbol)).or_default().extend(parts.first());
-                }
-            }
-        }
-        let symbols = |state| parser.expected(state).chain(parser.derived_in(state));
-        let steps = |state| symbols(state).filter_map(move |symbol| Some((symbol, passes(state, symbol)?)));
-        let mut todo: Vec<(u32, u32)> = Vec::new();
-        for state in 0..parser.states() {
-            let ending = steps(state).filter(|&(_, next)| shortens[next as usize] || parser.is_end(next));
-            todo.extend(ending.map(|(symbol, _)| (state, symbol)));
-        }
-        let mut completes: FxHashSet<(u32, u32)> = FxHashSet::from_iter(todo.iter().copied());
-        while let Some((state, symbol)) = todo.pop() {
-            for &first in begins.get(&(state, symbol)).into_iter().flatten() {
-                if completes.insert((state, first)) {
-                    todo.push((state, first));
-                }
-            }
-        }
-        let mut met: FxHashSet<u32> = FxHashSet::from_iter([parser.start]);
-        let mut todo = vec![parser.start];
-        while let Some(state) = todo.pop() {
-            for (symbol, next) in steps(state) {
-                if !completes.contains(&(state, symbol)) {
-                    return Ok(false);
-                }
-                if met.insert(next) {
-                    todo.push(next);
-                }
-            }
-        }
-        Ok(true)
     }
 
     /// Whether what ends a line can go on with another line end and blanks, so that a line of a width that fits no block

@@ -10,13 +10,14 @@
 //! The rooms, from the bottom up: `instances` (rules with parameters), `position` (what is left of a rule's body),
 //! `continuation` (sets of stacks), `grammar` (productive, nullable and left-recursive rules), and the [`Machine`], one
 //! `impl` over several files: `step` (closures of kernels), `predict` (what a position predicts), `proofs`
-//! (productivity where parameters matter), `parser` (LR parsers), `columns` (the blanks of lines), `combining` and
-//! `search` (endings where lexemes look at the text behind them) by `ways` (to the ends of lexemes) and `estimates` (of
+//! (productivity where parameters matter), `parser` (LR parsers), `columns` (the blanks of lines), `combining`,
+//! `completing` and `search` (endings where lexemes look at the text behind them) by `ways` (to the ends of lexemes) and `estimates` (of
 //! what is still to come), `shortest` (shortest endings), `threads` and `table` (byte states, by which texts are
 //! followed), `nesting` (whether stacks have a bound).
 
 mod columns;
 mod combining;
+mod completing;
 mod continuation;
 mod estimates;
 mod grammar;
