@@ -56,6 +56,15 @@ struct Steps<'a> {
     from: Vec<FxHashMap<u32, u32>>,
 }
 
+/// What the rules of a parser pass, as far as they can be read from where they may begin.
+#[derive(Default)]
+struct Passed {
+    /// The states behind their second symbols and later ones.
+    later: FxHashSet<u32>,
+    /// By where they begin and what they make: their first symbols.
+    firsts: FxHashMap<Step, Vec<u32>>,
+}
+
 impl<'a> Steps<'a> {
     fn new(parser: &'a Parser, can_be_read: impl Fn(u32, u32) -> bool) -> Steps<'a> {
         let from = |state| {
@@ -72,15 +81,15 @@ impl<'a> Steps<'a> {
     /// asked because what is completed behind a single symbol only takes its place: an item makes a list of one item,
     /// and nothing is gained unless the list can end.
     fn completing(&self, budget: &mut Budget) -> Result<FxHashSet<Step>> {
-        let (shortening, firsts) = self.rules(budget)?;
+        let passed = self.passed(budget)?;
         let mut todo: Vec<Step> = Vec::new();
         for (state, steps) in (0u32..).zip(&self.from) {
-            let ends = |next: u32| shortening.contains(&next) || self.parser.is_end(next);
+            let ends = |next: u32| passed.later.contains(&next) || self.parser.is_end(next);
             todo.extend(steps.iter().filter(|step| ends(*step.1)).map(|step| (state, *step.0)));
         }
         let mut completing: FxHashSet<Step> = todo.iter().copied().collect();
         while let Some((state, symbol)) = todo.pop() {
-            for &first in firsts.get(&(state, symbol)).into_iter().flatten() {
+            for &first in passed.firsts.get(&(state, symbol)).into_iter().flatten() {
                 if completing.insert((state, first)) {
                     todo.push((state, first));
                 }
@@ -89,11 +98,8 @@ impl<'a> Steps<'a> {
         Ok(completing)
     }
 
-    /// Of the rules that can be read from where they may begin: the states behind their second symbols and later ones,
-    /// and, by where they begin and what they make, their first symbols.
-    fn rules(&self, budget: &mut Budget) -> Result<(FxHashSet<u32>, FxHashMap<Step, Vec<u32>>)> {
-        let mut later: FxHashSet<u32> = FxHashSet::default();
-        let mut firsts: FxHashMap<Step, Vec<u32>> = FxHashMap::default();
+    fn passed(&self, budget: &mut Budget) -> Result<Passed> {
+        let mut passed = Passed::default();
         for state in 0..self.parser.states() {
             let derived: FxHashSet<u32> = self.parser.derived_in(state).collect();
             for (symbol, parts) in self.parser.rules() {
@@ -107,12 +113,12 @@ impl<'a> Steps<'a> {
                 };
                 let path: Vec<u32> = parts.iter().scan(state, step).collect();
                 if path.len() == parts.len() {
-                    later.extend(path.into_iter().skip(1));
-                    firsts.entry((state, *symbol)).or_default().extend(parts.first());
+                    passed.later.extend(path.into_iter().skip(1));
+                    passed.firsts.entry((state, *symbol)).or_default().extend(parts.first());
                 }
             }
         }
-        Ok((later, firsts))
+        Ok(passed)
     }
 
     /// Whether something holds of each step that can be come to.
