@@ -177,7 +177,7 @@ class ToolTurn(Turn):
 
     @property
     def has_reasoning(self) -> bool:
-        return self.format.frames
+        return self.format.channels
 
     def messages(self, prompt: Prompt, system: str | None) -> list[dict[str, Any]]:
         messages = messages_of(prompt, system)
@@ -358,7 +358,7 @@ def turn_of(
     if not isinstance(written, ToolFormat):
         detected = detect_format(template, getattr(tokenizer, "response_template", None)) or JSON
         written = detected if written is None else tool_format(written)
-    if not tools and not written.frames:
+    if not tools and not (written.frames or written.channels):
         return Turn(answer)
     if tools and not template:
         raise PromptError("the tokenizer has no chat template, which could tell of tools", hint="give it one")

@@ -13,8 +13,9 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 USER = {"role": "user", "content": "What is the weather?"}
 ENDS = (
-    "\n<|im_end|>\n", "<|im_end|>\n", "<｜end▁of▁sentence｜>", "<|eot_id|>", "</s>", "<|call|>", "<|return|>",
-    "<turn|>\n", "<end_of_turn>\n", "<|end|>", "<|end_of_text|>\n", "<|tool_response>", "[e~[\n", "<|im_end|>", "\n",
+    "\n<|im_end|>\n", "<|im_end|>\n", "<｜end▁of▁sentence｜>", "<|END_OF_TURN_TOKEN|>", "<|eot_id|>", "</s>",
+    "<|call|>", "<|return|>", "<turn|>\n", "<end_of_turn>\n", "<|end|>", "<|end_of_text|>\n", "<|tool_response>",
+    "[e~[\n", "<|im_end|>", "\n",
 )  # fmt: skip
 """What stands behind the text of a turn."""
 

@@ -18,8 +18,12 @@ _LLAMA = "<|start_header_id|>assistant<|end_header_id|>\n\n"
 # The format of each, and what stands before the text of a turn; ``None``: the template writes no calls.
 KNOWN: dict[str, tuple[str, str | None]] = {
     "Bielik-11B-v3.0-Instruct": ("hermes", _CHATML),
+    "Cohere2MoE": ("cohere", "<|CHATBOT_TOKEN|>"),
+    "CohereForAI-c4ai-command-r7b-12-2024-tool_use": ("cohere", None),  # it always begins the next turn
     "Mistral-Small-3.2-24B-Instruct-2506": ("mistral-v11", "[/INST]"),
     "GLM-4.6": ("glm-4.5", "</think>"),
+    "Kimi-K2-Instruct": ("kimi-k2", None),  # transformers refuses to run it
+    "Kimi-K2-Thinking": ("kimi-k2", None),  # as above
     "MiniMax-M2": ("minimax-m2", "]~b]ai\n"),
     "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": ("qwen-xml", _CHATML),
     "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": ("hermes", _CHATML),
@@ -29,9 +33,13 @@ KNOWN: dict[str, tuple[str, str | None]] = {
     "Qwen-Qwen3-0.6B": ("hermes", _CHATML),
     "Qwen3-Coder": ("qwen-xml", _CHATML),
     "Qwen3.5-4B": ("qwen-xml", _CHATML),
+    "Spark2.5": ("glm-4.7", "</think>"),
     "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": ("deepseek-v3", None),  # it leaves a single call without an end
     "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": ("deepseek-v3", "<｜Assistant｜>"),
     "deepseek-ai-DeepSeek-V3.1": ("deepseek-v3.1", "<｜Assistant｜>"),
+    "deepseek-ai-DeepSeek-V3.2": ("deepseek-v3.2", "</think>"),
+    "deepseek-ai-DeepSeek-V4": ("deepseek-v4", "</think>"),
+    "deepseek-ai-DeepSeek-V4-Flash-0731": ("deepseek-v4", "</think>"),
     "google-gemma-4-31B-it": ("gemma-4", "<|turn>model\n"),
     "google-gemma-4-31B-it-interleaved": ("gemma-4", "<|turn>model\n"),
     "ibm-granite-granite-3.3-2B-Instruct": ("granite-3", None),
@@ -47,8 +55,8 @@ KNOWN: dict[str, tuple[str, str | None]] = {
 }
 OTHER = (
     "Apertus-8B-Instruct", "ByteDance-Seed-OSS", "CohereForAI-c4ai-command-r-plus-tool_use",
-    "Kimi-K2-Instruct", "LFM2-8B-A1B", "NVIDIA-Nemotron-Nano-v2", "Spark2.5",
-    "deepseek-ai-DeepSeek-V3.2", "google-gemma-2-2b-it", "meetkai-functionary-medium-v3.2",
+    "LFM2-8B-A1B", "NVIDIA-Nemotron-Nano-v2",
+    "google-gemma-2-2b-it", "meetkai-functionary-medium-v3.2",
     "microsoft-Phi-3.5-mini-instruct", "muse-glimmer", "upstage-Solar-Open-100B",
 )  # fmt: skip
 """Families with a format that is none of ours, or with none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,19 @@ CALLS = {
         "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>ARGUMENTS"
         "<|tool_call_end|><|tool_calls_section_end|>"
     ),
+    "cohere": (
+        '<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "get_weather", "parameters": ARGUMENTS}\n]'
+        "<|END_ACTION|>"
+    ),
     "harmony": "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>ARGUMENTS",
     "phi-4-mini": '<|tool_call|>[{"name": "get_weather", "arguments": ARGUMENTS}]<|/tool_call|>',
     "granite-3": '<|tool_call|>[{"name": "get_weather", "arguments": ARGUMENTS}]',
 }
+_DSML = (
+    '<｜DSML｜CALLS>\n<｜DSML｜invoke name="get_weather">\n'
+    '<｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>\n'
+    '<｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜CALLS>'
+)
 WRITTEN = {name: call.replace("ARGUMENTS", _CITY) for name, call in CALLS.items()} | {
     "qwen-xml": (
         "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n"
@@ -87,12 +97,21 @@ WRITTEN = {name: call.replace("ARGUMENTS", _CITY) for name, call in CALLS.items(
         '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n'
         '<parameter name="days">3</parameter>\n</invoke>\n</minimax:tool_call>'
     ),
+    "deepseek-v3.2": _DSML.replace("CALLS", "function_calls"),
+    "deepseek-v4": _DSML.replace("CALLS", "tool_calls"),
     "pythonic": '[get_weather(city="Paris", days=3)]',
     "gemma-4": '<|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>',
     "function-gemma": "<start_function_call>call:get_weather{city:<escape>Paris<escape>,days:3}<end_function_call>",
 }
 _ELEMENT = "<parameter=days>\n3\n</parameter>\n"
+_WRONG_DSML = [
+    ('<｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>\n', ""), ("days", "hours"), (">3<", ">8<"),
+    ('string="false"', 'string="true"'), ('string="true"', 'string="false"'), ("Paris", "</｜DSML｜parameter>"),
+    ("</｜DSML｜invoke>\n", "</｜DSML｜invoke>"),
+]  # fmt: skip
 WRONG = {
+    "deepseek-v3.2": _WRONG_DSML,
+    "deepseek-v4": _WRONG_DSML,
     "qwen-xml": [(_ELEMENT, ""), (_ELEMENT, _ELEMENT.replace("days", "hours")), ("3\n", "8\n"), ("3\n", "three\n"),
                  (_ELEMENT, _ELEMENT * 2), ("Paris", "Paris" * 5)],
     "glm-4.5": [("<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n", ""), ("days", "hours"), (">3<", ">8<"),
@@ -161,6 +180,21 @@ def test_text_may_come_before_calls(name: str) -> None:
     assert not grammar.matches(WRITTEN[name] + "\nDone.")
     marker = FORMATS[name].markers[0]
     assert not grammar.matches(f"I write {marker} now.")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if FORMATS[name].frames])
+def test_text_and_answers_may_have_markers_around_them(name: str) -> None:
+    form = FORMATS[name]
+    sky = gs.regex("blue|grey")
+    for begin, end in form.frames:
+        assert form.grammar([WEATHER]).parse(f"{begin}It is blue.{end}").text == "It is blue."
+        assert form.grammar([], answer=sky).parse(f"{begin}blue{end}").answer == "blue"
+        for wrong in (f"{begin}It is blue.", f"It is blue.{end}", f"{begin}{begin}{end}", f"{begin}{end} "):
+            assert not form.grammar([WEATHER]).matches(wrong)
+        assert not form.grammar([WEATHER], choice="required").matches(f"{begin}{end}")
+        text = f"{begin}It is <| blue.{end}"
+        shown = [form.visible(text[:length], [WEATHER], answered=False) for length in range(len(text) + 1)]
+        assert shown[-1] == "It is <| blue." and all(shown[-1].startswith(one) for one in shown)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if FORMATS[name].starts])
@@ -250,12 +284,15 @@ def test_messages_of_harmony() -> None:
 
 
 # ---------------------------------------------------------------------- ids and markers
+_IDS = {"kimi-k2": ("functions.get_weather:0", ":"), "cohere": ("0", "x")}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_calls_have_ids(name: str) -> None:
     grammar = FORMATS[name].grammar([WEATHER])
     [one], [other] = grammar.parse(WRITTEN[name]).calls, grammar.parse(WRITTEN[name]).calls
     if "$id" in FORMATS[name].call:
-        written, wrong = ("functions.get_weather:0", ":") if FORMATS[name].id_form else ("abcDEF123", "abcDEF12")
+        written, wrong = _IDS.get(name, ("abcDEF123", "abcDEF12"))
         assert one.id == other.id == written
         assert not grammar.matches(WRITTEN[name].replace(written, wrong))
     else:
@@ -272,10 +309,9 @@ def test_markers_are_what_the_vocabulary_has(name: str) -> None:
         return gs.literal("\ufdd0" + name[1:])
 
     grammar = FORMATS[name].grammar([WEATHER, PING], choice="required", markers=marker)
-    assert asked <= {*FORMATS[name].markers}
-    text = WRITTEN[name]
-    for one in asked:
-        text = text.replace(one, "\ufdd0" + one[1:])
+    assert asked <= {*FORMATS[name].markers, *chain.from_iterable(FORMATS[name].frames)}
+    longest_first = sorted(map(re.escape, asked), key=len, reverse=True)
+    text = re.sub("|".join(longest_first), lambda found: "\ufdd0" + found[0][1:], WRITTEN[name])
     if name != "llama-json":  # its marker is optional
         assert text != WRITTEN[name] and not grammar.matches(WRITTEN[name])
     assert grammar.matches(text)

@@ -12,6 +12,7 @@ import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from operator import or_
 from typing import Any, Generic, Literal, TypeVar
 
@@ -97,7 +98,8 @@ class ToolFormat:
         id_form: what ids look like instead, with ``$name`` for the tool and ``$number`` for a number.
         signs: regular expressions that are all found in the chat templates of the family; none: it is never detected.
         not_signs: regular expressions none of which is found in them.
-        frames: whether answers stand between markers, too, with a place for reasoning.
+        frames: pairs of markers one of which may stand around free text and answers.
+        channels: whether a reply is a sequence of messages to channels, one of which is for reasoning.
         tools_member: the member of the system message that the chat template reads tools from, as JSON; empty: it reads
             them from a variable, as most do.
         prompt: a message that explains the format to models that have not learned it, with ``$tools`` for the tools;
@@ -118,7 +120,8 @@ class ToolFormat:
     id_form: str = ""
     signs: tuple[str, ...] = ()
     not_signs: tuple[str, ...] = ()
-    frames: bool = False
+    frames: tuple[tuple[str, str], ...] = ()
+    channels: bool = False
     tools_member: str = ""
     prompt: str = ""
     source: str = ""
@@ -207,6 +210,7 @@ class ToolFormat:
             tools: the tools that may be called.
             answered: whether a grammar of the answer was given.
         """
+        text = self._unframed(text)
         if answered or self.starts:
             begin = text if answered else text.lstrip()
             starts = self.openings(tools) if answered else self.starts
@@ -214,6 +218,14 @@ class ToolFormat:
         first = self.markers[0]
         before, found, _ = text.partition(first)
         return (before if found else without_end(before, first)).rstrip()  # whitespace before calls is not text
+
+    def _unframed(self, text: str) -> str:
+        """A growing text without the markers around it; nothing while it may be the beginning of the first of them."""
+        for begin, end in self.frames:
+            if text.startswith(begin):
+                inside, found, _ = text[len(begin) :].partition(end)
+                return inside if found else without_end(inside, end)
+        return "" if any(begin.startswith(text) for begin, _ in self.frames) else text
 
     def openings(self, tools: Iterable[AnyTool]) -> list[str]:
         """What calls of these tools may begin with, up to the first part that varies: arguments or id."""
@@ -239,7 +251,8 @@ class ToolFormat:
             starts = "|".join(map(re.escape, self.starts))
             other = regex(rf"(?!\s*(?:{starts}))(?s:.)*").named("reply.text")
         else:
-            other = free_text(*self.markers[:1]).named("reply.text")
+            other = free_text(*self.markers[:1], *chain.from_iterable(self.frames)).named("reply.text")
+        other = reduce(or_, (self.part(a, markers) + other + self.part(b, markers) for a, b in self.frames), other)
         whole: Grammar[Any]
         if calls is None:
             whole = other
@@ -304,7 +317,7 @@ class ToolFormat:
 
     def part(self, part: str, markers: MarkerGrammar) -> Grammar[str]:
         """The grammar of a constant part of the format, whose markers may be special tokens."""
-        return marked(part, self.markers, markers)
+        return marked(part, (*self.markers, *chain.from_iterable(self.frames)), markers)
 
 
 @dataclass(frozen=True)

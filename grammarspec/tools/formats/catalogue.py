@@ -13,7 +13,7 @@ from grammarspec.tools.formats.base import ToolFormat
 from grammarspec.tools.formats.gemma import FUNCTION_GEMMA, GEMMA_4
 from grammarspec.tools.formats.harmony import HARMONY
 from grammarspec.tools.formats.llama import LLAMA_JSON, PYTHONIC
-from grammarspec.tools.formats.xml import GLM_4_5, GLM_4_7, MINIMAX_M2, QWEN_XML
+from grammarspec.tools.formats.xml import DEEPSEEK_V3_2, DEEPSEEK_V4, GLM_4_5, GLM_4_7, MINIMAX_M2, QWEN_XML
 
 __all__ = ["FORMATS", "JSON", "detect_format", "tool_format"]
 
@@ -63,6 +63,21 @@ _IN_ORDER = (
         signs=("<｜tool▁call▁begin｜>",),
         not_signs=("```json",),
         source="https://huggingface.co/deepseek-ai/DeepSeek-V3.1",
+    ),
+    DEEPSEEK_V3_2,
+    DEEPSEEK_V4,
+    # Command R7B, Command A and North, whose newest write TEXT where the others write RESPONSE.
+    ToolFormat(
+        name="cohere",
+        begin="<|START_ACTION|>[\n    ",
+        call='{"tool_call_id": "$id", "tool_name": "$name", "parameters": $arguments}',
+        separator=",\n    ",
+        end="\n]<|END_ACTION|>",
+        markers=("<|START_ACTION|>", "<|END_ACTION|>"),
+        frames=(("<|START_RESPONSE|>", "<|END_RESPONSE|>"), ("<|START_TEXT|>", "<|END_TEXT|>")),
+        id_form="$number",
+        signs=(r"<\|START_ACTION\|>", '"tool_call_id"'),
+        source="https://docs.cohere.com/docs/command-r7b-hf",
     ),
     ToolFormat(
         name="kimi-k2",

@@ -61,7 +61,7 @@ class GrowingCalls:
     def _readable(self, parts: list[str]) -> bool:
         """Whether calls can be told from other text, and arguments from what is around them, while they grow."""
         form = self._format
-        plain = form.arguments is json_arguments and not form.frames and not form.id_form
+        plain = form.arguments is json_arguments and not form.frames and not form.channels and not form.id_form
         return plain and parts[-1] == "arguments" and (self._only_calls or not self._answered)
 
     def feed(self, piece: str) -> list[CallPiece]:

@@ -1,4 +1,5 @@
-"""Formats with an XML element for each argument, whose texts are unquoted: Qwen3-Coder and 3.5, GLM, MiniMax M2."""
+"""Formats with an XML element for each argument, whose texts are unquoted: Qwen3-Coder and 3.5, GLM, MiniMax M2, and
+DeepSeek since V3.2."""
 
 from __future__ import annotations
 
@@ -6,16 +7,17 @@ import ast
 import re
 from dataclasses import dataclass
 from functools import reduce
+from operator import or_
 from typing import Any
 
 from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.spelling.options import Notation, Quotes, Spelling
 from grammarspec.grammars.expressions import Grammar, literal
-from grammarspec.tools.formats.arguments import TOJSON, parameters
+from grammarspec.tools.formats.arguments import TOJSON, Parameter, parameters
 from grammarspec.tools.formats.base import MarkerGrammar, ToolFormat, marked
 from grammarspec.tools.tool import Tool
 
-__all__ = ["GLM_4_5", "GLM_4_7", "MINIMAX_M2", "QWEN_XML"]
+__all__ = ["DEEPSEEK_V3_2", "DEEPSEEK_V4", "GLM_4_5", "GLM_4_7", "MINIMAX_M2", "QWEN_XML"]
 
 _NAME = re.compile(r"[^\s<>]+")
 _CAPITALS = Spelling(notation=Notation("None", "False", "True"))
@@ -26,19 +28,22 @@ class _Elements:
     """The arguments of a call: an element for each, in the order of their declaration.
 
     Texts are written as they are, other values as JSON. What could be both a text and another value, such as ``5``, is
-    read as JSON.
+    read as JSON, unless elements say which of them they have.
 
     Attributes:
-        element: an element, with ``$name`` and ``$value``.
+        element: an element, with ``$name``, ``$value`` and, if it says so, ``$string``: ``true`` for texts, ``false``
+            for other values.
         end: what stands behind a value; no text contains it.
         tags: the parts of an element that vocabularies may have as special tokens.
         capitals: whether constants may be written as in Python, too, as some chat templates do.
+        none: what may be written where a call has no arguments.
     """
 
     element: str
     end: str
     tags: tuple[str, ...] = ()
     capitals: bool = False
+    none: str = ""
 
     def __call__(self, tool: Tool[..., Any], markers: MarkerGrammar) -> Grammar[dict[str, Any]]:
         """The grammar of the arguments of a call.
@@ -46,20 +51,30 @@ class _Elements:
         Raises:
             UnsupportedFeature: the schema is more than a list of parameters, or a name cannot be written in a tag.
         """
+        declared = [*parameters(tool)]
+        written = reduce(lambda a, b: a + b, (self._written(one, markers) for one in declared), literal("")).fields()
+        if self.none and not any(one.required for one in declared):
+            return written | literal(self.none).fields()
+        return written
+
+    def _written(self, parameter: Parameter, markers: MarkerGrammar) -> Grammar[Any]:
+        """The grammar of the element of a parameter, or of nothing where that may be left out."""
+        if not _NAME.fullmatch(parameter.name) or ('"$name"' in self.element and '"' in parameter.name):
+            raise UnsupportedFeature(f"the name {parameter.name!r} in an XML tag", "#/properties")
+        value: Grammar[Any] = parameter.grammar(TOJSON, "boolean", "null", "number", "array", "object")
+        if self.capitals:
+            value = value | parameter.grammar(_CAPITALS, "boolean", "null", read=ast.literal_eval)
         texts = Spelling(notation=Notation(quotes=Quotes(literal("").ir, self.end)))
+        text = parameter.grammar(texts, "string", read=str)
+        kinds = [("false", value), ("true", text)] if "$string" in self.element else [("", value | text)]
+        element = reduce(or_, (self._element(parameter.name, string, one, markers) for string, one in kinds))
+        return element if parameter.required else element.optional()
+
+    def _element(self, name: str, string: str, value: Grammar[Any], markers: MarkerGrammar) -> Grammar[Any]:
+        """The grammar of an element with a value of one kind, which is named as the parameter."""
         before, after = self.element.split("$value")
-        parts: list[Grammar[Any]] = [literal("")]
-        for parameter in parameters(tool):
-            if not _NAME.fullmatch(parameter.name) or ('"$name"' in before and '"' in parameter.name):
-                raise UnsupportedFeature(f"the name {parameter.name!r} in an XML tag", "#/properties")
-            value: Grammar[Any] = parameter.grammar(TOJSON, "boolean", "null", "number", "array", "object")
-            if self.capitals:
-                value = value | parameter.grammar(_CAPITALS, "boolean", "null", read=ast.literal_eval)
-            value = value | parameter.grammar(texts, "string", read=str)
-            begin = marked(before.replace("$name", parameter.name), self.tags, markers)
-            element = begin + value.named(parameter.name) + marked(after, self.tags, markers)
-            parts.append(element if parameter.required else element.optional())
-        return reduce(lambda a, b: a + b, parts).fields()
+        begin = marked(before.replace("$string", string).replace("$name", name), self.tags, markers)
+        return begin + value.named(name) + marked(after, self.tags, markers)
 
 
 QWEN_XML = ToolFormat(
@@ -104,3 +119,28 @@ MINIMAX_M2 = ToolFormat(
     signs=(r"<minimax:tool_call>", r"<invoke name="),
     source="https://huggingface.co/MiniMaxAI/MiniMax-M2",
 )
+
+
+def _dsml(name: str, calls: str, none: str, source: str) -> ToolFormat:
+    """DeepSeek's markup language, whose tags hold the special token ``｜DSML｜``."""
+    return ToolFormat(
+        name=name,
+        begin=f"<｜DSML｜{calls}>\n",
+        call='<｜DSML｜invoke name="$name">\n$arguments</｜DSML｜invoke>',
+        separator="\n",
+        end=f"\n</｜DSML｜{calls}>",
+        markers=(f"<｜DSML｜{calls}>", "｜DSML｜"),
+        arguments=_Elements(
+            '<｜DSML｜parameter name="$name" string="$string">$value</｜DSML｜parameter>\n',
+            "</｜DSML｜parameter>",
+            ("｜DSML｜",),
+            none=none,
+        ),
+        signs=("｜DSML｜", f"[^.]{calls}>"),
+        source=source,
+    )
+
+
+DEEPSEEK_V3_2 = _dsml("deepseek-v3.2", "function_calls", "", "https://huggingface.co/deepseek-ai/DeepSeek-V3.2")
+
+DEEPSEEK_V4 = _dsml("deepseek-v4", "tool_calls", "\n", "https://huggingface.co/deepseek-ai/DeepSeek-V4-Flash")
