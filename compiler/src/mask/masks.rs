@@ -1,8 +1,12 @@
 //! The mask rows of a constraint, kept by footprint.
 //!
-//! A mask is a function of the kernel's *footprint*: counts saturated to what a token can tell apart, and stacks cut
-//! off below what the walks look at. Footprints are tried from the shallowest, so that depth and counters do not
-//! multiply rows.
+//! A mask depends on the kernel's *footprint* only: the kernel with its counts saturated to what a token can tell apart
+//! (`regular/saturate.rs`), and with its stacks cut off below the frames that tokens return to. How many frames these
+//! are shows when the mask is made, so footprints of few frames are tried first. Kernels that differ only in the depth
+//! of their stacks or in counts that no token tells apart thus share a row.
+//!
+//! Where heads are searched for an ending (`Machine::careful`), that depends on whole stacks: rows are then made from
+//! kernels as they are, and not kept here.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Mask rows: drafts, which strategies make, and finished rows, which are written to the caller's bitmask.
+//! Mask rows: drafts of masks, which strategies make, and finished rows, which are written to the caller's bitmask.
 
 use std::sync::Arc;
 

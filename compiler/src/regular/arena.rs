@@ -1,7 +1,7 @@
 //! Hash-consed regular expressions: nodes, their properties, and the constructors of concatenation and repetition.
 //!
 //! The constructors apply identities, so that an expression has finitely many derivatives, and few (Brzozowski 1964).
-//! Those of unions are in `union.rs`, those of Boolean operators and assertions in `boolean.rs`.
+//! The constructors of unions are in `union.rs`, those of Boolean operators and assertions in `boolean.rs`.
 
 use std::sync::Arc;
 

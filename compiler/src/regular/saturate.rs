@@ -1,15 +1,16 @@
 //! Counts that a token cannot tell apart.
 //!
 //! A token of at most `n` bytes completes at most `n / k` iterations of a body that takes `k` bytes at least. So it can
-//! neither reach a lower bound beyond that nor exceed an upper one, and its mask is the same for all such bounds.
+//! neither reach a lower bound beyond that nor exceed an upper bound beyond that: whether it is allowed is the same for
+//! all such bounds. A *saturated* form has one bound, or none, in place of them all.
 //!
-//! * [`Counts::Exact`]: `n` is the longest token, so the mask is that of the saturated form.
+//! * [`Counts::Exact`]: `n` is the length of the longest token, so the saturated form has the same mask.
 //! * [`Counts::Loose`]: all upper bounds beyond a small number are dropped. The mask is right for tokens no longer than
 //!   the least bound dropped, and may be too wide for longer ones, which are then tried one by one. So the states of a
 //!   counter share one mask but for these tokens.
 //!
-//! Counts of which no iteration is done (those of a string that may come next, say) stay as they are. They are the same
-//! in all states, so that dropping them would make no two masks equal.
+//! Counts of repetitions that have not begun (those of a string that may come later, say) stay as they are. They are
+//! the same in all states, so that more masks would not become equal without them.
 //!
 //! For counts inside intersections see `slack.rs`; inside complements they stay as they are.
 

@@ -1,8 +1,10 @@
 //! Whether lexemes combine freely: whether any can follow any other, with ignored text between them if need be.
 //!
-//! Where they do, whatever rules and tables allow has an ending, and need not be searched for one (`search.rs`). What
-//! can keep them apart are the conditions that a lexeme leaves to the text behind it: no letter behind a name, say,
-//! which a blank meets before the next name.
+//! Where they do, whatever the rules and the tables of parsers allow has an ending, and need not be searched for one
+//! (`search.rs`). What can keep two lexemes apart is a condition on the text after the first: no letter after a name,
+//! say, which a blank before the next name satisfies. Where such conditions keep lexemes apart, heads are searched for
+//! an ending: if each lexeme can also end under another condition, only those that do not; else all. All are searched,
+//! too, where a parser can come to lists that cannot end.
 
 use std::collections::BTreeSet;
 

@@ -7,13 +7,16 @@
 //! what it predicts and completes, as in Earley's algorithm (1970), but without a chart: nothing is parsed, so
 //! positions in the text do not matter.
 //!
-//! The rooms, from the bottom up: `instances` (rules with parameters), `position` (what is left of a rule's body),
-//! `continuation` (sets of stacks), `grammar` (productive, nullable and left-recursive rules), and the [`Machine`], one
-//! `impl` over several files: `step` (closures of kernels), `predict` (what a position predicts), `proofs`
-//! (productivity where parameters matter), `parser` (LR parsers), `columns` (the blanks of lines), `combining`,
-//! `completing` and `search` (endings where lexemes look at the text behind them) by `ways` (to the ends of lexemes) and `estimates` (of
-//! what is still to come), `shortest` (shortest endings), `threads` and `table` (byte states, by which texts are
-//! followed), `nesting` (whether stacks have a bound).
+//! The files, from the bottom up:
+//!
+//! * `instances` (rules with parameters), `position` (what is left of a rule's body), `continuation` (sets of stacks),
+//!   `grammar` (productive, nullable and left-recursive rules).
+//! * The [`Machine`], one `impl` over several files: `step` (closures of kernels), `predict` (what a position
+//!   predicts), `proofs` (productivity where parameters matter), `parser` (LR parsers), `columns` (the blanks of
+//!   lines), `threads` and `table` (byte states, by which texts are followed), `nesting` (whether stacks have a bound).
+//! * Endings: `shortest` (shortest ones, by the rules alone); where lexemes depend on the text after them, or parsers
+//!   decide, `combining` with `completing` (whether a search is needed) and `search`, which uses `ways` (to the ends of
+//!   lexemes) and `estimates` (of what is still to come).
 
 mod columns;
 mod combining;

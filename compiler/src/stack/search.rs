@@ -1,10 +1,14 @@
-//! Endings where what may follow a terminal depends on the text behind it, or a parser decides: found by search.
+//! Endings found by search: for grammars in which what may follow a terminal depends on the text after it, or in which
+//! a parser decides that.
 //!
-//! The search is A* (Hart, Nilsson and Raphael 1968) over the places between two tokens. What is still to come is
-//! estimated by the lengths that the rules alone ask for, as if any lexeme could follow any other: for a parser, by the
-//! items of its states, each a rule that may have been begun. Far from an ending, the estimate counts several times
-//! (Pohl 1970), as it leaves out much that has to stand between lexemes, the blanks of lines above all: endings are short,
-//! mostly shortest ones. What is found of one is kept, so that the ending of a text that follows it is what is left of it.
+//! The search is A* (Hart, Nilsson and Raphael 1968) over the places between two lexemes. What is still to come is
+//! estimated by the lengths that the rules alone ask for, as if any lexeme could follow any other; for a parser, by the
+//! items of its states, each a rule that may have been begun. Far from an ending, the estimate is multiplied (Pohl
+//! 1970), since it leaves out much that has to stand between lexemes, the blanks of lines above all. So endings are
+//! short, but not always shortest ones. What was found is kept for the places that an ending goes through, so that a
+//! text that follows it gets what is left of it without another search.
+//!
+//! Whether a head has any ending (`lives`) is found out by the same search, or by a simpler one.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

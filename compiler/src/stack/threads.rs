@@ -1,10 +1,10 @@
 //! Threads: the heads of a kernel, split so that a text can be followed without interning new expressions.
 //!
-//! A residual `x t` (a part of a terminal, then the rest up to its tag) is followed by deriving `x` alone. Its
-//! derivatives are shared by all positions where such a part stands; those of the whole would differ in the tag. The
-//! operands of a union are followed one by one: threads are the partial derivatives of Antimirov (1996), where a
-//! derivative of Brzozowski would be their union. Where a token ends, threads are joined again to the heads of a
-//! kernel.
+//! A residual `x t` (a part of a terminal, then the rest up to its tag, which says where in the rules the terminal
+//! stands) is followed by deriving `x` alone. Its derivatives are shared by all positions where such a part stands;
+//! those of the whole would differ in the tag. The operands of a union are followed one by one: threads are the
+//! partial derivatives of Antimirov (1996), where a derivative of Brzozowski would be their union. Where a token
+//! ends, threads are joined again to the heads of a kernel.
 
 use smallvec::SmallVec;
 

@@ -1,7 +1,8 @@
-//! Tries of what texts of a trie have behind some place: its branches, merged where several begin alike.
+//! Tries of what the texts of a trie have after certain nodes: the branches of these nodes, merged where several begin
+//! alike.
 //!
-//! Most of such a trie is a copy of single branches. What lies below a node of a trie lies side by side in it
-//! ([`Trie::new`] sees to that, and so does a copy), so that a branch is copied in one go.
+//! Most of such a trie is a copy of single branches. All nodes below a node are stored side by side ([`Trie::new`] sees
+//! to that, and so does a copy), so that a branch is copied in one go.
 
 use smallvec::SmallVec;
 

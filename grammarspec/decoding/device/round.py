@@ -1,7 +1,8 @@
 """One round of speculative decoding as tensor operations: draft, states, masks, target pass, verification, commit.
 
-The host does not wait for the device, and no shape depends on values: the whole round can be captured in a CUDA graph,
-or traced with fake tensors. The result of a round is one tensor of integers, the report.
+Nothing in a round makes the host wait for the device, and no shape depends on values. So the whole round can be
+captured in a CUDA graph, or traced with fake tensors, which have shapes and no values. The result of a round is one
+tensor of integers, the report.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Keeps constraints on a device between batches: one arena for each vocabulary and device.
 
 Freezing takes milliseconds to seconds, and most batches have constraints that earlier batches had, too. A constraint
-that does not freeze gets a window, which only one batch uses at a time, and which keeps the states that it has.
+that does not freeze gets a window (``window.py``), which only one batch uses at a time. When that batch ends, the
+window keeps its states for the next one.
 """
 
 from __future__ import annotations

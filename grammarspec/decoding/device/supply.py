@@ -1,8 +1,8 @@
 """Provides rows of a batch with states of constraints that do not freeze, through windows.
 
 The rows whose state is missing on the device wait until the host has entered it into the window of their constraint.
-While rounds run, the host computes states ahead: those that a text is likely to come to, if its next tokens are those
-that texts have had most.
+While rounds run, the host computes states ahead: those that a text is likely to come to, where tokens that texts have
+had often are taken to be likely.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A window on a constraint that does not freeze: the states of it that the device knows.
 
-The host computes states of the lazy automaton as they come near, and enters each into a room of an arena: its mask row,
-and where each token leads. A token whose next state is not in the window leads to the missing state. When the window is
-full, the states that were not used for the longest time go. States are interned, so they are found again by any text.
+The host computes states of the lazy automaton, before texts come to them if it can, and enters each into the window's
+part of an arena (an ``ArenaRoom``): its mask row, and where each token leads. A token whose next state is not in the
+window leads to the missing state. When the window is full, the states that were not used for the longest time are left
+out. States are interned, so that one text finds those that were entered for another.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Reads calls from a growing text, for streams: the name of a call, and the pieces of its arguments as they come.
 
 The text is known to be a text of the format's grammar so far, since the masks have made it so; nothing is checked here.
-Only formats that write arguments as JSON are read so. In others, a call is known when it is complete.
+Only formats that write arguments as JSON, with no id after them or of a form of its own, are read so. In others, a call
+is known when it is complete.
 """
 
 from __future__ import annotations

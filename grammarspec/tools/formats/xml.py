@@ -1,4 +1,4 @@
-"""Formats with an XML element for each argument, whose texts are unquoted: Qwen3-Coder and 3.5, GLM, MiniMax M2, and
+"""Formats that write each argument in XML tags, strings without quotes: Qwen3-Coder and 3.5, GLM, MiniMax M2, and
 DeepSeek since V3.2."""
 
 from __future__ import annotations

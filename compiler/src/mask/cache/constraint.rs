@@ -1,4 +1,4 @@
-//! What the masks of one constraint have found out about its residuals and byte states.
+//! What was found out about the residuals and byte states of one constraint while its masks were made.
 
 use rustc_hash::FxHashMap;
 

@@ -6,9 +6,9 @@
 //! inside the lexeme; and, for each way in which the lexeme may end, a trie of the rests that other tokens have after
 //! that end. The next steps walk these tries for each lexeme that the stack allows next.
 //!
-//! The step of a residual on a trie is computed once (`steps.rs`), from tables of the vocabulary where possible
-//! (`runs.rs`), with columns where lines end (`lines.rs`); masks are put together from steps (`masks.rs`) as unions of
-//! tokens (`union.rs`).
+//! The step of a residual on a trie is computed once (`steps.rs`): from tables of the vocabulary where the residual
+//! begins with a run of characters (`runs.rs`), and with the indentation of the next line where a lexeme can end one
+//! (`lines.rs`). Masks are put together from steps (`masks.rs`) as unions of tokens (`union.rs`).
 
 mod lines;
 mod masks;

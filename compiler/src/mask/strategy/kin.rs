@@ -1,5 +1,5 @@
-//! Heads from which most bytes lead to where they lead from a head whose mask is known: only tokens that begin with
-//! another byte may differ.
+//! Heads that are like one whose mask is known: from both, most bytes lead to the same residual. The masks may differ
+//! only in tokens that begin with one of the other bytes.
 //!
 //! The inside of a class in a regular expression is such a place: each character may be the first of a range, so that
 //! each leads to a residual of its own, and these differ in nothing but what a hyphen leads to.

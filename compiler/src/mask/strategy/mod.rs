@@ -1,8 +1,12 @@
 //! The mask of a kernel: which strategy makes it.
 //!
-//! A kernel's mask is the union of the masks of its closure's heads; a head's, that of its residual's branches.
-//! Whitespace that a branch begins with is split off. What remains is given to the strategies of [`STRATEGIES`], in
-//! their order, until one does not decline; the walk over the whole trie, which fits every head, comes last.
+//! The mask of a kernel is the union of the masks of its closure's heads; the mask of a head is the union of those of
+//! its residual's branches. Whitespace that a branch begins with is split off. If many bytes ([`BROAD`]) lead on from
+//! what remains, it is given to the strategies of [`STRATEGIES`], in their order, until one does not decline. Where few
+//! do, or all strategies decline, the trie is walked, which fits every head.
+//!
+//! Grammars with lexers have a way of their own (`../lexical`). Where heads are searched for an ending
+//! (`Machine::careful`), there are walks only.
 
 mod kin;
 mod loops;

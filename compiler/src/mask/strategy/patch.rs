@@ -1,6 +1,8 @@
-//! Masks that are another head's but for a few tokens: "any key but these" has a string's mask on most tokens.
+//! Masks that differ from that of another head in few tokens: "any key but these" has the mask of "any key" but for
+//! tokens that complete one of these.
 //!
-//! Both heads are followed over the trie in lockstep, and where they come to the same byte state, the rest is the same.
+//! Both heads are followed over the trie in lockstep. Where they come to the same byte state, they allow the same from
+//! there on, so only the tokens before that are patched.
 
 use std::sync::Arc;
 

@@ -3,14 +3,15 @@
 This is about patterns as values of a schema's strings; the patterns of a schema's ``pattern`` are read by
 :mod:`grammarspec.frontends.regex`.
 
-Groups nest, so that patterns are no regular language. Those that surely are valid here have at most five groups inside
-one another, and only what an automaton can check:
+Groups nest, so that the valid patterns are no regular language. ``inside`` is a part of them: they have at most five
+groups inside one another, and nothing whose validity an automaton cannot check:
 
 * no references to groups; at most one group has a name, so that no name comes twice;
 * no ``\\0``; property escapes of general categories only, in their short names;
 * a repetition ``{n,m}`` has an ``n`` of at most two digits, and no leading zeros;
-* ranges in classes are of characters as they are (if not ASCII, with different first bytes in UTF-8, or of Latin-1),
-  of ``\\xhh``, or of ``\\uhhhh`` whose first digits differ. A hyphen for itself is escaped, or first or last.
+* ranges in classes are those whose order few bytes show: from a printable ASCII character to any higher one; between
+  characters beyond ASCII whose first bytes in UTF-8 differ, or which are both from U+00C0 to U+00FF; between two
+  ``\\xhh``; between two ``\\uhhhh`` whose first digits differ. A hyphen for itself is escaped, or first or last.
 """
 
 from __future__ import annotations
