@@ -24,9 +24,9 @@ class Tables:
     """The tables of lark's LALR parser.
 
     Attributes:
-        starves: whether a rule can be completed in a state, but is never reduced there, since all of the terminals that
-            it is reduced before are shifted, or reduce another rule, as lark resolves conflicts. Then the tables let
-            tokens pass behind which no text ends.
+        starves: whether some rule can be completed where it is never reduced: all terminals that may come there are
+            shifted, or reduce another rule, as lark resolves conflicts. Then the tables let tokens pass after which no
+            text ends.
     """
 
     def __init__(self, parser_conf: Any, budget: Budget, debug: bool = False, strict: bool = False) -> None:
@@ -42,21 +42,10 @@ class Tables:
             analysis.compute_lr0_states()
             analysis.compute_reads_relations()
             _relate_by_symbol(analysis, budget)
-            _find_lookaheads(analysis, budget)
+            reads = _find_lookaheads(analysis, budget)
             _find_actions(analysis)
+            self.starves = _starves(analysis, reads, budget)
         self._parse_table = analysis.parse_table
-        self.starves = any(map(self._starves, analysis.lr0_itemsets))
-
-    @staticmethod
-    def _starves(items: Any) -> bool:
-        completed = set[Any]().union(*items.lookaheads.values())
-        reducing = set(items.lookaheads).difference(items.transitions)
-        if len(completed) < 2:  # most states: thousands of terminals are not looked at one by one
-            return bool(completed) and not reducing
-        reduced = {
-            max(items.lookaheads[terminal], key=lambda rule: rule.options.priority or 0) for terminal in reducing
-        }
-        return bool(completed - reduced)
 
 
 def _relate_by_symbol(analysis: Any, budget: Budget) -> None:
@@ -78,8 +67,11 @@ def _relate_by_symbol(analysis: Any, budget: Budget) -> None:
     analysis.nonterminal_transitions = transitions
 
 
-def _find_lookaheads(analysis: Any, budget: Budget) -> None:
+def _find_lookaheads(analysis: Any, budget: Budget) -> dict[Any, set[Any]]:
     """Find before which terminals each state reduces which rules, as lark does.
+
+    Returns:
+        By transition: the terminals that can be shifted after it, be it behind what is empty.
 
     Most states reduce one rule: its terminals are joined as sets, and not one by one, each of which lark would hash by
     a method in Python.
@@ -87,7 +79,7 @@ def _find_lookaheads(analysis: Any, budget: Budget) -> None:
     from lark.parsers import lalr_analysis
 
     digraph: Any = lalr_analysis.digraph
-    reads = digraph(analysis.nonterminal_transitions, analysis.reads, analysis.directly_reads)
+    reads: dict[Any, set[Any]] = digraph(analysis.nonterminal_transitions, analysis.reads, analysis.directly_reads)
     follows = digraph(analysis.nonterminal_transitions, analysis.includes, reads)
     states: dict[Any, dict[Any, list[set[Any]]]] = {}
     for transition, completed in analysis.lookback.items():
@@ -102,6 +94,7 @@ def _find_lookaheads(analysis: Any, budget: Budget) -> None:
                 break
             for terminal in before:
                 state.lookaheads[terminal].add(rule)
+    return reads
 
 
 def _find_actions(analysis: Any) -> None:
@@ -128,3 +121,55 @@ def _find_actions(analysis: Any) -> None:
             reduction = (Reduce, rule)
             for terminal in lookaheads:
                 row.setdefault(terminal.name, reduction)
+
+
+def _starves(analysis: Any, reads: dict[Any, set[Any]], budget: Budget) -> bool:
+    """Whether a rule can be completed where none of the terminals that may come is one before which it is reduced.
+
+    What may come after a rule depends on what is below it on the stack: on the transition that it makes, by which
+    lookaheads are found (DeRemer and Pennello 1982). ``t t`` with ``t: A+``, say: after an ``A`` of the first ``t`` only
+    an ``A`` can come, and that is shifted.
+    """
+    refused = {state: found for state in analysis.lr0_itemsets if (found := _refused(state))}
+    if not refused:
+        return False
+    for transition, completed in analysis.lookback.items():
+        for state, rule in completed:
+            before = refused.get(state, {}).get(rule)
+            if before and _only(before, transition, analysis.includes, reads, budget):
+                return True
+    return False
+
+
+def _refused(state: Any) -> dict[Any, set[Any]]:
+    """By rule that a state completes: the terminals that it could be reduced before, but is not."""
+    refused = dict[Any, set[Any]]()
+    for terminal in state.transitions.keys() & state.lookaheads.keys():
+        for rule in state.lookaheads[terminal]:
+            refused.setdefault(rule, set()).add(terminal)
+    if len(set[Any]().union(*state.lookaheads.values())) > 1:
+        for terminal, rules in state.lookaheads.items():
+            best = max(rules, key=lambda rule: rule.options.priority or 0)
+            for rule in rules - {best}:
+                refused.setdefault(rule, set()).add(terminal)
+    return refused
+
+
+def _only(
+    terminals: set[Any], transition: Any, includes: dict[Any, set[Any]], reads: dict[Any, set[Any]], budget: Budget
+) -> bool:
+    """Whether on some stack none but these terminals can come after a transition.
+
+    Where it ends a rule, what comes after that one may come after it, too.
+    """
+    todo, met = [transition], {transition}
+    while todo:
+        at = todo.pop()
+        budget.spend(1 + len(reads[at]))
+        if reads[at] <= terminals:
+            outer = includes.get(at)
+            if not outer:
+                return True
+            todo += outer - met
+            met |= outer
+    return False

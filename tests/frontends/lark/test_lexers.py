@@ -186,12 +186,14 @@ def test_dynamic_complete(grammar: str) -> None:
 
 
 # The lexer reads each "B" as an "A", so that no list ends with a "B"; behind /[ab]+/, which takes
-# all letters, no "A" can follow.
+# all letters, no "A" can follow; and the first of two lists takes each "A", so that the second has none.
 NO_ENDING = [
     ('start: A | A* B\nA: "a"\nB: "a"', "lalr", "basic"),
     ('start: A | A* B\nA: "a"\nB: "a"', "lalr", "contextual"),
     ('start: A | (A | /a+?b/)* B\nA: "a"\nB: "a"', "lalr", "contextual"),
     ('start: A | A* (/[ab]+/ A)+\nA: "a"', "earley", "dynamic"),
+    ('start: A | list list\nlist: A+\nA: "a"', "lalr", "contextual"),
+    ('start: A | whole list\nwhole: list\nlist: A+\nA: "a"', "lalr", "basic"),
 ]
 
 
