@@ -50,11 +50,10 @@ impl Machine {
     /// where each lexeme can end under one of these.
     pub(super) fn care(&mut self, budget: &mut Budget) -> Result<Care> {
         let ir = self.ir.clone();
-        let parsers: Vec<(RuleId, &Parser)> =
-            (0..ir.rules.len() as RuleId).filter_map(|rule| Some((rule, ir.parser(rule)?))).collect();
-        for &(rule, parser) in &parsers {
+        let parsers: Vec<&Parser> = (0..ir.rules.len() as RuleId).filter_map(|rule| ir.parser(rule)).collect();
+        for &parser in &parsers {
             let starves = parser.starves && parser.states() <= MOST_STATES;
-            if starves || !self.completes_all(rule, parser, budget)? || !self.lines_go_on(parser, budget)? {
+            if starves || !self.completes_all(parser, budget)? || !self.lines_go_on(parser, budget)? {
                 return Ok(Care::Always);
             }
         }
@@ -100,10 +99,10 @@ impl Machine {
     }
 
     /// The lexemes that may stand behind a character, by its class. `None`: parsers differ in what their classes are.
-    fn readable(&mut self, parsers: &[(RuleId, &Parser)], budget: &mut Budget) -> Result<Option<Vec<Readable>>> {
+    fn readable(&mut self, parsers: &[&Parser], budget: &mut Budget) -> Result<Option<Vec<Readable>>> {
         let (units, skipped) = self.units_outside_parsers();
-        let classes = parsers.iter().map(|(_, parser)| parser.classes()).max().unwrap_or(1);
-        let differ = parsers.iter().any(|(_, parser)| parser.modes() != parsers[0].1.modes());
+        let classes = parsers.iter().map(|parser| parser.classes()).max().unwrap_or(1);
+        let differ = parsers.iter().any(|parser| parser.modes() != parsers[0].modes());
         if classes > 1 && (differ || !units.is_empty()) {
             return Ok(None);
         }
@@ -113,7 +112,7 @@ impl Machine {
             for &unit in &units {
                 self.add_readable(&mut next, (unit, 0), skipped.contains(&unit), budget)?;
             }
-            for (_, parser) in parsers {
+            for parser in parsers {
                 for modes in parser.modes().chunks(classes as usize) {
                     let mut read: FxHashSet<u32> = FxHashSet::default();
                     for &lexeme in &modes[class as usize] {

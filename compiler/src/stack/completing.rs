@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Parser, RuleId};
+use crate::ir::Parser;
 
 /// A state, and a symbol that is read in it.
 type Step = (u32, u32);
@@ -14,17 +14,13 @@ type Step = (u32, u32);
 impl Machine {
     /// Whether a parser can always complete something that it has begun, until all is complete, by terminals that the
     /// lexer of the states on the way can read.
-    pub(super) fn completes_all(&mut self, rule: RuleId, parser: &Parser, budget: &mut Budget) -> Result<bool> {
+    pub(super) fn completes_all(&mut self, parser: &Parser, budget: &mut Budget) -> Result<bool> {
         let read = self.terminals_read(parser, budget)?;
         let is_read = |state, terminal| read[(parser.mode(state, 0) / parser.classes()) as usize].contains(&terminal);
         if (0..parser.states()).all(|state| parser.expected(state).all(|terminal| is_read(state, terminal))) {
             return Ok(true);
         }
-        let lengths = self.symbol_lengths(rule, parser, budget)?;
-        let steps = Steps::new(parser, |state, symbol| match parser.goto(state, symbol) {
-            Some(_) => lengths.contains_key(&symbol),
-            None => is_read(state, symbol),
-        });
+        let steps = Steps::new(parser, is_read, budget)?;
         let completing = steps.completing(budget)?;
         Ok(steps.all_reachable(|step| completing.contains(&step)))
     }
@@ -66,13 +62,45 @@ struct Passed {
 }
 
 impl<'a> Steps<'a> {
-    fn new(parser: &'a Parser, can_be_read: impl Fn(u32, u32) -> bool) -> Steps<'a> {
-        let from = |state| {
-            let symbols = parser.expected(state).chain(parser.derived_in(state));
-            let read = symbols.filter(|&symbol| can_be_read(state, symbol));
-            read.filter_map(|symbol| Some((symbol, parser.next(state, symbol)?))).collect()
+    /// Those by terminals that are read, and then by the symbols that rules make of what can be read in a state.
+    fn new(parser: &'a Parser, is_read: impl Fn(u32, u32) -> bool, budget: &mut Budget) -> Result<Steps<'a>> {
+        let shifts = |state| {
+            let read = parser.expected(state).filter(|&terminal| is_read(state, terminal));
+            read.filter_map(|terminal| Some((terminal, parser.next(state, terminal)?))).collect()
         };
-        Steps { parser, from: (0..parser.states()).map(from).collect() }
+        let mut steps = Steps { parser, from: (0..parser.states()).map(shifts).collect() };
+        let mut rules: FxHashMap<u32, Vec<&[u32]>> = FxHashMap::default();
+        for (symbol, parts) in parser.rules() {
+            rules.entry(*symbol).or_default().push(parts);
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for state in 0..parser.states() {
+                for symbol in parser.derived_in(state) {
+                    budget.spend(1)?;
+                    let mut rules = rules.get(&symbol).into_iter().flatten();
+                    if !steps.from[state as usize].contains_key(&symbol)
+                        && rules.any(|parts| steps.path(state, parts).is_some())
+                        && let Some(next) = parser.goto(state, symbol)
+                    {
+                        steps.from[state as usize].insert(symbol, next);
+                        changed = true;
+                    }
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    /// The states behind each of some symbols, if they can be read one after the other.
+    fn path(&self, state: u32, parts: &[u32]) -> Option<Vec<u32>> {
+        let mut at = state;
+        let step = |part: &u32| {
+            at = *self.from[at as usize].get(part)?;
+            Some(at)
+        };
+        parts.iter().map(step).collect()
     }
 
     /// The steps that may be part of completing what was begun: the least fixpoint of two rules. A step does if a rule
@@ -107,12 +135,7 @@ impl<'a> Steps<'a> {
                 if !derived.contains(symbol) {
                     continue;
                 }
-                let step = |at: &mut u32, part: &u32| {
-                    *at = *self.from[*at as usize].get(part)?;
-                    Some(*at)
-                };
-                let path: Vec<u32> = parts.iter().scan(state, step).collect();
-                if path.len() == parts.len() {
+                if let Some(path) = self.path(state, parts) {
                     passed.later.extend(path.into_iter().skip(1));
                     passed.firsts.entry((state, *symbol)).or_default().extend(parts.first());
                 }

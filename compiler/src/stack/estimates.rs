@@ -177,7 +177,7 @@ impl Machine {
     }
 
     /// The least number of bytes of each symbol.
-    pub(super) fn symbol_lengths(
+    fn symbol_lengths(
         &mut self,
         rule: RuleId,
         parser: &Parser,
