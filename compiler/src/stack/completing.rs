@@ -1,6 +1,8 @@
 //! Whether an LR parser can always complete what it has begun, although its lexer may not read every terminal that the
 //! tables expect: one of higher priority may take all its texts.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::step::Machine;
@@ -12,17 +14,20 @@ use crate::ir::Parser;
 type Step = (u32, u32);
 
 impl Machine {
-    /// Whether a parser can always complete something that it has begun, until all is complete, by terminals that the
-    /// lexer of the states on the way can read.
+    /// Whether a parser can always complete something that it has begun, until all is complete, by terminals that its
+    /// lexer can read there.
     pub(super) fn completes_all(&mut self, parser: &Parser, budget: &mut Budget) -> Result<bool> {
         let read = self.terminals_read(parser, budget)?;
-        let is_read = |state, terminal| read[(parser.mode(state, 0) / parser.classes()) as usize].contains(&terminal);
-        if (0..parser.states()).all(|state| parser.expected(state).all(|terminal| is_read(state, terminal))) {
+        let own_mode = |state| &read[mode(parser, state)];
+        if (0..parser.states()).all(|state| parser.expected(state).all(|terminal| own_mode(state).contains(&terminal)))
+        {
             return Ok(true);
         }
-        let steps = Steps::new(parser, is_read, budget)?;
-        let completing = steps.completing(budget)?;
-        Ok(steps.all_reachable(|step| completing.contains(&step)))
+        let lexer = Lexer::new(parser, read, budget)?;
+        let sure = Steps::new(parser, |state, terminal| lexer.surely_reads(state, terminal), budget)?;
+        let possible = Steps::new(parser, |state, terminal| lexer.may_read(state, terminal), budget)?;
+        let completing = sure.completing(budget)?;
+        Ok(possible.all_reachable(|step| completing.contains(&step)))
     }
 
     /// The terminals that the lexer of a parser can read, by its modes, whatever character stands before.
@@ -45,6 +50,80 @@ impl Machine {
     }
 }
 
+/// What the lexer of a parser reads, by its modes and by the states of the parser.
+struct Lexer {
+    /// By mode: the terminals that the tables expect in its states.
+    expected: Vec<FxHashSet<u32>>,
+    /// By mode: the terminals that can be read.
+    read: Vec<FxHashSet<u32>>,
+    /// By state: the modes in which the terminal may have been read that comes when the state is on top of the stack. It
+    /// is read before anything is reduced, in the mode of the state behind the last terminal.
+    before: Vec<BTreeSet<usize>>,
+}
+
+/// The number of the mode of a state.
+fn mode(parser: &Parser, state: u32) -> usize {
+    (parser.mode(state, 0) / parser.classes()) as usize
+}
+
+impl Lexer {
+    fn new(parser: &Parser, read: Vec<FxHashSet<u32>>, budget: &mut Budget) -> Result<Lexer> {
+        let mut expected = vec![FxHashSet::default(); read.len()];
+        let mut before = vec![BTreeSet::new(); parser.states() as usize];
+        before[parser.start as usize].insert(mode(parser, parser.start));
+        for state in 0..parser.states() {
+            expected[mode(parser, state)].extend(parser.expected(state));
+            for next in parser.expected(state).filter_map(|terminal| parser.next(state, terminal)) {
+                before[next as usize].insert(mode(parser, next));
+            }
+        }
+        let rules = rules_by_symbol(parser);
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for state in 0..parser.states() {
+                for symbol in parser.derived_in(state) {
+                    let Some(next) = parser.goto(state, symbol) else { continue };
+                    for parts in rules.get(&symbol).into_iter().flatten() {
+                        budget.spend(1 + parts.len() as u64)?;
+                        if let Some(last) = parts.iter().try_fold(state, |at, &part| parser.next(at, part)) {
+                            let more = before[last as usize].clone();
+                            let known = before[next as usize].len();
+                            before[next as usize].extend(more);
+                            changed |= before[next as usize].len() > known;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(Lexer { expected, read, before })
+    }
+
+    /// Whether the lexer reads a terminal, for each mode in which it may come before a state reads it.
+    fn reads(&self, state: u32, terminal: u32) -> impl Iterator<Item = bool> + '_ {
+        let modes = self.before[state as usize].iter();
+        let possible = modes.filter(move |&&mode| self.expected[mode].contains(&terminal));
+        possible.map(move |&mode| self.read[mode].contains(&terminal))
+    }
+
+    fn may_read(&self, state: u32, terminal: u32) -> bool {
+        self.reads(state, terminal).any(|is_read| is_read)
+    }
+
+    fn surely_reads(&self, state: u32, terminal: u32) -> bool {
+        self.may_read(state, terminal) && self.reads(state, terminal).all(|is_read| is_read)
+    }
+}
+
+/// What the rules of each symbol consist of.
+fn rules_by_symbol(parser: &Parser) -> FxHashMap<u32, Vec<&[u32]>> {
+    let mut rules: FxHashMap<u32, Vec<&[u32]>> = FxHashMap::default();
+    for (symbol, parts) in parser.rules() {
+        rules.entry(*symbol).or_default().push(parts);
+    }
+    rules
+}
+
 /// The steps of a parser by symbols that can be read.
 struct Steps<'a> {
     parser: &'a Parser,
@@ -52,12 +131,12 @@ struct Steps<'a> {
     from: Vec<FxHashMap<u32, u32>>,
 }
 
-/// What the rules of a parser pass, as far as they can be read from where they may begin.
+/// Where what was begun by a rule can be completed.
 #[derive(Default)]
-struct Passed {
-    /// The states behind their second symbols and later ones.
+struct Completed {
+    /// The states behind second symbols of rules and later ones, where the rest of the rule can be read.
     later: FxHashSet<u32>,
-    /// By where they begin and what they make: their first symbols.
+    /// By where a rule begins and what it makes: its first symbol, if the rest can be read behind it.
     firsts: FxHashMap<Step, Vec<u32>>,
 }
 
@@ -69,10 +148,7 @@ impl<'a> Steps<'a> {
             read.filter_map(|terminal| Some((terminal, parser.next(state, terminal)?))).collect()
         };
         let mut steps = Steps { parser, from: (0..parser.states()).map(shifts).collect() };
-        let mut rules: FxHashMap<u32, Vec<&[u32]>> = FxHashMap::default();
-        for (symbol, parts) in parser.rules() {
-            rules.entry(*symbol).or_default().push(parts);
-        }
+        let rules = rules_by_symbol(parser);
         let mut changed = true;
         while changed {
             changed = false;
@@ -81,7 +157,7 @@ impl<'a> Steps<'a> {
                     budget.spend(1)?;
                     let mut rules = rules.get(&symbol).into_iter().flatten();
                     if !steps.from[state as usize].contains_key(&symbol)
-                        && rules.any(|parts| steps.path(state, parts).is_some())
+                        && rules.any(|parts| steps.can_be_read(state, parts))
                         && let Some(next) = parser.goto(state, symbol)
                     {
                         steps.from[state as usize].insert(symbol, next);
@@ -93,14 +169,9 @@ impl<'a> Steps<'a> {
         Ok(steps)
     }
 
-    /// The states behind each of some symbols, if they can be read one after the other.
-    fn path(&self, state: u32, parts: &[u32]) -> Option<Vec<u32>> {
-        let mut at = state;
-        let step = |part: &u32| {
-            at = *self.from[at as usize].get(part)?;
-            Some(at)
-        };
-        parts.iter().map(step).collect()
+    /// Whether some symbols can be read one after the other.
+    fn can_be_read(&self, state: u32, parts: &[u32]) -> bool {
+        parts.iter().try_fold(state, |at, part| self.from[at as usize].get(part).copied()).is_some()
     }
 
     /// The steps that may be part of completing what was begun: the least fixpoint of two rules. A step does if a rule
@@ -109,15 +180,20 @@ impl<'a> Steps<'a> {
     /// asked because what is completed behind a single symbol only takes its place: an item makes a list of one item,
     /// and nothing is gained unless the list can end.
     fn completing(&self, budget: &mut Budget) -> Result<FxHashSet<Step>> {
-        let passed = self.passed(budget)?;
+        let completed = self.completed(budget)?;
         let mut todo: Vec<Step> = Vec::new();
-        for (state, steps) in (0u32..).zip(&self.from) {
-            let ends = |next: u32| passed.later.contains(&next) || self.parser.is_end(next);
-            todo.extend(steps.iter().filter(|step| ends(*step.1)).map(|step| (state, *step.0)));
+        for state in 0..self.parser.states() {
+            let symbols = self.parser.expected(state).chain(self.parser.derived_in(state));
+            let ends = |next: u32| completed.later.contains(&next) || self.parser.is_end(next);
+            todo.extend(
+                symbols
+                    .map(|symbol| (state, symbol))
+                    .filter(|&(state, symbol)| self.parser.next(state, symbol).is_some_and(ends)),
+            );
         }
         let mut completing: FxHashSet<Step> = todo.iter().copied().collect();
         while let Some((state, symbol)) = todo.pop() {
-            for &first in passed.firsts.get(&(state, symbol)).into_iter().flatten() {
+            for &first in completed.firsts.get(&(state, symbol)).into_iter().flatten() {
                 if completing.insert((state, first)) {
                     todo.push((state, first));
                 }
@@ -126,22 +202,30 @@ impl<'a> Steps<'a> {
         Ok(completing)
     }
 
-    fn passed(&self, budget: &mut Budget) -> Result<Passed> {
-        let mut passed = Passed::default();
+    /// Of all rules, from where they may begin.
+    fn completed(&self, budget: &mut Budget) -> Result<Completed> {
+        let mut completed = Completed::default();
+        let rules = rules_by_symbol(self.parser);
         for state in 0..self.parser.states() {
-            let derived: FxHashSet<u32> = self.parser.derived_in(state).collect();
-            for (symbol, parts) in self.parser.rules() {
-                budget.spend(1)?;
-                if !derived.contains(symbol) {
-                    continue;
-                }
-                if let Some(path) = self.path(state, parts) {
-                    passed.later.extend(path.into_iter().skip(1));
-                    passed.firsts.entry((state, *symbol)).or_default().extend(parts.first());
+            for symbol in self.parser.derived_in(state) {
+                for parts in rules.get(&symbol).into_iter().flatten() {
+                    budget.spend(1 + parts.len() as u64)?;
+                    let mut at = state;
+                    for (read, &part) in (1..).zip(*parts) {
+                        let Some(next) = self.parser.next(at, part) else { break };
+                        at = next;
+                        if !self.can_be_read(at, &parts[read..]) {
+                            continue;
+                        } else if read == 1 {
+                            completed.firsts.entry((state, symbol)).or_default().push(part);
+                        } else {
+                            completed.later.insert(at);
+                        }
+                    }
                 }
             }
         }
-        Ok(passed)
+        Ok(completed)
     }
 
     /// Whether something holds of each step that can be come to.

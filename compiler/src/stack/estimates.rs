@@ -177,12 +177,7 @@ impl Machine {
     }
 
     /// The least number of bytes of each symbol.
-    fn symbol_lengths(
-        &mut self,
-        rule: RuleId,
-        parser: &Parser,
-        budget: &mut Budget,
-    ) -> Result<FxHashMap<u32, u64>> {
+    fn symbol_lengths(&mut self, rule: RuleId, parser: &Parser, budget: &mut Budget) -> Result<FxHashMap<u32, u64>> {
         let mut lexemes: Vec<Lexeme> = parser.all_lexemes().collect();
         lexemes.sort_unstable();
         lexemes.dedup();

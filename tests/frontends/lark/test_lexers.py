@@ -193,6 +193,8 @@ NO_ENDING = [
     ('start: A | (A | /a+?b/)* B\nA: "a"\nB: "a"', "lalr", "contextual"),
     ('start: A | A* (/[ab]+/ A)+\nA: "a"', "earley", "dynamic"),
     ('start: A | A* B+\nA: "a"\nB: "a"', "lalr", "contextual"),  # behind a "B", a "B" could be read
+    # behind the second "A", where "x" is not complete yet, a "B" is read as an "A"
+    ('start: A | x~2 B\nx: A\nA: "a"\nB: "a"', "lalr", "contextual"),
     ('start: A | list list\nlist: A+\nA: "a"', "lalr", "contextual"),
     ('start: A | whole list\nwhole: list\nlist: A+\nA: "a"', "lalr", "basic"),
 ]
