@@ -127,8 +127,8 @@ def _starves(analysis: Any, reads: dict[Any, set[Any]], budget: Budget) -> bool:
     """Whether a rule can be completed where none of the terminals that may come is one before which it is reduced.
 
     What may come after a rule depends on what is below it on the stack: on the transition that it makes, by which
-    lookaheads are found (DeRemer and Pennello 1982). ``t t`` with ``t: A+``, say: after an ``A`` of the first ``t`` only
-    an ``A`` can come, and that is shifted.
+    lookaheads are found (DeRemer and Pennello 1982). ``t t`` with ``t: A+``, say: after an ``A`` of the first ``t``
+    only an ``A`` can come, and that is shifted.
     """
     refused = {state: found for state in analysis.lr0_itemsets if (found := _refused(state))}
     if not refused:
