@@ -77,6 +77,7 @@ impl Lexer {
                 before[next as usize].insert(mode(parser, next));
             }
         }
+        // behind what a rule makes: the modes of the state behind its last symbol
         let rules = rules_by_symbol(parser);
         let mut changed = true;
         while changed {
