@@ -19,7 +19,9 @@ impl Machine {
     pub(super) fn completes_all(&mut self, parser: &Parser, budget: &mut Budget) -> Result<bool> {
         let read = self.terminals_read(parser, budget)?;
         let own_mode = |state| &read[mode(parser, state)];
-        if (0..parser.states()).all(|state| parser.expected(state).all(|terminal| own_mode(state).contains(&terminal)))
+        let mut states = 0..parser.states();
+        if states.all(|state| parser.expected(state).all(|terminal| own_mode(state).contains(&terminal)))
+            && have_texts(parser, budget)?
         {
             return Ok(true);
         }
@@ -48,6 +50,23 @@ impl Machine {
         }
         Ok(read)
     }
+}
+
+/// Whether each symbol that rules make has a text, if every terminal has one.
+fn have_texts(parser: &Parser, budget: &mut Budget) -> Result<bool> {
+    let made: FxHashSet<u32> = parser.rules().iter().map(|rule| rule.0).collect();
+    let mut found: FxHashSet<u32> = FxHashSet::default();
+    let mut before = usize::MAX;
+    while found.len() != before {
+        before = found.len();
+        for (symbol, parts) in parser.rules() {
+            budget.spend(1)?;
+            if parts.iter().all(|part| !made.contains(part) || found.contains(part)) {
+                found.insert(*symbol);
+            }
+        }
+    }
+    Ok(found.len() == made.len())
 }
 
 /// What the lexer of a parser reads, by its modes and by the states of the parser.
