@@ -52,9 +52,10 @@ impl Machine {
     }
 }
 
-/// Whether each symbol that rules make has a text, if every terminal has one.
+/// Whether each symbol that is no terminal has a text, if every terminal has one. (Only rules that are reduced somewhere
+/// are known, so that some symbols may have no rule.)
 fn have_texts(parser: &Parser, budget: &mut Budget) -> Result<bool> {
-    let made: FxHashSet<u32> = parser.rules().iter().map(|rule| rule.0).collect();
+    let made: FxHashSet<u32> = (0..parser.states()).flat_map(|state| parser.derived_in(state)).collect();
     let mut found: FxHashSet<u32> = FxHashSet::default();
     let mut before = usize::MAX;
     while found.len() != before {

@@ -194,6 +194,7 @@ NO_ENDING = [
     ('start: A | A* (/[ab]+/ A)+\nA: "a"', "earley", "dynamic"),
     ('start: A | A* B+\nA: "a"\nB: "a"', "lalr", "contextual"),  # behind a "B", a "B" could be read
     ('start: (x | A)+\nx: A x\nA: "a"', "lalr", "contextual"),  # an "x" has no texts
+    ('start: A | A A x A\nx: x\nA: "a"', "lalr", "contextual"),
     ('start: A | list list\nlist: A+\nA: "a"', "lalr", "contextual"),
     ('start: A | whole list\nwhole: list\nlist: A+\nA: "a"', "lalr", "basic"),
 ]
