@@ -175,14 +175,13 @@ impl<'a> Steps<'a> {
             changed = false;
             for state in 0..parser.states() {
                 for symbol in parser.derived_in(state) {
-                    budget.spend(1)?;
-                    let mut rules = rules.get(&symbol).into_iter().flatten();
-                    if !steps.from[state as usize].contains_key(&symbol)
-                        && rules.any(|parts| steps.can_be_read(state, parts))
-                        && let Some(next) = parser.goto(state, symbol)
-                    {
-                        steps.from[state as usize].insert(symbol, next);
-                        changed = true;
+                    let Some(next) = parser.goto(state, symbol) else { continue };
+                    for parts in rules.get(&symbol).into_iter().flatten() {
+                        budget.spend(1 + parts.len() as u64)?;
+                        if !steps.from[state as usize].contains_key(&symbol) && steps.can_be_read(state, parts) {
+                            steps.from[state as usize].insert(symbol, next);
+                            changed = true;
+                        }
                     }
                 }
             }
@@ -231,16 +230,21 @@ impl<'a> Steps<'a> {
             for symbol in self.parser.derived_in(state) {
                 for parts in rules.get(&symbol).into_iter().flatten() {
                     budget.spend(1 + parts.len() as u64)?;
-                    let mut at = state;
-                    for (read, &part) in (1..).zip(*parts) {
-                        let Some(next) = self.parser.next(at, part) else { break };
-                        at = next;
-                        if !self.can_be_read(at, &parts[read..]) {
-                            continue;
-                        } else if read == 1 {
-                            completed.firsts.entry((state, symbol)).or_default().push(part);
-                        } else {
+                    let step = |at: &mut u32, part: &u32| {
+                        *at = self.parser.next(*at, *part)?;
+                        Some(*at)
+                    };
+                    let path: Vec<u32> = parts.iter().scan(state, step).collect();
+                    if path.len() < parts.len() {
+                        continue;
+                    }
+                    for (place, &at) in path.iter().enumerate().rev() {
+                        if parts.get(place + 1).is_some_and(|next| !self.from[at as usize].contains_key(next)) {
+                            break;
+                        } else if place > 0 {
                             completed.later.insert(at);
+                        } else {
+                            completed.firsts.entry((state, symbol)).or_default().push(parts[0]);
                         }
                     }
                 }
