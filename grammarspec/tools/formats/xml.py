@@ -121,8 +121,8 @@ MINIMAX_M2 = ToolFormat(
 )
 
 
-def _dsml(name: str, calls: str, none: str, source: str) -> ToolFormat:
-    """DeepSeek's markup language, whose tags hold the special token ``｜DSML｜``."""
+def _dsml(name: str, calls: str, source: str) -> ToolFormat:
+    """DeepSeek's markup language, whose tags hold a special token. A call without arguments has an empty line."""
     return ToolFormat(
         name=name,
         begin=f"<｜DSML｜{calls}>\n",
@@ -134,13 +134,13 @@ def _dsml(name: str, calls: str, none: str, source: str) -> ToolFormat:
             '<｜DSML｜parameter name="$name" string="$string">$value</｜DSML｜parameter>\n',
             "</｜DSML｜parameter>",
             ("｜DSML｜",),
-            none=none,
+            none="\n",
         ),
         signs=("｜DSML｜", f"[^.]{calls}>"),
         source=source,
     )
 
 
-DEEPSEEK_V3_2 = _dsml("deepseek-v3.2", "function_calls", "", "https://huggingface.co/deepseek-ai/DeepSeek-V3.2")
+DEEPSEEK_V3_2 = _dsml("deepseek-v3.2", "function_calls", "https://huggingface.co/deepseek-ai/DeepSeek-V3.2")
 
-DEEPSEEK_V4 = _dsml("deepseek-v4", "tool_calls", "\n", "https://huggingface.co/deepseek-ai/DeepSeek-V4-Flash")
+DEEPSEEK_V4 = _dsml("deepseek-v4", "tool_calls", "https://huggingface.co/deepseek-ai/DeepSeek-V4-Flash")

@@ -53,7 +53,7 @@ STYLES: Final = {
 
 
 def xml_parameters(builder: GrammarBuilder, schema: Any, style: Style, text: Callable[[str], int]) -> int:
-    """An element for each parameter of a schema, in the order of their declaration, with line breaks as one likes.
+    """An element for each parameter of a schema, in the order of their declaration, with blanks as one likes.
 
     What could be both a text and another value, such as ``5``, may be either.
 
@@ -71,7 +71,7 @@ def xml_parameters(builder: GrammarBuilder, schema: Any, style: Style, text: Cal
         raise UnsupportedFeature(
             "a schema that is no list of parameters", "#", "declare them as properties of an object"
         )
-    blanks = builder.terminal(builder.repeat(builder.words(["\n", " "]), 0, 16))
+    blanks = builder.terminal(builder.repeat(builder.words(["\n", " ", "\t", "\r"]), 0, 16))
     unquoted = Spelling(notation=Notation(quotes=Quotes(literal("").ir, style.end)))
     nodes = [blanks]
     for parameter in parameters(Tool.from_json({"name": "arguments", "parameters": schema})):
