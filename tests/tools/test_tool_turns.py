@@ -115,7 +115,7 @@ def test_what_is_said_is_streamed_read_and_gone_on_with(family: Family, name: st
     for number, (kind, choice) in enumerate(asked if tiers.selected().whole else asked[:3:2]):
         parallel = number % 2 == 0
         options: dict[str, Any] = {"tools": BOTH, "tool_choice": choice, "parallel": parallel}
-        budget = 60 if choice == "none" else 200  # without calls, there are only answers
+        budget = 60 if choice == "none" else 400  # without calls, there are only answers
         stream = model.stream("Hi", kind, sampling=sampling(number, budget, logit_bias=bias), **options)
         said = "".join(stream)
         result = stream.result
@@ -152,6 +152,8 @@ QUOTES = {
     "glm-4.5": "</arg_value>",
     "glm-4.7": "</arg_value>",
     "minimax-m2": "</parameter>",
+    "deepseek-v3.2": "</｜DSML｜parameter>",
+    "deepseek-v4": "</｜DSML｜parameter>",
     "gemma-4": '<|"|>',
     "function-gemma": "<escape>",
 }
