@@ -235,10 +235,10 @@ def spread(values: Sequence[float]) -> tuple[float, float]:
     return interval(lambda indices: mean([values[i] for i in indices]), len(values))
 
 
-def less(mine: Sequence[float], its: Sequence[float]) -> str:
+def less(mine: Sequence[float], its: Sequence[float], form: str = "{:+.3f}") -> str:
     """The 95 % interval of the difference of two means, of paired values."""
     low, high = spread([a - b for a, b in zip(mine, its, strict=True)])
-    return f"[{low:+.3f}, {high:+.3f}]"
+    return f"[{form.format(low)}, {form.format(high)}]"
 
 
 def compared(outcomes: Sequence[Outcome]) -> str:
@@ -322,7 +322,7 @@ def thresholds(bench: Bench) -> None:
     options = bench.options
     cases = bench.concepts(0, min(options.tuning, TUNING))
     grid = [(a, r) for a in SHARES for r in REWARDS]
-    ways = [bench.cdsl(f"a {a:.2f} r {r:.2f}", acceptance=a, reward=r) for a, r in grid[:: options.every]]
+    ways = [bench.cdsl(f"a_t {a:.2f}, r_t {r:.2f}", acceptance=a, reward=r) for a, r in grid[:: options.every]]
     outcomes = bench.compare([Way("greedy", Lookahead(method="greedy")), *ways], cases)
     write("thresholds-tuning", outcomes, cases, options.out)
     # Of those whose reward is near the best, the one of the fewest passes.

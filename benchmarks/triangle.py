@@ -32,7 +32,7 @@ from pydantic import BaseModel, ValidationError
 import grammarspec as gs
 from benchmarks.extraction import right_fields
 from benchmarks.extraction_cases import CASES
-from benchmarks.lookahead import mean, spread
+from benchmarks.lookahead import less, mean, spread
 from benchmarks.report import table
 from grammarspec.decoding.proposers import Eagle, Forced, Lookup
 from grammarspec.models.instructions import instructions_for
@@ -161,7 +161,7 @@ def ways(network: Any, tokenizer: Any, head: Eagle | None, particles: int) -> li
     bare = gs.Model(network, tokenizer, draft=[], gamma=0)
     free = gs.Model(network, tokenizer, draft=[Lookup(), *heads])
     both = gs.Model(network, tokenizer, draft=[Forced(), Lookup(), *heads])
-    lookahead = gs.Lookahead(d=6, k=5, acceptance=1 / 3, reward=0.9)
+    lookahead = gs.Lookahead(d=6, k=5, acceptance=1 / 3, reward=0.9, draft=both.proposers)
     cut, close = {"on_limit": "cut"}, {"on_limit": "close"}
     return [
         Way("plain", bare, False, cut),
@@ -236,13 +236,14 @@ def write(every: Sequence[Way], cases: Sequence[Case], folder: Path) -> None:
 
 def figures(every: Sequence[Way]) -> str:
     """The table."""
-    head = ["way", "seconds of an answer", "valid", "fields right", "answers right", "values from the text"]
-    rows = [
-        [way.name, _figure(way.seconds, "{:.2f}"), f"{mean(way.valid):.0%}"]
-        + [_figure(values, "{:.0%}") for values in (way.right, way.whole, way.reward)]
-        for way in every
-    ]
-    return table(head, rows)
+    base = next(way for way in every if way.name == "constrained")
+    head = ["way", "seconds of an answer", "valid", "fields right", f"less those of {base.name}"]
+    rows = []
+    for way in every:
+        row = [way.name, _figure(way.seconds, "{:.2f}"), f"{mean(way.valid):.0%}", _figure(way.right, "{:.0%}")]
+        row.append("" if way is base else less(way.right, base.right, "{:+.0%}"))
+        rows.append([*row, *(_figure(values, "{:.0%}") for values in (way.whole, way.reward))])
+    return table([*head, "answers right", "values from the text"], rows)
 
 
 def _figure(values: Sequence[float], form: str) -> str:
