@@ -241,7 +241,7 @@ def plot(rows: Sequence[Row], path: Path) -> None:
     """The share of right answers by the number of particles, a line for each task."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7, 4.5))
+    figure, axes = plt.subplots(figsize=(8, 4.5))
     counts = sorted({row.particles for row in rows})
     for number, name in enumerate(dict.fromkeys(row.task for row in rows)):
         of_task = [row for row in rows if row.task == name]
@@ -255,7 +255,7 @@ def plot(rows: Sequence[Row], path: Path) -> None:
     axes.set(xlabel="particles", ylabel="share of right answers", ylim=(0, 1))
     axes.set_title(f"means of {len(rows[0].right)} questions of each task with 95 % intervals", fontsize=10)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, bbox_to_anchor=(1.01, 1), loc="upper left")
     figure.tight_layout()
     figure.savefig(path, dpi=120)
     plt.close(figure)

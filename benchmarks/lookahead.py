@@ -5,7 +5,8 @@ of which the first 100 are for tuning and the other 200 are never tuned on. 24 t
 Beside CDSL stand greedy decoding and CDLH, with continuations by the target and by a draft. CDSL's draft is the
 distilled head; with ``--layers``, so many of the target's first layers.
 
-* ``thresholds``: all pairs of thresholds on the tuning sets; the best one against the others on the untouched sets.
+* ``thresholds``: pairs of thresholds on the tuning sets, one of ``--every`` so many; the best one against the others on
+  the untouched sets.
 * ``drafts``: the target's first layers, several depths; and a distilled head.
 * ``rejection``: hard rejection against speculative sampling.
 * ``length``: tokens of a lookahead.
@@ -15,9 +16,9 @@ distilled head; with ``--layers``, so many of the target's first layers.
 Rewards and passes come from all sets, times from ``--timed`` sets one by one, the ways taking turns. Each part writes
 a CSV with a line for each text, a table with 95 % intervals (paired bootstrap over the sets) and a plot.
 
-A text of CDLH takes two to four seconds of a core, so that all sets take hours. What is run if nothing is said takes
-less than a quarter of an hour on two cores that nothing else uses; ``--sets 200 --tuning 100 --every 1`` is all of it.
-Where other programs use the cores, ``--threads 1`` is several times as fast as two threads that wait for each other.
+A text of CDLH takes a core three seconds in a batch and seven alone, so that all sets take hours (``--sets 200 --tuning
+100 --every 1 --timed 30``). What is run if nothing is said is meant for a quarter of an hour on two cores. Where other
+programs use the cores, ``--threads 1`` is several times as fast as two threads that wait for each other.
 """
 
 from __future__ import annotations
