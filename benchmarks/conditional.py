@@ -1,21 +1,29 @@
 """What masks cost in quality, and what weights give back: ``python -m benchmarks.conditional``.
 
-Tasks whose form is unlike what the model writes by itself are answered ``--samples`` times under each law: masked, and
-given that the text is valid, with several numbers of particles. Printed is the share of right answers, with the
-estimate of p(valid) and the effective sample size; ``--output`` is a folder for ``conditional.csv`` and a plot.
+Four tasks whose form is unlike what the model writes by itself, of eight questions each, are answered ``--samples``
+times under each law: masked, and given that the text is valid, with several numbers of particles. Printed is the share
+of right answers, with 95 % intervals of what is gained (paired bootstrap over the questions), the estimate of p(valid)
+and the effective sample size. A CSV, the table and a plot are written to ``--out``.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
-from grammarspec import Grammar, Model, json_schema, regex
+import torch
+
+from benchmarks.lookahead import mean, spread
+from benchmarks.report import table
+from grammarspec import Grammar, Model, Result, Truncated, json_schema, regex
+
+ROWS = 128
+"""Particles that are written side by side, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,44 +47,72 @@ def _equal(found: Any, expected: Any) -> bool:
     return bool(found == expected)
 
 
+def _asked(prompt: str, answers: dict[str, Any]) -> dict[str, Any]:
+    """Questions of one form, each with its answer."""
+    return {prompt.format(about): answer for about, answer in answers.items()}
+
+
 TASKS = [
     Task(  # the tokenizer has digits one by one, and a sentence would come first
         "digits",
-        {
-            "In which year did World War II end? Answer with the year only.": 1945,
-            "In which year did Columbus reach America? Answer with the year only.": 1492,
-            "In which year did men first walk on the moon? Answer with the year only.": 1969,
-        },
+        _asked(
+            "In which year {}? Answer with the year only.",
+            {
+                "did World War II end": 1945,
+                "did Columbus reach America": 1492,
+                "did men first walk on the moon": 1969,
+                "did the Berlin Wall fall": 1989,
+                "did the Titanic sink": 1912,
+                "was the Declaration of Independence of the United States signed": 1776,
+                "did the French Revolution begin": 1789,
+                "did World War I begin": 1914,
+            },
+        ),
         regex("[0-9]{4}").map(int),
         _equal,
     ),
     Task(
         "arithmetic",
-        {
-            "What is 7 + 8? Answer with the number only.": 15,
-            "What is 12 - 5? Answer with the number only.": 7,
-            "What is 6 * 9? Answer with the number only.": 54,
-        },
+        _asked(
+            "What is {}? Answer with the number only.",
+            {"7 + 8": 15, "12 - 5": 7, "6 * 9": 54, "20 + 30": 50, "9 - 4": 5, "3 * 4": 12, "15 + 6": 21, "18 / 2": 9},
+        ),
         regex("0|[1-9][0-9]{0,3}").map(int),
         _equal,
     ),
     Task(  # members with a common beginning, of which the model likes one only for how it begins
         "enum",
-        {
-            "Is a tomato a fruit or furniture?": "a fruit",
-            "Is a chair a fruit or furniture?": "furniture",
-            "Is a banana a fruit or furniture?": "a fruit",
-        },
+        _asked(
+            "Is a {} a fruit or furniture?",
+            {
+                "tomato": "a fruit",
+                "chair": "furniture",
+                "banana": "a fruit",
+                "table": "furniture",
+                "pear": "a fruit",
+                "sofa": "furniture",
+                "cherry": "a fruit",
+                "wardrobe": "furniture",
+            },
+        ),
         regex("a fruit|a fraud|a friend|furniture|further away"),
         _equal,
     ),
     Task(  # the model begins sentences that have to end after ten characters
         "short string",
-        {
-            "What is the capital of France? Answer in JSON.": "paris",
-            "What is the capital of Italy? Answer in JSON.": "rome",
-            "What is the capital of Japan? Answer in JSON.": "tokyo",
-        },
+        _asked(
+            "What is the capital of {}? Answer in JSON.",
+            {
+                "France": "paris",
+                "Italy": "rome",
+                "Japan": "tokyo",
+                "Spain": "madrid",
+                "Germany": "berlin",
+                "Egypt": "cairo",
+                "Greece": "athens",
+                "Russia": "moscow",
+            },
+        ),
         json_schema(
             {
                 "type": "object",
@@ -91,83 +127,138 @@ TASKS = [
 ]
 
 
-def main() -> None:
-    """Print a table, and write the figures and a plot if there is a folder for them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What came of a task under a law; the lists have a number for each question.
+
+    Attributes:
+        task: its name.
+        particles: their number; with one, the law is the masked one.
+        right: the shares of right answers.
+        valid: the means of the estimates of p(valid).
+        effective: the mean of the effective sample size.
+        seconds: of an answer, its share of those that were made together.
+    """
+
+    task: str
+    particles: int
+    right: list[float]
+    valid: list[float]
+    effective: float
+    seconds: float
+
+    @property
+    def law(self) -> str:
+        """What the table calls it."""
+        return "masked" if self.particles == 1 else f"conditional, {self.particles} particles"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a table, and write the figures and a plot."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="smollm2", help="as for Model.from_pretrained (%(default)s)")
     parser.add_argument("--samples", type=int, default=20, help="answers to each question (%(default)s)")
     parser.add_argument("--particles", type=int, nargs="+", default=[4, 16], help="(%(default)s)")
     parser.add_argument("--temperature", type=float, default=1.0, help="(%(default)s)")
-    parser.add_argument("--output", type=Path, help="a folder for the figures and a plot")
-    options = parser.parse_args()
+    parser.add_argument("--questions", type=int, default=8, help="of each task, at most (%(default)s)")
+    parser.add_argument("--threads", type=int, help="of torch (all cores)")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/conditional"), help="(%(default)s)")
+    options = parser.parse_args(arguments)
+    begin = perf_counter()
+    if options.threads:
+        torch.set_num_threads(options.threads)
     model = Model.from_pretrained(options.model)
-    rows = []
-    print("| task | law | right | p(valid) | effective | s an answer |\n|:--|:--|--:|--:|--:|--:|", flush=True)
+    rows: list[Row] = []
     for task in TASKS:
         for particles in [1, *options.particles]:
-            row = measure(model, task, particles, options.samples, options.temperature)
-            rows.append(row)
-            print(
-                f"| {row['task']} | {row['law']} | {row['right']:.1%} | {row['valid']:.2g} | {row['effective']:.1f} "
-                f"| {row['seconds']:.2f} |",
-                flush=True,
-            )
-    if options.output is not None:
-        options.output.mkdir(parents=True, exist_ok=True)
-        with (options.output / "conditional.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
-        plot(rows, options.output / "conditional.svg")
+            rows.append(measure(model, task, particles, options))
+            print(f"{task.name}, {rows[-1].law}: {mean(rows[-1].right):.1%} right", flush=True)
+    found = figures(rows)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "conditional.md").write_text(found + "\n", encoding="utf-8")
+    write(rows, options.out / "conditional.csv")
+    plot(rows, options.out / "conditional.png")
+    print(f"\n{options.samples} answers to each of {len(rows[0].right)} questions of a task\n\n{found}\n")
+    threads = torch.get_num_threads()
+    print(f"{perf_counter() - begin:.0f} s; torch {torch.__version__}, {threads} threads; files in {options.out}/")
 
 
-def measure(model: Model, task: Task, particles: int, samples: int, temperature: float) -> dict[str, Any]:
-    """The share of right answers of a task; with one particle, that of the masked law."""
-    right, valid, effective = 0, 0.0, 0.0
-    begin = time.perf_counter()
-    for number, (prompt, expected) in enumerate(task.prompts.items()):
-        found = [
-            model.run(
+def measure(model: Model, task: Task, particles: int, options: argparse.Namespace) -> Row:
+    """Answer the questions of a task under a law; with one particle, the masked one."""
+    right, valid, effective = [], [], []
+    begin = perf_counter()
+    together = max(1, ROWS // particles)
+    for number, (prompt, expected) in enumerate(list(task.prompts.items())[: options.questions]):
+        found: list[Any] = []
+        while len(found) < options.samples:
+            found += model.samples(
                 prompt,
                 task.grammar,
+                min(together, options.samples - len(found)),
                 law="conditional",
                 particles=particles,
-                temperature=temperature,
-                seed=1000 * number + sample,
+                temperature=options.temperature,
+                seed=1000 * number + len(found),
                 max_tokens=40,
+                return_exceptions=True,
             )
-            for sample in range(samples)
-        ]
-        right += sum(task.right(one.output, expected) for one in found)
-        valid += sum(one.evidence.valid for one in found if one.evidence)
-        effective += sum(one.evidence.effective for one in found if one.evidence)
-    count = samples * len(task.prompts)
-    return {
-        "task": task.name,
-        "law": "masked" if particles == 1 else f"conditional, {particles} particles",
-        "particles": particles,
-        "right": right / count,
-        "valid": valid / count,
-        "effective": effective / count,
-        "seconds": (time.perf_counter() - begin) / count,
-    }
+        # An answer of which no particle was whole in time is wrong, and has no evidence.
+        answers = [one for one in found if isinstance(one, Result)]
+        if other := [one for one in found if not isinstance(one, Result | Truncated)]:
+            raise other[0]
+        right.append(sum(task.right(one.output, expected) for one in answers) / len(found))
+        evidence = [one.evidence for one in answers if one.evidence is not None]
+        valid.append(sum(one.valid for one in evidence) / len(found))
+        effective += [one.effective for one in evidence]
+    count = options.samples * len(right)
+    return Row(task.name, particles, right, valid, sum(effective) / count, (perf_counter() - begin) / count)
 
 
-def plot(rows: list[dict[str, Any]], path: Path) -> None:
+def figures(rows: Sequence[Row]) -> str:
+    """The table, with intervals of what is paired with the masked law."""
+    lines = []
+    for row in rows:
+        base = next(one for one in rows if one.task == row.task and one.particles == 1)
+        low, high = spread([a - b for a, b in zip(row.right, base.right, strict=True)])
+        gained = "" if row is base else f"{mean(row.right) - mean(base.right):+.1%} [{low:+.1%}, {high:+.1%}]"
+        line = [f"{row.task}, {row.law}", f"{mean(row.right):.1%}", gained]
+        lines.append([*line, f"{mean(row.valid):.2g}", f"{row.effective:.1f}", f"{row.seconds:.2f}"])
+    return table(["task, law", "right", "more than masked", "p(valid)", "effective", "seconds of an answer"], lines)
+
+
+def write(rows: Sequence[Row], path: Path) -> None:
+    """Write the CSV: a line for each question."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        lines = csv.writer(file)
+        lines.writerow(["task", "question", "particles", "right", "valid"])
+        for row in rows:
+            prompts = list(next(task for task in TASKS if task.name == row.task).prompts)
+            figures = zip(prompts, row.right, row.valid, strict=False)  # perhaps not of all questions
+            lines.writerows([row.task, prompt, row.particles, right, valid] for prompt, right, valid in figures)
+
+
+def plot(rows: Sequence[Row], path: Path) -> None:
     """The share of right answers by the number of particles, a line for each task."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(6, 4))
-    for name in dict.fromkeys(row["task"] for row in rows):
-        of_task = [row for row in rows if row["task"] == name]
-        axes.plot([row["particles"] for row in of_task], [row["right"] for row in of_task], "o-", label=name)
-    axes.set_xscale("log", base=2)
-    axes.set_xlabel("particles (1: masked)")
-    axes.set_ylabel("right answers")
-    axes.set_ylim(0, 1)
-    axes.legend()
+    figure, axes = plt.subplots(figsize=(8, 4.5))
+    counts = sorted({row.particles for row in rows})
+    for number, name in enumerate(dict.fromkeys(row.task for row in rows)):
+        of_task = [row for row in rows if row.task == name]
+        places = [counts.index(row.particles) + 0.04 * (number - 1.5) for row in of_task]  # side by side
+        heights = [mean(row.right) for row in of_task]
+        spreads = [spread(row.right) for row in of_task]
+        below = [height - low for height, (low, _) in zip(heights, spreads, strict=True)]
+        above = [high - height for height, (_, high) in zip(heights, spreads, strict=True)]
+        axes.errorbar(places, heights, yerr=[below, above], marker="osD^v"[number % 5], capsize=2, label=name)
+    axes.set_xticks(range(len(counts)), ["1 (masked)", *map(str, counts[1:])])
+    axes.set(xlabel="particles", ylabel="share of right answers", ylim=(0, 1))
+    axes.set_title(f"means of {len(rows[0].right)} questions of each task with 95 % intervals", fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8, bbox_to_anchor=(1.01, 1), loc="upper left")
     figure.tight_layout()
-    figure.savefig(path)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
 
 
 if __name__ == "__main__":

@@ -50,16 +50,21 @@ def measure(model: Model, kind: Instructions, place: str) -> tuple[int, int, int
         sampling = Sampling(max_tokens=120, on_limit="close")
         found = model.batch(prompts, target, sampling=sampling, instructions=None, **options)
         for result, expected in zip(found, cases.values(), strict=True):
-            given = result.output.model_dump(mode="json")
-            equal = [_same(given[name], value) for name, value in expected.items()]
-            right, whole, tokens = right + sum(equal), whole + all(equal), tokens + result.usage.prompt_tokens
+            equal = right_fields(result.output.model_dump(mode="json"), expected)
+            right, whole, tokens = right + equal, whole + (equal == len(expected)), tokens + result.usage.prompt_tokens
     return right, whole, tokens
+
+
+def right_fields(given: dict[str, Any], expected: dict[str, Any]) -> int:
+    """How many fields are right; ``given`` may lack some, and be of no type."""
+    return sum(name in given and _same(given[name], value) for name, value in expected.items())
 
 
 def _same(found: Any, expected: Any) -> bool:
     """Whether two values are the same, but for upper case and articles of texts, and the order of lists."""
     if isinstance(expected, list):
-        return sorted(map(_plain, found)) == sorted(map(_plain, expected))
+        texts = isinstance(found, list) and all(isinstance(one, str) for one in found)
+        return texts and sorted(map(_plain, found)) == sorted(map(_plain, expected))
     return bool(_plain(found) == _plain(expected))
 
 

@@ -2,9 +2,11 @@
 
 SmolLM2-135M-Instruct writes sentences that mention three concepts, as in CommonGen: 300 sets made of a list of words,
 of which the first 100 are for tuning and the other 200 are never tuned on. 24 tokens, 5 candidates, lookaheads of 6.
-Beside CDSL stand greedy decoding and CDLH, with continuations by the target and by the draft.
+Beside CDSL stand greedy decoding and CDLH, with continuations by the target and by a draft. CDSL's draft is the
+distilled head; with ``--layers``, so many of the target's first layers.
 
-* ``thresholds``: all pairs of thresholds on the tuning sets; the best one against the others on the untouched sets.
+* ``thresholds``: pairs of thresholds on the tuning sets, one of ``--every`` so many; the best one against the others on
+  the untouched sets.
 * ``drafts``: the target's first layers, several depths; and a distilled head.
 * ``rejection``: hard rejection against speculative sampling.
 * ``length``: tokens of a lookahead.
@@ -12,7 +14,11 @@ Beside CDSL stand greedy decoding and CDLH, with continuations by the target and
 * ``tasks``: numbers with a given sum, words in alphabetical order.
 
 Rewards and passes come from all sets, times from ``--timed`` sets one by one, the ways taking turns. Each part writes
-a CSV with a line for each text, a table with intervals (paired bootstrap over the sets) and a plot.
+a CSV with a line for each text, a table with 95 % intervals (paired bootstrap over the sets) and a plot.
+
+A text of CDLH takes a core three seconds in a batch and seven alone, so that all sets take hours (``--sets 200 --tuning
+100 --every 1 --timed 30``). What is run if nothing is said is meant for a quarter of an hour on two cores. Where other
+programs use the cores, ``--threads 1`` is several times as fast as two threads that wait for each other.
 """
 
 from __future__ import annotations
@@ -41,7 +47,11 @@ from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
 TUNING, UNTOUCHED = 100, 200
 TOKENS, D, K = 24, 6, 5
 RESAMPLES = 1000
-LAYERS = 24  # of the draft, where nothing else is said
+LAYERS = 24  # of the draft that continues candidates, where the one that drafts is a head
+SHARES = (0.0, 1 / 6, 1 / 3, 1 / 2, 3 / 4)
+"""Thresholds of the acceptance score that are tried."""
+REWARDS = (0.0, 1 / 3, 2 / 3, 1.0)
+"""Thresholds of the reward that are tried."""
 
 WHO = """
 artist baby baker bird boy cat chef child clown cowboy dancer doctor dog driver farmer fisherman girl guitarist horse
@@ -56,6 +66,10 @@ apple ball beach bed bench bike boat book bridge car chair cup door field fire f
 house kitchen ladder lake letter mountain park picture pool river road rock rope shirt snow stage street table train
 tree wall water window
 """.split()
+
+
+MARKERS = "osD^"
+"""Of the points in plots, ten ways each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +136,11 @@ class Bench:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
+        if options.threads:
+            torch.set_num_threads(options.threads)
         self.network, self.tokenizer = load_model(options.model)
         self.vocabulary = vocabulary_of(self.network, self.tokenizer)
+        self.draft = options.layers or Eagle.from_file(options.eagle, self.network)
 
     def case(self, name: str, prompt: str, grammar: gs.Grammar[Any], soft: Reward, hard: Reward) -> Case:
         """A case of a prompt of the user."""
@@ -174,7 +191,7 @@ class Bench:
         given = {
             "d": D,
             "k": K,
-            "draft": self.options.layers,
+            "draft": self.draft,
             "acceptance": self.options.acceptance,
             "reward": self.options.reward,
             **changes,
@@ -183,16 +200,18 @@ class Bench:
 
     def baselines(self) -> list[Way]:
         """What CDSL is compared with; the first is the reference of the intervals."""
+        layers = self.options.layers or LAYERS
         return [
             Way("CDLH", Lookahead(method="cdlh", d=D, k=K)),
-            Way("CDLH by the draft", Lookahead(method="cdlh", d=D, k=K, rollouts="draft", draft=self.options.layers)),
+            Way("CDLH by the draft", Lookahead(method="cdlh", d=D, k=K, rollouts="draft", draft=layers)),
             Way("greedy", Lookahead(method="greedy")),
         ]
 
 
 def sets() -> Iterator[tuple[str, str, str]]:
     """The sets of concepts, all different: always the same ones."""
-    choose, seen = random.Random(2412), set()
+    choose = random.Random(2412)
+    seen: set[tuple[str, str, str]] = set()
     while len(seen) < TUNING + UNTOUCHED:
         words = choose.choice(WHO), choose.choice(DOES), choose.choice(WHAT)
         if words not in seen:
@@ -212,14 +231,24 @@ def interval(figure: Callable[[Sequence[int]], float], count: int) -> tuple[floa
     return found[int(RESAMPLES * 0.025)], found[int(RESAMPLES * 0.975)]
 
 
+def spread(values: Sequence[float]) -> tuple[float, float]:
+    """A 95 % interval of the mean of some values."""
+    return interval(lambda indices: mean([values[i] for i in indices]), len(values))
+
+
+def less(mine: Sequence[float], its: Sequence[float], form: str = "{:+.3f}") -> str:
+    """The 95 % interval of the difference of two means, of paired values."""
+    low, high = spread([a - b for a, b in zip(mine, its, strict=True)])
+    return f"[{form.format(low)}, {form.format(high)}]"
+
+
 def compared(outcomes: Sequence[Outcome]) -> str:
     """The table: figures of each way, with intervals of what is paired with the first one."""
     base = outcomes[0]
     rows = []
     for one in outcomes:
-        differences = [mine - its for mine, its in zip(one.soft, base.soft, strict=True)]
-        low, high = interval(lambda indices, d=differences: mean([d[i] for i in indices]), len(differences))  # type: ignore[misc]
-        row = [one.way.name, f"{mean(one.soft):.3f}", f"{mean(one.hard):.3f}", f"[{low:+.3f}, {high:+.3f}]"]
+        row = [one.way.name, f"{mean(one.soft):.3f}", less(one.soft, base.soft)]
+        row += [f"{mean(one.hard):.3f}", less(one.hard, base.hard)]
         row += [f"{mean(one.passes):.1f}", f"{sum(text.whole for text in one.texts)}/{len(one.texts)}"]
         if one.seconds:
 
@@ -232,7 +261,8 @@ def compared(outcomes: Sequence[Outcome]) -> str:
         total = max(one.states.total(), 1)
         row.append(", ".join(f"{state} {count / total:.0%}" for state, count in one.states.most_common()))
         rows.append(row)
-    head = ["way", "reward", "fulfilled", f"reward less that of {base.way.name}", "target passes", "whole"]
+    head = ["way", "reward", f"less that of {base.way.name}", "fulfilled", f"less that of {base.way.name}"]
+    head += ["target passes", "whole"]
     timed = ["seconds", f"times as fast as {base.way.name}"] if base.seconds else []
     return table([*head, *timed, "rounds by state"], rows)
 
@@ -261,16 +291,27 @@ def write(name: str, outcomes: Sequence[Outcome], cases: Sequence[Case], folder:
 def plot(outcomes: Sequence[Outcome], path: Path) -> None:
     """The reward of each way over what it costs: seconds, or passes of the target where nothing was timed."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    figure, axes = plt.subplots(figsize=(7, 4.5))
+    figure, axes = plt.subplots(figsize=(8, 4.5))
     timed = all(one.seconds for one in outcomes)
-    for one in outcomes:
-        cost = mean(one.seconds if timed else one.passes)
-        axes.plot(cost, mean(one.soft), marker="o")
-        axes.annotate(one.way.name, (cost, mean(one.soft)), textcoords="offset points", xytext=(4, 4), fontsize=8)
-    label = "seconds of a text" if timed else "passes of the target (of the batch) for a text"
-    axes.set(xlabel=label, ylabel="reward", xscale="log")
+    for number, one in enumerate(outcomes):
+        costs = one.seconds if timed else one.passes
+        (left, right), (low, high) = spread(costs), spread(one.soft)
+        x, y = mean(costs), mean(one.soft)
+        axes.errorbar(
+            x, y, xerr=[[max(x - left, 0)], [max(right - x, 0)]], yerr=[[max(y - low, 0)], [max(high - y, 0)]],
+            marker=MARKERS[number // 10 % len(MARKERS)], color=f"C{number % 10}", capsize=2, linewidth=1, linestyle="",
+            label=one.way.name,
+        )  # fmt: skip
+    label = "seconds of a text, alone" if timed else "passes of the target (of its batch) for a text"
+    axes.set(xlabel=label, ylabel="reward, from 0 to 1", xscale="log")
+    axes.set_title(f"{path.stem}: means of {len(outcomes[0].soft)} texts with 95 % intervals", fontsize=10)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(alpha=0.3)
+    axes.legend(fontsize=8, bbox_to_anchor=(1.01, 1), loc="upper left")
     figure.tight_layout()
     figure.savefig(path, dpi=120)
     plt.close(figure)
@@ -278,11 +319,11 @@ def plot(outcomes: Sequence[Outcome], path: Path) -> None:
 
 # ---------------------------------------------------------------------- the experiments
 def thresholds(bench: Bench) -> None:
-    """All pairs of thresholds on the tuning sets, and the best pair on the untouched ones."""
+    """Pairs of thresholds on the tuning sets, and the best pair on the untouched ones."""
     options = bench.options
-    cases = bench.concepts(0, min(options.sets or TUNING, TUNING))
-    grid = [(a, r) for a in (0.0, 0.25, 0.5, 0.75, 1.0) for r in (0.0, 1 / 3, 2 / 3, 1.0)]
-    ways = [bench.cdsl(f"a {a:.2f} r {r:.2f}", acceptance=a, reward=r) for a, r in grid[:: options.every]]
+    cases = bench.concepts(0, min(options.tuning, TUNING))
+    grid = [(a, r) for a in SHARES for r in REWARDS]
+    ways = [bench.cdsl(f"a_t {a:.2f}, r_t {r:.2f}", acceptance=a, reward=r) for a, r in grid[:: options.every]]
     outcomes = bench.compare([Way("greedy", Lookahead(method="greedy")), *ways], cases)
     write("thresholds-tuning", outcomes, cases, options.out)
     # Of those whose reward is near the best, the one of the fewest passes.
@@ -290,7 +331,7 @@ def thresholds(bench: Bench) -> None:
     near = [one for one in outcomes[1:] if mean(one.soft) >= best - options.margin]
     chosen = min(near, key=lambda one: mean(one.passes)).way
     print(f"chosen: {chosen.name}")
-    cases = bench.concepts(TUNING, min(options.sets or UNTOUCHED, UNTOUCHED))
+    cases = bench.concepts(TUNING, min(options.sets, UNTOUCHED))
     ways = [*bench.baselines(), Way("CDSL", chosen.how)]
     write("thresholds", bench.compare(ways, cases, timed=options.timed), cases, options.out)
 
@@ -301,14 +342,15 @@ def drafts(bench: Bench) -> None:
     layers = bench.network.config.num_hidden_layers
     depths = sorted({max(1, round(layers * share)) for share in (0.2, 0.4, 0.6, 0.8, 0.95)} - {layers})
     ways = [*bench.baselines()[:1], *(bench.cdsl(f"{depth} layers", draft=depth) for depth in depths)]
-    if options.eagle.exists():
+    if options.eagle.name:
+        # It is the last one, as it continues no candidates: the target does.
         ways.append(bench.cdsl("head", draft=Eagle.from_file(options.eagle, bench.network)))
     test(bench, "drafts", ways)
 
 
 def rejection(bench: Bench) -> None:
-    """Hard rejection, and speculative sampling at several temperatures."""
-    ways = [bench.cdsl("hard"), *(warm(bench, t) for t in (0.3, 0.7, 1.0))]
+    """Hard rejection, and speculative sampling at several temperatures, beside CDLH and greedy decoding."""
+    ways = [bench.baselines()[0], bench.baselines()[2], bench.cdsl("hard"), *(warm(bench, t) for t in (0.3, 0.7, 1.0))]
     test(bench, "rejection", ways)
 
 
@@ -325,7 +367,7 @@ def length(bench: Bench) -> None:
 def batch(bench: Bench) -> None:
     """1 and 8 texts side by side: seconds of all texts by size of the batch."""
     options = bench.options
-    cases = bench.concepts(TUNING, min(options.sets or 64, UNTOUCHED))
+    cases = bench.concepts(TUNING, min(options.sets, UNTOUCHED))
     ways = [*bench.baselines(), bench.cdsl("CDSL")]
     spent: dict[tuple[str, int], float] = {}
     differing: Counter[str] = Counter()
@@ -342,20 +384,21 @@ def batch(bench: Bench) -> None:
         for way in ways
     ]  # fmt: skip
     head = ["way", "seconds of a text, batch 1", "batch 8", "times as fast", "texts that differ"]
-    found = table(head, rows)
+    lines = table(head, rows)
     options.out.mkdir(parents=True, exist_ok=True)
     with (options.out / "batch.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([head, *rows])
-    (options.out / "batch.md").write_text(found + "\n", encoding="utf-8")
-    print(f"\n## batch, {len(cases)} cases\n\n{found}")
+    (options.out / "batch.md").write_text(lines + "\n", encoding="utf-8")
+    print(f"\n## batch, {len(cases)} cases\n\n{lines}")
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 4.5))
     for way in ways:
         axes.plot([1, 8], [spent[way.name, size] / len(cases) for size in (1, 8)], marker="o", label=way.name)
-    axes.set(xlabel="texts side by side", ylabel="seconds of a text", yscale="log", xticks=[1, 8])
+    axes.set(xlabel="texts side by side", ylabel="seconds of a text", ylim=(0, None), xticks=[1, 8])
+    axes.set_title(f"batch: means of {len(cases)} texts", fontsize=10)
     axes.grid(alpha=0.3)
-    axes.legend()
+    axes.legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(options.out / "batch.png", dpi=120)
     plt.close(figure)
@@ -364,7 +407,7 @@ def batch(bench: Bench) -> None:
 def tasks(bench: Bench) -> None:
     """Two more tasks: numbers with a given sum, and words in alphabetical order."""
     options = bench.options
-    count = min(options.sets or 60, UNTOUCHED)
+    count = min(options.sets, len(WHO) + len(WHAT))
     for name, cases in (("numbers", sums(bench, count)), ("order", orders(bench, count))):
         ways = [*bench.baselines(), bench.cdsl("CDSL", reward=0.9)]
         write(f"tasks-{name}", bench.compare(ways, cases, timed=options.timed), cases, options.out)
@@ -412,7 +455,7 @@ def orders(bench: Bench, count: int) -> list[Case]:
 
 def test(bench: Bench, name: str, ways: Sequence[Way]) -> None:
     """Compare some ways on the untouched sets."""
-    cases = bench.concepts(TUNING, min(bench.options.sets or UNTOUCHED, UNTOUCHED))
+    cases = bench.concepts(TUNING, min(bench.options.sets, UNTOUCHED))
     write(name, bench.compare(ways, cases, timed=bench.options.timed), cases, bench.options.out)
 
 
@@ -424,21 +467,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=list(PARTS))
     parser.add_argument("--model", default="smollm2", help="as for grammarspec generate (%(default)s)")
-    parser.add_argument("--sets", type=int, help="cases at most, to try it out (all)")
-    parser.add_argument("--timed", type=int, default=30, help="cases that are timed, one by one (%(default)s)")
-    parser.add_argument("--layers", type=int, default=LAYERS, help="layers of the draft (%(default)s)")
-    parser.add_argument("--acceptance", type=float, default=0.5, help="its threshold (%(default)s)")
-    parser.add_argument("--reward", type=float, default=0.66, help="its threshold (%(default)s)")
+    parser.add_argument("--sets", type=int, default=40, help="cases at most (%(default)s)")
+    parser.add_argument("--tuning", type=int, default=20, help="sets that thresholds are chosen on (%(default)s)")
+    parser.add_argument("--timed", type=int, default=10, help="cases that are timed, one by one (%(default)s)")
+    parser.add_argument("--layers", type=int, help="of the target, as the draft in place of the head")
+    # What thresholds chooses on the tuning sets.
+    parser.add_argument("--acceptance", type=float, default=0.0, help="its threshold (%(default)s)")
+    parser.add_argument("--reward", type=float, default=1.0, help="its threshold (%(default)s)")
     parser.add_argument("--margin", type=float, default=0.01, help="reward given up for fewer passes (%(default)s)")
-    parser.add_argument("--every", type=int, default=1, help="every so many pairs of thresholds only (%(default)s)")
+    parser.add_argument("--every", type=int, default=3, help="every so many pairs of thresholds only (%(default)s)")
     head = Path("examples/drafts/smollm2.safetensors")
-    parser.add_argument(
-        "--eagle", type=Path, default=head, metavar="FILE", help="a head, as another draft (%(default)s)"
-    )
+    parser.add_argument("--eagle", type=Path, default=head, metavar="FILE", help="the head that drafts (%(default)s)")
+    parser.add_argument("--threads", type=int, help="of torch (all cores)")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/lookahead"), help="(%(default)s)")
     options = parser.parse_args(arguments)
+    begin = perf_counter()
     PARTS[options.part](Bench(options))
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads; files in {options.out}/")
+    threads = torch.get_num_threads()
+    print(f"{perf_counter() - begin:.0f} s; torch {torch.__version__}, {threads} threads; files in {options.out}/")
 
 
 if __name__ == "__main__":
