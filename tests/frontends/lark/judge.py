@@ -166,12 +166,13 @@ def open_ours(source: str | Path, options: Mapping[str, Any]) -> gs.Grammar[str]
 
 
 def _is_called_back(frame: FrameType | None) -> bool:
-    """Whether what runs is a callback of Hypothesis or pytest, such as that before and after garbage is collected.
+    """Whether what runs is Hypothesis's callback around collections of garbage, or pytest's for what is raised there.
 
-    What is raised there is lost, or fails the test.
+    What is raised in them is lost, or fails the test.
     """
-    while frame is not None and frame.f_code.co_filename != __file__:
-        if {"hypothesis", "_pytest"}.intersection(Path(frame.f_code.co_filename).parts):
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "gc_callback" or Path(code.co_filename).name == "unraisableexception.py":
             return True
         frame = frame.f_back
     return False
