@@ -25,9 +25,10 @@ impl Machine {
         {
             return Ok(true);
         }
-        let lexer = Lexer::new(parser, read, budget)?;
-        let sure = Steps::new(parser, |state, terminal| lexer.surely_reads(state, terminal), budget)?;
-        let possible = Steps::new(parser, |state, terminal| lexer.may_read(state, terminal), budget)?;
+        let rules = Rules::new(parser);
+        let lexer = Lexer::new(&rules, read, budget)?;
+        let sure = Steps::new(&rules, |state, terminal| lexer.surely_reads(state, terminal), budget)?;
+        let possible = Steps::new(&rules, |state, terminal| lexer.may_read(state, terminal), budget)?;
         let completing = sure.completing(budget)?;
         Ok(possible.all_reachable(|step| completing.contains(&step)))
     }
@@ -52,8 +53,8 @@ impl Machine {
     }
 }
 
-/// Whether each symbol that is no terminal has a text, if every terminal has one. (Only rules that are reduced somewhere
-/// are known, so that some symbols may have no rule.)
+/// Whether each symbol that is no terminal has a text, if every terminal has one. (A parser lists only the rules that it
+/// reduces, so a symbol may have none.)
 fn have_texts(parser: &Parser, budget: &mut Budget) -> Result<bool> {
     let made: FxHashSet<u32> = (0..parser.states()).flat_map(|state| parser.derived_in(state)).collect();
     let mut found: FxHashSet<u32> = FxHashSet::default();
@@ -68,6 +69,50 @@ fn have_texts(parser: &Parser, budget: &mut Budget) -> Result<bool> {
         }
     }
     Ok(found.len() == made.len())
+}
+
+/// The rules of a parser.
+struct Rules<'a> {
+    parser: &'a Parser,
+    /// What the rules of each symbol consist of.
+    by_symbol: FxHashMap<u32, Vec<&'a [u32]>>,
+}
+
+impl<'a> Rules<'a> {
+    fn new(parser: &'a Parser) -> Rules<'a> {
+        let mut by_symbol: FxHashMap<u32, Vec<&[u32]>> = FxHashMap::default();
+        for (symbol, parts) in parser.rules() {
+            by_symbol.entry(*symbol).or_default().push(parts);
+        }
+        Rules { parser, by_symbol }
+    }
+
+    /// Visits each rule in each state in which it may begin: with the state, the symbol that it makes, and its parts.
+    fn each(&self, budget: &mut Budget, mut visit: impl FnMut(u32, u32, &[u32])) -> Result<()> {
+        for state in 0..self.parser.states() {
+            for symbol in self.parser.derived_in(state) {
+                for parts in self.by_symbol.get(&symbol).into_iter().flatten() {
+                    budget.spend(1 + parts.len() as u64)?;
+                    visit(state, symbol, parts);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same, again and again, with the state behind the symbol, until no visit changes anything.
+    fn until_stable(&self, budget: &mut Budget, mut visit: impl FnMut(u32, (u32, u32), &[u32]) -> bool) -> Result<()> {
+        let mut changed = true;
+        while changed {
+            changed = false;
+            self.each(budget, |state, symbol, parts| {
+                if let Some(next) = self.parser.goto(state, symbol) {
+                    changed |= visit(state, (symbol, next), parts);
+                }
+            })?;
+        }
+        Ok(())
+    }
 }
 
 /// What the lexer of a parser reads, by its modes and by the states of the parser.
@@ -87,7 +132,8 @@ fn mode(parser: &Parser, state: u32) -> usize {
 }
 
 impl Lexer {
-    fn new(parser: &Parser, read: Vec<FxHashSet<u32>>, budget: &mut Budget) -> Result<Lexer> {
+    fn new(rules: &Rules, read: Vec<FxHashSet<u32>>, budget: &mut Budget) -> Result<Lexer> {
+        let parser = rules.parser;
         let mut expected = vec![FxHashSet::default(); read.len()];
         let mut before = vec![BTreeSet::new(); parser.states() as usize];
         before[parser.start as usize].insert(mode(parser, parser.start));
@@ -98,25 +144,14 @@ impl Lexer {
             }
         }
         // behind what a rule makes: the modes of the state behind its last symbol
-        let rules = rules_by_symbol(parser);
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for state in 0..parser.states() {
-                for symbol in parser.derived_in(state) {
-                    let Some(next) = parser.goto(state, symbol) else { continue };
-                    for parts in rules.get(&symbol).into_iter().flatten() {
-                        budget.spend(1 + parts.len() as u64)?;
-                        if let Some(last) = parts.iter().try_fold(state, |at, &part| parser.next(at, part)) {
-                            let more = before[last as usize].clone();
-                            let known = before[next as usize].len();
-                            before[next as usize].extend(more);
-                            changed |= before[next as usize].len() > known;
-                        }
-                    }
-                }
-            }
-        }
+        rules.until_stable(budget, |state, (_, next), parts| {
+            let last = parts.iter().try_fold(state, |at, &part| parser.next(at, part));
+            let Some(last) = last else { return false };
+            let more = before[last as usize].clone();
+            let known = before[next as usize].len();
+            before[next as usize].extend(more);
+            before[next as usize].len() > known
+        })?;
         Ok(Lexer { expected, read, before })
     }
 
@@ -136,18 +171,9 @@ impl Lexer {
     }
 }
 
-/// What the rules of each symbol consist of.
-fn rules_by_symbol(parser: &Parser) -> FxHashMap<u32, Vec<&[u32]>> {
-    let mut rules: FxHashMap<u32, Vec<&[u32]>> = FxHashMap::default();
-    for (symbol, parts) in parser.rules() {
-        rules.entry(*symbol).or_default().push(parts);
-    }
-    rules
-}
-
 /// The steps of a parser by symbols that can be read.
 struct Steps<'a> {
-    parser: &'a Parser,
+    rules: &'a Rules<'a>,
     /// By state: the symbols that can be read in it, and the states behind them.
     from: Vec<FxHashMap<u32, u32>>,
 }
@@ -163,29 +189,20 @@ struct Completed {
 
 impl<'a> Steps<'a> {
     /// Those by terminals that are read, and then by the symbols that rules make of what can be read in a state.
-    fn new(parser: &'a Parser, is_read: impl Fn(u32, u32) -> bool, budget: &mut Budget) -> Result<Steps<'a>> {
+    fn new(rules: &'a Rules, is_read: impl Fn(u32, u32) -> bool, budget: &mut Budget) -> Result<Steps<'a>> {
+        let parser = rules.parser;
         let shifts = |state| {
             let read = parser.expected(state).filter(|&terminal| is_read(state, terminal));
             read.filter_map(|terminal| Some((terminal, parser.next(state, terminal)?))).collect()
         };
-        let mut steps = Steps { parser, from: (0..parser.states()).map(shifts).collect() };
-        let rules = rules_by_symbol(parser);
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for state in 0..parser.states() {
-                for symbol in parser.derived_in(state) {
-                    let Some(next) = parser.goto(state, symbol) else { continue };
-                    for parts in rules.get(&symbol).into_iter().flatten() {
-                        budget.spend(1 + parts.len() as u64)?;
-                        if !steps.from[state as usize].contains_key(&symbol) && steps.can_be_read(state, parts) {
-                            steps.from[state as usize].insert(symbol, next);
-                            changed = true;
-                        }
-                    }
-                }
+        let mut steps = Steps { rules, from: (0..parser.states()).map(shifts).collect() };
+        rules.until_stable(budget, |state, (symbol, next), parts| {
+            let new = !steps.from[state as usize].contains_key(&symbol) && steps.can_be_read(state, parts);
+            if new {
+                steps.from[state as usize].insert(symbol, next);
             }
-        }
+            new
+        })?;
         Ok(steps)
     }
 
@@ -201,15 +218,13 @@ impl<'a> Steps<'a> {
     /// and nothing is gained unless the list can end.
     fn completing(&self, budget: &mut Budget) -> Result<FxHashSet<Step>> {
         let completed = self.completed(budget)?;
+        let parser = self.rules.parser;
+        let ends = |next: u32| completed.later.contains(&next) || parser.is_end(next);
         let mut todo: Vec<Step> = Vec::new();
-        for state in 0..self.parser.states() {
-            let symbols = self.parser.expected(state).chain(self.parser.derived_in(state));
-            let ends = |next: u32| completed.later.contains(&next) || self.parser.is_end(next);
-            todo.extend(
-                symbols
-                    .map(|symbol| (state, symbol))
-                    .filter(|&(state, symbol)| self.parser.next(state, symbol).is_some_and(ends)),
-            );
+        for state in 0..parser.states() {
+            let symbols = parser.expected(state).chain(parser.derived_in(state));
+            let ending = symbols.filter(|&symbol| parser.next(state, symbol).is_some_and(ends));
+            todo.extend(ending.map(|symbol| (state, symbol)));
         }
         let mut completing: FxHashSet<Step> = todo.iter().copied().collect();
         while let Some((state, symbol)) = todo.pop() {
@@ -222,41 +237,35 @@ impl<'a> Steps<'a> {
         Ok(completing)
     }
 
-    /// Of all rules, from where they may begin.
+    /// What can be completed of all rules, from where they may begin.
     fn completed(&self, budget: &mut Budget) -> Result<Completed> {
         let mut completed = Completed::default();
-        let rules = rules_by_symbol(self.parser);
-        for state in 0..self.parser.states() {
-            for symbol in self.parser.derived_in(state) {
-                for parts in rules.get(&symbol).into_iter().flatten() {
-                    budget.spend(1 + parts.len() as u64)?;
-                    let step = |at: &mut u32, part: &u32| {
-                        *at = self.parser.next(*at, *part)?;
-                        Some(*at)
-                    };
-                    let path: Vec<u32> = parts.iter().scan(state, step).collect();
-                    if path.len() < parts.len() {
-                        continue;
-                    }
-                    for (place, &at) in path.iter().enumerate().rev() {
-                        if parts.get(place + 1).is_some_and(|next| !self.from[at as usize].contains_key(next)) {
-                            break;
-                        } else if place > 0 {
-                            completed.later.insert(at);
-                        } else {
-                            completed.firsts.entry((state, symbol)).or_default().push(parts[0]);
-                        }
-                    }
+        self.rules.each(budget, |state, symbol, parts| {
+            let step = |at: &mut u32, part: &u32| {
+                *at = self.rules.parser.next(*at, *part)?;
+                Some(*at)
+            };
+            let path: Vec<u32> = parts.iter().scan(state, step).collect();
+            if path.len() < parts.len() {
+                return;
+            }
+            for (place, &at) in path.iter().enumerate().rev() {
+                if parts.get(place + 1).is_some_and(|next| !self.from[at as usize].contains_key(next)) {
+                    return;
+                } else if place > 0 {
+                    completed.later.insert(at);
+                } else {
+                    completed.firsts.entry((state, symbol)).or_default().push(parts[0]);
                 }
             }
-        }
+        })?;
         Ok(completed)
     }
 
     /// Whether something holds of each step that can be come to.
     fn all_reachable(&self, holds: impl Fn(Step) -> bool) -> bool {
-        let mut met: FxHashSet<u32> = FxHashSet::from_iter([self.parser.start]);
-        let mut todo = vec![self.parser.start];
+        let mut met: FxHashSet<u32> = FxHashSet::from_iter([self.rules.parser.start]);
+        let mut todo = vec![self.rules.parser.start];
         while let Some(state) = todo.pop() {
             for (&symbol, &next) in &self.from[state as usize] {
                 if !holds((state, symbol)) {
