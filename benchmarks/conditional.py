@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from benchmarks.lookahead import mean, spread
-from benchmarks.report import table
+from benchmarks.report import OUTSIDE, save, table
 from grammarspec import Grammar, Model, Result, Truncated, json_schema, regex
 
 ROWS = 128
@@ -254,11 +254,7 @@ def plot(rows: Sequence[Row], path: Path) -> None:
     axes.set_xticks(range(len(counts)), ["1 (masked)", *map(str, counts[1:])])
     axes.set(xlabel="particles", ylabel="share of right answers", ylim=(0, 1))
     axes.set_title(f"means of {len(rows[0].right)} questions of each task with 95 % intervals", fontsize=10)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8, bbox_to_anchor=(1.01, 1), loc="upper left")
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    save(figure, axes, path, **OUTSIDE)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ from typing import Any
 import torch
 
 import grammarspec as gs
-from benchmarks.report import table
+from benchmarks.report import OUTSIDE, plain_log_axis, save, table
 from grammarspec.decoding import Generation, Request, Sampling
 from grammarspec.decoding.lookahead import Coverage, Lookahead, Reward, as_reward, generate_with_lookahead
 from grammarspec.decoding.proposers import Eagle
@@ -291,7 +291,6 @@ def write(name: str, outcomes: Sequence[Outcome], cases: Sequence[Case], folder:
 def plot(outcomes: Sequence[Outcome], path: Path) -> None:
     """The reward of each way over what it costs: seconds, or passes of the target where nothing was timed."""
     import matplotlib.pyplot as plt
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     figure, axes = plt.subplots(figsize=(8, 4.5))
     timed = all(one.seconds for one in outcomes)
@@ -305,16 +304,10 @@ def plot(outcomes: Sequence[Outcome], path: Path) -> None:
             label=one.way.name,
         )  # fmt: skip
     label = "seconds of a text, alone" if timed else "passes of the target (of its batch) for a text"
-    axes.set(xlabel=label, ylabel="reward, from 0 to 1", xscale="log")
+    axes.set(xlabel=label, ylabel="reward, from 0 to 1")
     axes.set_title(f"{path.stem}: means of {len(outcomes[0].soft)} texts with 95 % intervals", fontsize=10)
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8, bbox_to_anchor=(1.01, 1), loc="upper left")
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    plain_log_axis(axes)
+    save(figure, axes, path, **OUTSIDE)
 
 
 # ---------------------------------------------------------------------- the experiments
@@ -397,11 +390,7 @@ def batch(bench: Bench) -> None:
         axes.plot([1, 8], [spent[way.name, size] / len(cases) for size in (1, 8)], marker="o", label=way.name)
     axes.set(xlabel="texts side by side", ylabel="seconds of a text", ylim=(0, None), xticks=[1, 8])
     axes.set_title(f"batch: means of {len(cases)} texts", fontsize=10)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(options.out / "batch.png", dpi=120)
-    plt.close(figure)
+    save(figure, axes, options.out / "batch.png", fontsize=8)
 
 
 def tasks(bench: Bench) -> None:

@@ -56,7 +56,7 @@ def plot_steps(results: dict[str, Steps], path: Path) -> None:
         values = sorted(result.steps)
         axes.plot(values, [1 - i / len(values) for i in range(len(values))], label=name)
     axes.set(xscale="log", yscale="log", xlabel="microseconds of a step", ylabel="share of steps that take longer")
-    _save(figure, axes, path)
+    save(figure, axes, path)
 
 
 def plot_series(results: dict[str, dict[int, float]], x: str, y: str, path: Path, scale: str = "log") -> None:
@@ -67,11 +67,29 @@ def plot_series(results: dict[str, dict[int, float]], x: str, y: str, path: Path
     for name, series in results.items():
         axes.plot(list(series), list(series.values()), marker="o", markersize=3, label=name)
     axes.set(xscale=scale, yscale="log", xlabel=x, ylabel=y)
-    _save(figure, axes, path)
+    save(figure, axes, path)
 
 
-def _save(figure: Any, axes: Any, path: Path) -> None:
+def plain_log_axis(axes: Any) -> None:
+    """Make the x axis logarithmic, with plain numbers at it."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def save(figure: Any, axes: Any, path: Path, **legend: Any) -> None:
+    """Write a plot with a grid and a legend, and close it."""
+    import matplotlib.pyplot as plt
+
     axes.grid(alpha=0.3)
-    axes.legend()
+    axes.legend(**legend)
     figure.tight_layout()
     figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+OUTSIDE = {"fontsize": 8, "bbox_to_anchor": (1.01, 1), "loc": "upper left"}
+"""A legend beside the axes, for :func:`save`."""

@@ -33,7 +33,7 @@ import grammarspec as gs
 from benchmarks.extraction import right_fields
 from benchmarks.extraction_cases import CASES
 from benchmarks.lookahead import less, mean, spread
-from benchmarks.report import table
+from benchmarks.report import OUTSIDE, plain_log_axis, save, table
 from grammarspec.decoding.proposers import Eagle, Forced, Lookup
 from grammarspec.models.instructions import instructions_for
 from grammarspec.models.loading import load_model
@@ -127,7 +127,7 @@ class Way:
 
 
 def _cut(error: Exception) -> str:
-    """The text of an answer that was cut short, and so is not valid."""
+    """What counts as the answer of a text that was cut short: none, which is not valid."""
     if not isinstance(error, gs.Truncated):
         raise error
     return ""
@@ -257,7 +257,7 @@ def _figure(values: Sequence[float], form: str) -> str:
 def plot(every: Sequence[Way], path: Path) -> None:
     """Quality over latency; ways whose answers are all valid are filled, the others say how many are."""
     import matplotlib.pyplot as plt
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import FuncFormatter
 
     figure, axes = plt.subplots(figsize=(8, 4.5))
     for number, way in enumerate(every):
@@ -268,18 +268,12 @@ def plot(every: Sequence[Way], path: Path) -> None:
             marker="osD^vP*"[number], color=f"C{number}", markersize=8, capsize=2, linewidth=1, linestyle="",
             fillstyle="full" if mean(way.valid) == 1 else "none", label=f"{way.name}: {mean(way.valid):.0%} valid",
         )  # fmt: skip
-    axes.set(xlabel="seconds of an answer, alone", ylabel="share of fields that are right", xscale="log")
+    axes.set(xlabel="seconds of an answer, alone", ylabel="share of fields that are right")
     title = f"means of {len(every[0].right)} texts ({len(every[0].seconds)} timed) with 95 % intervals; "
     axes.set_title(title + "filled: all answers are valid", fontsize=10)
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    plain_log_axis(axes)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8, bbox_to_anchor=(1.01, 1), loc="upper left")
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    save(figure, axes, path, **OUTSIDE)
 
 
 if __name__ == "__main__":
