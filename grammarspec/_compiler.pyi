@@ -26,6 +26,7 @@ __all__ = [
     "OP_CODEPOINTS",
     "OP_COMPLEMENT",
     "OP_LEXEME",
+    "OP_LEXEMES",
     "OP_LITERAL",
     "OP_NOTHING",
     "OP_PARSER",
@@ -70,6 +71,7 @@ OP_WORDS: int
 OP_WHEN: int
 OP_CALL_WITH: int
 OP_LEXEME: int
+OP_LEXEMES: int
 OP_TEXT: int
 OP_PARSER: int
 

@@ -29,6 +29,7 @@ from grammarspec._compiler import (
     OP_CALL_WITH,
     OP_CODEPOINTS,
     OP_LEXEME,
+    OP_LEXEMES,
     OP_NOTHING,
     OP_PARSER,
     OP_TEXT,
@@ -123,6 +124,19 @@ class GrammarBuilder(IrBuilder):
         alone, as they do in a terminal.
         """
         return self.node(OP_LEXEME, (node,))
+
+    def lexemes(self, placed: Iterable[tuple[int | None, int, int]]) -> int:
+        """Any of some lexemes, as the character before them is.
+
+        Args:
+            placed: the class of the character before (``None``: any); a lexeme or terminal, which cannot be empty; and
+                the class of its last character. Class ``0`` is also that of the beginning of a :meth:`text`. All
+                lexemes of a text are placed, or none is.
+        """
+        operands = [
+            number for before, node, last in placed for number in (UNBOUNDED if before is None else before, node, last)
+        ]
+        return self.node(OP_LEXEMES, operands) if operands else self.nothing
 
     def text(self, name: str, node: int, skipped: Sequence[int] = ()) -> int:
         """The texts of this node, as a whole: lexemes in it see no further. Returns a call of a rule of that name.

@@ -9,7 +9,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::codes::op;
 use super::needed::Needed;
-use super::{Guard, Ir, Kinds, Node, NodeId, Operands, PIECE, Parser, RuleId, UNBOUNDED, Update};
+use super::{Guard, Ir, Kinds, Node, NodeId, Operands, PIECE, Parser, Placed, RuleId, UNBOUNDED, Update};
 use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
 
@@ -255,6 +255,19 @@ impl IrBuilder {
         }
     }
 
+    fn placed(&self, operands: &[u32]) -> Result<Box<[Placed]>, String> {
+        if operands.is_empty() || !operands.len().is_multiple_of(3) {
+            return Err("three operands of each lexeme expected".into());
+        }
+        operands
+            .chunks(3)
+            .map(|one| {
+                let before = (one[0] != UNBOUNDED).then_some(one[0]);
+                Ok(Placed { before, text: self.operand(one[1])?, last: one[2] })
+            })
+            .collect()
+    }
+
     fn decode(&self, op: u32, operands: &[u32], blob: &[u8]) -> Result<Node, String> {
         Ok(match op {
             op::NOTHING => Node::Nothing,
@@ -292,6 +305,7 @@ impl IrBuilder {
             op::BEHIND => Node::Behind(self.one(operands)?),
             op::TERMINAL => Node::Terminal(self.one(operands)?),
             op::LEXEME => Node::Lexeme(self.one(operands)?),
+            op::LEXEMES => Node::Lexemes(self.placed(operands)?),
             op::TEXT if operands.is_empty() => return Err("an operand expected".into()),
             op::TEXT => Node::Text(self.all(operands)?),
             op::PARSER => Node::Parser(Parser::decode(operands, |n| self.operand(n))?.into()),

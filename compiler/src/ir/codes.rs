@@ -37,6 +37,7 @@ numbered! {
     LEXEME = 16,
     TEXT = 17,
     PARSER = 18,
+    LEXEMES = 19,
 }
 
 numbered! {

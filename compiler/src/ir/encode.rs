@@ -1,7 +1,7 @@
 //! From hash-consed expressions to flat arrays.
 
 use super::codes::op;
-use super::{Ir, Node, NodeId, RuleId, Update};
+use super::{Ir, Node, NodeId, Placed, RuleId, UNBOUNDED, Update};
 
 /// A grammar as arrays, as [`super::Parts`] has them.
 pub struct Encoded {
@@ -77,6 +77,11 @@ impl Ir {
                 Node::Lexeme(o) => {
                     args.push(node(o));
                     op::LEXEME
+                }
+                Node::Lexemes(all) => {
+                    let numbers = |one: &Placed| [one.before.unwrap_or(UNBOUNDED), node(&one.text), one.last];
+                    args.extend(all.iter().flat_map(numbers));
+                    op::LEXEMES
                 }
                 Node::Text(os) => {
                     args.extend(os.iter().map(node));

@@ -70,11 +70,23 @@ pub enum Node {
     Words(Box<[Box<[u8]>]>),
     /// A lexical unit whose assertions about what follows see the text behind it, to the end of the `Text` around it.
     Lexeme(NodeId),
+    /// A lexical unit: any of these, as the character before it is.
+    Lexemes(Box<[Placed]>),
     /// What assertions of lexemes see: it is the whole body of a rule. The first node describes it, before each lexeme in
     /// it and at its end any of the others may stand.
     Text(Operands),
     /// The texts that a lexer and an LR parser take: it is the whole body of a rule, and a `Text` of its own.
     Parser(Box<Parser>),
+}
+
+/// A lexeme of a terminal that looks at the character before it, or stands among such terminals.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Placed {
+    /// The class of the character before it; `None`: any.
+    pub before: Option<u32>,
+    pub text: NodeId,
+    /// The class of its last character. Class 0 is also that of the beginning of a text.
+    pub last: u32,
 }
 
 /// Bytes of a literal text at most, where it is not part of a lexical unit; longer ones are sequences of such pieces.
@@ -136,7 +148,7 @@ impl Ir {
     pub fn is_unit(&self, node: NodeId) -> bool {
         let facts = self.facts[node as usize];
         match self.nodes[node as usize] {
-            Node::Lexeme(_) => true,
+            Node::Lexeme(_) | Node::Lexemes(_) => true,
             Node::Terminal(_) => facts.regular,
             _ => facts.regular && (facts.flat || facts.looks),
         }
@@ -157,7 +169,7 @@ impl Ir {
 
     /// Whether what may follow a terminal can depend on more than the rules.
     pub fn has_lexemes(&self) -> bool {
-        self.nodes.iter().any(|node| matches!(node, Node::Lexeme(_) | Node::Parser(_)))
+        self.nodes.iter().any(|node| matches!(node, Node::Lexeme(_) | Node::Lexemes(_) | Node::Parser(_)))
     }
 
     /// Checks the context conditions and computes the facts of hash-consed nodes.
@@ -182,6 +194,7 @@ impl Ir {
                 Node::Behind(o) => (bad(o), "behind"),
                 Node::Terminal(o) => (bad(o), "terminal"),
                 Node::Lexeme(o) => (bad(o), "lexeme"),
+                Node::Lexemes(all) => (all.iter().any(|one| !ir.is_unit(one.text)), "lexemes"),
                 _ => (false, ""),
             };
             if wrong {
@@ -279,7 +292,7 @@ impl Ir {
         match node {
             Node::CallWith(_, update) => return Facts { parameter: !update.fresh, ..Facts::default() },
             Node::When(_) => return Facts { parameter: true, ..Facts::default() },
-            Node::Lexeme(_) | Node::Parser(_) => return Facts::default(),
+            Node::Lexeme(_) | Node::Lexemes(_) | Node::Parser(_) => return Facts::default(),
             Node::Text(os) => return Facts { parameter: self.facts[os[0] as usize].parameter, ..Facts::default() },
             _ => {}
         }
@@ -338,6 +351,7 @@ impl Node {
             Node::Codepoints(ranges) => size_of_val(&**ranges),
             Node::Seq(os) | Node::Alt(os) | Node::Both(os) | Node::Text(os) if os.spilled() => size_of_val(&**os),
             Node::Words(texts) => texts.iter().map(|text| size_of_val(text) + text.len()).sum(),
+            Node::Lexemes(all) => size_of_val(&**all),
             Node::Parser(parser) => parser.memory(),
             _ => 0,
         }
@@ -349,6 +363,7 @@ impl Node {
             Node::Seq(os) | Node::Alt(os) | Node::Both(os) | Node::Text(os) => os.iter().copied().for_each(f),
             Node::Repeat(o, ..) | Node::Complement(o) | Node::Ahead(o) | Node::Behind(o) => f(*o),
             Node::Terminal(o) | Node::Lexeme(o) => f(*o),
+            Node::Lexemes(all) => all.iter().for_each(|one| f(one.text)),
             Node::Parser(parser) => parser.lexemes().for_each(f),
             Node::Nothing
             | Node::Literal(_)
@@ -367,6 +382,7 @@ impl Node {
             Node::Seq(os) | Node::Alt(os) | Node::Both(os) | Node::Text(os) => os.iter_mut().for_each(f),
             Node::Repeat(o, ..) | Node::Complement(o) | Node::Ahead(o) | Node::Behind(o) => f(o),
             Node::Terminal(o) | Node::Lexeme(o) => f(o),
+            Node::Lexemes(all) => all.iter_mut().for_each(|one| f(&mut one.text)),
             Node::Parser(parser) => parser.lexemes_mut().for_each(f),
             Node::Nothing
             | Node::Literal(_)

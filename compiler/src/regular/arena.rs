@@ -75,6 +75,10 @@ pub(super) enum Node {
     Lexeme(Id),
     /// The texts of the second operand, which has tags, where the whole rest, behind the tags too, is in the first.
     Under(Id, Id),
+    /// A condition that only the beginnings of lexemes know: the character before is of this class. Any rest meets it.
+    Past(u32),
+    /// The texts of the operand, a lexeme that has not begun, if the character before them is of this class.
+    After(u32, Id),
 }
 
 /// How a residual can be split to be followed part by part.
@@ -161,9 +165,13 @@ pub struct Arena {
     /// The slack of intersections, as far as known; see `slack.rs`.
     pub(super) slacks: FxHashMap<Id, Option<u32>>,
     pub(super) saturated: FxHashMap<(Id, super::Counts, bool), super::Saturated>,
+    /// Whether lexemes know the class of the character before them.
+    pub(super) has_classes: bool,
+    /// What follows behind characters of a class, by the condition that says it.
+    pub(super) begun: FxHashMap<(Id, Id), Id>,
 }
 
-pub(crate) type List = SmallVec<[Id; 8]>;
+pub type List = SmallVec<[Id; 8]>;
 
 impl Arena {
     /// An empty arena for a vocabulary.
@@ -196,6 +204,8 @@ impl Arena {
             written: FxHashSet::default(),
             slacks: FxHashMap::default(),
             saturated: FxHashMap::default(),
+            has_classes: false,
+            begun: FxHashMap::default(),
         };
         arena.intern(Node::Empty, &[], Flags(Flags::FINITE));
         arena.intern(Node::Eps, &[], Flags(Flags::NULLABLE | Flags::FINITE));
@@ -213,7 +223,7 @@ impl Arena {
 
     /// Bytes that this arena holds, roughly.
     pub fn memory(&self) -> usize {
-        let known = self.slacks.len() + self.saturated.len() + 2 * self.unions.len();
+        let known = self.slacks.len() + self.saturated.len() + self.begun.len() + 2 * self.unions.len();
         self.nodes.len() * 48
             + (self.kids.len() + self.union_operands) * 4
             + self.dfa.memory()
@@ -368,6 +378,8 @@ impl Arena {
             Node::Unit(a) => self.mix(13, h(a)),
             Node::Lexeme(a) => self.mix(14, h(a)),
             Node::Under(a, b) => self.mix(self.mix(15, h(a)), h(b)),
+            Node::Past(class) => self.mix(16, u128::from(class)),
+            Node::After(class, a) => self.mix(self.mix(17, h(a)), u128::from(class)),
         };
         let same = |&id: &Id| match (self.nodes[id as usize], node) {
             (Node::Alt(k), Node::Alt(_)) | (Node::And(k), Node::And(_)) => self.list(k) == kids,

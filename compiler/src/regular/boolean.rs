@@ -101,9 +101,78 @@ impl Arena {
         self.intern(Node::Lexeme(x), &[], Flags(flags))
     }
 
-    /// The texts of `x`, which has tags, where the whole rest is in `condition`. The branches of a union are each under
-    /// the condition, so that what is under weaker ones can absorb them.
+    /// The condition that the character before is of a class.
+    pub fn past(&mut self, class: u32) -> Id {
+        if class == 0 {
+            return TOP;
+        }
+        self.intern(Node::Past(class), &[], Flags(Flags::NULLABLE | Flags::INFINITE))
+    }
+
+    /// The condition that the character before is of a class, and that the whole rest is in `condition`.
+    pub fn past_and(&mut self, class: u32, condition: Id) -> Id {
+        let past = self.past(class);
+        self.both_hold(past, condition)
+    }
+
+    /// The texts of a lexeme, if the character before them is of a class.
+    pub fn after(&mut self, class: u32, x: Id) -> Id {
+        if x == EMPTY {
+            return x;
+        }
+        self.has_classes = true;
+        let flags = self.flags[x as usize].0 & (Flags::COUNTS | Flags::TAGGED) | Flags::SEARCH;
+        self.intern(Node::After(class, x), &[], Flags(flags))
+    }
+
+    /// The texts of `x`, which has tags, where the whole rest is in `condition`. Lexemes that have not begun are those
+    /// that stand behind a character of the class that the condition names; if it names none, of class 0.
     pub fn under(&mut self, condition: Id, x: Id) -> Id {
+        if !self.has_classes {
+            return self.limited(condition, x);
+        }
+        if let Some(&known) = self.begun.get(&(condition, x)) {
+            return known;
+        }
+        let (class, other) = self.class_of(condition);
+        let found = match self.nodes[x as usize] {
+            Node::After(of, y) if of == class => self.limited(other, y),
+            Node::After(..) => EMPTY,
+            Node::Alt(k) => {
+                let kids: List = self.list(k).into();
+                let kids: List = kids.into_iter().map(|i| deep(|| self.under(condition, i))).collect();
+                self.alt(&kids)
+            }
+            _ if self.is_end(x) => self.limited(condition, x),
+            _ => self.limited(other, x),
+        };
+        self.begun.insert((condition, x), found);
+        found
+    }
+
+    /// The class of the character before that a condition names, and the condition without it.
+    fn class_of(&mut self, condition: Id) -> (u32, Id) {
+        match self.nodes[condition as usize] {
+            Node::Past(class) => (class, TOP),
+            Node::And(k) => {
+                let mut kids: List = self.list(k).into();
+                let mut class = 0;
+                kids.retain(|i| match self.nodes[*i as usize] {
+                    Node::Past(of) => {
+                        class = of;
+                        false
+                    }
+                    _ => true,
+                });
+                if class == 0 { (0, condition) } else { (class, self.and(&kids)) }
+            }
+            _ => (0, condition),
+        }
+    }
+
+    /// The texts of `x` where the whole rest is in `condition`. The branches of a union are each under the condition, so
+    /// that what is under weaker ones can absorb them.
+    fn limited(&mut self, condition: Id, x: Id) -> Id {
         if condition == TOP {
             return x;
         }
@@ -113,11 +182,11 @@ impl Arena {
             (TOP, _) => x,
             (_, Node::Under(other, y)) => {
                 let both = self.and(&[condition, other]);
-                self.under(both, y)
+                self.limited(both, y)
             }
             (_, Node::Alt(k)) if self.has_conditions(k) => {
                 let kids: List = self.list(k).into();
-                let kids: List = kids.into_iter().map(|i| deep(|| self.under(condition, i))).collect();
+                let kids: List = kids.into_iter().map(|i| deep(|| self.limited(condition, i))).collect();
                 self.alt(&kids)
             }
             _ => {

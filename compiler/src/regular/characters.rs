@@ -231,7 +231,7 @@ impl Arena {
             Node::Repeat(o, ..) | Node::Terminal(o) | Node::Lexeme(o) => go(*o),
             Node::Call(rule) => go(ir.body(*rule)),
             Node::CallWith(..) | Node::When(_) => unreachable!("what depends on a parameter is not regular"),
-            Node::Text(_) | Node::Parser(_) => unreachable!("they are not regular"),
+            Node::Lexemes(_) | Node::Text(_) | Node::Parser(_) => unreachable!("they are not regular"),
         };
         self.findings.contents.insert(node, content);
         content

@@ -93,6 +93,8 @@ impl Arena {
         match self.nodes[id as usize] {
             Node::Empty | Node::Eps | Node::Accept(_) | Node::Ahead(_) | Node::Behind(_) => Parts::new(),
             Node::Class(s) => Parts::from_slice(&[(self.sets[s as usize], super::EPS)]),
+            Node::Past(_) => Parts::from_slice(&[(self.alphabet, TOP)]),
+            Node::After(_, x) => deep(|| self.parts(x)),
             Node::Concat(h, t) => {
                 let mut parts = deep(|| self.parts(h));
                 for p in &mut parts {

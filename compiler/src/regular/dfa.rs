@@ -225,7 +225,7 @@ impl Arena {
             Node::Not(_) => return 1,
             Node::Concat(h, t) => deep(|| self.least_length(h).saturating_add(self.least_length(t))),
             Node::Repeat(x, least, _) => deep(|| self.least_length(x)).saturating_mul(least),
-            Node::Scope(x) | Node::Unit(x) | Node::Lexeme(x) => deep(|| self.least_length(x)),
+            Node::Scope(x) | Node::Unit(x) | Node::Lexeme(x) | Node::After(_, x) => deep(|| self.least_length(x)),
             Node::Under(x, y) => deep(|| self.least_length(x).max(self.least_length(y))),
             Node::Alt(k) => {
                 let kids: List = self.list(k).into();
@@ -235,7 +235,7 @@ impl Arena {
                 let kids: List = self.list(k).into();
                 kids.into_iter().map(|i| deep(|| self.least_length(i))).max().unwrap_or(0)
             }
-            Node::Eps | Node::Accept(_) | Node::Ahead(_) | Node::Behind(_) => return 0,
+            Node::Eps | Node::Accept(_) | Node::Ahead(_) | Node::Behind(_) | Node::Past(_) => return 0,
         };
         self.dfa.lengths.insert(id, least);
         least

@@ -81,6 +81,11 @@ impl Arena {
                 let a = go(self, a);
                 self.lexeme(a)
             }
+            Node::Past(class) => self.past(class),
+            Node::After(class, a) => {
+                let a = go(self, a);
+                self.after(class, a)
+            }
             Node::Under(a, b) => {
                 let (a, b) = (go(self, a), go(self, b));
                 self.under(a, b)

@@ -73,7 +73,7 @@ impl Arena {
         match self.nodes[x as usize] {
             // a terminal inside this one has a beginning of its own
             Node::Empty | Node::Eps | Node::Accept(_) | Node::Class(_) => {}
-            Node::Unit(_) | Node::Lexeme(_) | Node::Under(..) => {}
+            Node::Unit(_) | Node::Lexeme(_) | Node::Under(..) | Node::Past(_) | Node::After(..) => {}
             Node::Concat(a, b) => {
                 go(self, a, front);
                 let passes = self.open(a) || self.nullable(a);

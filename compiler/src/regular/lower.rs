@@ -96,7 +96,7 @@ impl Arena {
             Node::Lexeme(o) => go(self, *o, budget)?, // it is closed when its tag is known
             Node::Call(rule) => go(self, ir.body(*rule), budget)?,
             Node::CallWith(..) | Node::When(_) => unreachable!("what depends on a parameter is not regular"),
-            Node::Text(_) | Node::Parser(_) => unreachable!("they are not regular"),
+            Node::Lexemes(_) | Node::Text(_) | Node::Parser(_) => unreachable!("they are not regular"),
             Node::Words(texts) => {
                 budget.spend(texts.len() as u64)?;
                 if self.characters.is_none() {

@@ -25,7 +25,7 @@ mod slack;
 mod tags;
 mod union;
 
-pub use arena::{Arena, EMPTY, EPS, Form, Id, TOP};
+pub use arena::{Arena, EMPTY, EPS, Form, Id, List, TOP};
 pub use characters::Alphabet;
 pub use lower::Lowered;
 pub use saturate::{Counts, SMALL, Saturated, saturated_bounds};

@@ -101,6 +101,10 @@ impl Arena {
                 let (least, most, dropped) = saturated_bounds((least, most), size, self.cap, counts);
                 (self.repeat(x, least, most), dropped.min(inner))
             }
+            Node::After(class, x) => {
+                let (x, dropped) = deep(|| self.saturate_at((x, counts, front), position, budget))?;
+                (self.after(class, x), dropped)
+            }
             Node::Under(condition, x) => {
                 let (x, dropped) = deep(|| self.saturate_at((x, counts, front), position, budget))?;
                 (self.under(condition, x), dropped)

@@ -143,7 +143,7 @@ impl Arena {
             Node::Accept(p) => found(p),
             Node::Concat(_, t) => deep(|| self.every_tag(t, found)),
             Node::Alt(k) => self.list(k).iter().all(|&i| deep(|| self.every_tag(i, found))),
-            Node::Lexeme(x) | Node::Under(_, x) => deep(|| self.every_tag(x, found)),
+            Node::Lexeme(x) | Node::Under(_, x) | Node::After(_, x) => deep(|| self.every_tag(x, found)),
             _ => true,
         }
     }
@@ -168,9 +168,41 @@ impl Arena {
                 let kept = deep(|| self.without_tags(x, of));
                 self.lexeme(kept)
             }
+            Node::After(class, x) => {
+                let kept = deep(|| self.without_tags(x, of));
+                self.after(class, kept)
+            }
             Node::Under(condition, x) => {
                 let kept = deep(|| self.without_tags(x, of));
                 self.under(condition, kept)
+            }
+            _ => id,
+        }
+    }
+
+    /// The expression with another `Accept` in the place of each of its own.
+    pub fn retagged(&mut self, id: Id, end: Id) -> Id {
+        if !self.flag(id, Flags::TAGGED) {
+            return id;
+        }
+        match self.nodes[id as usize] {
+            Node::Accept(_) => end,
+            Node::Concat(h, t) => {
+                let rest = deep(|| self.retagged(t, end));
+                self.concat(h, rest)
+            }
+            Node::Alt(k) => {
+                let kids: List = self.list(k).into();
+                let kids: List = kids.into_iter().map(|i| deep(|| self.retagged(i, end))).collect();
+                self.alt(&kids)
+            }
+            Node::Lexeme(x) => {
+                let x = deep(|| self.retagged(x, end));
+                self.lexeme(x)
+            }
+            Node::Under(condition, x) => {
+                let x = deep(|| self.retagged(x, end));
+                self.under(condition, x)
             }
             _ => id,
         }
@@ -221,7 +253,7 @@ impl Arena {
             Node::Concat(head, _) => deep(|| self.counts_down(head, many)),
             Node::Repeat(_, _, most) => most != UNBOUNDED && most > many,
             Node::Alt(k) | Node::And(k) => self.list(k).iter().any(|&i| deep(|| self.counts_down(i, many))),
-            Node::Scope(x) | Node::Unit(x) | Node::Lexeme(x) => deep(|| self.counts_down(x, many)),
+            Node::Scope(x) | Node::Unit(x) | Node::Lexeme(x) | Node::After(_, x) => deep(|| self.counts_down(x, many)),
             Node::Under(condition, x) => {
                 deep(|| self.counts_down(condition, many)) || deep(|| self.counts_down(x, many))
             }

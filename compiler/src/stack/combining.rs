@@ -14,7 +14,7 @@ use super::position::BOTTOM;
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Lexeme, Node, NodeId, Parser, RuleId};
+use crate::ir::{Lexeme, Node, NodeId, Parser, Placed, RuleId};
 use crate::regular::{Arena, EMPTY, Id, TOP};
 
 /// Tables of more states than this are not followed with care only because they starve a rule.
@@ -30,7 +30,7 @@ struct Readable {
     /// Those that are passed over.
     blanks: BTreeSet<(Id, u32)>,
     /// Those that have to be able to follow whatever stands before.
-    needed: BTreeSet<Id>,
+    needed: BTreeSet<(Id, u32)>,
     /// Whether each terminal that has lexemes behind characters of other classes has some behind these.
     is_whole: bool,
 }
@@ -67,6 +67,7 @@ impl Machine {
             }
         }
         let (mut open, mut closed): (FxHashSet<Id>, FxHashSet<Id>) = Default::default();
+        let knows_class = |class: u32| if parsers.is_empty() { class } else { 0 };
         for (class, condition) in conditions {
             let mut escapes = free.contains(&(class, condition)) && self.arena.nullable(condition);
             for &(blank, last) in &readable[class as usize].blanks {
@@ -80,16 +81,17 @@ impl Machine {
                 }
             }
             let ways = if escapes { &mut open } else { &mut closed };
-            ways.insert(self.arena.unit(condition));
+            ways.insert(self.arena.past_and(knows_class(class), condition));
         }
         if closed.is_empty() {
             return Ok(Care::Never);
         }
         open.retain(|condition| !closed.contains(condition));
-        for &lexeme in readable.iter().flat_map(|next| &next.needed) {
+        for &(lexeme, last) in readable.iter().flat_map(|next| &next.needed) {
             let mut some = false;
             for way in self.ways(lexeme, budget)?.iter() {
-                some |= open.contains(&self.arena.under_condition(way.1).0);
+                let (left, _) = self.arena.under_condition(way.1);
+                some |= open.contains(&self.arena.past_and(knows_class(last), left));
             }
             if !some {
                 return Ok(Care::Always);
@@ -101,16 +103,34 @@ impl Machine {
     /// The lexemes that may stand behind a character, by its class. `None`: parsers differ in what their classes are.
     fn readable(&mut self, parsers: &[&Parser], budget: &mut Budget) -> Result<Option<Vec<Readable>>> {
         let (units, skipped) = self.units_outside_parsers();
-        let classes = parsers.iter().map(|parser| parser.classes()).max().unwrap_or(1);
+        let ir = self.ir.clone();
+        let placed = |unit: &NodeId| match &ir.nodes[*unit as usize] {
+            Node::Lexemes(all) => Some(all),
+            _ => None,
+        };
+        let numbers = |all: &Box<[Placed]>| all.iter().map(|one| one.last.max(one.before.unwrap_or(0))).max();
+        let in_rules = units.iter().filter_map(placed).filter_map(numbers).max().map_or(1, |last| last + 1);
+        let in_parsers = parsers.iter().map(|parser| parser.classes()).max().unwrap_or(1);
         let differ = parsers.iter().any(|parser| parser.modes() != parsers[0].modes());
-        if classes > 1 && (differ || !units.is_empty()) {
+        let unlike = units.iter().any(|unit| placed(unit).is_none());
+        if in_parsers > 1 && (differ || !units.is_empty()) || in_rules > 1 && (unlike || !parsers.is_empty()) {
             return Ok(None);
         }
+        let classes = in_rules.max(in_parsers);
         let mut readable = Vec::new();
         for class in 0..classes {
             let mut next = Readable { is_whole: true, ..Readable::default() };
             for &unit in &units {
-                self.add_readable(&mut next, (unit, 0), skipped.contains(&unit), budget)?;
+                let is_blank = skipped.contains(&unit);
+                let Some(all) = placed(&unit) else {
+                    self.add_readable(&mut next, (unit, 0), is_blank, budget)?;
+                    continue;
+                };
+                let mut read = false;
+                for one in all.iter().filter(|one| one.before.is_none_or(|before| before == class)) {
+                    read |= self.add_readable(&mut next, (one.text, one.last), is_blank, budget)?;
+                }
+                next.is_whole &= read || is_blank;
             }
             for parser in parsers {
                 for modes in parser.modes().chunks(classes as usize) {
@@ -146,7 +166,7 @@ impl Machine {
         if is_blank {
             next.blanks.insert((x, last));
         } else {
-            next.needed.insert(x);
+            next.needed.insert((x, last));
         }
         Ok(true)
     }
@@ -162,7 +182,8 @@ impl Machine {
             }
             match &self.ir.nodes[node as usize] {
                 Node::Text(os) => skipped.extend(os[1..].iter().copied()),
-                Node::Parser(_) => continue,
+                Node::Parser(_) | Node::Nothing => continue,
+                Node::Seq(os) if os.is_empty() => continue,
                 _ => {}
             }
             if self.ir.is_unit(node) {
@@ -258,8 +279,8 @@ impl Machine {
     }
 
     /// Whether each of some lexemes can follow under a condition.
-    fn all_begin(&mut self, condition: Id, lexemes: &BTreeSet<Id>, budget: &mut Budget) -> Result<bool> {
-        for &lexeme in lexemes {
+    fn all_begin(&mut self, condition: Id, lexemes: &BTreeSet<(Id, u32)>, budget: &mut Budget) -> Result<bool> {
+        for &(lexeme, _) in lexemes {
             let x = self.arena.under(condition, lexeme);
             if !self.arena.alive(x, budget)? {
                 return Ok(false);
@@ -270,11 +291,7 @@ impl Machine {
 
     /// A lexeme with a tag that means nothing.
     pub(super) fn whole_lexeme(&mut self, node: NodeId, budget: &mut Budget) -> Result<Id> {
-        let ir = self.ir.clone();
-        let mut x = self.arena.lower(&ir, node, &mut self.lowered, budget)?;
-        if !matches!(ir.nodes[node as usize], Node::Lexeme(_)) {
-            x = self.arena.unit(x);
-        }
+        let x = self.lexeme_text(node, budget)?;
         let end = self.accept(BOTTOM);
         let x = self.arena.concat_within(x, end, budget)?;
         Ok(self.arena.lexeme(x))

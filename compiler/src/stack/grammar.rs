@@ -172,6 +172,10 @@ impl Bases {
                 Node::Words(texts) => {
                     (texts.iter().filter(|t| arena.spells(t)).count() > 0, texts.first().is_some_and(|t| t.is_empty()))
                 }
+                Node::Lexemes(_) => {
+                    out.nullable[i] = Some(false);
+                    continue;
+                }
                 // whether it takes any text is found out from its start state
                 Node::Parser(parser) => (true, parser.takes_nothing()),
                 _ => continue,

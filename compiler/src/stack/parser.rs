@@ -20,7 +20,7 @@ use super::position::Pos;
 use super::step::{Closure, Further, Head, Machine};
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Action, Indenter, Layout, Lexeme, Node, Parser, RuleId};
+use crate::ir::{Action, Indenter, Layout, Lexeme, Parser, RuleId};
 use crate::regular::{Counts, EMPTY, Id};
 
 /// What a parser can do between two tokens.
@@ -361,11 +361,7 @@ impl Machine {
             return Ok(known);
         }
         let Lexeme { terminal, text, last } = lexeme;
-        let ir = self.ir.clone();
-        let mut x = self.arena.lower(&ir, text, &mut self.lowered, budget)?;
-        if !matches!(ir.nodes[text as usize], Node::Lexeme(_)) {
-            x = self.arena.unit(x);
-        }
+        let x = self.lexeme_text(text, budget)?;
         let position = self.positions.intern(Pos::Token { rule, terminal, last });
         let tag = self.accept(position);
         let x = self.arena.concat_within(x, tag, budget)?;

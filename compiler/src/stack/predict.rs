@@ -14,7 +14,7 @@ use super::position::{BOTTOM, Pos, PosId};
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Ir, Node, NodeId, PIECE, RuleId, UNBOUNDED};
+use crate::ir::{Ir, Node, NodeId, PIECE, Placed, RuleId, UNBOUNDED};
 use crate::regular::{EMPTY, EPS, Id, TOP};
 
 /// What a position predicts within its rule.
@@ -199,6 +199,11 @@ impl Machine {
         if let Some(&known) = self.terminals.get(&p) {
             return Ok(known);
         }
+        if let Node::Lexemes(all) = &self.ir.clone().nodes[node as usize] {
+            let direct = self.lexemes_at(all, next, budget)?;
+            self.terminals.insert(p, (direct, None));
+            return Ok((direct, None));
+        }
         let (literals, x, after) = self.unit(node, next, budget)?;
         let tag = self.accept(after);
         let mut direct =
@@ -213,6 +218,28 @@ impl Machine {
         let found = (direct, (literals.is_empty() && self.arena.ever_nullable(x)).then_some(after));
         self.terminals.insert(p, found);
         Ok(found)
+    }
+
+    /// The lexemes at a position, ending in its tag under the condition of what their last character is.
+    fn lexemes_at(&mut self, all: &[Placed], next: PosId, budget: &mut Budget) -> Result<Id> {
+        let tag = self.accept(next);
+        let mut lexemes = Vec::with_capacity(all.len());
+        for one in all {
+            let text = self.lexeme_text(one.text, budget)?;
+            let past = self.arena.past(one.last);
+            let end = self.arena.under(past, tag);
+            let x = self.arena.concat_within(text, end, budget)?;
+            let x = self.arena.lexeme(x);
+            lexemes.push(one.before.map_or(x, |class| self.arena.after(class, x)));
+        }
+        self.arena.alt_within(&lexemes, budget)
+    }
+
+    /// The texts of a lexeme, or of a terminal that is used as one.
+    pub(super) fn lexeme_text(&mut self, node: NodeId, budget: &mut Budget) -> Result<Id> {
+        let ir = self.ir.clone();
+        let x = self.arena.lower(&ir, node, &mut self.lowered, budget)?;
+        Ok(if matches!(ir.nodes[node as usize], Node::Lexeme(_)) { x } else { self.arena.unit(x) })
     }
 
     /// The lexical unit that starts with `node`, joined with the flat expressions behind it: the literals that it begins

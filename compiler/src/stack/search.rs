@@ -11,7 +11,7 @@
 //! Whether a head has any ending (`lives`) is found out by the same search, or by a simpler one.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -25,7 +25,7 @@ use super::ways::{Way, Ways};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::ir::{Parser, RuleId};
-use crate::regular::Id;
+use crate::regular::{Id, List};
 
 /// An end of a head: a text to it, what is left there, and its position.
 type End = (Box<[u8]>, Head, PosId);
@@ -34,6 +34,8 @@ type End = (Box<[u8]>, Head, PosId);
 #[derive(Default)]
 pub(super) struct Searches {
     pub(super) ways: FxHashMap<Id, Ways>,
+    /// What residuals are with a tag that means nothing, and their own tag; see [`Machine::ways_of_length`].
+    pub(super) alike: FxHashMap<Id, (Id, Option<PosId>)>,
     /// Those that ways lead through.
     pub(super) residuals: usize,
     /// By parser.
@@ -76,7 +78,11 @@ impl Searches {
 
     pub(super) fn memory(&self) -> usize {
         let endings = self.endings.len() * 48 + self.written;
-        endings + self.ways.len() * 256 + self.residuals * 48 + self.to_come.len() * 24 + self.alive.len() * 24
+        endings
+            + self.ways.len() * 256
+            + self.residuals * 48
+            + self.to_come.len() * 24
+            + (self.alive.len() + self.alike.len()) * 24
     }
 }
 
@@ -177,23 +183,22 @@ impl Machine {
 
     /// Whether any end of a head has an ending: the nearest mostly has.
     fn ends_alive(&mut self, head: Head, budget: &mut Budget) -> Result<bool> {
-        let mut ended: FxHashSet<Id> = FxHashSet::default();
-        let mut met: FxHashSet<Id> = FxHashSet::from_iter([head.rest]);
-        let mut queue = VecDeque::from([head.rest]);
-        while let Some(at) = queue.pop_front() {
-            budget.spend(4)?;
-            for (condition, position) in self.arena.ends(at) {
-                let tag = self.accept(position);
-                let rest = self.arena.under(condition, tag);
-                if self.arena.alive(condition, budget)?
-                    && ended.insert(rest)
-                    && self.lives(Head { rest, ..head }, budget)?
-                {
-                    return Ok(true);
+        let mut branches = self.arena.alternatives(head.rest);
+        let mut length = 0;
+        while !branches.is_empty() {
+            let mut left = List::new();
+            for branch in branches {
+                budget.spend(4)?;
+                let Some(ways) = self.ways_of_length(branch, length, budget)? else { continue };
+                left.push(branch);
+                for &(_, rest, _) in ways.iter() {
+                    if self.lives(Head { rest, ..head }, budget)? {
+                        return Ok(true);
+                    }
                 }
             }
-            let edges = self.arena.edges(at, budget)?;
-            queue.extend(edges.iter().map(|edge| edge.1).filter(|&next| met.insert(next)));
+            branches = left;
+            length += 1;
         }
         Ok(false)
     }
@@ -275,7 +280,7 @@ impl Machine {
     ) -> Result<()> {
         let so_far = search.places.get(from).map_or(0, |place| place.length);
         let mut least = None;
-        while least.is_none() || self.searches.knows_ways(head.rest, length) {
+        while least.is_none() || self.knows_ways(head.rest, length) {
             budget.spend(4)?;
             let Some(ways) = self.ways_of_length(head.rest, length, budget)? else { return Ok(()) };
             length += 1;

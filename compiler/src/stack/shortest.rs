@@ -320,7 +320,7 @@ impl Machine {
             if std::mem::replace(&mut seen[id as usize], true) || !self.analysis.productive[id as usize] {
                 continue;
             }
-            if let Node::Lexeme(_) = ir.nodes[id as usize] {
+            if let Node::Lexeme(_) | Node::Lexemes(_) = ir.nodes[id as usize] {
                 lengths[id as usize] = self.shortest_of_lexeme(id, budget)?;
                 continue;
             }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
-use super::position::PosId;
-use super::search::Searches;
+use super::position::{BOTTOM, PosId};
 use super::shortest::NEVER;
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::NodeId;
+use crate::ir::{Node, NodeId};
 use crate::regular::Id;
 
 /// An end of a residual: a shortest text to it, and what is left there (an `Accept`, perhaps under a condition).
@@ -30,18 +30,20 @@ pub(super) struct Ways {
 /// Residuals of a lexeme, as far as it is worthwhile to look at all of them for its ends.
 const MOST_RESIDUALS: usize = 1024;
 
-impl Searches {
-    /// Whether it is known which ends of a residual texts of a length lead to.
-    pub(super) fn knows_ways(&self, rest: Id, length: usize) -> bool {
-        self.ways.get(&rest).is_some_and(|ways| length < ways.found.len() || ways.next.is_empty())
-    }
-}
-
 impl Machine {
     /// The length of a shortest lexeme, whatever follows it.
     pub(super) fn shortest_of_lexeme(&mut self, node: NodeId, budget: &mut Budget) -> Result<u64> {
-        let x = self.whole_lexeme(node, budget)?;
-        Ok(self.nearest_end(x, budget)?.unwrap_or(NEVER))
+        let ir = self.ir.clone();
+        let texts: SmallVec<[NodeId; 4]> = match &ir.nodes[node as usize] {
+            Node::Lexemes(all) => all.iter().map(|one| one.text).collect(),
+            _ => SmallVec::from_slice(&[node]),
+        };
+        let mut shortest = NEVER;
+        for text in texts {
+            let x = self.whole_lexeme(text, budget)?;
+            shortest = shortest.min(self.nearest_end(x, budget)?.unwrap_or(NEVER));
+        }
+        Ok(shortest)
     }
 
     /// The length of a shortest text that leads to an end of a residual.
@@ -64,7 +66,8 @@ impl Machine {
             while let Some(ways) = self.ways_of_length(x, length, budget)? {
                 all.extend_from_slice(&ways);
                 length += 1;
-                if self.searches.ways[&x].met.len() > MOST_RESIDUALS && !all.is_empty() {
+                let (alike, _) = self.untagged(x);
+                if self.searches.ways[&alike].met.len() > MOST_RESIDUALS && !all.is_empty() {
                     break;
                 }
             }
@@ -75,14 +78,53 @@ impl Machine {
         Ok(all)
     }
 
+    /// Whether it is known which ends of a residual texts of a length lead to.
+    pub(super) fn knows_ways(&mut self, rest: Id, length: usize) -> bool {
+        let (alike, _) = self.untagged(rest);
+        let known = self.searches.ways.get(&alike);
+        known.is_some_and(|ways| length < ways.found.len() || ways.next.is_empty())
+    }
+
     /// The ends of a residual to which texts of a length lead, but no shorter ones; `None`: texts of that length lead to
     /// nothing that shorter ones do not lead to. To be asked for one length after the other.
+    ///
+    /// They are found once for all places at which a lexeme stands.
     pub(super) fn ways_of_length(
         &mut self,
         rest: Id,
         length: usize,
         budget: &mut Budget,
     ) -> Result<Option<Arc<[Way]>>> {
+        let (alike, tag) = self.untagged(rest);
+        let Some(ways) = self.ways_of_alike(alike, length, budget)? else { return Ok(None) };
+        let Some(position) = tag else { return Ok(Some(ways)) };
+        let end = self.accept(position);
+        let mut own = Vec::with_capacity(ways.len());
+        for (text, left, _) in ways.iter() {
+            let (condition, _) = self.arena.under_condition(*left);
+            own.push((text.clone(), self.arena.under(condition, end), position));
+        }
+        Ok(Some(own.into()))
+    }
+
+    /// The residual with a tag that means nothing in the place of its only one, and that one; the residual itself and
+    /// `None`, if it has several.
+    fn untagged(&mut self, rest: Id) -> (Id, Option<PosId>) {
+        if let Some(&known) = self.searches.alike.get(&rest) {
+            return known;
+        }
+        let mut only = None;
+        let is_only = self.arena.every_tag(rest, &mut |position| *only.get_or_insert(position) == position);
+        let nothing = self.accept(BOTTOM);
+        let found = match only.filter(|_| is_only) {
+            Some(position) => (self.arena.retagged(rest, nothing), Some(position)),
+            None => (rest, None),
+        };
+        self.searches.alike.insert(rest, found);
+        found
+    }
+
+    fn ways_of_alike(&mut self, rest: Id, length: usize, budget: &mut Budget) -> Result<Option<Arc<[Way]>>> {
         if let Some(known) = self.searches.ways.get(&rest)
             && (length < known.found.len() || known.next.is_empty())
         {

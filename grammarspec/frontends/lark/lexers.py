@@ -25,17 +25,18 @@ from math import inf
 from typing import Any, Final
 
 from grammarspec.errors import GrammarError, UnsupportedFeature
+from grammarspec.frontends.lark.lexeme_parts import LexemeParts, Taken
 from grammarspec.frontends.lark.text import GrammarText
 from grammarspec.frontends.lark.tree import Pattern
 from grammarspec.frontends.regex.alphabet import PlainText
 from grammarspec.frontends.regex.before import behind, classes_before
-from grammarspec.frontends.regex.charsets import Ranges, intersect
+from grammarspec.frontends.regex.charsets import Ranges
 from grammarspec.frontends.regex.facts import ANYWHERE, FactTable, Neighbour
 from grammarspec.frontends.regex.lower import lexeme, lower
 from grammarspec.frontends.regex.patterns import parse
 from grammarspec.frontends.regex.preference import guarded, head_of, may_both_match, preferred, text_rivals
 from grammarspec.frontends.regex.reach import looks_outside
-from grammarspec.frontends.regex.tree import ANY_TEXT, EMPTY, NOTHING, Alternation, Chars, Look, Node, Sequence, Text
+from grammarspec.frontends.regex.tree import EMPTY, NOTHING, Alternation, Node, Sequence, Text
 from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["IGNORED", "BasicTerminals", "Lexeme", "Lexemes"]
@@ -65,18 +66,6 @@ class _Terminal:
     def is_string(self) -> bool:
         """Whether it is written as a string."""
         return bool(self.definition.pattern.type == "str")
-
-
-@dataclass(frozen=True)
-class _Taken:
-    """The lexemes of a terminal, as nodes: guards before them, their texts, and guards behind them.
-
-    If guards stand within the texts, all of it is ``before``, and ``body`` is ``None``.
-    """
-
-    before: int
-    body: int | None
-    after: int
 
 
 Lexeme = tuple[str, int, int]
@@ -111,6 +100,7 @@ class Lexemes:
         self.embeddings: dict[tuple[str, str], bool] = {}
         self.nodes: dict[tuple[object, ...], int] = {}
         self.classes = classes_before([self.tree(definition) for definition in definitions], self.table)
+        self.parts = LexemeParts(self.classes, self.table, self.alphabet, builder)
 
     def modes(self, definitions: Several[Any], ignored: frozenset[str]) -> list[list[Lexeme]]:
         """The lexemes of a mode, for each class of the character before.
@@ -289,7 +279,7 @@ class Lexemes:
         key: tuple[object, ...] = (terminal, rivals)
         if not words and len(self.classes) == 1:
             return [(terminal.name, self.once(key, lambda: lexeme(tree, self.builder, self.alphabet)), 0)]
-        taken = self.taken(tree)
+        taken = self.parts.taken(tree)
         trees = tuple([word.tree for word in words])
         found = self.by_last(terminal, (*key, "but", words), partial(self.others, taken, trees))
         alike: dict[str, list[_Terminal]] = {}  # those so far, by what is the same of all that may equal one text
@@ -307,29 +297,16 @@ class Lexemes:
         Args:
             make: makes a node of them, given one of texts that all of them end; ``None``: they end as they may.
         """
-        last = self.table.of(terminal.tree).last
-        possible = [number for number, one in enumerate(self.classes) if intersect(last, one.chars)]
-        if len(possible) < 2:
-            return [(terminal.name, self.once(key, lambda: make(None)), number) for number in possible or (0,)]
         return [
-            (terminal.name, self.once((*key, number), partial(make, self.ending_in(self.classes[number]))), number)
-            for number in possible
+            (terminal.name, self.once((*key, ending), partial(make, ending)), last)
+            for ending, last in self.parts.endings(terminal.tree)
         ]
-
-    def ending_in(self, one: Neighbour) -> int:
-        """The texts that end in a character of a class."""
-        return lower(Sequence((ANY_TEXT, Chars(one.chars))), self.builder, self.alphabet)
 
     def always_equal(self, words: Several[_Terminal], word: _Terminal) -> bool:
         """Whether one of some strings equals every text that a string equals."""
         text, flags = word.definition.pattern.value, word.definition.pattern.flags
         patterns = [other.definition.pattern for other in words]
         return any(pattern.value == text and pattern.flags >= flags for pattern in patterns)
-
-    def taken(self, tree: Node) -> _Taken:
-        """The lexemes of a tree, in parts."""
-        before, body, after = _parted(tree)
-        return _Taken(self.open(before), None if body is None else self.words((body,)), self.open(after))
 
     def once(self, key: tuple[object, ...], make: Callable[[], int]) -> int:
         """A node that is made once."""
@@ -342,13 +319,13 @@ class Lexemes:
         """Any of these texts."""
         return lower(trees[0] if len(trees) == 1 else Alternation(trees), self.builder, self.alphabet)
 
-    def others(self, taken: _Taken, words: tuple[Node, ...], ending: int | None) -> int:
+    def others(self, taken: Taken, words: tuple[Node, ...], ending: int | None) -> int:
         """The lexemes that are none of these texts, and end in a text of ``ending``."""
         builder = self.builder
         others = [builder.complement(self.words(words))] if words else []
-        return self.lexeme(taken, [taken.body, *others] if taken.body is not None else others, ending)
+        return self.parts.lexeme(taken, [taken.body, *others] if taken.body is not None else others, ending)
 
-    def equal_to(self, taken: _Taken, word: Node, others: tuple[Node, ...], ending: int | None) -> int:
+    def equal_to(self, taken: Taken, word: Node, others: tuple[Node, ...], ending: int | None) -> int:
         """The lexemes that are this text, and none of the others, and end in a text of ``ending``."""
         texts = [self.words((word,))]
         if others:
@@ -356,36 +333,7 @@ class Lexemes:
         # of texts that differ in case, some may be lexemes; behind some characters, a terminal may have fewer of them
         if taken.body is not None and (not isinstance(word, Text) or len(self.classes) > 1):
             texts.append(taken.body)
-        return self.lexeme(taken, texts, ending)
-
-    def lexeme(self, taken: _Taken, texts: list[int], ending: int | None) -> int:
-        """The lexemes whose texts are all of these, and end in a text of ``ending``."""
-        builder = self.builder
-        texts = texts if ending is None else [*texts, ending]
-        if taken.body is not None:
-            return builder.lexeme(builder.seq(taken.before, builder.both(*texts), taken.after))
-        return builder.lexeme(builder.seq(taken.before, *[builder.behind(text) for text in texts]))
-
-    def open(self, tree: Node) -> int:
-        """A part of a lexeme, whose assertions see what follows."""
-        return lexeme(tree, self.builder, self.alphabet, open_end=True)
-
-
-def _parted(tree: Node) -> tuple[Node, Node | None, Node]:
-    """The guards before a lexeme, its text, and the guards behind it; all of it and ``None`` if guards stand within."""
-    parts: list[Node] = []
-    todo = [tree]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, Sequence):
-            todo += reversed(node.parts)
-        else:
-            parts.append(node)
-    first = next((place for place, part in enumerate(parts) if not isinstance(part, Look)), len(parts))
-    last = next((place for place in range(len(parts), first, -1) if not isinstance(parts[place - 1], Look)), first)
-    if any(part.asserts for part in parts[first:last]):
-        return tree, None, EMPTY
-    return Sequence(tuple(parts[:first])), Sequence(tuple(parts[first:last])), Sequence(tuple(parts[last:]))
+        return self.parts.lexeme(taken, texts, ending)
 
 
 class BasicTerminals:
@@ -403,15 +351,19 @@ class BasicTerminals:
         """
         self.builder, self.look_past_their_ends = builder, True
         configuration = parser.parser.lexer_conf
-        # rules do not know the character before them
-        lexemes = Lexemes((), text, configuration.g_regex_flags, configuration.re_module, builder)
         definitions = parser.parser.lexer.terminals
-        found: dict[str, list[int]] = {}
-        for name, node, _ in lexemes.mode(definitions, frozenset(configuration.ignore), ANYWHERE):
-            found.setdefault(name, []).append(node)
-        self.skipped_alone = found.get(IGNORED, [])
+        lexemes = Lexemes(definitions, text, configuration.g_regex_flags, configuration.re_module, builder)
+        found: dict[str, list[tuple[int, int, int]]] = {}
+        for before, mode in enumerate(lexemes.modes(definitions, frozenset(configuration.ignore))):
+            for name, node, last in mode:
+                found.setdefault(name, []).append((before, node, last))
+        if len(lexemes.classes) > 1:
+            units = {name: [builder.lexemes(placed)] for name, placed in found.items()}
+        else:
+            units = {name: [node for _, node, _ in placed] for name, placed in found.items()}
+        self.skipped_alone = units.get(IGNORED, [])
         self.trailing = builder.repeat(builder.alt(*self.skipped_alone), 0, None)
-        self.nodes = {name: builder.seq(self.trailing, builder.alt(*nodes)) for name, nodes in found.items()}
+        self.nodes = {name: builder.seq(self.trailing, builder.alt(*nodes)) for name, nodes in units.items()}
         self.names = {(item.pattern.to_regexp(), item.pattern.type == "str"): item.name for item in definitions}
 
     def named(self, name: str) -> int:

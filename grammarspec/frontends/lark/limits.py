@@ -8,7 +8,7 @@ refused, or made harmless, before lark sees them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import prod
 from typing import Any, Final
 
@@ -17,13 +17,12 @@ from grammarspec.frontends.lark.text import TOKENS, GrammarText
 from grammarspec.frontends.lark.tree import (
     Alternatives,
     Body,
-    Literal,
     Maybe,
     Repetition,
     Rule,
     Sequence,
     Symbol,
-    TemplateUse,
+    terminals_of,
 )
 from grammarspec.grammars.budget import Budget
 
@@ -131,24 +130,12 @@ def check_expansion(rules: Mapping[str, Rule], budget: Budget, *, tables: bool) 
             steps = _PRODUCTION * size + count * length**3 // _PARTS
             budget.spend(min(steps, 1 << 60), f"the rule {name}, {count} alternatives in BNF")
             places += size
-            terminals.update(_terminals(rule.body))
+            terminals.update(
+                one.name if isinstance(one, Symbol) else one.pattern.regex for one in terminals_of(rule.body)
+            )
     if tables:
         entries = places * len(terminals)
         budget.spend(_ENTRY * entries, f"LALR tables of {places} places and {len(terminals)} terminals")
-
-
-def _terminals(body: Body) -> Iterator[str]:
-    """The terminals of a body, by their names or expressions."""
-    match body:
-        case Alternatives(parts) | Sequence(parts) | TemplateUse(_, parts):
-            for part in parts:
-                yield from _terminals(part)
-        case Maybe(inner) | Repetition(inner, _, _):
-            yield from _terminals(inner)
-        case Literal(pattern):
-            yield pattern.regex
-        case Symbol(name, True):
-            yield name
 
 
 def _expanded(body: Body) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""From the terminals of a ``.lark`` grammar to regular nodes, for lark's Earley parser and its dynamic lexers.
+r"""From the terminals of a ``.lark`` grammar to regular nodes, for lark's Earley parser and its dynamic lexers.
 
 There a terminal is tried wherever it is expected, on all the text from there on. With the lexer ``dynamic``, it takes
 what ``re.match`` takes: where that ends may depend on the text behind it, so its guards
@@ -9,31 +9,42 @@ given alone, a regular language that does not depend on the text around it.
 Ignored terminals may stand before each terminal and at the end of the text. Each is tried only once, on all the text
 that follows, with either lexer. A terminal and what is ignored before it are one lexeme here, so that most guards of
 what is ignored are decided by the terminal behind it.
+
+What a terminal sees of the character before it (a lookbehind, ``\b`` at the beginning) is decided by the class of that
+character (:mod:`grammarspec.frontends.regex.before`): where there are several classes, a terminal has lexemes for each,
+and what is ignored has lexemes of its own.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from collections.abc import Sequence as Several
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 
 from grammarspec.errors import GrammarError, UnsupportedFeature
 from grammarspec.frontends.lark.given_terminals import GivenTerminal
+from grammarspec.frontends.lark.lexeme_parts import LexemeParts
 from grammarspec.frontends.lark.loader import Source
-from grammarspec.frontends.lark.tree import Pattern
+from grammarspec.frontends.lark.tree import Literal, Pattern, terminals_of
 from grammarspec.frontends.regex.alphabet import PlainText
+from grammarspec.frontends.regex.before import behind, classes_before
 from grammarspec.frontends.regex.charsets import Ranges, intersect, single, union
 from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, FactTable, Neighbour
 from grammarspec.frontends.regex.lower import lexeme, lower
 from grammarspec.frontends.regex.patterns import parse
 from grammarspec.frontends.regex.preference import preferred
 from grammarspec.frontends.regex.reach import looks_outside
-from grammarspec.frontends.regex.tree import EMPTY, Alternation, Chars, Node, Repeat, Sequence, Text
+from grammarspec.frontends.regex.tree import EMPTY, NOTHING, Alternation, Chars, Node, Repeat, Sequence, Text
 from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["Terminals"]
+
+_LOOKS_BACK = re.compile(r"\(\?(?:<[=!]|m)|\\[bBA]|\^")
+"""What every expression has that looks at the text before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +105,33 @@ class Terminals:
         self.alphabet = PlainText(builder)
         self.table = FactTable()
         self.known: dict[str, int] = {}
+        self.trees: dict[str, Node] = {}
+        self.classes = (ANYWHERE,) if complete else self.classes_before()
+        self.parts = LexemeParts(self.classes, self.table, self.alphabet, builder)
+
+    def classes_before(self) -> tuple[Neighbour, ...]:
+        """The classes of characters that the terminals of the grammar tell apart before them."""
+        trees = []
+        for pattern, origin in self.all_patterns():
+            if _LOOKS_BACK.search(pattern.regex):
+                with suppress(GrammarError):  # which is raised where the terminal is used, if it is
+                    trees.append(self.tree(pattern, origin))
+        return classes_before(trees, self.table)
+
+    def all_patterns(self) -> Iterator[tuple[Pattern, _Origin]]:
+        """The expressions of all terminals that rules or ``%ignore`` name, or that stand in rules."""
+        names = dict.fromkeys(self.source.ignored)
+        for rule in self.source.rules.values():
+            for one in terminals_of(rule.body) if rule.body else ():
+                if isinstance(one, Literal):
+                    yield one.pattern, _Origin(self.source, raw=one.pattern.raw)
+                else:
+                    names[one.name] = None
+        for name in names:
+            with suppress(GrammarError):
+                pattern = None if name in self.source.given else self.source.pattern(name)
+                if pattern is not None:
+                    yield pattern, _Origin(self.source, name=name)
 
     def named(self, name: str) -> int:
         """A terminal by its name.
@@ -107,8 +145,7 @@ class Terminals:
         if node is None:
             origin = _Origin(self.source, name=name)
             pattern = self.pattern(origin)
-            self.used.add(pattern.regex)
-            node = self.known[name] = self.lexeme(self.taken(pattern, origin))
+            node = self.known[name] = self.node(pattern, origin)
         return node
 
     def embedded(self, given: GivenTerminal) -> int:
@@ -133,9 +170,20 @@ class Terminals:
         node = self.known.get(key)
         if node is None:
             origin = _Origin(self.source, raw=pattern.raw)
-            self.used.add(pattern.regex)
-            node = self.known[key] = self.lexeme(self.taken(pattern, origin))
+            node = self.known[key] = self.node(pattern, origin)
         return node
+
+    def node(self, pattern: Pattern, origin: _Origin) -> int:
+        """A terminal, and what may be ignored before it.
+
+        Raises:
+            GrammarError: as :meth:`own_tree`, :meth:`preferred` and :attr:`ignored`.
+        """
+        self.used.add(pattern.regex)
+        if len(self.classes) > 1:
+            return self.builder.seq(self.skipped, self.placed(self.tree(pattern, origin), origin))
+        tree = self.own_tree(pattern, origin)
+        return self.lexeme(self.preferred(tree, origin, BORDER if self.complete else ANYWHERE))
 
     def any_of(self, patterns: Several[Pattern]) -> int:
         """One or several strings, each a terminal of its own.
@@ -144,6 +192,8 @@ class Terminals:
             GrammarError: as :meth:`own_tree`.
         """
         self.used.update(pattern.regex for pattern in patterns)
+        if len(self.classes) > 1:
+            return self.builder.alt(*[self.literal(pattern) for pattern in patterns])
         words = tuple([self.own_tree(pattern, _Origin(self.source, raw=pattern.raw)) for pattern in patterns])
         return self.lexeme(words[0] if len(words) == 1 else Alternation(words))
 
@@ -155,6 +205,8 @@ class Terminals:
             GrammarError: as :attr:`ignored`.
         """
         blanks = self.blanks_before(BORDER)
+        if blanks is EMPTY:
+            return self.builder.empty
         return self.skipped if blanks is None else self.builder.terminal(self.lower(blanks))
 
     @cached_property
@@ -164,6 +216,8 @@ class Terminals:
         Raises:
             GrammarError: as :attr:`ignored`.
         """
+        if not self.source.ignored:
+            return self.builder.empty
         return self.builder.repeat(self.builder.alt(*self.skipped_lexemes), 0, None)
 
     @cached_property
@@ -173,6 +227,8 @@ class Terminals:
         Raises:
             GrammarError: as :attr:`ignored`.
         """
+        if len(self.classes) > 1:
+            return [self.placed(*one) for one in self.ignored_trees()]
         return [self.open_lexeme(tree) for tree in self.ignored.all]
 
     @property
@@ -215,6 +271,38 @@ class Terminals:
         self.look_past_their_ends |= tree.asserts
         return lexeme(tree, self.builder, self.alphabet)
 
+    def placed(self, tree: Node, origin: _Origin) -> int:
+        """A terminal's lexemes, as the character before them is.
+
+        Raises:
+            UnsupportedFeature: it looks at more of the text before it; or as :meth:`preferred`.
+        """
+        self.look_past_their_ends = True
+        found: list[tuple[int | None, int, int]] = []
+        decided = [self.behind(tree, origin, before) for before in self.classes]
+        if all(one is tree for one in decided):
+            places: list[tuple[int | None, Node]] = [(None, tree)]
+        else:
+            places = list(enumerate(decided))
+        for before, one in places:
+            if one is not NOTHING:
+                lexemes = self.parts.placed(self.preferred(one, origin, ANYWHERE))
+                found += [(before, node, last) for node, last in lexemes]
+        return self.builder.lexemes(found)
+
+    def behind(self, tree: Node, origin: _Origin, before: Neighbour) -> Node:
+        """A terminal's syntax tree behind a character of a class, checked not to depend on more of the text before it.
+
+        Raises:
+            UnsupportedFeature: it does.
+        """
+        decided = behind(tree, before, self.table)
+        outside = looks_outside(decided, before, ANYWHERE, self.table, room_after=0 if self.complete else inf)
+        if outside:
+            message, hint = f"{origin.title} has {outside} of its own text", "say the condition in the rules instead"
+            raise UnsupportedFeature(message, origin.where, hint)
+        return decided
+
     def blanks_before(self, after: Neighbour) -> Node | None:
         """What is ignored, if it is just characters of a set, however these are cut into lexemes; else ``None``.
 
@@ -224,6 +312,8 @@ class Terminals:
         Raises:
             GrammarError: as :attr:`ignored`.
         """
+        if len(self.classes) > 1:
+            return None if self.source.ignored else EMPTY
         ignored = self.ignored
         if ignored.others or intersect(ignored.greedy, after.chars):
             return None
@@ -240,13 +330,8 @@ class Terminals:
         greedy: list[Ranges] = []
         others = False
         every: list[Node] = []
-        for name in self.source.ignored:
-            origin = _Origin(self.source, name=name)
-            self.check_ignored(origin)
-            pattern = self.pattern(origin)
-            if name.startswith("__") and pattern.raw:  # an expression behind %ignore, which lark has named
-                origin = _Origin(self.source, raw=pattern.raw)
-            tree = self.own_tree(pattern, origin)
+        for own, origin in self.ignored_trees():
+            tree = self.behind(own, origin, ANYWHERE)
             every.append(self.preferred(tree, origin, ANYWHERE))
             match tree:
                 case Chars(ranges):
@@ -259,6 +344,20 @@ class Terminals:
                 case _:
                     others = True
         return _Ignored(union(*blanks), union(*greedy), others, tuple(every))
+
+    def ignored_trees(self) -> Iterator[tuple[Node, _Origin]]:
+        """The syntax trees of the terminals that ``%ignore`` names.
+
+        Raises:
+            GrammarError: as :meth:`tree`; or one of them is only declared.
+        """
+        for name in self.source.ignored:
+            origin = _Origin(self.source, name=name)
+            self.check_ignored(origin)
+            pattern = self.pattern(origin)
+            if name.startswith("__") and pattern.raw:  # an expression behind %ignore, which lark has named
+                origin = _Origin(self.source, raw=pattern.raw)
+            yield self.tree(pattern, origin), origin
 
     def check_ignored(self, origin: _Origin) -> None:
         """Refuse to ignore the texts of another grammar: an ignored terminal takes what its expression prefers.
@@ -286,21 +385,29 @@ class Terminals:
             )
         return pattern
 
-    def taken(self, pattern: Pattern, origin: _Origin) -> Node:
-        """A terminal's syntax tree with guards, for the texts that the lexer takes.
-
-        Raises:
-            GrammarError: as :meth:`own_tree` and :meth:`preferred`.
-        """
-        return self.preferred(self.own_tree(pattern, origin), origin, BORDER if self.complete else ANYWHERE)
-
     def own_tree(self, pattern: Pattern, origin: _Origin) -> Node:
         """A terminal's syntax tree, checked not to depend on the text around it.
 
         Raises:
-            GrammarError: its regular expression is malformed or uses what is refused.
-            UnsupportedFeature: it may look at text that decides nothing for it here, or can be empty.
+            GrammarError: as :meth:`tree`.
+            UnsupportedFeature: it may look at text that decides nothing for it here.
         """
+        return self.behind(self.tree(pattern, origin), origin, ANYWHERE)
+
+    def tree(self, pattern: Pattern, origin: _Origin) -> Node:
+        """A terminal's syntax tree, made once.
+
+        Raises:
+            GrammarError: its regular expression is malformed or uses what is refused.
+            UnsupportedFeature: it can be empty.
+        """
+        known = self.trees.get(pattern.regex)
+        if known is None:
+            known = self.trees[pattern.regex] = self.new_tree(pattern, origin)
+        return known
+
+    def new_tree(self, pattern: Pattern, origin: _Origin) -> Node:
+        """A terminal's syntax tree; as :meth:`tree`."""
         if pattern.literal and not self.flags & re.IGNORECASE:
             return Text(pattern.literal)
         try:
@@ -308,10 +415,6 @@ class Terminals:
         except GrammarError as error:
             where = f"{origin.where or origin.title}\n  in its expression, {error.where}"
             raise type(error)(f"{error.message} ({origin.title})", where, error.hint) from None
-        outside = looks_outside(tree, ANYWHERE, ANYWHERE, self.table, room_after=0 if self.complete else inf)
-        if outside:
-            message, hint = f"{origin.title} has {outside} of its own text", "say the condition in the rules instead"
-            raise UnsupportedFeature(message, origin.where, hint)
         if self.table.of(tree).nullable:
             raise UnsupportedFeature(
                 f"{origin.title} can be empty", origin.where, "make it optional where it is used instead"

@@ -6,10 +6,11 @@ shape lark's parse trees only and are left out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 __all__ = ["Alternatives", "Body", "Literal", "Maybe", "Pattern", "Repetition", "Rule", "Sequence", "Symbol"]
-__all__ += ["TemplateUse", "Value"]
+__all__ += ["TemplateUse", "Value", "terminals_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,18 @@ class Repetition:
 
 Value = Symbol | Literal | TemplateUse
 Body = Value | Alternatives | Sequence | Maybe | Repetition
+
+
+def terminals_of(body: Body) -> Iterator[Literal | Symbol]:
+    """The terminals that a body mentions, in order."""
+    match body:
+        case Alternatives(parts) | Sequence(parts) | TemplateUse(_, parts):
+            for part in parts:
+                yield from terminals_of(part)
+        case Maybe(inner) | Repetition(inner, _, _):
+            yield from terminals_of(inner)
+        case Literal() | Symbol(_, True):
+            yield body
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from grammarspec.frontends.regex.charsets import ALL, Ranges, intersect, subtrac
 from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, FactTable, Neighbour, with_neighbours
 from grammarspec.frontends.regex.reach import assertions_outside
 from grammarspec.frontends.regex.simplify import at_border, decided, inside_repeat, look_verdict
-from grammarspec.frontends.regex.tree import NOTHING, Alternation, Look, Node, Repeat, Sequence, Start
+from grammarspec.frontends.regex.tree import EMPTY, NOTHING, Alternation, Look, Node, Repeat, Sequence, Start
 
 __all__ = ["behind", "classes_before"]
 
@@ -76,10 +76,33 @@ def behind(node: Node, before: Neighbour, table: FactTable) -> Node:
                 return node
             left = tuple([inner for inner in inners if inner is not NOTHING])
             return Alternation(left) if left else NOTHING
+        case Repeat() if _sees_its_beginning(node, before, table):
+            return _first_round_apart(node, before, table)
         case Repeat(body, least, most, lazy):
             inner = behind(body, inside_repeat(node, before, ANYWHERE, table)[0], table)
             return node if inner is body else Repeat(inner, least, most, lazy)
     return node
+
+
+def _sees_its_beginning(repeat: Repeat, before: Neighbour, table: FactTable) -> bool:
+    """Whether what the first round of a repetition sees before it is not what the others see."""
+    if repeat.most in (0, 1) or table.of(repeat.body).nullable:
+        return False
+    return any(True for _ in assertions_outside(repeat, before, ANYWHERE, table, room_after=inf))
+
+
+def _first_round_apart(repeat: Repeat, before: Neighbour, table: FactTable) -> Node:
+    """The repetition with its first round behind what may stand before it; the others stand behind that round."""
+    first = behind(repeat.body, before, table)
+    if first is repeat.body:
+        return repeat
+    others = Repeat(repeat.body, max(repeat.least - 1, 0), repeat.most and repeat.most - 1, repeat.lazy)
+    rounds = NOTHING if first is NOTHING else Sequence((first, others))
+    if repeat.least:
+        return rounds
+    if rounds is NOTHING:
+        return EMPTY
+    return Alternation((EMPTY, rounds) if repeat.lazy else (rounds, EMPTY))
 
 
 def _same(inners: tuple[Node, ...], parts: tuple[Node, ...]) -> bool:

@@ -17,6 +17,7 @@ from grammarspec._compiler import (
     OP_CODEPOINTS,
     OP_COMPLEMENT,
     OP_LEXEME,
+    OP_LEXEMES,
     OP_LITERAL,
     OP_NOTHING,
     OP_PARSER,
@@ -167,7 +168,7 @@ def _node(op: int, operands: list[int], blob: bytes) -> GraphNode:
         return GraphNode(op, rule=operands[0])
     if op in _PARENTS:
         return GraphNode(op, tuple(operands))
-    if op in (OP_LEXEME, OP_TEXT, OP_PARSER):
+    if op in (OP_LEXEME, OP_LEXEMES, OP_TEXT, OP_PARSER):
         why = "a parser's tables" if op == OP_PARSER else "terminals that depend on the text behind them"
         raise UnsupportedFeature(
             f"grammars with {why} cannot be written in other notations",

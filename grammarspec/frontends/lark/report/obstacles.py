@@ -127,14 +127,17 @@ class _DynamicTerminals(Terminals):
     """The terminals of lark's dynamic lexers; of those that are refused, the errors."""
 
     def __init__(self, source: Source, builder: GrammarBuilder, options: Options, found: list[GrammarError]) -> None:
-        super().__init__(source, builder, options.flags, complete=options.lexer == "dynamic_complete")
         self.found = found
+        super().__init__(source, builder, options.flags, complete=options.lexer == "dynamic_complete")
 
     def pattern(self, origin: Any) -> Pattern:
         return _or(self, lambda: super(_DynamicTerminals, self).pattern(origin), _PATTERN)
 
-    def own_tree(self, pattern: Pattern, origin: Any) -> Node:
-        return _or(self, lambda: super(_DynamicTerminals, self).own_tree(pattern, origin), _TREE)
+    def new_tree(self, pattern: Pattern, origin: Any) -> Node:
+        return _or(self, lambda: super(_DynamicTerminals, self).new_tree(pattern, origin), _TREE)
+
+    def behind(self, tree: Node, origin: Any, before: Neighbour) -> Node:
+        return _or(self, lambda: super(_DynamicTerminals, self).behind(tree, origin, before), _TREE)
 
     def preferred(self, tree: Node, origin: Any, after: Any) -> Node:
         return _or(self, lambda: super(_DynamicTerminals, self).preferred(tree, origin, after), tree)
