@@ -105,10 +105,10 @@ impl Machine {
         let (units, skipped) = self.units_outside_parsers();
         let ir = self.ir.clone();
         let placed = |unit: &NodeId| match &ir.nodes[*unit as usize] {
-            Node::Lexemes(all) => Some(all),
+            Node::Lexemes(all) => Some(&**all),
             _ => None,
         };
-        let numbers = |all: &Box<[Placed]>| all.iter().map(|one| one.last.max(one.before.unwrap_or(0))).max();
+        let numbers = |all: &[Placed]| all.iter().map(|one| one.last.max(one.before.unwrap_or(0))).max();
         let in_rules = units.iter().filter_map(placed).filter_map(numbers).max().map_or(1, |last| last + 1);
         let in_parsers = parsers.iter().map(|parser| parser.classes()).max().unwrap_or(1);
         let differ = parsers.iter().any(|parser| parser.modes() != parsers[0].modes());
