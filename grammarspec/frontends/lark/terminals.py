@@ -398,8 +398,7 @@ class Terminals:
         """A terminal's syntax tree, made once.
 
         Raises:
-            GrammarError: its regular expression is malformed or uses what is refused.
-            UnsupportedFeature: it can be empty.
+            GrammarError: as :meth:`new_tree`.
         """
         known = self.trees.get(pattern.regex)
         if known is None:
@@ -407,7 +406,12 @@ class Terminals:
         return known
 
     def new_tree(self, pattern: Pattern, origin: _Origin) -> Node:
-        """A terminal's syntax tree; as :meth:`tree`."""
+        """A terminal's syntax tree.
+
+        Raises:
+            GrammarError: its regular expression is malformed or uses what is refused.
+            UnsupportedFeature: it can be empty.
+        """
         if pattern.literal and not self.flags & re.IGNORECASE:
             return Text(pattern.literal)
         try:
