@@ -212,7 +212,7 @@ impl Arena {
     }
 
     /// A lower bound of the bytes of the language's texts, by which a search finds an ending soon.
-    pub(super) fn least_length(&mut self, id: Id) -> u32 {
+    pub fn least_length(&mut self, id: Id) -> u32 {
         if self.nullable(id) {
             return 0;
         }

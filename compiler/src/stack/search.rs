@@ -260,11 +260,25 @@ impl Machine {
         Ok((search.places, None))
     }
 
-    /// Adds the ends of heads behind a place.
+    /// Adds the ends of heads behind a place. They are looked for when no other place is nearer to an ending.
     fn add_heads(&mut self, heads: &[Head], from: usize, search: &mut Search, budget: &mut Budget) -> Result<()> {
+        let so_far = search.places.get(from).map_or(0, |place| place.length);
         for &head in heads {
             for rest in self.arena.alternatives(head.rest) {
-                self.add_ends(Head { rest, ..head }, (from, 0), search, budget)?;
+                let head = Head { rest, ..head };
+                match self.untagged(rest).1 {
+                    // the stack behind a line says more than the one before it
+                    Some(position) if !self.counts_columns => {
+                        budget.spend(4)?;
+                        let estimate = self.left_behind(position, head.stack, budget)?;
+                        if estimate != NEVER {
+                            let shortest = u64::from(self.arena.least_length(rest));
+                            let bound = so_far.saturating_add(shortest).saturating_add(weighted(estimate));
+                            search.add(bound, Next::Ends { head, from, length: 0 });
+                        }
+                    }
+                    _ => self.add_ends(head, (from, 0), search, budget)?,
+                }
             }
         }
         Ok(())
