@@ -29,7 +29,7 @@ from grammarspec.frontends.lark.lexeme_parts import LexemeParts, Taken
 from grammarspec.frontends.lark.text import GrammarText
 from grammarspec.frontends.lark.tree import Pattern
 from grammarspec.frontends.regex.alphabet import PlainText
-from grammarspec.frontends.regex.before import behind, classes_before
+from grammarspec.frontends.regex.before import behind, classes_before, wider_classes
 from grammarspec.frontends.regex.charsets import Ranges
 from grammarspec.frontends.regex.facts import ANYWHERE, FactTable, Neighbour
 from grammarspec.frontends.regex.lower import lexeme, lower
@@ -95,6 +95,7 @@ class Lexemes:
         self.trees: dict[str, Node] = {}
         self.terminals: dict[tuple[str, Neighbour | None], _Terminal] = {}
         self.decided: dict[tuple[str, Neighbour], Node] = {}
+        self.wider_classes: dict[str, dict[Neighbour, Neighbour]] = {}
         self.heads: dict[_Terminal, tuple[Ranges, ...]] = {}
         self.rivalries: dict[tuple[_Terminal, _Terminal], bool] = {}
         self.embeddings: dict[tuple[str, str], bool] = {}
@@ -146,6 +147,7 @@ class Lexemes:
             GrammarError: its expression is malformed or uses what is refused, or looks at more of the text before it.
         """
         tree = self.tree(definition)
+        before = self.wider(definition, tree)[before]
         decided = self.decided.get((definition.name, before))
         if decided is None:
             decided = self.decided[definition.name, before] = self.behind(definition, tree, before)
@@ -153,6 +155,16 @@ class Lexemes:
         known = self.terminals.get(key)
         if known is None:
             known = self.terminals[key] = _Terminal(definition.name, definition, decided)
+        return known
+
+    def wider(self, definition: Any, tree: Node) -> dict[Neighbour, Neighbour]:
+        """For each class of the character before, the widest that holds it and that a terminal does not tell apart."""
+        known = self.wider_classes.get(definition.name)
+        if known is None:
+            wider = (
+                wider_classes(tree, self.classes, self.table) if tree.asserts else self.classes[:1] * len(self.classes)
+            )
+            known = self.wider_classes[definition.name] = dict(zip(self.classes, wider, strict=True))
         return known
 
     def tree(self, definition: Any) -> Node:

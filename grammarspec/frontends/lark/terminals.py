@@ -24,6 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from typing import Final
 
 from grammarspec.errors import GrammarError, UnsupportedFeature
 from grammarspec.frontends.lark.given_terminals import GivenTerminal
@@ -31,7 +32,7 @@ from grammarspec.frontends.lark.lexeme_parts import LexemeParts
 from grammarspec.frontends.lark.loader import Source
 from grammarspec.frontends.lark.tree import Literal, Pattern, terminals_of
 from grammarspec.frontends.regex.alphabet import PlainText
-from grammarspec.frontends.regex.before import behind, classes_before
+from grammarspec.frontends.regex.before import behind, classes_before, wider_classes
 from grammarspec.frontends.regex.charsets import Ranges, intersect, single, union
 from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, FactTable, Neighbour
 from grammarspec.frontends.regex.lower import lexeme, lower
@@ -45,6 +46,11 @@ __all__ = ["Terminals"]
 
 _LOOKS_BACK = re.compile(r"\(\?(?:<[=!]|m)|\\[bBA]|\^")
 """What every expression has that looks at the text before it."""
+
+_DECIDED: Final = 2_000
+"""Steps of deciding the assertions of a terminal about the characters of a class before it."""
+_PLACED: Final = 150
+"""Steps of the lexemes that begin behind one class of characters and end in one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,7 @@ class Terminals:
         trees = []
         for pattern, origin in self.all_patterns():
             if _LOOKS_BACK.search(pattern.regex):
+                self.builder.budget.spend(_DECIDED, f"{origin.title}, which may look back")
                 with suppress(GrammarError):  # which is raised where the terminal is used, if it is
                     trees.append(self.tree(pattern, origin))
         return classes_before(trees, self.table)
@@ -278,17 +285,18 @@ class Terminals:
             UnsupportedFeature: it looks at more of the text before it; or as :meth:`preferred`.
         """
         self.look_past_their_ends = True
-        found: list[tuple[int | None, int, int]] = []
-        decided = [self.behind(tree, origin, before) for before in self.classes]
-        if all(one is tree for one in decided):
-            places: list[tuple[int | None, Node]] = [(None, tree)]
-        else:
-            places = list(enumerate(decided))
-        for before, one in places:
-            if one is not NOTHING:
-                lexemes = self.parts.placed(self.preferred(one, origin, ANYWHERE))
-                found += [(before, node, last) for node, last in lexemes]
-        return self.builder.lexemes(found)
+        wider = wider_classes(tree, self.classes, self.table)
+        lexemes: dict[Neighbour, list[tuple[int, int]]] = {}
+        for before in dict.fromkeys(wider):
+            decided = self.behind(tree, origin, before)
+            preferred = decided if decided is NOTHING else self.preferred(decided, origin, ANYWHERE)
+            lexemes[before] = [] if decided is NOTHING else list(self.parts.placed(preferred))
+            self.builder.budget.spend(_PLACED * len(lexemes[before]), f"{origin.title}, by its last character")
+        if len(lexemes) == 1:
+            return self.builder.lexemes((None, node, last) for node, last in lexemes[wider[0]])
+        return self.builder.lexemes(
+            (number, node, last) for number, before in enumerate(wider) for node, last in lexemes[before]
+        )
 
     def behind(self, tree: Node, origin: _Origin, before: Neighbour) -> Node:
         """A terminal's syntax tree behind a character of a class, checked not to depend on more of the text before it.
@@ -296,6 +304,8 @@ class Terminals:
         Raises:
             UnsupportedFeature: it does.
         """
+        if tree.asserts and len(self.classes) > 1:
+            self.builder.budget.spend(_DECIDED, f"{origin.title}, behind each character")
         decided = behind(tree, before, self.table)
         outside = looks_outside(decided, before, ANYWHERE, self.table, room_after=0 if self.complete else inf)
         if outside:

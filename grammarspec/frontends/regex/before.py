@@ -17,7 +17,7 @@ from grammarspec.frontends.regex.reach import assertions_outside
 from grammarspec.frontends.regex.simplify import at_border, decided, inside_repeat, look_verdict
 from grammarspec.frontends.regex.tree import EMPTY, NOTHING, Alternation, Look, Node, Repeat, Sequence, Start
 
-__all__ = ["behind", "classes_before"]
+__all__ = ["behind", "classes_before", "wider_classes"]
 
 _MOST_CLASSES: Final = 16
 
@@ -47,6 +47,16 @@ def classes_before(trees: Iterable[Node], table: FactTable) -> tuple[Neighbour, 
     if at_start or intersect(classes[0], union(*seen_at_all)):
         return (BORDER, *characters)
     return (Neighbour(classes[0], True), *characters[1:])  # where no assertion holds, like at the beginning
+
+
+def wider_classes(tree: Node, classes: tuple[Neighbour, ...], table: FactTable) -> list[Neighbour]:
+    """For each class of several trees, the widest one that holds it and that this tree does not tell apart."""
+    own = classes_before([tree], table)
+    if len(own) == 1:
+        return [ANYWHERE] * len(classes)
+    return [
+        own[0] if one.border else next(wider for wider in own if intersect(wider.chars, one.chars)) for one in classes
+    ]
 
 
 def behind(node: Node, before: Neighbour, table: FactTable) -> Node:
