@@ -376,7 +376,8 @@ class BasicTerminals:
         self.skipped_alone = units.get(IGNORED, [])
         self.trailing = builder.repeat(builder.alt(*self.skipped_alone), 0, None)
         self.nodes = {name: builder.seq(self.trailing, builder.alt(*nodes)) for name, nodes in units.items()}
-        self.names = {(item.pattern.to_regexp(), item.pattern.type == "str"): item.name for item in definitions}
+        # of several terminals of one pattern, lark takes the last one defined for the pattern in a rule
+        self.names = {(item.pattern.to_regexp(), item.pattern.type == "str"): item.name for item in parser.terminals}
 
     def named(self, name: str) -> int:
         """A terminal by its name, with what is ignored before it."""

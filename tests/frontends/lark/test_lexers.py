@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 
 import grammarspec as gs
 from tests import tiers
@@ -169,6 +169,14 @@ def test_contextual(grammar: str) -> None:
 @given(grammars())
 def test_basic(grammar: str) -> None:
     compare(grammar, "lalr", "basic")
+
+
+@unless_supported("earley", "basic")
+@drawn(150)
+@given(grammars())
+@example('start: "c" | "a" start "b" | B |\nB: "a"\nC.1: "a"\nD: "b"')  # "a" in a rule is a C
+def test_basic_under_earley(grammar: str) -> None:
+    compare(grammar, "earley", "basic")
 
 
 @unless_supported("earley", "dynamic")
