@@ -153,9 +153,9 @@ class GrammarBuilder(IrBuilder):
         *,
         start: int,
         end: int,
-        starves: bool,
         rules: Iterable[tuple[int, Sequence[int]]],
         ignored: Sequence[int],
+        refused: Iterable[tuple[int, int, Sequence[int]]] = (),
         modes: Iterable[Sequence[tuple[int, int, int]]],
         classes: int = 1,
         states: Iterable[tuple[int, Sequence[tuple[int, int, int]], Sequence[tuple[int, int]]]],
@@ -168,9 +168,10 @@ class GrammarBuilder(IrBuilder):
         Args:
             start: the state before the text.
             end: the state in which all of the text has been read.
-            starves: whether the tables may let tokens pass behind which no text ends.
             rules: for each rule the symbol that it derives, and the symbols that it consists of.
             ignored: the terminals that are passed over.
+            refused: where conflicts were resolved: a state, a rule that is complete there, and the terminals that may
+                come behind it before which it is not reduced.
             modes: for each mode of the lexer, and each class of the character before, its lexemes: the terminal, the
                 node of its texts, and the class of their last character. A terminal may have several. The nodes exclude
                 by their assertions what the lexer reads otherwise.
@@ -182,7 +183,7 @@ class GrammarBuilder(IrBuilder):
                 lines, those of indents and dedents, the blanks that a tab is, and the terminals that open and close
                 brackets.
         """
-        operands: list[int] = [start, end, int(starves), classes]
+        operands: list[int] = [start, end, classes]
 
         def put(items: Iterable[Sequence[int]]) -> None:
             listed = list(items)
@@ -192,6 +193,7 @@ class GrammarBuilder(IrBuilder):
 
         put([(symbol, len(parts), *parts) for symbol, parts in rules])
         put([(terminal,) for terminal in ignored])
+        put([(state, rule, len(terminals), *terminals) for state, rule, terminals in refused])
         put([(len(mode), *(number for lexeme in mode for number in lexeme)) for mode in modes])
         all_states = list(states)
         operands.append(len(all_states))

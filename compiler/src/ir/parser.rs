@@ -31,8 +31,9 @@ pub struct Parser {
     /// The terminals that are passed over.
     ignored: Box<[u32]>,
     indenter: Option<Indenter>,
-    /// Whether the tables may let tokens pass behind which no text ends.
-    pub starves: bool,
+    /// Where conflicts were resolved: a state, a rule that is complete there, and the terminals that may come behind it
+    /// before which it is not reduced. Sorted.
+    refused: Box<[Refused]>,
     /// The state before the text.
     pub start: u32,
     /// The state in which the whole text has been read.
@@ -53,6 +54,9 @@ pub struct Indenter {
     pub opening: Box<[u32]>,
     pub closing: Box<[u32]>,
 }
+
+/// A state, a rule, and terminals.
+type Refused = (u32, u32, Box<[u32]>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
@@ -83,8 +87,9 @@ impl Parser {
         let rules: usize = self.rules.iter().map(|rule| size_of_val(rule) + size_of_val(&*rule.1)).sum();
         let modes: usize = self.modes.iter().map(|lexemes| size_of_val(lexemes) + size_of_val(&**lexemes)).sum();
         let states = self.states.iter();
+        let refused = self.refused.iter().map(|refused| size_of_val(refused) + size_of_val(&*refused.2));
         let states: usize = states.map(|s| size_of_val(s) + size_of_val(&*s.actions) + size_of_val(&*s.gotos)).sum();
-        size_of_val(self) + rules + modes + states
+        size_of_val(self) + rules + modes + states + refused.sum::<usize>()
     }
 
     /// What to do in a state before a terminal; `None`: it cannot come there.
@@ -124,9 +129,9 @@ impl Parser {
         self.classes
     }
 
-    /// The symbols that may be derived in a state.
-    pub fn derived_in(&self, state: u32) -> impl Iterator<Item = u32> + '_ {
-        self.states[state as usize].gotos.iter().map(|goto| goto.0)
+    /// Whether a symbol may be derived in a state.
+    pub fn derives(&self, state: u32, symbol: u32) -> bool {
+        self.goto(state, symbol).is_some()
     }
 
     /// The state after a symbol or terminal.
@@ -141,6 +146,30 @@ impl Parser {
     pub fn goto(&self, state: u32, symbol: u32) -> Option<u32> {
         let gotos = &self.states[state as usize].gotos;
         gotos.binary_search_by_key(&symbol, |g| g.0).ok().map(|i| gotos[i].1)
+    }
+
+    /// The state after a terminal that is shifted.
+    pub fn shift(&self, state: u32, terminal: u32) -> Option<u32> {
+        match self.action(state, terminal) {
+            Some(Action::Shift(next)) => Some(next),
+            _ => None,
+        }
+    }
+
+    /// The states after the symbols that may be derived in a state, by symbol.
+    pub fn gotos(&self, state: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.states[state as usize].gotos.iter().copied()
+    }
+
+    /// The terminals that may come behind a rule that is complete in a state, but before which it is not reduced.
+    pub fn refused(&self, state: u32, rule: u32) -> &[u32] {
+        let found = self.refused.binary_search_by_key(&(state, rule), |refused| (refused.0, refused.1));
+        found.map_or(&[], |at| &*self.refused[at].2)
+    }
+
+    /// Whether there are any such.
+    pub fn refuses(&self) -> bool {
+        !self.refused.is_empty()
     }
 
     /// What makes tokens of indentation, if anything does.
@@ -215,7 +244,7 @@ impl Parser {
 
     /// The parser in the builder's numbers; `node` gives those of nodes.
     pub(super) fn encode(&self, node: impl Fn(NodeId) -> u32) -> Vec<u32> {
-        let mut out = vec![self.start, self.end, self.starves.into(), self.classes];
+        let mut out = vec![self.start, self.end, self.classes];
         fn list<T>(out: &mut Vec<u32>, items: &[T], mut put: impl FnMut(&mut Vec<u32>, &T)) {
             out.push(items.len() as u32);
             items.iter().for_each(|item| put(out, item));
@@ -226,6 +255,10 @@ impl Parser {
             list(out, parts, |out, &part| out.push(part));
         });
         list(&mut out, &self.ignored, |out, &terminal| out.push(terminal));
+        list(&mut out, &self.refused, |out, (state, rule, terminals)| {
+            out.extend([*state, *rule]);
+            list(out, terminals, |out, &terminal| out.push(terminal));
+        });
         list(&mut out, &self.modes, |out, mode| {
             list(out, mode, |out, &lexeme| {
                 let Lexeme { terminal, text, last } = lexeme;
@@ -254,9 +287,11 @@ impl Parser {
     /// A parser from the builder's numbers; `node` gives the nodes of its lexemes.
     pub(super) fn decode(numbers: &[u32], node: impl Fn(u32) -> Result<NodeId, String>) -> Result<Parser, String> {
         let mut r = Numbers(numbers);
-        let (start, end, starves, classes) = (r.next()?, r.next()?, r.next()? != 0, r.next()?);
+        let (start, end, classes) = (r.next()?, r.next()?, r.next()?);
         let rules = r.list(|r| Ok((r.next()?, r.list(Numbers::next)?)))?;
         let ignored = r.list(Numbers::next)?;
+        let mut refused = r.list(|r| Ok((r.next()?, r.next()?, r.list(Numbers::next)?)))?;
+        refused.sort_unstable();
         let modes =
             r.list(|r| r.list(|r| Ok(Lexeme { terminal: r.next()?, text: node(r.next()?)?, last: r.next()? })))?;
         let states = r.list(|r| {
@@ -278,7 +313,7 @@ impl Parser {
             let (opening, closing) = (r.list(Numbers::next)?, r.list(Numbers::next)?);
             indenter = Some(Indenter { newline, indent, dedent, tab, opening, closing });
         }
-        let parser = Parser { rules, modes, classes, states, ignored, indenter, starves, start, end };
+        let parser = Parser { rules, modes, classes, states, ignored, refused, indenter, start, end };
         if r.0.is_empty() && parser.is_sound() { Ok(parser) } else { Err("a parser's tables do not fit".into()) }
     }
 

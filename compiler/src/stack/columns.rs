@@ -116,7 +116,7 @@ impl Machine {
 
     /// Whether any column leads to an ending, as lines go on.
     pub fn lines_end_freely(&self) -> bool {
-        !self.careful || self.searches.has_open()
+        !self.careful || self.searches.free.is_any()
     }
 
     /// What a tab counts in the tokens that end lines of a residual.

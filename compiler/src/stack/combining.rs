@@ -3,22 +3,21 @@
 //! Where they do, whatever the rules and the tables of parsers allow has an ending, and need not be searched for one
 //! (`search.rs`). What can keep two lexemes apart is a condition on the text after the first: no letter after a name,
 //! say, which a blank before the next name satisfies. Where such conditions keep lexemes apart, heads are searched for
-//! an ending: if each lexeme can also end under another condition, only those that do not; else all. All are searched,
-//! too, where a parser can come to lists that cannot end.
+//! an ending: if each lexeme can also end under another condition, only those that do not; else all. Where a parser may
+//! begin what it cannot complete (`completing.rs`), those are searched, too, whose stack it may not complete.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::completing::{Completes, Completing};
 use super::position::BOTTOM;
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::{Lexeme, Node, NodeId, Parser, Placed, RuleId};
 use crate::regular::{Arena, EMPTY, Id, TOP};
-
-/// Tables of more states than this are not followed with care only because they starve a rule.
-const MOST_STATES: u32 = 128;
 
 /// Conditions on what follows a lexeme, as far as it is worthwhile to look at all of them.
 const MOST_CONDITIONS: usize = 64;
@@ -27,8 +26,8 @@ const MOST_CONDITIONS: usize = 64;
 #[derive(Default)]
 struct Readable {
     all: BTreeSet<(Id, u32)>,
-    /// Those that are passed over.
-    blanks: BTreeSet<(Id, u32)>,
+    /// Those that are passed over: a set for each mode of a lexer, since a terminal of one may take all texts of another.
+    blanks: BTreeSet<BTreeSet<(Id, u32)>>,
     /// Those that have to be able to follow whatever stands before.
     needed: BTreeSet<(Id, u32)>,
     /// Whether each terminal that has lexemes behind characters of other classes has some behind these.
@@ -36,12 +35,33 @@ struct Readable {
 }
 
 /// When heads are searched for an ending.
-#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Care {
     Never,
-    /// Where lexemes do not end under one of these conditions.
-    Behind(FxHashSet<Id>),
+    /// Where it does not follow from this that they have one.
+    But(Free),
     Always,
+}
+
+/// Which ends of lexemes are known to have an ending.
+#[derive(Default)]
+pub(super) struct Free {
+    /// Conditions under which any lexeme can follow.
+    pub(super) conditions: FxHashSet<Id>,
+    /// Whether all are such conditions.
+    pub(super) all: bool,
+    /// Of the parsers that may begin what they cannot complete: what they surely complete.
+    pub(super) completing: FxHashMap<RuleId, Arc<Completing>>,
+}
+
+impl Free {
+    pub(super) fn holds(&self, condition: Id) -> bool {
+        self.all || self.conditions.contains(&condition)
+    }
+
+    /// Whether there is any such end.
+    pub(super) fn is_any(&self) -> bool {
+        self.all || !self.conditions.is_empty()
+    }
 }
 
 impl Machine {
@@ -50,11 +70,19 @@ impl Machine {
     /// where each lexeme can end under one of these.
     pub(super) fn care(&mut self, budget: &mut Budget) -> Result<Care> {
         let ir = self.ir.clone();
-        let parsers: Vec<&Parser> = (0..ir.rules.len() as RuleId).filter_map(|rule| ir.parser(rule)).collect();
-        for &parser in &parsers {
-            let starves = parser.starves && parser.states() <= MOST_STATES;
-            if starves || !self.completes_all(parser, budget)? || !self.lines_go_on(parser, budget)? {
+        let numbered = (0..ir.rules.len() as RuleId).filter_map(|rule| Some((rule, ir.parser(rule)?)));
+        let (rules, parsers): (Vec<RuleId>, Vec<&Parser>) = numbered.unzip();
+        let mut completing: FxHashMap<RuleId, Arc<Completing>> = FxHashMap::default();
+        for (&rule, &parser) in rules.iter().zip(&parsers) {
+            if !self.lines_go_on(parser, budget)? {
                 return Ok(Care::Always);
+            }
+            match self.completes_surely(parser, budget)? {
+                Completes::All => {}
+                Completes::Only(only) if !self.counts_columns => {
+                    completing.insert(rule, Arc::new(only));
+                }
+                _ => return Ok(Care::Always),
             }
         }
         let Some(readable) = self.readable(&parsers, budget)? else { return Ok(Care::Always) };
@@ -70,21 +98,28 @@ impl Machine {
         let knows_class = |class: u32| if parsers.is_empty() { class } else { 0 };
         for (class, condition) in conditions {
             let mut escapes = free.contains(&(class, condition)) && self.arena.nullable(condition);
-            for &(blank, last) in &readable[class as usize].blanks {
-                if escapes {
-                    break;
+            if !escapes {
+                let blanks = &readable[class as usize].blanks;
+                let mut escaping: FxHashSet<(Id, u32)> = FxHashSet::default();
+                for &(blank, last) in blanks.iter().flatten().collect::<BTreeSet<_>>() {
+                    let x = self.arena.under(condition, blank);
+                    for way in self.ways(x, budget)?.iter() {
+                        let (left, _) = self.arena.under_condition(way.1);
+                        if free.contains(&(last, left)) && self.arena.nullable(left) {
+                            escaping.insert((blank, last));
+                        }
+                    }
                 }
-                let x = self.arena.under(condition, blank);
-                for way in self.ways(x, budget)?.iter() {
-                    let (left, _) = self.arena.under_condition(way.1);
-                    escapes |= free.contains(&(last, left)) && self.arena.nullable(left);
-                }
+                escapes = blanks.iter().all(|mode| mode.iter().any(|blank| escaping.contains(blank)));
             }
             let ways = if escapes { &mut open } else { &mut closed };
             ways.insert(self.arena.past_and(knows_class(class), condition));
         }
-        if closed.is_empty() {
+        if closed.is_empty() && completing.is_empty() {
             return Ok(Care::Never);
+        }
+        if closed.is_empty() {
+            return Ok(Care::But(Free { all: true, completing, ..Free::default() }));
         }
         open.retain(|condition| !closed.contains(condition));
         for &(lexeme, last) in readable.iter().flat_map(|next| &next.needed) {
@@ -97,7 +132,7 @@ impl Machine {
                 return Ok(Care::Always);
             }
         }
-        Ok(Care::Behind(open))
+        Ok(Care::But(Free { conditions: open, all: false, completing }))
     }
 
     /// The lexemes that may stand behind a character, by its class. `None`: parsers differ in what their classes are.
@@ -120,27 +155,34 @@ impl Machine {
         let mut readable = Vec::new();
         for class in 0..classes {
             let mut next = Readable { is_whole: true, ..Readable::default() };
+            let mut blanks = BTreeSet::new();
             for &unit in &units {
                 let is_blank = skipped.contains(&unit);
                 let Some(all) = placed(&unit) else {
-                    self.add_readable(&mut next, (unit, 0), is_blank, budget)?;
+                    self.add_readable(&mut next, (unit, 0), is_blank.then_some(&mut blanks), budget)?;
                     continue;
                 };
                 let mut read = false;
                 for one in all.iter().filter(|one| one.before.is_none_or(|before| before == class)) {
-                    read |= self.add_readable(&mut next, (one.text, one.last), is_blank, budget)?;
+                    let blanks = is_blank.then_some(&mut blanks);
+                    read |= self.add_readable(&mut next, (one.text, one.last), blanks, budget)?;
                 }
                 next.is_whole &= read || is_blank;
             }
+            if !units.is_empty() {
+                next.blanks.insert(blanks);
+            }
             for parser in parsers {
                 for modes in parser.modes().chunks(classes as usize) {
-                    let mut read: FxHashSet<u32> = FxHashSet::default();
+                    let (mut read, mut blanks) = (FxHashSet::default(), BTreeSet::new());
                     for &lexeme in &modes[class as usize] {
                         let Lexeme { terminal, text, last } = lexeme;
-                        if self.add_readable(&mut next, (text, last), parser.is_ignored(terminal), budget)? {
+                        let blanks = parser.is_ignored(terminal).then_some(&mut blanks);
+                        if self.add_readable(&mut next, (text, last), blanks, budget)? {
                             read.insert(terminal);
                         }
                     }
+                    next.blanks.insert(blanks);
                     let mut others = modes.iter().flatten().filter(|lexeme| !parser.is_ignored(lexeme.terminal));
                     next.is_whole &= classes == 1 || others.all(|lexeme| read.contains(&lexeme.terminal));
                 }
@@ -150,12 +192,12 @@ impl Machine {
         Ok(Some(readable))
     }
 
-    /// Adds a lexeme, unless it takes no text. Returns whether it does.
+    /// Adds a lexeme, to the blanks of its mode if it is one, unless it takes no text. Returns whether it does.
     fn add_readable(
         &mut self,
         next: &mut Readable,
         (text, last): (NodeId, u32),
-        is_blank: bool,
+        blanks: Option<&mut BTreeSet<(Id, u32)>>,
         budget: &mut Budget,
     ) -> Result<bool> {
         let x = self.whole_lexeme(text, budget)?;
@@ -163,11 +205,7 @@ impl Machine {
             return Ok(false);
         }
         next.all.insert((x, last));
-        if is_blank {
-            next.blanks.insert((x, last));
-        } else {
-            next.needed.insert((x, last));
-        }
+        blanks.unwrap_or(&mut next.needed).insert((x, last));
         Ok(true)
     }
 

@@ -1,36 +1,151 @@
-//! Whether an LR parser can always complete what it has begun, although its lexer may not read every terminal that the
-//! tables expect: one of higher priority may take all its texts.
-
-use std::collections::BTreeSet;
+//! What an LR parser can complete of what it has begun, although its lexer may not read every terminal that the tables
+//! expect, and the tables may refuse to complete a rule (`reading.rs`).
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
+use super::continuation::{Frame, Stack};
+use super::instances::UNSET;
+use super::position::Pos;
+use super::reading::{Lexer, Numbers, Rules, Step, Steps, Way, mode};
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::Parser;
+use crate::ir::{Parser, RuleId};
 
-/// A state, and a symbol that is read in it.
-type Step = (u32, u32);
+/// The rest of a rule that can be read in a state.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Item {
+    /// What the rule makes, and how many symbols of it have been read.
+    pub(super) symbol: u32,
+    pub(super) read: usize,
+    pub(super) way: Way,
+}
+
+/// Items, by state.
+type Items = Vec<Vec<Item>>;
+
+/// What a parser surely completes of what it has begun.
+pub(super) struct Completing {
+    items: Items,
+    /// Whether it can read a whole text from its start state.
+    from_start: bool,
+    /// The steps that it may make.
+    pub(super) possible: Steps,
+}
+
+/// A stack, and the terminals that cannot come behind it.
+pub(super) type Configuration = (Stack, Numbers);
+
+/// What is known of configurations: whether what they have begun can be completed.
+pub(super) type Completed = FxHashMap<Configuration, bool>;
+
+/// What an LR parser can do of what its rules allow.
+pub(super) enum Completes {
+    /// Always something that it has begun, until all is complete.
+    All,
+    /// Surely this.
+    Only(Completing),
+    /// Too much is refused to tell.
+    Unknown,
+}
 
 impl Machine {
-    /// Whether a parser can always complete something that it has begun, until all is complete, by terminals that its
-    /// lexer can read there.
-    pub(super) fn completes_all(&mut self, parser: &Parser, budget: &mut Budget) -> Result<bool> {
-        let read = self.terminals_read(parser, budget)?;
-        let own_mode = |state| &read[mode(parser, state)];
-        let mut states = 0..parser.states();
-        if states.all(|state| parser.expected(state).all(|terminal| own_mode(state).contains(&terminal)))
-            && have_texts(parser, budget)?
-        {
-            return Ok(true);
+    /// What a parser surely completes of what it has begun, by terminals that its lexer can read there.
+    pub(super) fn completes_surely(&mut self, parser: &Parser, budget: &mut Budget) -> Result<Completes> {
+        let rules = Rules::new(parser, budget)?;
+        let Some((possible, lexer)) = self.possible_steps(&rules, budget)? else { return Ok(Completes::All) };
+        if possible.are_cut_off() {
+            return Ok(Completes::Unknown);
         }
-        let rules = Rules::new(parser);
-        let lexer = Lexer::new(&rules, read, budget)?;
-        let sure = Steps::new(&rules, |state, terminal| lexer.surely_reads(state, terminal), budget)?;
-        let possible = Steps::new(&rules, |state, terminal| lexer.may_read(state, terminal), budget)?;
-        let completing = sure.completing(budget)?;
-        Ok(possible.all_reachable(|step| completing.contains(&step)))
+        let sure = lexer.map(|lexer| Steps::sure(&rules, &lexer, budget)).transpose()?;
+        let sure = sure.as_ref().unwrap_or(&possible);
+        let items = items(&rules, sure, budget)?;
+        if completes_all(&rules, &possible, &items, budget)? {
+            return Ok(Completes::All);
+        }
+        let from_start = sure.read_whole(parser);
+        Ok(Completes::Only(Completing { items, from_start, possible }))
+    }
+
+    /// The steps that a parser may make, if these are not all that its rules allow; and its lexer, if that does not read
+    /// all that the tables expect.
+    pub(super) fn possible_steps(
+        &mut self,
+        rules: &Rules,
+        budget: &mut Budget,
+    ) -> Result<Option<(Steps, Option<Lexer>)>> {
+        let parser = rules.parser;
+        let read = self.terminals_read(parser, budget)?;
+        let is_read = |state, terminal: u32| read[mode(parser, state) as usize].contains(&terminal);
+        let mut states = 0..parser.states();
+        if !states.all(|state| parser.expected(state).all(|terminal| is_read(state, terminal))) {
+            let (steps, lexer) = Steps::possible(rules, read, budget)?;
+            return Ok(Some((steps, Some(lexer))));
+        }
+        let all = rules.have_texts() && !parser.refuses();
+        Ok(if all { None } else { Some((Steps::all(rules, budget)?, None)) })
+    }
+
+    /// Whether a parser can complete a stack, as far as that follows from what it surely completes.
+    pub(super) fn completes(&mut self, rule: RuleId, stack: Stack, budget: &mut Budget) -> Result<bool> {
+        let ir = self.ir.clone();
+        let Some(parser) = ir.parser(rule) else { return Ok(false) };
+        let Some(completing) = self.searches.free.completing.get(&rule).cloned() else { return Ok(true) };
+        let start = (stack, Numbers::default());
+        let mut todo = vec![start.clone()];
+        let mut before: FxHashMap<Configuration, Configuration> =
+            FxHashMap::from_iter([(start.clone(), start.clone())]);
+        while let Some(at) = todo.pop() {
+            budget.spend(2)?;
+            let known = self.searches.completed.get(&at).copied();
+            if known == Some(false) {
+                continue;
+            }
+            let tops = if known.is_some() { Vec::new() } else { self.stacks.frames(at.0).to_vec() };
+            let mut completed = known.is_some();
+            for top in tops {
+                let Pos::State { state, .. } = self.positions.get(top.back) else { continue };
+                completed |= parser.is_end(state) && !at.1.contains(Parser::END);
+                completed |= state == parser.start && completing.from_start;
+                for item in &completing.items[state as usize] {
+                    for refused in item.way.behind(&at.1) {
+                        budget.spend(1)?;
+                        for next in self.stacks_behind((rule, parser), top, (item.symbol, item.read), budget)? {
+                            let next = (next, refused.clone());
+                            before.entry(next).or_insert_with_key(|next| {
+                                todo.push(next.clone());
+                                at.clone()
+                            });
+                        }
+                    }
+                }
+            }
+            if completed {
+                // so are the configurations on the way to it
+                let mut on_the_way = &at;
+                while *on_the_way != start {
+                    self.searches.completed.insert(on_the_way.clone(), true);
+                    on_the_way = &before[on_the_way];
+                }
+                self.searches.completed.insert(start, true);
+                return Ok(true);
+            }
+        }
+        self.searches.completed.extend(before.into_keys().map(|at| (at, false)));
+        Ok(false)
+    }
+
+    /// The stacks of one topmost state behind a symbol that is made of so many symbols on a stack.
+    pub(super) fn stacks_behind(
+        &mut self,
+        place: (RuleId, &Parser),
+        top: Frame,
+        item: (u32, usize),
+        budget: &mut Budget,
+    ) -> Result<SmallVec<[Stack; 2]>> {
+        let frames = self.reduced(place, top, item, budget)?.unwrap_or_default();
+        Ok(frames.into_iter().map(|(frame, _)| self.stacks.of_frames(UNSET, vec![frame])).collect())
     }
 
     /// The terminals that the lexer of a parser can read, by its modes, whatever character stands before.
@@ -38,7 +153,7 @@ impl Machine {
         let mut read: Vec<FxHashSet<u32>> = Vec::new();
         for modes in parser.modes().chunks(parser.classes() as usize) {
             let mut terminals = FxHashSet::default();
-            for lexeme in modes.iter().flatten() {
+            for lexeme in modes.iter().flatten().filter(|lexeme| !parser.is_ignored(lexeme.terminal)) {
                 let x = self.whole_lexeme(lexeme.text, budget)?;
                 if self.arena.alive(x, budget)? {
                     terminals.insert(lexeme.terminal);
@@ -53,229 +168,108 @@ impl Machine {
     }
 }
 
-/// Whether each symbol that is no terminal has a text, if every terminal has one. (A parser lists only the rules that it
-/// reduces, so a symbol may have none.)
-fn have_texts(parser: &Parser, budget: &mut Budget) -> Result<bool> {
-    let made: FxHashSet<u32> = (0..parser.states()).flat_map(|state| parser.derived_in(state)).collect();
-    let mut found: FxHashSet<u32> = FxHashSet::default();
-    let mut before = usize::MAX;
-    while found.len() != before {
-        before = found.len();
-        for (symbol, parts) in parser.rules() {
-            budget.spend(1)?;
-            if parts.iter().all(|part| !made.contains(part) || found.contains(part)) {
-                found.insert(*symbol);
-            }
-        }
-    }
-    Ok(found.len() == made.len())
-}
-
-/// The rules of a parser.
-struct Rules<'a> {
-    parser: &'a Parser,
-    /// What the rules of each symbol consist of.
-    by_symbol: FxHashMap<u32, Vec<&'a [u32]>>,
-}
-
-impl<'a> Rules<'a> {
-    fn new(parser: &'a Parser) -> Rules<'a> {
-        let mut by_symbol: FxHashMap<u32, Vec<&[u32]>> = FxHashMap::default();
-        for (symbol, parts) in parser.rules() {
-            by_symbol.entry(*symbol).or_default().push(parts);
-        }
-        Rules { parser, by_symbol }
-    }
-
-    /// Visits each rule in each state in which it may begin: with the state, the symbol that it makes, and its parts.
-    fn each(&self, budget: &mut Budget, mut visit: impl FnMut(u32, u32, &[u32])) -> Result<()> {
-        for state in 0..self.parser.states() {
-            for symbol in self.parser.derived_in(state) {
-                for parts in self.by_symbol.get(&symbol).into_iter().flatten() {
-                    budget.spend(1 + parts.len() as u64)?;
-                    visit(state, symbol, parts);
+/// The items of rules the rests of which can be read by some steps.
+fn items(rules: &Rules, steps: &Steps, budget: &mut Budget) -> Result<Items> {
+    let parser = rules.parser;
+    let mut items = vec![Vec::new(); parser.states() as usize];
+    rules.each(budget, |state, _, rule| {
+        let (symbol, parts) = &parser.rules()[rule as usize];
+        let mut at = state;
+        for (read, &part) in (1..).zip(parts) {
+            let Some(next) = parser.next(at, part) else { return };
+            at = next;
+            if let Some((_, ways)) = steps.rest(parser, at, &parts[read..], rule) {
+                let items: &mut Vec<Item> = &mut items[at as usize];
+                for way in ways.iter() {
+                    let item = Item { symbol: *symbol, read, way: way.clone() };
+                    if !items.contains(&item) {
+                        items.push(item);
+                    }
                 }
             }
         }
-        Ok(())
-    }
+    })?;
+    Ok(items)
+}
 
-    /// The same, again and again, with the state behind the symbol, until no visit changes anything.
-    fn until_stable(&self, budget: &mut Budget, mut visit: impl FnMut(u32, (u32, u32), &[u32]) -> bool) -> Result<()> {
-        let mut changed = true;
-        while changed {
-            changed = false;
-            self.each(budget, |state, symbol, parts| {
-                if let Some(next) = self.parser.goto(state, symbol) {
-                    changed |= visit(state, (symbol, next), parts);
-                }
-            })?;
+/// Whether a parser can complete something that it has begun, behind each terminal that it may read: the greatest
+/// solution of two rules. A step leads there if a rule goes on behind its symbol with what stands on the stack already,
+/// so that completing it makes the stack shorter, and each step that this completes leads there; or if it ends the text.
+/// And the first symbol of a rule does where the symbol that the rule makes of it does: that is a least fixpoint, because
+/// what is completed behind a single symbol only takes its place: an item makes a list of one item, and nothing is gained
+/// unless the list can end.
+fn completes_all(rules: &Rules, possible: &Steps, items: &Items, budget: &mut Budget) -> Result<bool> {
+    let parser = rules.parser;
+    let mut steps: Vec<(u32, u32, &Step, &Numbers)> = Vec::new();
+    for state in reachable(parser, possible) {
+        for (&symbol, step) in &possible.from[state as usize] {
+            steps.extend(step.ways.iter().map(|way| (state, symbol, step, &way.refused)));
         }
-        Ok(())
     }
-}
-
-/// What the lexer of a parser reads, by its modes and by the states of the parser.
-struct Lexer {
-    /// By mode: the terminals that the tables expect in its states.
-    expected: Vec<FxHashSet<u32>>,
-    /// By mode: the terminals that can be read.
-    read: Vec<FxHashSet<u32>>,
-    /// By state: the modes in which the terminal may have been read that comes when the state is on top of the stack. It
-    /// is read before anything is reduced, in the mode of the state behind the last terminal.
-    before: Vec<BTreeSet<usize>>,
-}
-
-/// The number of the mode of a state.
-fn mode(parser: &Parser, state: u32) -> usize {
-    (parser.mode(state, 0) / parser.classes()) as usize
-}
-
-impl Lexer {
-    fn new(rules: &Rules, read: Vec<FxHashSet<u32>>, budget: &mut Budget) -> Result<Lexer> {
-        let parser = rules.parser;
-        let mut expected = vec![FxHashSet::default(); read.len()];
-        let mut before = vec![BTreeSet::new(); parser.states() as usize];
-        before[parser.start as usize].insert(mode(parser, parser.start));
-        for state in 0..parser.states() {
-            expected[mode(parser, state)].extend(parser.expected(state));
-            for next in parser.expected(state).filter_map(|terminal| parser.next(state, terminal)) {
-                before[next as usize].insert(mode(parser, next));
-            }
-        }
-        // behind what a rule makes: the modes of the state behind its last symbol
-        rules.until_stable(budget, |state, (_, next), parts| {
-            let last = parts.iter().try_fold(state, |at, &part| parser.next(at, part));
-            let Some(last) = last else { return false };
-            let more = before[last as usize].clone();
-            let known = before[next as usize].len();
-            before[next as usize].extend(more);
-            before[next as usize].len() > known
-        })?;
-        Ok(Lexer { expected, read, before })
-    }
-
-    /// Whether the lexer reads a terminal, for each mode in which it may come before a state reads it.
-    fn reads(&self, state: u32, terminal: u32) -> impl Iterator<Item = bool> + '_ {
-        let modes = self.before[state as usize].iter();
-        let possible = modes.filter(move |&&mode| self.expected[mode].contains(&terminal));
-        possible.map(move |&mode| self.read[mode].contains(&terminal))
-    }
-
-    fn may_read(&self, state: u32, terminal: u32) -> bool {
-        self.reads(state, terminal).any(|is_read| is_read)
-    }
-
-    fn surely_reads(&self, state: u32, terminal: u32) -> bool {
-        self.may_read(state, terminal) && self.reads(state, terminal).all(|is_read| is_read)
-    }
-}
-
-/// The steps of a parser by symbols that can be read.
-struct Steps<'a> {
-    rules: &'a Rules<'a>,
-    /// By state: the symbols that can be read in it, and the states behind them.
-    from: Vec<FxHashMap<u32, u32>>,
-}
-
-/// Where what was begun by a rule can be completed.
-#[derive(Default)]
-struct Completed {
-    /// The states behind second symbols of rules and later ones, where the rest of the rule can be read.
-    later: FxHashSet<u32>,
-    /// By where a rule begins and what it makes: its first symbol, if the rest can be read behind it.
-    firsts: FxHashMap<Step, Vec<u32>>,
-}
-
-impl<'a> Steps<'a> {
-    /// Those by terminals that are read, and then by the symbols that rules make of what can be read in a state.
-    fn new(rules: &'a Rules, is_read: impl Fn(u32, u32) -> bool, budget: &mut Budget) -> Result<Steps<'a>> {
-        let parser = rules.parser;
-        let shifts = |state| {
-            let read = parser.expected(state).filter(|&terminal| is_read(state, terminal));
-            read.filter_map(|terminal| Some((terminal, parser.next(state, terminal)?))).collect()
-        };
-        let mut steps = Steps { rules, from: (0..parser.states()).map(shifts).collect() };
-        rules.until_stable(budget, |state, (symbol, next), parts| {
-            let new = !steps.from[state as usize].contains_key(&symbol) && steps.can_be_read(state, parts);
-            if new {
-                steps.from[state as usize].insert(symbol, next);
-            }
-            new
-        })?;
-        Ok(steps)
-    }
-
-    /// Whether some symbols can be read one after the other.
-    fn can_be_read(&self, state: u32, parts: &[u32]) -> bool {
-        parts.iter().try_fold(state, |at, part| self.from[at as usize].get(part).copied()).is_some()
-    }
-
-    /// The steps that may be part of completing what was begun: the least fixpoint of two rules. A step does if a rule
-    /// goes on behind its symbol with what stands on the stack already, so that completing it makes the stack shorter, or
-    /// if it ends the text. And the first symbol of a rule does where the symbol that the rule makes of it does. That is
-    /// asked because what is completed behind a single symbol only takes its place: an item makes a list of one item,
-    /// and nothing is gained unless the list can end.
-    fn completing(&self, budget: &mut Budget) -> Result<FxHashSet<Step>> {
-        let completed = self.completed(budget)?;
-        let parser = self.rules.parser;
-        let ends = |next: u32| completed.later.contains(&next) || parser.is_end(next);
-        let mut todo: Vec<Step> = Vec::new();
-        for state in 0..parser.states() {
-            let symbols = parser.expected(state).chain(parser.derived_in(state));
-            let ending = symbols.filter(|&symbol| parser.next(state, symbol).is_some_and(ends));
-            todo.extend(ending.map(|symbol| (state, symbol)));
-        }
-        let mut completing: FxHashSet<Step> = todo.iter().copied().collect();
-        while let Some((state, symbol)) = todo.pop() {
-            for &first in completed.firsts.get(&(state, symbol)).into_iter().flatten() {
-                if completing.insert((state, first)) {
-                    todo.push((state, first));
+    let origins = origins(rules, budget)?;
+    // by symbol, and by what is refused behind it: the states in which steps begin that do not lead there
+    let mut bad: FxHashMap<(u32, &Numbers), FxHashSet<u32>> = FxHashMap::default();
+    loop {
+        let mut left = steps.clone();
+        let mut leading: FxHashSet<(u32, u32, Numbers)> = FxHashSet::default();
+        let mut before = usize::MAX;
+        while left.len() != before {
+            before = left.len();
+            budget.spend(8 * before as u64)?;
+            left.retain(|&(state, symbol, step, refused)| {
+                let ends = parser.is_end(step.next) && !refused.contains(Parser::END);
+                let leads = |item: &Item| {
+                    let mut behind = item.way.behind(refused);
+                    behind.any(|refused| {
+                        if item.read == 1 {
+                            return leading.contains(&(state, item.symbol, refused));
+                        }
+                        let begun = &origins[&(step.next, item.symbol, item.read)];
+                        bad.get(&(item.symbol, &refused)).is_none_or(|bad| bad.is_disjoint(begun))
+                    })
+                };
+                let leads = ends || items[step.next as usize].iter().any(leads);
+                if leads {
+                    leading.insert((state, symbol, refused.clone()));
                 }
-            }
+                !leads
+            });
         }
-        Ok(completing)
-    }
-
-    /// What can be completed of all rules, from where they may begin.
-    fn completed(&self, budget: &mut Budget) -> Result<Completed> {
-        let mut completed = Completed::default();
-        self.rules.each(budget, |state, symbol, parts| {
-            let step = |at: &mut u32, part: &u32| {
-                *at = self.rules.parser.next(*at, *part)?;
-                Some(*at)
-            };
-            let path: Vec<u32> = parts.iter().scan(state, step).collect();
-            if path.len() < parts.len() {
-                return;
+        let mut known = 0;
+        for &(state, symbol, _, refused) in &left {
+            if !parser.derives(state, symbol) {
+                return Ok(false);
             }
-            for (place, &at) in path.iter().enumerate().rev() {
-                if parts.get(place + 1).is_some_and(|next| !self.from[at as usize].contains_key(next)) {
-                    return;
-                } else if place > 0 {
-                    completed.later.insert(at);
-                } else {
-                    completed.firsts.entry((state, symbol)).or_default().push(parts[0]);
-                }
-            }
-        })?;
-        Ok(completed)
-    }
-
-    /// Whether something holds of each step that can be come to.
-    fn all_reachable(&self, holds: impl Fn(Step) -> bool) -> bool {
-        let mut met: FxHashSet<u32> = FxHashSet::from_iter([self.rules.parser.start]);
-        let mut todo = vec![self.rules.parser.start];
-        while let Some(state) = todo.pop() {
-            for (&symbol, &next) in &self.from[state as usize] {
-                if !holds((state, symbol)) {
-                    return false;
-                }
-                if met.insert(next) {
-                    todo.push(next);
-                }
-            }
+            known += usize::from(!bad.entry((symbol, refused)).or_default().insert(state));
         }
-        true
+        if known == left.len() {
+            return Ok(true);
+        }
     }
+}
+
+/// By state, and by how many symbols of a rule that makes a symbol have been read: where that may have been begun.
+fn origins(rules: &Rules, budget: &mut Budget) -> Result<FxHashMap<(u32, u32, usize), FxHashSet<u32>>> {
+    let parser = rules.parser;
+    let mut origins: FxHashMap<(u32, u32, usize), FxHashSet<u32>> = FxHashMap::default();
+    rules.each(budget, |state, _, rule| {
+        let (symbol, parts) = &parser.rules()[rule as usize];
+        let mut at = state;
+        for (read, &part) in (1..).zip(parts) {
+            let Some(next) = parser.next(at, part) else { return };
+            at = next;
+            origins.entry((at, *symbol, read)).or_default().insert(state);
+        }
+    })?;
+    Ok(origins)
+}
+
+/// The states that some steps lead to.
+fn reachable(parser: &Parser, steps: &Steps) -> FxHashSet<u32> {
+    let mut met: FxHashSet<u32> = FxHashSet::from_iter([parser.start]);
+    let mut todo = vec![parser.start];
+    while let Some(state) = todo.pop() {
+        todo.extend(steps.from[state as usize].values().map(|step| step.next).filter(|&next| met.insert(next)));
+    }
+    met
 }

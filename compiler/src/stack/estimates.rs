@@ -4,11 +4,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
+use super::completing::{Configuration, Item};
 use super::continuation::{Frame, Stack};
 use super::instances::UNSET;
 use super::position::{Pos, PosId};
+use super::reading::{Numbers, Rules, Ways};
 use super::search::NEW_BLOCK;
 use super::shortest::{NEVER, plus};
 use super::step::Machine;
@@ -21,8 +23,8 @@ const ITEM: u64 = 8;
 
 /// What each state of a parser may have begun.
 pub(super) struct Items {
-    /// By state: how many symbols of a rule have been read, the symbol that it derives, the bytes that the rest takes.
-    begun: Vec<Vec<(u32, u32, u64)>>,
+    /// By state: items, and the bytes that the rests take.
+    begun: Vec<Vec<(Item, u64)>>,
     /// The bytes of a whole text.
     whole: u64,
 }
@@ -51,12 +53,12 @@ impl Machine {
         let items = self.items(rule, parser, budget)?;
         let mut least = NEVER;
         for frame in self.stacks.frames(stack).to_vec() {
-            let from = self.stacks.of_frames(UNSET, vec![frame]);
+            let from = (self.stacks.of_frames(UNSET, vec![frame]), Numbers::default());
             if let Some(&known) = self.searches.to_come.get(&from) {
                 least = least.min(known);
                 continue;
             }
-            let found = self.complete_parser(rule, parser, &items, from, budget)?;
+            let found = self.complete_parser(rule, parser, &items, &from, budget)?;
             self.searches.to_come.insert(from, found);
             least = least.min(found);
         }
@@ -68,65 +70,58 @@ impl Machine {
         rule: RuleId,
         parser: &Parser,
         items: &Items,
-        from: Stack,
+        from: &Configuration,
         budget: &mut Budget,
     ) -> Result<u64> {
-        // lengths so far, stacks, and those that they come from
-        let mut queue = BinaryHeap::from([Reverse((0u64, from, from))]);
-        let mut before: FxHashMap<Stack, (u64, Stack)> = FxHashMap::default();
-        // the shortest way so far that leads to a stack of which it is known how it goes on
-        let mut best: Option<(u64, Stack)> = None;
-        while let Some(Reverse((length, stack, back))) = queue.pop() {
-            if best.is_some_and(|(whole, _)| whole <= length) {
+        // lengths so far, configurations, and those that they come from
+        let mut queue = BinaryHeap::from([Reverse((0u64, from.clone(), from.clone()))]);
+        let mut before: FxHashMap<Configuration, (u64, Configuration)> = FxHashMap::default();
+        // the shortest way so far that leads to one of which it is known how it goes on
+        let mut best: Option<(u64, Configuration)> = None;
+        while let Some(Reverse((length, at, back))) = queue.pop() {
+            if best.as_ref().is_some_and(|&(whole, _)| whole <= length) {
                 break;
             }
-            if before.contains_key(&stack) {
+            if before.contains_key(&at) {
                 continue;
             }
-            before.insert(stack, (length, back));
+            before.insert(at.clone(), (length, back));
             let mut is_end = false;
-            let known = self.searches.to_come.get(&stack).copied();
+            let known = self.searches.to_come.get(&at).copied();
             budget.spend(4)?;
-            for top in self.stacks.frames(stack).to_vec() {
+            for top in self.stacks.frames(at.0).to_vec() {
                 let Pos::State { state, .. } = self.positions.get(top.back) else { continue };
-                is_end |= parser.is_end(state);
+                is_end |= parser.is_end(state) && !at.1.contains(Parser::END);
                 if known.is_some() || is_end {
                     continue;
                 }
                 if state == parser.start {
                     let length = plus(length, items.whole);
-                    queue.push(Reverse((length, self.ended(rule, parser, top), stack)));
+                    let ended = (self.ended(rule, parser, top), Numbers::default());
+                    queue.push(Reverse((length, ended, at.clone())));
                 }
-                for &(read, symbol, rest) in &items.begun[state as usize] {
-                    let mut tops = vec![top];
-                    for _ in 0..read {
-                        let below: FxHashSet<Stack> = tops.iter().map(|top| top.below).collect();
-                        tops = below.iter().flat_map(|&k| self.stacks.frames(k).iter().copied()).collect();
-                    }
-                    budget.spend(ITEM + 2 * u64::from(read) + 4 * tops.len() as u64)?;
-                    for top in tops {
-                        let Pos::State { state, .. } = self.positions.get(top.back) else { continue };
-                        if let Some(next) = parser.goto(state, symbol) {
-                            let below = self.stacks.of_frames(UNSET, vec![top]);
-                            let frame = self.frame_of(rule, next, below);
-                            let next = self.stacks.of_frames(UNSET, vec![frame]);
-                            queue.push(Reverse((plus(length, rest), next, stack)));
-                        }
+                for (item, rest) in &items.begun[state as usize] {
+                    for refused in item.way.behind(&at.1) {
+                        let after = self.stacks_behind((rule, parser), top, (item.symbol, item.read), budget)?;
+                        budget.spend(ITEM + (item.read + 4 * after.len()) as u64)?;
+                        let length = plus(length, *rest);
+                        let next = |stack| Reverse((length, (stack, refused.clone()), at.clone()));
+                        queue.extend(after.into_iter().map(next));
                     }
                 }
             }
             if let Some(left) = if is_end { Some(0) } else { known } {
                 let whole = plus(length, left);
-                if best.is_none_or(|(known, _)| whole < known) {
-                    best = Some((whole, stack));
+                if best.as_ref().is_none_or(|&(known, _)| whole < known) {
+                    best = Some((whole, at));
                 }
             }
         }
-        let Some((whole, mut at)) = best else { return Ok(NEVER) };
-        while at != from {
-            let (length, back) = before[&at];
-            self.searches.to_come.insert(at, whole - length);
-            at = back;
+        let Some((whole, mut on_the_way)) = best else { return Ok(NEVER) };
+        while on_the_way != *from {
+            let (length, back) = before[&on_the_way].clone();
+            self.searches.to_come.insert(on_the_way, whole - length);
+            on_the_way = back;
         }
         Ok(whole)
     }
@@ -138,39 +133,48 @@ impl Machine {
         self.stacks.of_frames(UNSET, vec![frame])
     }
 
-    /// What each state of a parser may have begun, and how many bytes the rest of it takes.
+    /// What each state of a parser may have begun and can complete, and how many bytes the rest of it takes.
     fn items(&mut self, rule: RuleId, parser: &Parser, budget: &mut Budget) -> Result<Arc<Items>> {
         if let Some(known) = self.searches.items.get(&rule) {
             return Ok(known.clone());
         }
         let lengths = self.symbol_lengths(rule, parser, budget)?;
+        let rules = Rules::new(parser, budget)?;
+        let completing = self.searches.free.completing.get(&rule).cloned();
+        // where any ends are known to have an ending, a parser of which nothing is kept makes all steps of its tables
+        let all = completing.is_some() || self.searches.free.is_any();
+        let found = if all { None } else { self.possible_steps(&rules, budget)?.map(|(steps, _)| steps) };
+        let found = found.filter(|steps| !steps.are_cut_off());
+        let possible = completing.as_ref().map(|completing| &completing.possible).or(found.as_ref());
         let length = |symbol: &u32| lengths.get(symbol).copied().unwrap_or(NEVER);
         let mut begun = vec![Vec::new(); parser.states() as usize];
-        let mut by_symbol: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-        for (number, (symbol, _)) in parser.rules().iter().enumerate() {
-            by_symbol.entry(*symbol).or_default().push(number as u32);
-        }
         // where a symbol may come, each of its rules may begin: it is followed through the states that it passes
-        for state in 0..parser.states() {
-            for symbol in parser.derived_in(state) {
-                for &number in by_symbol.get(&symbol).map_or(&[][..], |numbers| numbers) {
-                    let parts = &parser.rules()[number as usize].1;
-                    budget.spend(parts.len() as u64)?;
-                    let mut at = state;
-                    for (read, &part) in (1u32..).zip(parts) {
-                        let Some(next) = parser.next(at, part) else { break };
-                        at = next;
-                        let rest = parts[read as usize..].iter().fold(0u64, |sum, s| plus(sum, length(s)));
-                        let item = (read, symbol, rest);
-                        let known: &mut Vec<_> = &mut begun[at as usize];
-                        if rest != NEVER && !known.contains(&item) {
-                            known.push(item);
-                        }
+        rules.each(budget, |state, _, rule| {
+            let (symbol, parts) = &parser.rules()[rule as usize];
+            let mut at = state;
+            for (read, &part) in (1..).zip(parts) {
+                let Some(next) = parser.next(at, part) else { return };
+                at = next;
+                let rest = parts[read..].iter().fold(0u64, |sum, s| plus(sum, length(s)));
+                let ways = match possible {
+                    Some(possible) => {
+                        possible.rest(parser, at, &parts[read..], rule).map_or(Ways::default(), |rest| rest.1)
+                    }
+                    None => Ways::nothing(),
+                };
+                for way in ways.iter().filter(|_| rest != NEVER) {
+                    let item = (Item { symbol: *symbol, read, way: way.clone() }, rest);
+                    let known: &mut Vec<_> = &mut begun[at as usize];
+                    if !known.contains(&item) {
+                        known.push(item);
                     }
                 }
             }
-        }
-        let whole = parser.symbol_into(parser.start, parser.end()).map_or(NEVER, |symbol| length(&symbol));
+        })?;
+        let whole = match parser.symbol_into(parser.start, parser.end()) {
+            Some(symbol) if possible.is_none_or(|possible| possible.read_whole(parser)) => length(&symbol),
+            _ => NEVER,
+        };
         let items = Arc::new(Items { begun, whole });
         self.searches.items.insert(rule, items.clone());
         Ok(items)

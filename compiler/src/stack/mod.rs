@@ -30,6 +30,7 @@ mod parser;
 mod position;
 mod predict;
 mod proofs;
+mod reading;
 mod search;
 mod shortest;
 mod step;

@@ -52,7 +52,7 @@ impl Between {
 type Lexemes = (RuleId, u32, Box<[u32]>);
 
 /// The topmost states after a reduction, each with the continuation below the state that it began in.
-type Reduced = SmallVec<[(Frame, Stack); 2]>;
+pub(super) type Reduced = SmallVec<[(Frame, Stack); 2]>;
 
 /// What has been found out about parsers.
 #[derive(Default)]
@@ -410,7 +410,7 @@ impl Machine {
                 }
             }
             for (by, terminals) in reductions {
-                let Some(frames) = self.reduced((rule, parser), frame, by, budget)? else {
+                let Some(frames) = self.reduced((rule, parser), frame, parser.rule(by), budget)? else {
                     left.extend(terminals);
                     continue;
                 };
@@ -424,15 +424,14 @@ impl Machine {
         Ok(())
     }
 
-    /// Where a reduction leads; `None`: it depends on more of the stack.
-    fn reduced(
+    /// Where it leads that a symbol is made of so many symbols on a stack; `None`: it depends on more of the stack.
+    pub(super) fn reduced(
         &mut self,
         (rule, parser): (RuleId, &Parser),
         frame: Frame,
-        by: u32,
+        (symbol, length): (u32, usize),
         budget: &mut Budget,
     ) -> Result<Option<Reduced>> {
-        let (symbol, length) = parser.rule(by);
         let mut tops: SmallVec<[Frame; 2]> = SmallVec::from_slice(&[frame]);
         for _ in 0..length {
             budget.spend(tops.len() as u64)?;
@@ -476,7 +475,7 @@ impl Machine {
                     out.frames.push(self.frame_of(rule, next, below));
                 }
                 Some(Action::Reduce(by)) => {
-                    let Some(frames) = self.reduced((rule, parser), frame, by, budget)? else {
+                    let Some(frames) = self.reduced((rule, parser), frame, parser.rule(by), budget)? else {
                         out.cut_off = true;
                         return Ok(out);
                     };

@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::combining::Free;
+use super::completing::{Completed, Configuration};
 use super::continuation::Stack;
 use super::estimates::Items;
 use super::position::{Pos, PosId};
@@ -40,16 +42,18 @@ pub(super) struct Searches {
     pub(super) residuals: usize,
     /// By parser.
     pub(super) items: FxHashMap<RuleId, Arc<Items>>,
-    /// Lower bounds of what parsers still read, by stack of one topmost state.
-    pub(super) to_come: FxHashMap<Stack, u64>,
+    /// Lower bounds of what parsers still read, by configuration of one topmost state.
+    pub(super) to_come: FxHashMap<Configuration, u64>,
     /// Whether heads have an ending.
     alive: FxHashMap<Head, bool>,
     /// Endings that were found.
     endings: FxHashMap<Head, Arc<[u8]>>,
     /// Bytes of these.
     written: usize,
-    /// Conditions under which any lexeme can follow: what ends under one of them has an ending.
-    open: FxHashSet<Id>,
+    /// What is known to have an ending without a search.
+    pub(super) free: Free,
+    /// Whether parsers complete stacks, as far as that was asked.
+    pub(super) completed: Completed,
 }
 
 /// How many times the estimate of what is still to come counts, beyond the bytes that are near.
@@ -63,17 +67,8 @@ const KEPT: usize = 1 << 20;
 pub(super) const NEW_BLOCK: u32 = 4;
 
 impl Searches {
-    pub(super) fn new(open: FxHashSet<Id>) -> Searches {
-        Searches { open, ..Searches::default() }
-    }
-
-    pub(super) fn open(&self) -> impl Iterator<Item = Id> + '_ {
-        self.open.iter().copied()
-    }
-
-    /// Whether there are such conditions.
-    pub(super) fn has_open(&self) -> bool {
-        !self.open.is_empty()
+    pub(super) fn new(free: Free) -> Searches {
+        Searches { free, ..Searches::default() }
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -81,8 +76,8 @@ impl Searches {
         endings
             + self.ways.len() * 256
             + self.residuals * 48
-            + self.to_come.len() * 24
             + (self.alive.len() + self.alike.len()) * 24
+            + (self.to_come.len() + self.completed.len()) * 48
     }
 }
 
@@ -162,7 +157,7 @@ impl Machine {
         }
         let counts = self.counts_byte_by_byte(head);
         // what ends a line can go on until the next line fits a block: otherwise, care would be taken everywhere
-        if self.ends_freely(head) || counts && self.searches.has_open() {
+        if self.ends_freely(head, budget)? || counts && self.searches.free.is_any() {
             return Ok(true);
         }
         self.find_lengths(budget)?;
@@ -175,10 +170,26 @@ impl Machine {
         Ok(lives)
     }
 
-    /// Whether a head is the end of a lexeme that any other can follow.
-    fn ends_freely(&self, head: Head) -> bool {
+    /// Whether a head is the end of a lexeme that any other can follow, behind which all can be completed.
+    fn ends_freely(&mut self, head: Head, budget: &mut Budget) -> Result<bool> {
         let (condition, x) = self.arena.under_condition(head.rest);
-        self.arena.is_accept(x) && self.searches.open.contains(&condition)
+        if !self.arena.is_accept(x) || !self.searches.free.holds(condition) {
+            return Ok(false);
+        }
+        if self.searches.free.completing.is_empty() {
+            return Ok(true);
+        }
+        let Some(&position) = self.arena.tags(x).first() else { return Ok(false) };
+        let Pos::Token { rule, terminal, .. } = self.positions.get(position) else { return Ok(false) };
+        let ir = self.ir.clone();
+        let Some(parser) = ir.parser(rule) else { return Ok(false) };
+        if parser.is_ignored(terminal) {
+            return self.completes(rule, head.stack, budget);
+        }
+        match self.read(rule, parser, head.stack, terminal, budget)? {
+            Some(Some(next)) => self.completes(rule, next, budget),
+            _ => Ok(false),
+        }
     }
 
     /// Whether any end of a head has an ending: the nearest mostly has.
@@ -248,7 +259,7 @@ impl Machine {
                 }
                 continue;
             }
-            if known && self.ends_freely(head) || !known && self.searches.endings.contains_key(&head) {
+            if known && self.ends_freely(head, budget)? || !known && self.searches.endings.contains_key(&head) {
                 return Ok((search.places, Some(at)));
             }
             let closure = self.close(&[head], budget)?;
@@ -277,11 +288,36 @@ impl Machine {
                             search.add(bound, Next::Ends { head, from, length: 0 });
                         }
                     }
-                    _ => self.add_ends(head, (from, 0), search, budget)?,
+                    Some(_) => self.add_ends(head, (from, 0), search, budget)?,
+                    None => {
+                        let head = self.without_dead_lexemes(head, budget)?;
+                        self.add_ends(head, (from, 0), search, budget)?;
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    /// A head without the lexemes behind which a parser cannot complete what it has begun.
+    fn without_dead_lexemes(&mut self, head: Head, budget: &mut Budget) -> Result<Head> {
+        let mut positions: FxHashSet<PosId> = FxHashSet::default();
+        self.arena.every_tag(head.rest, &mut |position| {
+            positions.insert(position);
+            true
+        });
+        let mut dead: FxHashSet<PosId> = FxHashSet::default();
+        for position in positions {
+            budget.spend(4)?;
+            if !self.counts_columns && self.left_behind(position, head.stack, budget)? == NEVER {
+                dead.insert(position);
+            }
+        }
+        if dead.is_empty() {
+            return Ok(head);
+        }
+        let rest = self.arena.without_tags(head.rest, &mut |position| dead.contains(&position));
+        Ok(Head { rest, ..head })
     }
 
     /// Adds the nearest ends of a head to which texts of a length, or longer ones, lead; the others are left for later.

@@ -115,9 +115,9 @@ impl Machine {
             return Ok(true);
         }
         let care = self.care(budget)?;
-        self.careful = care != Care::Never;
-        if let Care::Behind(open) = care {
-            self.searches = Searches::new(open);
+        self.careful = !matches!(care, Care::Never);
+        if let Care::But(free) = care {
+            self.searches = Searches::new(free);
         }
         Ok(self.find_ending(&start, budget)?.is_some())
     }
@@ -209,8 +209,10 @@ impl Machine {
         let (positions, instances, stacks) = (&mut self.positions, &mut self.instances, &mut self.stacks);
         let mut position = |p| positions.import(&old.positions, p, &mut done);
         let mut param = |p| instances.import(&old.instances, p);
-        let conditions = old.searches.open().map(|x| self.arena.import(&old.arena, x, &mut position, &mut expressions));
-        self.searches = Searches::new(conditions.collect());
+        let mut free = old.searches.free;
+        let import = |&x: &Id| self.arena.import(&old.arena, x, &mut position, &mut expressions);
+        free.conditions = free.conditions.iter().map(import).collect();
+        self.searches = Searches::new(free);
         for kernel in kernels {
             for head in kernel.iter_mut() {
                 head.rest = self.arena.import(&old.arena, head.rest, &mut position, &mut expressions);

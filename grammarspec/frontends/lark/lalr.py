@@ -7,7 +7,7 @@ that each state's lexer tries. What is made here is the same automaton in number
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from grammarspec.frontends.lark.lexers import IGNORED, Lexemes
@@ -39,7 +39,8 @@ class _Tables:
 
     def __init__(self, parser: Any, text: GrammarText, builder: GrammarBuilder) -> None:
         self.builder = builder
-        self.table, self.starves = parser.parser.parser._parse_table, parser.parser.parser.starves
+        self.tables = parser.parser.parser
+        self.table = self.tables._parse_table
         lexer = parser.parser.lexer
         self.lexer = lexer.lexer if parser.parser.lexer_conf.postlex else lexer
         self.ignored = frozenset(parser.parser.lexer_conf.ignore)
@@ -66,15 +67,16 @@ class _Tables:
                     modes.append([(self.symbol(name), node, last) for name, node, last in mode])
             actions, gotos = self.moves(moves)
             states.append((mode_numbers[id(lexer)], actions, gotos))
+        refused = [*self.refused()]
         indenter = self.indenter(self.postlex) if self.postlex else None
         nodes = [
             self.builder.parser(
                 start,
                 start=self.numbers[self.table.start_states[start]],
                 end=self.numbers[self.table.end_states[start]],
-                starves=self.starves,
                 rules=self.productions,
                 ignored=[self.symbol(IGNORED)],
+                refused=refused,
                 modes=modes,
                 classes=len(self.lexemes.classes),
                 states=states,
@@ -100,6 +102,13 @@ class _Tables:
             else:
                 actions.append((self.symbol(name), 0, self.numbers[argument]))
         return actions, gotos
+
+    def refused(self) -> Iterator[tuple[int, int, list[int]]]:
+        """Where lark resolved conflicts, in numbers."""
+        for state, refused in self.tables.refused.items():
+            for rule, terminals in refused.items():
+                self.builder.budget.spend(_STATE)
+                yield state, self.rule(rule), [self.symbol(terminal.name) for terminal in terminals]
 
     def indenter(self, indenter: Any) -> tuple[int, int, int, int, list[int], list[int]]:
         """What a ``lark.indenter.Indenter`` is told to do, in numbers."""

@@ -24,9 +24,8 @@ class Tables:
     """The tables of lark's LALR parser.
 
     Attributes:
-        starves: whether some rule can be completed where it is never reduced: all terminals that may come there are
-            shifted, or reduce another rule, as lark resolves conflicts. Then the tables let tokens pass after which no
-            text ends.
+        refused: where lark resolved conflicts: by the number of a state, each rule that is complete there, with the
+            terminals that may come after it before which the state does not reduce it.
     """
 
     def __init__(self, parser_conf: Any, budget: Budget, debug: bool = False, strict: bool = False) -> None:
@@ -42,9 +41,10 @@ class Tables:
             analysis.compute_lr0_states()
             analysis.compute_reads_relations()
             _relate_by_symbol(analysis, budget)
-            reads = _find_lookaheads(analysis, budget)
+            _find_lookaheads(analysis, budget)
             _find_actions(analysis)
-            self.starves = _starves(analysis, reads, budget)
+            states = enumerate(analysis.lr0_itemsets)  # in the order in which lark numbers them
+            self.refused = {number: refused for number, state in states if (refused := _refused(state))}
         self._parse_table = analysis.parse_table
 
 
@@ -67,11 +67,8 @@ def _relate_by_symbol(analysis: Any, budget: Budget) -> None:
     analysis.nonterminal_transitions = transitions
 
 
-def _find_lookaheads(analysis: Any, budget: Budget) -> dict[Any, set[Any]]:
+def _find_lookaheads(analysis: Any, budget: Budget) -> None:
     """Find before which terminals each state reduces which rules, as lark does.
-
-    Returns:
-        By transition: the terminals that can be shifted after it, be it behind what is empty.
 
     Most states reduce one rule: its terminals are joined as sets, and not one by one, each of which lark would hash by
     a method in Python.
@@ -94,7 +91,6 @@ def _find_lookaheads(analysis: Any, budget: Budget) -> dict[Any, set[Any]]:
                 break
             for terminal in before:
                 state.lookaheads[terminal].add(rule)
-    return reads
 
 
 def _find_actions(analysis: Any) -> None:
@@ -123,24 +119,6 @@ def _find_actions(analysis: Any) -> None:
                 row.setdefault(terminal.name, reduction)
 
 
-def _starves(analysis: Any, reads: dict[Any, set[Any]], budget: Budget) -> bool:
-    """Whether a rule can be completed where none of the terminals that may come is one before which it is reduced.
-
-    What may come after a rule depends on what is below it on the stack: on the transition that it makes, by which
-    lookaheads are found (DeRemer and Pennello 1982). ``t t`` with ``t: A+``, say: after an ``A`` of the first ``t``
-    only an ``A`` can come, and that is shifted.
-    """
-    refused = {state: found for state in analysis.lr0_itemsets if (found := _refused(state))}
-    if not refused:
-        return False
-    for transition, completed in analysis.lookback.items():
-        for state, rule in completed:
-            before = refused.get(state, {}).get(rule)
-            if before and _only(before, transition, analysis.includes, reads, budget):
-                return True
-    return False
-
-
 def _refused(state: Any) -> dict[Any, set[Any]]:
     """By rule that a state completes: the terminals that it could be reduced before, but is not."""
     refused = dict[Any, set[Any]]()
@@ -153,23 +131,3 @@ def _refused(state: Any) -> dict[Any, set[Any]]:
             for rule in rules - {best}:
                 refused.setdefault(rule, set()).add(terminal)
     return refused
-
-
-def _only(
-    terminals: set[Any], transition: Any, includes: dict[Any, set[Any]], reads: dict[Any, set[Any]], budget: Budget
-) -> bool:
-    """Whether on some stack none but these terminals can come after a transition.
-
-    Where it ends a rule, what comes after that one may come after it, too.
-    """
-    todo, met = [transition], {transition}
-    while todo:
-        at = todo.pop()
-        budget.spend(1 + len(reads[at]))
-        if reads[at] <= terminals:
-            outer = includes.get(at)
-            if not outer:
-                return True
-            todo += outer - met
-            met |= outer
-    return False

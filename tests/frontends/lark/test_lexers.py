@@ -205,6 +205,8 @@ NO_ENDING = [
     ('start: A | A A x A\nx: x\nA: "a"', "lalr", "contextual"),
     ('start: A | list list\nlist: A+\nA: "a"', "lalr", "contextual"),
     ('start: A | whole list\nwhole: list\nlist: A+\nA: "a"', "lalr", "basic"),
+    # behind an "A" each "B" is read as a "D", so that a list that is begun by two or more never ends
+    ('start: list | C B\nlist: A list B | A | A D list\nA: "a"\nB: "d"\nC: "c"\nD.2: "d"', "lalr", "contextual"),
 ]
 
 
@@ -214,6 +216,26 @@ def test_branches_without_an_ending(grammar: str, parser: Any, lexer: Any) -> No
     ours = Ours(gs.lark(grammar, parser=parser, lexer=lexer))
     assert ours.takes("a")
     assert not ours.read("aa") and not ours.read("ab")
+
+
+# Where lark resolves a conflict by shifting, or its lexer never reads what the tables expect there, a rule may never be
+# completed on some stacks; and where ignored text is read depends on the lexer's mode.
+STARVED = [
+    ('start: y z\nz: y D C+\ny: z | C\nC: "a"\nD: "b"', "contextual"),
+    ('start: z B\nz: B* | E\nB: "a"\nE: "c"', "contextual"),
+    ('start: z\nz: x E\ny: z\nx: y x | D\nD: "a"\nE: "b"', "basic"),  # "y x" is reduced nowhere
+    ('start: x* E\nx: A | A E B\nA: "c"\nB: "a"\nE.1: "a"', "basic"),
+    ('start: x w | x E\nx: D | y\ny: z | w\nz: E\nw: (E E)* A\nA: "a"\nD.2: "a"\nE: "b"', "basic"),
+    ('start: x B | D C\nx: E\nB: "c"\nC: "c"\nD: "aa"\nE: "abc"', "basic"),  # no "C" is read behind the nearest end
+    ('start: z z | C\nz: x w\nx: D\nw: x B |\nB: "a"\nC: "b"\nD: "c"\n%ignore B', "contextual"),
+    ('start: w |\nw: (E D)+ A\nA: "a"\nD: "c"\nE.2: "c"\n%ignore /ca/', "contextual"),
+    ('start: y A | w y\nw: D\ny: B | start C\nA: "a"\nB: /[ab]+/\nC.2: "c"\nD: "a"\n%ignore /ca/', "contextual"),
+]
+
+
+@pytest.mark.parametrize(("grammar", "lexer"), STARVED)
+def test_rules_that_are_never_completed(grammar: str, lexer: str) -> None:
+    compare(grammar, "lalr", lexer)
 
 
 def test_terminals_are_read_before_rules_are_complete() -> None:

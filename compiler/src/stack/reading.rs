@@ -1,0 +1,420 @@
+//! What an LR parser can read from each of its states: which symbols, beginning with which terminals, and what cannot come
+//! behind them.
+//!
+//! Two things keep it from what its rules allow. Its lexer may never read a terminal that the tables expect: one of higher
+//! priority may take all its texts. And where the tables could go on in two ways before a terminal, one was chosen: a
+//! rule that is complete there is *refused* before that terminal, which is shifted, or reduces another rule.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::ir::Parser;
+
+/// More ways to read a symbol from a state are not told apart.
+const MOST_WAYS: usize = 64;
+
+/// A set of small numbers; or of terminals, of which the end of the text is one.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub(super) struct Numbers(SmallVec<[u64; 2]>);
+
+impl Numbers {
+    pub(super) fn of(numbers: impl IntoIterator<Item = u32>) -> Numbers {
+        let mut set = Numbers::default();
+        for number in numbers {
+            let (word, bit) = Numbers::place(number);
+            if set.0.len() <= word {
+                set.0.resize(word + 1, 0);
+            }
+            set.0[word] |= bit;
+        }
+        set
+    }
+
+    /// The end of the text comes first.
+    fn place(number: u32) -> (usize, u64) {
+        let place = number.wrapping_sub(Parser::END);
+        (place as usize / 64, 1 << (place % 64))
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let places = self
+            .0
+            .iter()
+            .zip((0u32..).step_by(64))
+            .flat_map(|(&word, first)| (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| first + bit));
+        places.map(|place| place.wrapping_add(Parser::END))
+    }
+
+    pub(super) fn contains(&self, number: u32) -> bool {
+        let (word, bit) = Numbers::place(number);
+        self.0.get(word).is_some_and(|&bits| bits & bit != 0)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds others. Returns whether there are new ones among them.
+    fn extend(&mut self, others: &Numbers) -> bool {
+        if self.0.len() < others.0.len() {
+            self.0.resize(others.0.len(), 0);
+        }
+        let mut grown = false;
+        for (word, &bits) in self.0.iter_mut().zip(&others.0) {
+            grown |= bits & !*word != 0;
+            *word |= bits;
+        }
+        grown
+    }
+
+    fn without(&self, others: &Numbers) -> Numbers {
+        let other = |at: usize| others.0.get(at).copied().unwrap_or(0);
+        let mut left: SmallVec<[u64; 2]> = self.0.iter().enumerate().map(|(at, &bits)| bits & !other(at)).collect();
+        while left.last() == Some(&0) {
+            left.pop();
+        }
+        Numbers(left)
+    }
+}
+
+/// A way to read symbols one after the other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Way {
+    /// The terminals that it may begin with.
+    begins: Numbers,
+    /// Whether it may also be empty.
+    is_empty: bool,
+    /// The terminals that cannot come behind it.
+    pub(super) refused: Numbers,
+}
+
+impl Way {
+    /// To read nothing.
+    fn nothing() -> Way {
+        Way { begins: Numbers::default(), is_empty: true, refused: Numbers::default() }
+    }
+
+    /// The ways that lead through this one and then another one.
+    fn and(&self, next: &Way) -> impl Iterator<Item = Way> + use<> {
+        let read = next.begins.without(&self.refused);
+        let by_text = (!read.is_empty()).then(|| {
+            let mut begins = self.begins.clone();
+            if self.is_empty {
+                begins.extend(&read);
+            }
+            Way { begins, is_empty: false, refused: next.refused.clone() }
+        });
+        let by_nothing = next.is_empty.then(|| {
+            let mut refused = self.refused.clone();
+            refused.extend(&next.refused);
+            Way { begins: self.begins.clone(), is_empty: self.is_empty, refused }
+        });
+        by_text.into_iter().chain(by_nothing)
+    }
+
+    /// What cannot come behind it where these terminals cannot come before it.
+    pub(super) fn behind(&self, refused: &Numbers) -> impl Iterator<Item = Numbers> + use<> {
+        let before = Way { refused: refused.clone(), ..Way::nothing() };
+        before.and(self).map(|way| way.refused)
+    }
+}
+
+/// Some ways, no two of which refuse the same.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Ways {
+    all: SmallVec<[Way; 1]>,
+    /// Whether there are too many, and some are left out.
+    pub(super) cut_off: bool,
+}
+
+impl Ways {
+    fn of(ways: impl Iterator<Item = Way>) -> Ways {
+        let mut all = Ways::default();
+        ways.for_each(|way| {
+            all.add(&way);
+        });
+        all
+    }
+
+    /// That to read nothing.
+    pub(super) fn nothing() -> Ways {
+        Ways::of([Way::nothing()].into_iter())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Way> {
+        self.all.iter()
+    }
+
+    /// The ways that lead through one of these and then one of others.
+    fn and(&self, next: &Ways) -> Ways {
+        let mut both = Ways::of(self.iter().flat_map(|way| next.iter().flat_map(|next| way.and(next))));
+        both.cut_off |= self.cut_off || next.cut_off;
+        both
+    }
+
+    /// Adds a way. Returns whether that changes anything.
+    fn add(&mut self, way: &Way) -> bool {
+        if let Some(known) = self.all.iter_mut().find(|known| known.refused == way.refused) {
+            let new = way.is_empty && !known.is_empty;
+            known.is_empty |= way.is_empty;
+            return known.begins.extend(&way.begins) || new;
+        }
+        if self.all.len() == MOST_WAYS {
+            return !std::mem::replace(&mut self.cut_off, true);
+        }
+        self.all.push(way.clone());
+        true
+    }
+}
+
+/// The rules of a parser.
+pub(super) struct Rules<'a> {
+    pub(super) parser: &'a Parser,
+    /// The states in which each symbol that is no terminal may begin, and those behind it.
+    begins: FxHashMap<u32, Vec<(u32, u32)>>,
+    /// The numbers of rules that have texts, if every terminal has one: those behind the rules that they consist of.
+    order: Vec<u32>,
+}
+
+impl<'a> Rules<'a> {
+    pub(super) fn new(parser: &'a Parser, budget: &mut Budget) -> Result<Rules<'a>> {
+        let mut begins: FxHashMap<u32, Vec<(u32, u32)>> = FxHashMap::default();
+        for state in 0..parser.states() {
+            for (symbol, next) in parser.gotos(state) {
+                begins.entry(symbol).or_default().push((state, next));
+            }
+        }
+        let mut order = Vec::new();
+        let mut found: FxHashSet<u32> = FxHashSet::default();
+        let mut left: Vec<u32> = (0..parser.rules().len() as u32).collect();
+        let mut before = usize::MAX;
+        while left.len() != before {
+            before = left.len();
+            budget.spend(before as u64)?;
+            left.retain(|&rule| {
+                let (symbol, parts) = &parser.rules()[rule as usize];
+                let has_text = parts.iter().all(|part| !begins.contains_key(part) || found.contains(part));
+                if has_text {
+                    order.push(rule);
+                    found.insert(*symbol);
+                }
+                !has_text
+            });
+        }
+        Ok(Rules { parser, begins, order })
+    }
+
+    /// Whether each symbol that is no terminal has a text. (A parser lists only the rules that it may reduce.)
+    pub(super) fn have_texts(&self) -> bool {
+        let made: FxHashSet<u32> = self.order.iter().map(|&rule| self.parser.rule(rule).0).collect();
+        self.begins.keys().all(|symbol| made.contains(symbol))
+    }
+
+    /// Visits each rule in each state in which it may begin: with the state, the state behind the symbol that the rule
+    /// makes, and the number of the rule.
+    pub(super) fn each(&self, budget: &mut Budget, mut visit: impl FnMut(u32, u32, u32)) -> Result<()> {
+        for &rule in &self.order {
+            let (symbol, length) = self.parser.rule(rule);
+            for &(state, next) in self.begins.get(&symbol).into_iter().flatten() {
+                budget.spend(1 + length as u64)?;
+                visit(state, next, rule);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the lexer of a parser reads, by its modes and by the states of the parser.
+pub(super) struct Lexer {
+    /// By mode: the terminals that the tables expect in its states.
+    expected: Vec<FxHashSet<u32>>,
+    /// By mode: the terminals that can be read.
+    read: Vec<FxHashSet<u32>>,
+    /// By state: the modes in which the terminal may have been read that comes when the state is on top of the stack. It
+    /// is read before anything is reduced, in the mode of the state behind the last terminal.
+    before: Vec<Numbers>,
+}
+
+/// The number of the mode of a state.
+pub(super) fn mode(parser: &Parser, state: u32) -> u32 {
+    parser.mode(state, 0) / parser.classes()
+}
+
+impl Lexer {
+    fn new(parser: &Parser, read: Vec<FxHashSet<u32>>) -> Lexer {
+        let mut expected = vec![FxHashSet::default(); read.len()];
+        for state in 0..parser.states() {
+            expected[mode(parser, state) as usize].extend(parser.expected(state));
+        }
+        let mut before = vec![Numbers::default(); parser.states() as usize];
+        before[parser.start as usize] = Numbers::of([mode(parser, parser.start)]);
+        Lexer { expected, read, before }
+    }
+
+    /// Whether the lexer reads a terminal, for each mode in which it may come before a state reads it.
+    fn reads(&self, state: u32, terminal: u32) -> impl Iterator<Item = bool> + '_ {
+        let modes = self.before[state as usize].iter();
+        let possible = modes.filter(move |&mode| self.expected[mode as usize].contains(&terminal));
+        possible.map(move |mode| self.read[mode as usize].contains(&terminal))
+    }
+
+    fn may_read(&self, state: u32, terminal: u32) -> bool {
+        self.reads(state, terminal).any(|is_read| is_read)
+    }
+
+    fn surely_reads(&self, state: u32, terminal: u32) -> bool {
+        self.may_read(state, terminal) && self.reads(state, terminal).all(|is_read| is_read)
+    }
+}
+
+/// What may follow a symbol that is read.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) next: u32,
+    pub(super) ways: Ways,
+    /// The round in which ways were added last.
+    changed: u32,
+}
+
+/// The steps of a parser by symbols that can be read: by terminals, and by the symbols that rules make of what can be read.
+pub(super) struct Steps {
+    /// By state, and by symbol.
+    pub(super) from: Vec<FxHashMap<u32, Step>>,
+    /// How often all rules have been looked at.
+    round: u32,
+}
+
+impl Steps {
+    fn new(parser: &Parser) -> Steps {
+        Steps { from: vec![FxHashMap::default(); parser.states() as usize], round: 0 }
+    }
+
+    /// The steps that a parser may make, and its lexer. What that may read in a state depends on the steps to there: the
+    /// least fixpoint of both.
+    pub(super) fn possible(rules: &Rules, read: Vec<FxHashSet<u32>>, budget: &mut Budget) -> Result<(Steps, Lexer)> {
+        let parser = rules.parser;
+        let mut lexer = Lexer::new(parser, read);
+        let mut steps = Steps::new(parser);
+        let mut changed = true;
+        while changed {
+            changed = false;
+            steps.round += 1;
+            for state in 0..parser.states() {
+                for terminal in parser.expected(state) {
+                    budget.spend(1)?;
+                    if let Some(next) = parser.shift(state, terminal)
+                        && lexer.may_read(state, terminal)
+                    {
+                        changed |= steps.add_terminal(state, terminal, next);
+                        lexer.before[next as usize].extend(&Numbers::of([mode(parser, next)]));
+                    }
+                }
+            }
+            rules.each(budget, |state, next, rule| {
+                // behind what a rule makes: the modes of the state behind its last symbol
+                let Some(last) = steps.add_rule(parser, (state, next), rule, &mut changed) else { return };
+                if last != next {
+                    let more = lexer.before[last as usize].clone();
+                    changed |= lexer.before[next as usize].extend(&more);
+                }
+            })?;
+        }
+        Ok((steps, lexer))
+    }
+
+    /// The steps by terminals that the lexer surely reads.
+    pub(super) fn sure(rules: &Rules, lexer: &Lexer, budget: &mut Budget) -> Result<Steps> {
+        Steps::by(rules, |state, terminal| lexer.surely_reads(state, terminal), budget)
+    }
+
+    /// The steps of a parser whose lexer reads all that its tables expect.
+    pub(super) fn all(rules: &Rules, budget: &mut Budget) -> Result<Steps> {
+        Steps::by(rules, |_, _| true, budget)
+    }
+
+    fn by(rules: &Rules, is_read: impl Fn(u32, u32) -> bool, budget: &mut Budget) -> Result<Steps> {
+        let parser = rules.parser;
+        let mut steps = Steps::new(parser);
+        for state in 0..parser.states() {
+            for terminal in parser.expected(state).filter(|&terminal| is_read(state, terminal)) {
+                budget.spend(1)?;
+                if let Some(next) = parser.shift(state, terminal) {
+                    steps.add_terminal(state, terminal, next);
+                }
+            }
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            steps.round += 1;
+            rules.each(budget, |state, next, rule| {
+                steps.add_rule(parser, (state, next), rule, &mut changed);
+            })?;
+        }
+        Ok(steps)
+    }
+
+    /// Adds the step by a terminal. Returns whether it is new.
+    fn add_terminal(&mut self, state: u32, terminal: u32, next: u32) -> bool {
+        let way = Way { begins: Numbers::of([terminal]), is_empty: false, ..Way::nothing() };
+        let step = Step { next, ways: Ways::of([way].into_iter()), changed: self.round };
+        self.from[state as usize].insert(terminal, step).is_none()
+    }
+
+    /// Adds the step by what a rule makes, if its symbols can be read. Returns the state behind the last of them.
+    fn add_rule(&mut self, parser: &Parser, (state, next): (u32, u32), rule: u32, changed: &mut bool) -> Option<u32> {
+        let (symbol, parts) = &parser.rules()[rule as usize];
+        let mut last = state;
+        let mut latest = 1;
+        for part in parts {
+            let step = self.from[last as usize].get(part)?;
+            (last, latest) = (step.next, latest.max(step.changed));
+        }
+        if latest + 1 < self.round {
+            return Some(last);
+        }
+        let (last, ways) = self.rest(parser, state, parts, rule)?;
+        let new = || Step { next, ways: Ways::default(), changed: 0 };
+        let known = self.from[state as usize].entry(*symbol).or_insert_with(new);
+        let mut grown = false;
+        for way in ways.iter() {
+            grown |= known.ways.add(way);
+        }
+        known.ways.cut_off |= ways.cut_off;
+        if grown {
+            known.changed = self.round;
+            *changed = true;
+        }
+        Some(last)
+    }
+
+    /// How the last symbols of a rule can be read from a state, so that the rule is reduced; and the state behind them.
+    pub(super) fn rest(&self, parser: &Parser, state: u32, parts: &[u32], rule: u32) -> Option<(u32, Ways)> {
+        let mut at = state;
+        let mut ways = Ways::nothing();
+        for part in parts {
+            let step = self.from[at as usize].get(part)?;
+            (at, ways) = (step.next, ways.and(&step.ways));
+        }
+        let refused = parser.refused(at, rule);
+        if !refused.is_empty() {
+            let end = Way { refused: Numbers::of(refused.iter().copied()), ..Way::nothing() };
+            ways = ways.and(&Ways::of([end].into_iter()));
+        }
+        (!ways.all.is_empty()).then_some((at, ways))
+    }
+
+    /// Whether a whole text can be read.
+    pub(super) fn read_whole(&self, parser: &Parser) -> bool {
+        let whole = parser.symbol_into(parser.start, parser.end());
+        let step = whole.and_then(|symbol| self.from[parser.start as usize].get(&symbol));
+        step.is_some_and(|step| step.ways.iter().any(|way| !way.refused.contains(Parser::END)))
+    }
+
+    /// Whether ways were left out.
+    pub(super) fn are_cut_off(&self) -> bool {
+        self.from.iter().flat_map(FxHashMap::values).any(|step| step.ways.cut_off)
+    }
+}
