@@ -36,12 +36,23 @@ pub(super) struct TrieNode {
     /// Where the set of all bytes below is, if there are many tokens.
     pub(super) below: u32,
     pub(super) children: u16,
+    /// Whether all texts below are UTF-8, if a character ends before them; the last one of each may be cut off. Where it is
+    /// not known, `false`.
+    pub(super) utf8: bool,
     /// Tokens whose text ends here.
     pub(super) tokens: u32,
 }
 
-pub(super) const EMPTY_NODE: TrieNode =
-    TrieNode { first_child: 0, first_token: 0, end_token: 0, set: NO_SET, below: NO_SET, children: 0, tokens: 0 };
+pub(super) const EMPTY_NODE: TrieNode = TrieNode {
+    first_child: 0,
+    first_token: 0,
+    end_token: 0,
+    set: NO_SET,
+    below: NO_SET,
+    children: 0,
+    utf8: false,
+    tokens: 0,
+};
 
 /// Texts with the tokens that they stand for.
 #[derive(Debug)]
@@ -102,26 +113,30 @@ impl Trie {
             };
             let children = groups.len() as u16;
             trie.nodes[node as usize] =
-                TrieNode { first_child, first_token: from, end_token: to, set, below: NO_SET, children, tokens: here };
+                TrieNode { first_child, first_token: from, end_token: to, set, children, tokens: here, ..EMPTY_NODE };
             let children = groups.iter().enumerate().rev();
             todo.extend(children.map(|(k, &(_, from, to))| (first_child + k as u32, from, to, depth + 1)));
         }
-        trie.find_bytes_below();
+        trie.find_what_is_below();
         trie
     }
 
     /// Children come after their parents.
-    fn find_bytes_below(&mut self) {
+    fn find_what_is_below(&mut self) {
         let mut below = vec![ByteSet::NONE; self.nodes.len()];
+        // by node: the states of UTF-8 from which all texts below go on
+        let mut states = vec![u8::MAX; self.nodes.len()];
         for i in (0..self.nodes.len()).rev() {
             let node = self.nodes[i];
             let mut all = ByteSet::NONE;
-            let children = node.first_child as usize..node.first_child as usize + node.children as usize;
-            for (bytes, &byte) in below[children.clone()].iter().zip(&self.bytes[children]) {
-                all = all.or(*bytes);
+            for child in node.first_child as usize..node.first_child as usize + node.children as usize {
+                let byte = self.bytes[child];
+                all = all.or(below[child]);
                 all.insert(byte);
+                states[i] &= utf8::before(byte, states[child]);
             }
             below[i] = all;
+            self.nodes[i].utf8 = states[i] & utf8::BETWEEN != 0;
             if node.end_token - node.first_token >= BULK {
                 self.sets.push(all);
                 self.nodes[i].below = self.sets.len() as u32 - 1;
@@ -172,6 +187,12 @@ impl Trie {
         }
         let from = node.first_token as usize + node.tokens as usize;
         Some((self.sets[node.below as usize], &self.tokens[from..node.end_token as usize]))
+    }
+
+    /// Whether it is known that all texts below a node are UTF-8, but for a last character that is cut off.
+    #[inline]
+    pub fn is_utf8_below(&self, node: NodeIndex) -> bool {
+        self.nodes[node as usize].utf8
     }
 
     #[inline]
@@ -273,5 +294,68 @@ impl Iterator for Children<'_> {
         }
         let byte = self.wanted.take_first()?;
         Some((byte, self.first + self.set.rank(byte)))
+    }
+}
+
+/// The automaton of UTF-8 (Unicode Standard, table 3-7), sets of whose states are bits of a byte.
+mod utf8 {
+    use std::ops::RangeInclusive;
+
+    /// Between two characters.
+    pub(super) const BETWEEN: u8 = 1;
+    /// Before one, two, or three bytes of any character.
+    const ONE: u8 = 1 << 1;
+    const TWO: u8 = 1 << 2;
+    const THREE: u8 = 1 << 3;
+    /// Before the second byte of characters for which it is restricted.
+    const AFTER_E0: u8 = 1 << 4;
+    const AFTER_ED: u8 = 1 << 5;
+    const AFTER_F0: u8 = 1 << 6;
+    const AFTER_F4: u8 = 1 << 7;
+
+    /// From a state, by bytes, to another one.
+    const STEPS: [(u8, RangeInclusive<u8>, u8); 16] = [
+        (BETWEEN, 0x00..=0x7F, BETWEEN),
+        (BETWEEN, 0xC2..=0xDF, ONE),
+        (BETWEEN, 0xE0..=0xE0, AFTER_E0),
+        (BETWEEN, 0xE1..=0xEC, TWO),
+        (BETWEEN, 0xED..=0xED, AFTER_ED),
+        (BETWEEN, 0xEE..=0xEF, TWO),
+        (BETWEEN, 0xF0..=0xF0, AFTER_F0),
+        (BETWEEN, 0xF1..=0xF3, THREE),
+        (BETWEEN, 0xF4..=0xF4, AFTER_F4),
+        (ONE, 0x80..=0xBF, BETWEEN),
+        (TWO, 0x80..=0xBF, ONE),
+        (THREE, 0x80..=0xBF, TWO),
+        (AFTER_E0, 0xA0..=0xBF, ONE),
+        (AFTER_ED, 0x80..=0x9F, ONE),
+        (AFTER_F0, 0x90..=0xBF, TWO),
+        (AFTER_F4, 0x80..=0x8F, TWO),
+    ];
+
+    /// The states from which a byte leads to one of these states.
+    pub(super) fn before(byte: u8, states: u8) -> u8 {
+        if byte.is_ascii() {
+            return states & BETWEEN;
+        }
+        let steps = STEPS.iter().filter(|(_, bytes, to)| bytes.contains(&byte) && states & to != 0);
+        steps.fold(0, |before, step| before | step.0)
+    }
+
+    #[test]
+    fn leads_where_the_standard_library_does() {
+        let begins = |text: &[u8]| match std::str::from_utf8(text) {
+            Ok(_) => true,
+            Err(error) => error.error_len().is_none(),
+        };
+        for first in 0..=255u8 {
+            for second in 0..=255u8 {
+                for third in [0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF] {
+                    let text = [first, second, third];
+                    let states = text.iter().rev().fold(u8::MAX, |states, &byte| before(byte, states));
+                    assert_eq!(states & BETWEEN != 0, begins(&text), "{text:?}");
+                }
+            }
+        }
     }
 }

@@ -63,7 +63,8 @@ impl Branch {
         while let Some((node, last)) = todo.pop() {
             if last.is_empty()
                 && let Some((bytes, tokens)) = trie.below(node)
-                && bytes.minus(ascii).is_empty()
+                && bytes.minus(plain).is_empty()
+                && (trie.is_utf8_below(node) || bytes.minus(ascii).is_empty())
             {
                 branch.plain.extend_from_slice(tokens);
                 continue;
