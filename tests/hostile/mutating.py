@@ -88,13 +88,12 @@ def _schema(draw: random.Random) -> Any:
         place, put = draw.choice(places)
         match draw.randrange(5):
             case 0:
-                put(draw.choice(_VALUES))
+                put(copy.deepcopy(draw.choice(_VALUES)))
             case 1:
                 put(json.loads(_text(draw.choice(places)[0])))
             case 2 if isinstance(place, dict):
-                place[draw.choice(_KEYWORDS)] = draw.choice(
-                    [*_VALUES, drawing.schema(draw, 1), [drawing.schema(draw, 0)]]
-                )
+                others = [drawing.schema(draw, 1), [drawing.schema(draw, 0)]]
+                place[draw.choice(_KEYWORDS)] = copy.deepcopy(draw.choice([*_VALUES, *others]))
             case 3 if isinstance(place, dict) and place:
                 del place[draw.choice(list(place))]
             case 4:

@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::completing::{Completes, Completing};
 use super::position::BOTTOM;
+use super::reading::Numbers;
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
@@ -267,9 +268,8 @@ impl Machine {
         };
         if self.arena.under_condition(x).0 == TOP {
             let tail = self.arena.open_tail(x);
-            if self.arena.first(tail, budget)?.is_empty() {
-                add(&mut self.arena, tail);
-            } else {
+            add(&mut self.arena, tail);
+            if found.is_empty() || !self.arena.first(tail, budget)?.is_empty() {
                 let ways = self.ways(x, budget)?;
                 found.extend(ways.iter().map(|way| self.arena.under_condition(way.1).0));
             }
@@ -325,6 +325,71 @@ impl Machine {
             }
         }
         Ok(true)
+    }
+
+    /// By terminal of a parser: the terminals that cannot come behind it, whatever its text is, nor behind ignored text.
+    pub(super) fn kept_apart(&mut self, parser: &Parser, budget: &mut Budget) -> Result<FxHashMap<u32, Numbers>> {
+        let mut kept_apart: FxHashMap<u32, Numbers> = FxHashMap::default();
+        if parser.classes() > 1 || parser.indenter().is_some() {
+            return Ok(kept_apart); // what can come depends on more than terminals
+        }
+        let mut lexemes: BTreeSet<(u32, Id)> = BTreeSet::new();
+        for Lexeme { terminal, text, .. } in parser.all_lexemes() {
+            let x = self.whole_lexeme(text, budget)?;
+            if self.arena.alive(x, budget)? {
+                lexemes.insert((terminal, x));
+            }
+        }
+        let mut conditions: FxHashMap<u32, FxHashSet<Id>> = FxHashMap::default();
+        for &(terminal, x) in &lexemes {
+            let ways = self.ways(x, budget)?;
+            let conditions = conditions.entry(terminal).or_default();
+            conditions.extend(ways.iter().map(|way| self.arena.under_condition(way.1).0));
+            if !self.knows_all_ways(x) {
+                conditions.insert(TOP);
+            }
+        }
+        let mut behind: FxHashMap<Id, FxHashSet<u32>> = FxHashMap::default();
+        conditions.retain(|_, conditions| !conditions.is_empty());
+        for (terminal, conditions) in conditions {
+            let mut refused: FxHashSet<u32> = lexemes.iter().map(|lexeme| lexeme.0).chain([Parser::END]).collect();
+            for condition in conditions {
+                let known = behind.get(&condition).cloned();
+                let following = match known {
+                    Some(known) => known,
+                    None => self.following(condition, &lexemes, budget)?,
+                };
+                if following.iter().any(|&terminal| parser.is_ignored(terminal)) {
+                    refused.clear();
+                }
+                refused.retain(|terminal| !following.contains(terminal));
+                behind.insert(condition, following);
+            }
+            if !refused.is_empty() {
+                kept_apart.insert(terminal, Numbers::of(refused));
+            }
+        }
+        Ok(kept_apart)
+    }
+
+    /// The terminals of lexemes that can begin under a condition, with the end of the text if it can come.
+    fn following(
+        &mut self,
+        condition: Id,
+        lexemes: &BTreeSet<(u32, Id)>,
+        budget: &mut Budget,
+    ) -> Result<FxHashSet<u32>> {
+        let mut following = FxHashSet::default();
+        if self.arena.nullable(condition) {
+            following.insert(Parser::END);
+        }
+        for &(terminal, x) in lexemes {
+            let x = self.arena.under(condition, x);
+            if !following.contains(&terminal) && self.arena.alive(x, budget)? {
+                following.insert(terminal);
+            }
+        }
+        Ok(following)
     }
 
     /// A lexeme with a tag that means nothing.

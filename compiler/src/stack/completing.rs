@@ -83,7 +83,7 @@ impl Machine {
             let (steps, lexer) = Steps::possible(rules, read, budget)?;
             return Ok(Some((steps, Some(lexer))));
         }
-        let all = rules.have_texts() && !parser.refuses();
+        let all = rules.have_texts() && !parser.refuses() && rules.kept_apart.is_empty();
         Ok(if all { None } else { Some((Steps::all(rules, budget)?, None)) })
     }
 

@@ -27,6 +27,8 @@ pub(super) struct Items {
     begun: Vec<Vec<(Item, u64)>>,
     /// The bytes of a whole text.
     whole: u64,
+    /// By terminal: those that cannot come behind it.
+    kept_apart: FxHashMap<u32, Numbers>,
 }
 
 impl Machine {
@@ -39,32 +41,29 @@ impl Machine {
         };
         let ir = self.ir.clone();
         let parser = ir.parser(rule).expect("the rule is a parser's");
-        if parser.is_ignored(terminal) {
-            return self.parser_to_come(rule, parser, stack, budget);
-        }
-        match self.read(rule, parser, stack, terminal, budget)? {
-            Some(Some(next)) => self.parser_to_come(rule, parser, next, budget),
-            _ => Ok(NEVER),
-        }
-    }
-
-    /// A lower bound of the bytes that a parser still reads: the cheapest way to complete what its states have begun.
-    fn parser_to_come(&mut self, rule: RuleId, parser: &Parser, stack: Stack, budget: &mut Budget) -> Result<u64> {
         let items = self.items(rule, parser, budget)?;
+        let (next, refused) = if parser.is_ignored(terminal) {
+            (stack, Numbers::default())
+        } else if let Some(Some(next)) = self.read(rule, parser, stack, terminal, budget)? {
+            (next, items.kept_apart.get(&terminal).cloned().unwrap_or_default())
+        } else {
+            return Ok(NEVER);
+        };
         let mut least = NEVER;
-        for frame in self.stacks.frames(stack).to_vec() {
-            let from = (self.stacks.of_frames(UNSET, vec![frame]), Numbers::default());
-            if let Some(&known) = self.searches.to_come.get(&from) {
-                least = least.min(known);
-                continue;
-            }
-            let found = self.complete_parser(rule, parser, &items, &from, budget)?;
-            self.searches.to_come.insert(from, found);
-            least = least.min(found);
+        for frame in self.stacks.frames(next).to_vec() {
+            let from = (self.stacks.of_frames(UNSET, vec![frame]), refused.clone());
+            let known = self.searches.to_come.get(&from).copied();
+            let left = match known {
+                Some(left) => left,
+                None => self.complete_parser(rule, parser, &items, &from, budget)?,
+            };
+            self.searches.to_come.insert(from, left);
+            least = least.min(left);
         }
         Ok(least)
     }
 
+    /// A lower bound of the bytes that a parser still reads: the cheapest way to complete what its states have begun.
     fn complete_parser(
         &mut self,
         rule: RuleId,
@@ -139,13 +138,15 @@ impl Machine {
             return Ok(known.clone());
         }
         let lengths = self.symbol_lengths(rule, parser, budget)?;
-        let rules = Rules::new(parser, budget)?;
+        let mut rules = Rules::new(parser, budget)?;
         let completing = self.searches.free.completing.get(&rule).cloned();
-        // where any ends are known to have an ending, a parser of which nothing is kept makes all steps of its tables
-        let all = completing.is_some() || self.searches.free.is_any();
-        let found = if all { None } else { self.possible_steps(&rules, budget)?.map(|(steps, _)| steps) };
-        let found = found.filter(|steps| !steps.are_cut_off());
-        let possible = completing.as_ref().map(|completing| &completing.possible).or(found.as_ref());
+        // where all heads are searched for an ending, as lexemes do not combine, it matters which do not
+        let mut found = None;
+        if !self.searches.free.is_any() {
+            rules.kept_apart = self.kept_apart(parser, budget)?;
+            found = self.possible_steps(&rules, budget)?.map(|(steps, _)| steps).filter(|steps| !steps.are_cut_off());
+        }
+        let possible = found.as_ref().or(completing.as_ref().map(|completing| &completing.possible));
         let length = |symbol: &u32| lengths.get(symbol).copied().unwrap_or(NEVER);
         let mut begun = vec![Vec::new(); parser.states() as usize];
         // where a symbol may come, each of its rules may begin: it is followed through the states that it passes
@@ -175,7 +176,7 @@ impl Machine {
             Some(symbol) if possible.is_none_or(|possible| possible.read_whole(parser)) => length(&symbol),
             _ => NEVER,
         };
-        let items = Arc::new(Items { begun, whole });
+        let items = Arc::new(Items { begun, whole, kept_apart: rules.kept_apart });
         self.searches.items.insert(rule, items.clone());
         Ok(items)
     }

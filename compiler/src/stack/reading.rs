@@ -176,6 +176,8 @@ pub(super) struct Rules<'a> {
     begins: FxHashMap<u32, Vec<(u32, u32)>>,
     /// The numbers of rules that have texts, if every terminal has one: those behind the rules that they consist of.
     order: Vec<u32>,
+    /// By terminal: those that cannot come behind it, as far as that is asked for.
+    pub(super) kept_apart: FxHashMap<u32, Numbers>,
 }
 
 impl<'a> Rules<'a> {
@@ -203,7 +205,7 @@ impl<'a> Rules<'a> {
                 !has_text
             });
         }
-        Ok(Rules { parser, begins, order })
+        Ok(Rules { parser, begins, order, kept_apart: FxHashMap::default() })
     }
 
     /// Whether each symbol that is no terminal has a text. (A parser lists only the rules that it may reduce.)
@@ -307,7 +309,7 @@ impl Steps {
                     if let Some(next) = parser.shift(state, terminal)
                         && lexer.may_read(state, terminal)
                     {
-                        changed |= steps.add_terminal(state, terminal, next);
+                        changed |= steps.add_terminal(rules, state, terminal, next);
                         lexer.before[next as usize].extend(&Numbers::of([mode(parser, next)]));
                     }
                 }
@@ -341,7 +343,7 @@ impl Steps {
             for terminal in parser.expected(state).filter(|&terminal| is_read(state, terminal)) {
                 budget.spend(1)?;
                 if let Some(next) = parser.shift(state, terminal) {
-                    steps.add_terminal(state, terminal, next);
+                    steps.add_terminal(rules, state, terminal, next);
                 }
             }
         }
@@ -357,8 +359,9 @@ impl Steps {
     }
 
     /// Adds the step by a terminal. Returns whether it is new.
-    fn add_terminal(&mut self, state: u32, terminal: u32, next: u32) -> bool {
-        let way = Way { begins: Numbers::of([terminal]), is_empty: false, ..Way::nothing() };
+    fn add_terminal(&mut self, rules: &Rules, state: u32, terminal: u32, next: u32) -> bool {
+        let refused = rules.kept_apart.get(&terminal).cloned().unwrap_or_default();
+        let way = Way { begins: Numbers::of([terminal]), is_empty: false, refused };
         let step = Step { next, ways: Ways::of([way].into_iter()), changed: self.round };
         self.from[state as usize].insert(terminal, step).is_none()
     }

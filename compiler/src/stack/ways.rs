@@ -78,6 +78,12 @@ impl Machine {
         Ok(all)
     }
 
+    /// Whether all ends of a residual are known.
+    pub(super) fn knows_all_ways(&mut self, rest: Id) -> bool {
+        let alternatives = self.arena.alternatives(rest);
+        alternatives.into_iter().all(|x| self.knows_ways(x, usize::MAX))
+    }
+
     /// Whether it is known which ends of a residual texts of a length lead to.
     pub(super) fn knows_ways(&mut self, rest: Id, length: usize) -> bool {
         let (alike, _) = self.untagged(rest);
