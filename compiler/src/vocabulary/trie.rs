@@ -36,8 +36,8 @@ pub(super) struct TrieNode {
     /// Where the set of all bytes below is, if there are many tokens.
     pub(super) below: u32,
     pub(super) children: u16,
-    /// Whether all texts below are UTF-8, if a character ends before them; the last one of each may be cut off. Where it is
-    /// not known, `false`.
+    /// Whether all texts below are UTF-8, if a character ends before them; the last one of each may be cut off. `false` in
+    /// tries without a name.
     pub(super) utf8: bool,
     /// Tokens whose text ends here.
     pub(super) tokens: u32,
@@ -117,26 +117,25 @@ impl Trie {
             let children = groups.iter().enumerate().rev();
             todo.extend(children.map(|(k, &(_, from, to))| (first_child + k as u32, from, to, depth + 1)));
         }
-        trie.find_what_is_below();
+        trie.find_bytes_below();
         trie
     }
 
     /// Children come after their parents.
-    fn find_what_is_below(&mut self) {
+    fn find_bytes_below(&mut self) {
+        if self.tokens.len() < BULK as usize {
+            return;
+        }
         let mut below = vec![ByteSet::NONE; self.nodes.len()];
-        // by node: the states of UTF-8 from which all texts below go on
-        let mut states = vec![u8::MAX; self.nodes.len()];
         for i in (0..self.nodes.len()).rev() {
             let node = self.nodes[i];
             let mut all = ByteSet::NONE;
-            for child in node.first_child as usize..node.first_child as usize + node.children as usize {
-                let byte = self.bytes[child];
-                all = all.or(below[child]);
+            let children = node.first_child as usize..node.first_child as usize + node.children as usize;
+            for (bytes, &byte) in below[children.clone()].iter().zip(&self.bytes[children]) {
+                all = all.or(*bytes);
                 all.insert(byte);
-                states[i] &= utf8::before(byte, states[child]);
             }
             below[i] = all;
-            self.nodes[i].utf8 = states[i] & utf8::BETWEEN != 0;
             if node.end_token - node.first_token >= BULK {
                 self.sets.push(all);
                 self.nodes[i].below = self.sets.len() as u32 - 1;
@@ -150,8 +149,20 @@ impl Trie {
     }
 
     /// The same trie under a name.
-    pub fn named(self, name: Name) -> Trie {
+    pub fn named(mut self, name: Name) -> Trie {
+        self.find_utf8_below();
         Trie { name: Some(name), ..self }
+    }
+
+    fn find_utf8_below(&mut self) {
+        // by node: the states of UTF-8 from which all texts below go on
+        let mut states = vec![u8::MAX; self.nodes.len()];
+        for (i, node) in self.nodes.iter_mut().enumerate().rev() {
+            let children = node.first_child as usize..node.first_child as usize + node.children as usize;
+            let found = states[children.clone()].iter().zip(&self.bytes[children]);
+            states[i] = found.fold(u8::MAX, |all, (&states, &byte)| all & utf8::before(byte, states));
+            node.utf8 = states[i] & utf8::BETWEEN != 0;
+        }
     }
 
     /// All tokens, in the order of their texts.
@@ -189,7 +200,7 @@ impl Trie {
         Some((self.sets[node.below as usize], &self.tokens[from..node.end_token as usize]))
     }
 
-    /// Whether it is known that all texts below a node are UTF-8, but for a last character that is cut off.
+    /// Whether it is known that all texts below a node are UTF-8, but for a last character that may be cut off.
     #[inline]
     pub fn is_utf8_below(&self, node: NodeIndex) -> bool {
         self.nodes[node as usize].utf8
