@@ -32,6 +32,8 @@ pub(super) struct Completing {
     from_start: bool,
     /// The steps that it may make.
     pub(super) possible: Steps,
+    /// Bytes held.
+    pub(super) memory: usize,
 }
 
 /// A stack, and the terminals that cannot come behind it.
@@ -65,7 +67,8 @@ impl Machine {
             return Ok(Completes::All);
         }
         let from_start = sure.read_whole(parser);
-        Ok(Completes::Only(Completing { items, from_start, possible }))
+        let memory = items.iter().map(|items| items.len() * size_of::<Item>()).sum::<usize>() + possible.memory();
+        Ok(Completes::Only(Completing { items, from_start, possible, memory }))
     }
 
     /// The steps that a parser may make, if these are not all that its rules allow; and its lexer, if that does not read
@@ -172,22 +175,22 @@ impl Machine {
 fn items(rules: &Rules, steps: &Steps, budget: &mut Budget) -> Result<Items> {
     let parser = rules.parser;
     let mut items = vec![Vec::new(); parser.states() as usize];
-    rules.each(budget, |state, _, rule| {
+    rules.each(budget, |budget, state, _, rule| {
         let (symbol, parts) = &parser.rules()[rule as usize];
         let mut at = state;
         for (read, &part) in (1..).zip(parts) {
-            let Some(next) = parser.next(at, part) else { return };
+            let Some(next) = parser.next(at, part) else { break };
             at = next;
-            if let Some((_, ways)) = steps.rest(parser, at, &parts[read..], rule) {
-                let items: &mut Vec<Item> = &mut items[at as usize];
-                for way in ways.iter() {
-                    let item = Item { symbol: *symbol, read, way: way.clone() };
-                    if !items.contains(&item) {
-                        items.push(item);
-                    }
+            let items: &mut Vec<Item> = &mut items[at as usize];
+            for way in steps.rest(parser, at, &parts[read..], rule, budget)?.iter() {
+                let item = Item { symbol: *symbol, read, way: way.clone() };
+                budget.spend(items.len() as u64 / 16)?;
+                if !items.contains(&item) {
+                    items.push(item);
                 }
             }
         }
+        Ok(())
     })?;
     Ok(items)
 }
@@ -215,7 +218,8 @@ fn completes_all(rules: &Rules, possible: &Steps, items: &Items, budget: &mut Bu
         let mut before = usize::MAX;
         while left.len() != before {
             before = left.len();
-            budget.spend(8 * before as u64)?;
+            let tried: usize = left.iter().map(|(_, _, step, _)| 8 + items[step.next as usize].len()).sum();
+            budget.spend(tried as u64 / 8)?;
             left.retain(|&(state, symbol, step, refused)| {
                 let ends = parser.is_end(step.next) && !refused.contains(Parser::END);
                 let leads = |item: &Item| {
@@ -252,14 +256,15 @@ fn completes_all(rules: &Rules, possible: &Steps, items: &Items, budget: &mut Bu
 fn origins(rules: &Rules, budget: &mut Budget) -> Result<FxHashMap<(u32, u32, usize), FxHashSet<u32>>> {
     let parser = rules.parser;
     let mut origins: FxHashMap<(u32, u32, usize), FxHashSet<u32>> = FxHashMap::default();
-    rules.each(budget, |state, _, rule| {
+    rules.each(budget, |_, state, _, rule| {
         let (symbol, parts) = &parser.rules()[rule as usize];
         let mut at = state;
         for (read, &part) in (1..).zip(parts) {
-            let Some(next) = parser.next(at, part) else { return };
+            let Some(next) = parser.next(at, part) else { break };
             at = next;
             origins.entry((at, *symbol, read)).or_default().insert(state);
         }
+        Ok(())
     })?;
     Ok(origins)
 }

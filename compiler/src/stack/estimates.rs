@@ -150,27 +150,27 @@ impl Machine {
         let length = |symbol: &u32| lengths.get(symbol).copied().unwrap_or(NEVER);
         let mut begun = vec![Vec::new(); parser.states() as usize];
         // where a symbol may come, each of its rules may begin: it is followed through the states that it passes
-        rules.each(budget, |state, _, rule| {
+        rules.each(budget, |budget, state, _, rule| {
             let (symbol, parts) = &parser.rules()[rule as usize];
             let mut at = state;
             for (read, &part) in (1..).zip(parts) {
-                let Some(next) = parser.next(at, part) else { return };
+                let Some(next) = parser.next(at, part) else { break };
                 at = next;
                 let rest = parts[read..].iter().fold(0u64, |sum, s| plus(sum, length(s)));
                 let ways = match possible {
-                    Some(possible) => {
-                        possible.rest(parser, at, &parts[read..], rule).map_or(Ways::default(), |rest| rest.1)
-                    }
+                    Some(possible) => possible.rest(parser, at, &parts[read..], rule, budget)?,
                     None => Ways::nothing(),
                 };
                 for way in ways.iter().filter(|_| rest != NEVER) {
                     let item = (Item { symbol: *symbol, read, way: way.clone() }, rest);
                     let known: &mut Vec<_> = &mut begun[at as usize];
+                    budget.spend(known.len() as u64 / 16)?;
                     if !known.contains(&item) {
                         known.push(item);
                     }
                 }
             }
+            Ok(())
         })?;
         let whole = match parser.symbol_into(parser.start, parser.end()) {
             Some(symbol) if possible.is_none_or(|possible| possible.read_whole(parser)) => length(&symbol),

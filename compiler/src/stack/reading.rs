@@ -5,6 +5,8 @@
 //! priority may take all its texts. And where the tables could go on in two ways before a terminal, one was chosen: a
 //! rule that is complete there is *refused* before that terminal, which is shifted, or reduces another rule.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -16,8 +18,14 @@ use crate::ir::Parser;
 const MOST_WAYS: usize = 64;
 
 /// A set of small numbers; or of terminals, of which the end of the text is one.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub(super) struct Numbers(SmallVec<[u64; 2]>);
+
+impl Clone for Numbers {
+    fn clone(&self) -> Numbers {
+        Numbers(SmallVec::from_slice(&self.0))
+    }
+}
 
 impl Numbers {
     pub(super) fn of(numbers: impl IntoIterator<Item = u32>) -> Numbers {
@@ -39,11 +47,8 @@ impl Numbers {
     }
 
     fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        let places = self
-            .0
-            .iter()
-            .zip((0u32..).step_by(64))
-            .flat_map(|(&word, first)| (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| first + bit));
+        let places =
+            (0..64 * self.0.len() as u32).filter(|place| self.0[*place as usize / 64] >> (place % 64) & 1 != 0);
         places.map(|place| place.wrapping_add(Parser::END))
     }
 
@@ -52,8 +57,8 @@ impl Numbers {
         self.0.get(word).is_some_and(|&bits| bits & bit != 0)
     }
 
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    fn has_others_than(&self, others: &Numbers) -> bool {
+        self.0.iter().enumerate().any(|(at, &bits)| bits & !others.0.get(at).copied().unwrap_or(0) != 0)
     }
 
     /// Adds others. Returns whether there are new ones among them.
@@ -96,28 +101,15 @@ impl Way {
         Way { begins: Numbers::default(), is_empty: true, refused: Numbers::default() }
     }
 
-    /// The ways that lead through this one and then another one.
-    fn and(&self, next: &Way) -> impl Iterator<Item = Way> + use<> {
-        let read = next.begins.without(&self.refused);
-        let by_text = (!read.is_empty()).then(|| {
-            let mut begins = self.begins.clone();
-            if self.is_empty {
-                begins.extend(&read);
-            }
-            Way { begins, is_empty: false, refused: next.refused.clone() }
-        });
-        let by_nothing = next.is_empty.then(|| {
-            let mut refused = self.refused.clone();
-            refused.extend(&next.refused);
-            Way { begins: self.begins.clone(), is_empty: self.is_empty, refused }
-        });
-        by_text.into_iter().chain(by_nothing)
-    }
-
     /// What cannot come behind it where these terminals cannot come before it.
     pub(super) fn behind(&self, refused: &Numbers) -> impl Iterator<Item = Numbers> + use<> {
-        let before = Way { refused: refused.clone(), ..Way::nothing() };
-        before.and(self).map(|way| way.refused)
+        let by_text = self.begins.has_others_than(refused).then(|| self.refused.clone());
+        let by_nothing = self.is_empty.then(|| {
+            let mut both = refused.clone();
+            both.extend(&self.refused);
+            both
+        });
+        by_text.into_iter().chain(by_nothing)
     }
 }
 
@@ -130,17 +122,13 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    fn of(ways: impl Iterator<Item = Way>) -> Ways {
-        let mut all = Ways::default();
-        ways.for_each(|way| {
-            all.add(&way);
-        });
-        all
+    fn of(way: Way) -> Ways {
+        Ways { all: SmallVec::from_iter([way]), cut_off: false }
     }
 
     /// That to read nothing.
     pub(super) fn nothing() -> Ways {
-        Ways::of([Way::nothing()].into_iter())
+        Ways::of(Way::nothing())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Way> {
@@ -148,9 +136,26 @@ impl Ways {
     }
 
     /// The ways that lead through one of these and then one of others.
-    fn and(&self, next: &Ways) -> Ways {
-        let mut both = Ways::of(self.iter().flat_map(|way| next.iter().flat_map(|next| way.and(next))));
-        both.cut_off |= self.cut_off || next.cut_off;
+    fn and(&self, others: &Ways) -> Ways {
+        let mut both = Ways { all: SmallVec::new(), cut_off: self.cut_off || others.cut_off };
+        for next in others.iter() {
+            let mut by_text: Option<Numbers> = None;
+            for way in self.iter().filter(|way| next.begins.has_others_than(&way.refused)) {
+                let begins = by_text.get_or_insert_default();
+                begins.extend(&way.begins);
+                if way.is_empty {
+                    begins.extend(&next.begins.without(&way.refused));
+                }
+            }
+            if let Some(begins) = by_text {
+                both.add(&Way { begins, is_empty: false, refused: next.refused.clone() });
+            }
+            for way in self.iter().filter(|_| next.is_empty) {
+                let mut refused = way.refused.clone();
+                refused.extend(&next.refused);
+                both.add(&Way { begins: way.begins.clone(), is_empty: way.is_empty, refused });
+            }
+        }
         both
     }
 
@@ -216,12 +221,16 @@ impl<'a> Rules<'a> {
 
     /// Visits each rule in each state in which it may begin: with the state, the state behind the symbol that the rule
     /// makes, and the number of the rule.
-    pub(super) fn each(&self, budget: &mut Budget, mut visit: impl FnMut(u32, u32, u32)) -> Result<()> {
+    pub(super) fn each(
+        &self,
+        budget: &mut Budget,
+        mut visit: impl FnMut(&mut Budget, u32, u32, u32) -> Result<()>,
+    ) -> Result<()> {
         for &rule in &self.order {
             let (symbol, length) = self.parser.rule(rule);
             for &(state, next) in self.begins.get(&symbol).into_iter().flatten() {
-                budget.spend(1 + length as u64)?;
-                visit(state, next, rule);
+                budget.spend(1 + length as u64 / 4)?;
+                visit(budget, state, next, rule)?;
             }
         }
         Ok(())
@@ -314,13 +323,14 @@ impl Steps {
                     }
                 }
             }
-            rules.each(budget, |state, next, rule| {
+            rules.each(budget, |budget, state, next, rule| {
                 // behind what a rule makes: the modes of the state behind its last symbol
-                let Some(last) = steps.add_rule(parser, (state, next), rule, &mut changed) else { return };
-                if last != next {
+                let last = steps.add_rule(parser, (state, next), rule, (&mut changed, budget))?;
+                if let Some(last) = last.filter(|&last| last != next) {
                     let more = lexer.before[last as usize].clone();
                     changed |= lexer.before[next as usize].extend(&more);
                 }
+                Ok(())
             })?;
         }
         Ok((steps, lexer))
@@ -351,8 +361,8 @@ impl Steps {
         while changed {
             changed = false;
             steps.round += 1;
-            rules.each(budget, |state, next, rule| {
-                steps.add_rule(parser, (state, next), rule, &mut changed);
+            rules.each(budget, |budget, state, next, rule| {
+                steps.add_rule(parser, (state, next), rule, (&mut changed, budget)).map(drop)
             })?;
         }
         Ok(steps)
@@ -360,25 +370,35 @@ impl Steps {
 
     /// Adds the step by a terminal. Returns whether it is new.
     fn add_terminal(&mut self, rules: &Rules, state: u32, terminal: u32, next: u32) -> bool {
+        let Entry::Vacant(new) = self.from[state as usize].entry(terminal) else { return false };
         let refused = rules.kept_apart.get(&terminal).cloned().unwrap_or_default();
         let way = Way { begins: Numbers::of([terminal]), is_empty: false, refused };
-        let step = Step { next, ways: Ways::of([way].into_iter()), changed: self.round };
-        self.from[state as usize].insert(terminal, step).is_none()
+        new.insert(Step { next, ways: Ways::of(way), changed: self.round });
+        true
     }
 
     /// Adds the step by what a rule makes, if its symbols can be read. Returns the state behind the last of them.
-    fn add_rule(&mut self, parser: &Parser, (state, next): (u32, u32), rule: u32, changed: &mut bool) -> Option<u32> {
+    fn add_rule(
+        &mut self,
+        parser: &Parser,
+        (state, next): (u32, u32),
+        rule: u32,
+        (changed, budget): (&mut bool, &mut Budget),
+    ) -> Result<Option<u32>> {
         let (symbol, parts) = &parser.rules()[rule as usize];
         let mut last = state;
         let mut latest = 1;
         for part in parts {
-            let step = self.from[last as usize].get(part)?;
+            let Some(step) = self.from[last as usize].get(part) else { return Ok(None) };
             (last, latest) = (step.next, latest.max(step.changed));
         }
         if latest + 1 < self.round {
-            return Some(last);
+            return Ok(Some(last));
         }
-        let (last, ways) = self.rest(parser, state, parts, rule)?;
+        let ways = self.rest(parser, state, parts, rule, budget)?;
+        if ways.all.is_empty() {
+            return Ok(None);
+        }
         let new = || Step { next, ways: Ways::default(), changed: 0 };
         let known = self.from[state as usize].entry(*symbol).or_insert_with(new);
         let mut grown = false;
@@ -390,23 +410,31 @@ impl Steps {
             known.changed = self.round;
             *changed = true;
         }
-        Some(last)
+        Ok(Some(last))
     }
 
-    /// How the last symbols of a rule can be read from a state, so that the rule is reduced; and the state behind them.
-    pub(super) fn rest(&self, parser: &Parser, state: u32, parts: &[u32], rule: u32) -> Option<(u32, Ways)> {
+    /// How the last symbols of a rule can be read from a state, so that the rule is reduced.
+    pub(super) fn rest(
+        &self,
+        parser: &Parser,
+        state: u32,
+        parts: &[u32],
+        rule: u32,
+        budget: &mut Budget,
+    ) -> Result<Ways> {
         let mut at = state;
         let mut ways = Ways::nothing();
         for part in parts {
-            let step = self.from[at as usize].get(part)?;
+            let Some(step) = self.from[at as usize].get(part) else { return Ok(Ways::default()) };
+            budget.spend((ways.all.len() * step.ways.all.len() / 4) as u64)?;
             (at, ways) = (step.next, ways.and(&step.ways));
         }
         let refused = parser.refused(at, rule);
         if !refused.is_empty() {
             let end = Way { refused: Numbers::of(refused.iter().copied()), ..Way::nothing() };
-            ways = ways.and(&Ways::of([end].into_iter()));
+            ways = ways.and(&Ways::of(end));
         }
-        (!ways.all.is_empty()).then_some((at, ways))
+        Ok(ways)
     }
 
     /// Whether a whole text can be read.
@@ -414,6 +442,11 @@ impl Steps {
         let whole = parser.symbol_into(parser.start, parser.end());
         let step = whole.and_then(|symbol| self.from[parser.start as usize].get(&symbol));
         step.is_some_and(|step| step.ways.iter().any(|way| !way.refused.contains(Parser::END)))
+    }
+
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        self.from.iter().map(|steps| steps.len() * (size_of::<Step>() + 8)).sum()
     }
 
     /// Whether ways were left out.

@@ -73,7 +73,9 @@ impl Searches {
 
     pub(super) fn memory(&self) -> usize {
         let endings = self.endings.len() * 48 + self.written;
+        let completing: usize = self.free.completing.values().map(|completing| completing.memory).sum();
         endings
+            + completing
             + self.ways.len() * 256
             + self.residuals * 48
             + (self.alive.len() + self.alike.len()) * 24
