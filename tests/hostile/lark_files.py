@@ -125,6 +125,15 @@ _LALR: dict[str, str] = {
     "chains of unit rules": "start: r0\n" + "\n".join(f"r{i}: r{i + 1}" for i in range(400)) + '\nr400: "x" r0?',
     "reductions of all depths": "start: a\n" + 'a: "(" a ")" | "x"',
     "lists right and left": 'start: l | "r" r\nl: l "," X | X\nr: X "," r | X\nX: /x+/',
+    "lists of lists with conflicts": "start: l0\n"
+    + "".join(f"l{i}: l{i + 1}+ | l{i + 1} l{i + 1} T{i}\n" for i in range(50))
+    + 'l50: "a"+\n'
+    + "".join(f'T{i}: "t{i};"\n' for i in range(50)),
+    "the start in each rule": "start: ("
+    + " | ".join(f"x{i}" for i in range(100))
+    + ")+\n"
+    + "".join(f"x{i}: T{i} start?\n" for i in range(100))
+    + "".join(f'T{i}: "t{i % 7};"\n' for i in range(100)),
     "conflicts": 'start: e\ne: e "+" e | e "+" "+" | "(" e ")" | N\nN: /[0-9]+/',
     "a rule of 400 symbols": "start: "
     + " ".join(f"sep{{A{i}, B{i % 7}}}" for i in range(400))

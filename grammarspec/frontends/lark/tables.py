@@ -14,10 +14,8 @@ __all__ = ["Tables"]
 
 _LOOKAHEAD = 4
 """Steps of a terminal before which a state reduces; lowering its action takes further ones (:mod:`.lalr`)."""
-_JOINED = 8
-"""Terminals that are joined with others in a step."""
-_TRANSITION = 3
-"""Steps of a transition by a rule, and of each item of its state that derives the rule."""
+_ITEM = 4
+"""Steps of an item of a state, and of a relation between two transitions."""
 
 
 class Tables:
@@ -39,8 +37,6 @@ class Tables:
         analysis: Any = LALR_Analyzer(parser_conf, strict=strict)
         with budget.at("the tables of the parser"):
             analysis.compute_lr0_states()
-            analysis.compute_reads_relations()
-            _relate_by_symbol(analysis, budget)
             _find_lookaheads(analysis, budget)
             _find_actions(analysis)
             states = enumerate(analysis.lr0_itemsets)  # in the order in which lark numbers them
@@ -48,49 +44,147 @@ class Tables:
         self._parse_table = analysis.parse_table
 
 
-def _relate_by_symbol(analysis: Any, budget: Budget) -> None:
-    """Relate transitions as lark does, showing it only the items of a state that derive the transition's symbol.
-
-    It looks for these among all items of the state, for each transition anew: quadratic in the rules of an alternation.
-    """
-    transitions, items = analysis.nonterminal_transitions, dict[Any, dict[Any, list[Any]]]()
-    for state, symbol in transitions:
-        if state not in items:
-            items[state] = {}
-            for item in state.closure:
-                items[state].setdefault(item.rule.origin, []).append(item)
-        whole, state.closure = state.closure, items[state].get(symbol, [])
-        budget.spend(_TRANSITION * (1 + len(state.closure)))
-        analysis.nonterminal_transitions = [(state, symbol)]
-        analysis.compute_includes_lookback()
-        state.closure = whole
-    analysis.nonterminal_transitions = transitions
-
-
 def _find_lookaheads(analysis: Any, budget: Budget) -> None:
     """Find before which terminals each state reduces which rules, as lark does.
 
-    Most states reduce one rule: its terminals are joined as sets, and not one by one, each of which lark would hash by
-    a method in Python.
+    Both do as DeRemer and Pennello (1982) say: transitions by rules *read* terminals, and *include* what others read.
+    lark keeps its relations by pairs of objects, whose hashes and comparisons are methods in Python; here transitions
+    are numbers, and sets of terminals the bits of one.
     """
-    from lark.parsers import lalr_analysis
-
-    digraph: Any = lalr_analysis.digraph
-    reads: dict[Any, set[Any]] = digraph(analysis.nonterminal_transitions, analysis.reads, analysis.directly_reads)
-    follows = digraph(analysis.nonterminal_transitions, analysis.includes, reads)
-    states: dict[Any, dict[Any, list[set[Any]]]] = {}
-    for transition, completed in analysis.lookback.items():
+    transitions = _Transitions(analysis, budget)
+    read = _closed(transitions.directly_read, transitions.reads, budget)
+    followed = _closed(read, transitions.includes, budget)
+    states: dict[Any, dict[Any, int]] = {}
+    for transition, completed in enumerate(transitions.lookback):
         for state, rule in completed:
-            states.setdefault(state, {}).setdefault(rule, []).append(follows[transition])
+            by_rule = states.setdefault(state, {})
+            by_rule[rule] = by_rule.get(rule, 0) | followed[transition]
     for state, rules in states.items():
-        for rule, sets in rules.items():
-            before, alone = set[Any]().union(*sets), {rule}
-            budget.spend(_LOOKAHEAD * len(before) + sum(map(len, sets)) // _JOINED)
+        for rule, bits in rules.items():
+            before, alone = transitions.terminals_of(bits), {rule}
+            budget.spend(_LOOKAHEAD * len(before))
             if len(rules) == 1:
                 state.lookaheads = dict.fromkeys(before, alone)
                 break
             for terminal in before:
                 state.lookaheads[terminal].add(rule)
+
+
+class _Transitions:
+    """The transitions of the states by rules, each a number, and how they are related.
+
+    Attributes:
+        directly_read: by transition: the terminals that the state behind it shifts, as bits.
+        reads: those from the state behind it by rules that can be empty.
+        includes: those whose terminals may come behind it, too, since it may be the end of their rule.
+        lookback: the states that complete a rule which makes it, each with the rule.
+    """
+
+    def __init__(self, analysis: Any, budget: Budget) -> None:
+        from lark.grammar import Terminal
+
+        self.terminals: list[Any] = []
+        bits: dict[Any, int] = {}
+
+        def bit(terminal: Any) -> int:
+            if terminal not in bits:
+                bits[terminal] = 1 << len(self.terminals)
+                self.terminals.append(terminal)
+            return bits[terminal]
+
+        rules, self.lists = analysis.lr0_rules_by_origin, dict[int, list[Any]]()
+        numbers: dict[Any, dict[Any, int]] = {}
+        behind: list[Any] = []
+        shifted: dict[Any, int] = {}
+        for state in analysis.lr0_itemsets:
+            own = numbers[state] = {}
+            shifted[state] = 0
+            for symbol, next_state in state.transitions.items():
+                budget.spend(_ITEM)
+                if symbol in rules:
+                    own[symbol] = len(behind)
+                    behind.append(next_state)
+                else:
+                    shifted[state] |= bit(symbol)
+        self.directly_read = [shifted[state] for state in behind]
+        for root in analysis.lr0_start_states.values():
+            (item,) = root.kernel
+            self.directly_read[numbers[root][item.next]] |= bit(Terminal("$END"))
+        empty = {
+            state: [number for symbol, number in own.items() if symbol in analysis.NULLABLE]
+            for state, own in numbers.items()
+        }
+        self.reads = [empty[state] for state in behind]
+        self.includes: list[list[int]] = [[] for _ in behind]
+        self.lookback: list[list[tuple[Any, Any]]] = [[] for _ in behind]
+        for state, own in numbers.items():
+            for item in state.closure:
+                number = own.get(item.rule.origin)
+                if number is not None:
+                    self._relate(number, state, item, numbers, analysis.NULLABLE)
+                    budget.spend(_ITEM * (2 + len(item.rule.expansion) - item.index))
+
+    def _relate(self, number: int, state: Any, item: Any, numbers: Any, nullable: Any) -> None:
+        """Follow an item of the transition ``number`` through the states that the rest of its rule passes."""
+        parts, at = item.rule.expansion, state
+        ends: list[int] = []
+        for symbol in parts[item.index :]:
+            if symbol not in nullable:
+                ends.clear()
+            transition = numbers[at].get(symbol)
+            if transition is not None:
+                ends.append(transition)
+            at = at.transitions[symbol]
+        for transition in ends:
+            self.includes[transition].append(number)
+        if item.index == 0:
+            self.lookback[number].append((at, item.rule))
+
+    def terminals_of(self, bits: int) -> list[Any]:
+        """The terminals of a set."""
+        known = self.lists.get(bits)
+        if known is None:
+            known = self.lists[bits] = [one for at, one in enumerate(self.terminals) if bits >> at & 1]
+        return known
+
+
+def _closed(sets: list[int], relation: list[list[int]], budget: Budget) -> list[int]:
+    """By number: the union of its set with those of all that it is related to, directly or not.
+
+    The strongly connected components are found as Tarjan (1972) does; those of one have the same set.
+    """
+    closed = [*sets]
+    found = [0] * len(sets)  # in which order they are met; when their component is complete, more than all of these
+    complete = len(sets) + 1
+    stack: list[int] = []
+    for first in range(len(sets)):
+        if found[first]:
+            continue
+        path = [(first, iter(relation[first]), len(stack))]
+        stack.append(first)
+        found[first] = len(stack)
+        while path:
+            at, others, depth = path[-1]
+            other = next(others, None)
+            if other is None:
+                path.pop()
+                if found[at] == depth + 1:
+                    for one in stack[depth:]:
+                        found[one], closed[one] = complete, closed[at]
+                    del stack[depth:]
+                if path:
+                    above = path[-1][0]
+                    found[above] = min(found[above], found[at])
+                    closed[above] |= closed[at]
+            elif not found[other]:
+                path.append((other, iter(relation[other]), len(stack)))
+                stack.append(other)
+                found[other] = len(stack)
+            else:
+                found[at] = min(found[at], found[other])
+                closed[at] |= closed[other]
+        budget.spend(1)
+    return closed
 
 
 def _find_actions(analysis: Any) -> None:
