@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"GRAMSPEC";
 /// To be increased whenever the meaning of the bytes changes.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 impl Ir {
     pub fn to_bytes(&self) -> Vec<u8> {
