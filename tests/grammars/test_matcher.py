@@ -11,7 +11,7 @@ import pytest
 
 import grammarspec as gs
 from grammarspec import _compiler
-from grammarspec.grammars.builder import GrammarBuilder
+from grammarspec.grammars.builder import UNBOUNDED, GrammarBuilder
 
 VOCABULARY = gs.Vocabulary.bytes()
 EOS = 256
@@ -292,3 +292,26 @@ def test_next_bytes() -> None:
 def test_what_is_repeated_zero_times_is_not_begun(never: str) -> None:
     matcher = gs.compile(gs.lark(never), gs.Vocabulary.bytes()).matcher()
     assert matcher.next_bytes() == (b"c", False)
+
+
+def test_parsers_have_any_numbers_for_symbols() -> None:
+    b = GrammarBuilder()
+    terminal, symbol, end = 4_000_000_000, 3_999_999_999, UNBOUNDED
+    states = [
+        (0, [(terminal, 0, 1)], [(symbol, 2)]),
+        (0, [(terminal, 0, 1), (end, 1, 0)], [(symbol, 3)]),
+        (0, [], []),
+        (0, [(end, 1, 1)], []),
+    ]
+    node = b.parser(
+        "lists",
+        start=0,
+        end=2,
+        rules=[(symbol, [terminal]), (symbol, [terminal, symbol])],
+        ignored=[],
+        refused=[(1, 0, [terminal])],
+        modes=[[(terminal, b.lexeme(b.literal("a")), 0)]],
+        states=states,
+    )
+    matcher = gs.compile(gs.Grammar(b.build(node)), VOCABULARY).matcher()
+    assert matcher.accept_tokens(list(b"aab")) == 2 and matcher.is_accepting

@@ -6,6 +6,10 @@
 //! Where terminals look at the character before them, characters are sorted into classes that they tell apart. Each mode
 //! has then a set of lexemes for each class of the character before, and each lexeme says the class of its last one.
 
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
 use super::NodeId;
 
 /// Some texts of a terminal.
@@ -313,8 +317,38 @@ impl Parser {
             let (opening, closing) = (r.list(Numbers::next)?, r.list(Numbers::next)?);
             indenter = Some(Indenter { newline, indent, dedent, tab, opening, closing });
         }
-        let parser = Parser { rules, modes, classes, states, ignored, refused, indenter, start, end };
+        let mut parser = Parser { rules, modes, classes, states, ignored, refused, indenter, start, end };
+        parser.number_symbols();
         if r.0.is_empty() && parser.is_sound() { Ok(parser) } else { Err("a parser's tables do not fit".into()) }
+    }
+
+    /// Gives symbols and terminals the numbers from 0 on, in their order: sets of them are bits.
+    fn number_symbols(&mut self) {
+        let mut numbers: BTreeSet<u32> = BTreeSet::new();
+        self.each_symbol(&mut |symbol| {
+            numbers.insert(*symbol);
+        });
+        numbers.remove(&Parser::END);
+        let numbers: FxHashMap<u32, u32> = numbers.into_iter().zip(0..).collect();
+        self.each_symbol(&mut |symbol| *symbol = *numbers.get(symbol).unwrap_or(&Parser::END));
+    }
+
+    fn each_symbol(&mut self, visit: &mut dyn FnMut(&mut u32)) {
+        for (symbol, parts) in &mut self.rules {
+            visit(symbol);
+            parts.iter_mut().for_each(&mut *visit);
+        }
+        self.modes.iter_mut().flatten().for_each(|lexeme| visit(&mut lexeme.terminal));
+        for state in &mut self.states {
+            state.actions.iter_mut().for_each(|action| visit(&mut action.0));
+            state.gotos.iter_mut().for_each(|goto| visit(&mut goto.0));
+        }
+        self.ignored.iter_mut().for_each(&mut *visit);
+        self.refused.iter_mut().flat_map(|refused| refused.2.iter_mut()).for_each(&mut *visit);
+        if let Some(indenter) = &mut self.indenter {
+            [&mut indenter.newline, &mut indenter.indent, &mut indenter.dedent].into_iter().for_each(&mut *visit);
+            indenter.opening.iter_mut().chain(&mut indenter.closing).for_each(&mut *visit);
+        }
     }
 
     /// Whether all that the tables refer to is there.
