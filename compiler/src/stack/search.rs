@@ -50,8 +50,9 @@ pub(super) struct Searches {
     endings: FxHashMap<Head, Arc<[u8]>>,
     /// Bytes of these.
     written: usize,
-    /// What is known to have an ending without a search.
+    /// What is known to have an ending without a search, and the bytes of that.
     pub(super) free: Free,
+    held: usize,
     /// Whether parsers complete stacks, as far as that was asked.
     pub(super) completed: Completed,
 }
@@ -68,14 +69,14 @@ pub(super) const NEW_BLOCK: u32 = 4;
 
 impl Searches {
     pub(super) fn new(free: Free) -> Searches {
-        Searches { free, ..Searches::default() }
+        let held = free.completing.values().map(|completing| completing.memory).sum();
+        Searches { free, held, ..Searches::default() }
     }
 
     pub(super) fn memory(&self) -> usize {
         let endings = self.endings.len() * 48 + self.written;
-        let completing: usize = self.free.completing.values().map(|completing| completing.memory).sum();
         endings
-            + completing
+            + self.held
             + self.ways.len() * 256
             + self.residuals * 48
             + (self.alive.len() + self.alike.len()) * 24
