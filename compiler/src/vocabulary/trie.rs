@@ -79,6 +79,12 @@ impl Trie {
         items.retain(|(text, _)| !text.is_empty());
         items.sort_unstable();
         items.dedup();
+        Trie::of_sorted(&items)
+    }
+
+    /// Of texts that are not empty, in order, each with another token.
+    pub fn of_sorted(items: &[(&[u8], u32)]) -> Trie {
+        debug_assert!(items.windows(2).all(|pair| pair[0] < pair[1]) && items.iter().all(|item| !item.0.is_empty()));
         let mut trie = Trie {
             name: None,
             nodes: Vec::with_capacity(items.len() * 2),

@@ -40,7 +40,7 @@ impl TokenClass {
     /// The tokens that are not plain, from their first byte that is not plain on.
     pub(in crate::mask) fn ends(&self, vocab: &Vocabulary) -> &Trie {
         let end = |&(t, run): &Occurrence| (&vocab.token(t)[run as usize..], t);
-        self.ends.get_or_init(|| Trie::new(self.others.iter().map(end).collect()))
+        self.ends.get_or_init(|| Trie::of_sorted(&self.others.iter().map(end).collect::<Vec<_>>()))
     }
 
     /// The same by their whole texts.
@@ -48,7 +48,7 @@ impl TokenClass {
         self.texts.get_or_init(|| {
             let mut tokens: Vec<u32> = self.others().collect();
             vocab.sort_by_text(&mut tokens);
-            Trie::new(tokens.into_iter().map(|t| (vocab.token(t), t)).collect())
+            Trie::of_sorted(&tokens.into_iter().map(|t| (vocab.token(t), t)).collect::<Vec<_>>())
         })
     }
 
