@@ -219,7 +219,7 @@ fn completes_all(rules: &Rules, possible: &Steps, items: &Items, budget: &mut Bu
         while left.len() != before {
             before = left.len();
             let tried: usize = left.iter().map(|(_, _, step, _)| 8 + items[step.next as usize].len()).sum();
-            budget.spend(tried as u64 / 8)?;
+            budget.spend(tried as u64 / 32)?;
             left.retain(|&(state, symbol, step, refused)| {
                 let ends = parser.is_end(step.next) && !refused.contains(Parser::END);
                 let leads = |item: &Item| {

@@ -227,9 +227,9 @@ impl<'a> Rules<'a> {
         mut visit: impl FnMut(&mut Budget, u32, u32, u32) -> Result<()>,
     ) -> Result<()> {
         for &rule in &self.order {
-            let (symbol, length) = self.parser.rule(rule);
-            for &(state, next) in self.begins.get(&symbol).into_iter().flatten() {
-                budget.spend(1 + length as u64 / 4)?;
+            let places = self.begins.get(&self.parser.rule(rule).0).map_or(&[][..], |places| places);
+            budget.spend(1 + places.len() as u64 / 4)?;
+            for &(state, next) in places {
                 visit(budget, state, next, rule)?;
             }
         }
@@ -313,8 +313,8 @@ impl Steps {
             changed = false;
             steps.round += 1;
             for state in 0..parser.states() {
+                budget.spend(1 + parser.actions(state).len() as u64 / 4)?;
                 for terminal in parser.expected(state) {
-                    budget.spend(1)?;
                     if let Some(next) = parser.shift(state, terminal)
                         && lexer.may_read(state, terminal)
                     {
@@ -350,8 +350,8 @@ impl Steps {
         let parser = rules.parser;
         let mut steps = Steps::new(parser);
         for state in 0..parser.states() {
+            budget.spend(1 + parser.actions(state).len() as u64 / 4)?;
             for terminal in parser.expected(state).filter(|&terminal| is_read(state, terminal)) {
-                budget.spend(1)?;
                 if let Some(next) = parser.shift(state, terminal) {
                     steps.add_terminal(rules, state, terminal, next);
                 }
