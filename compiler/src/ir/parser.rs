@@ -133,17 +133,9 @@ impl Parser {
         self.classes
     }
 
-    /// Whether a symbol may be derived in a state.
-    pub fn derives(&self, state: u32, symbol: u32) -> bool {
-        self.goto(state, symbol).is_some()
-    }
-
     /// The state after a symbol or terminal.
     pub fn next(&self, state: u32, symbol: u32) -> Option<u32> {
-        match self.action(state, symbol) {
-            Some(Action::Shift(next)) => Some(next),
-            _ => self.goto(state, symbol),
-        }
+        self.shift(state, symbol).or_else(|| self.goto(state, symbol))
     }
 
     /// The state after a symbol.

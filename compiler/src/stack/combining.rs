@@ -12,8 +12,8 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::completing::{Completes, Completing};
+use super::numbers::Numbers;
 use super::position::BOTTOM;
-use super::reading::Numbers;
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
@@ -98,21 +98,9 @@ impl Machine {
         let (mut open, mut closed): (FxHashSet<Id>, FxHashSet<Id>) = Default::default();
         let knows_class = |class: u32| if parsers.is_empty() { class } else { 0 };
         for (class, condition) in conditions {
-            let mut escapes = free.contains(&(class, condition)) && self.arena.nullable(condition);
-            if !escapes {
-                let blanks = &readable[class as usize].blanks;
-                let mut escaping: FxHashSet<(Id, u32)> = FxHashSet::default();
-                for &(blank, last) in blanks.iter().flatten().collect::<BTreeSet<_>>() {
-                    let x = self.arena.under(condition, blank);
-                    for way in self.ways(x, budget)?.iter() {
-                        let (left, _) = self.arena.under_condition(way.1);
-                        if free.contains(&(last, left)) && self.arena.nullable(left) {
-                            escaping.insert((blank, last));
-                        }
-                    }
-                }
-                escapes = blanks.iter().all(|mode| mode.iter().any(|blank| escaping.contains(blank)));
-            }
+            let next = &readable[class as usize];
+            let escapes = free.contains(&(class, condition)) && self.arena.nullable(condition)
+                || self.escapes_by_blanks(condition, &next.blanks, &free, budget)?;
             let ways = if escapes { &mut open } else { &mut closed };
             ways.insert(self.arena.past_and(knows_class(class), condition));
         }
@@ -134,6 +122,27 @@ impl Machine {
             }
         }
         Ok(Care::But(Free { conditions: open, all: false, completing }))
+    }
+
+    /// Whether each mode of a lexer reads a blank under a condition behind which any lexeme can follow.
+    fn escapes_by_blanks(
+        &mut self,
+        condition: Id,
+        blanks: &BTreeSet<BTreeSet<(Id, u32)>>,
+        free: &FxHashSet<(u32, Id)>,
+        budget: &mut Budget,
+    ) -> Result<bool> {
+        let mut escaping: FxHashSet<(Id, u32)> = FxHashSet::default();
+        for &(blank, last) in blanks.iter().flatten().collect::<BTreeSet<_>>() {
+            let x = self.arena.under(condition, blank);
+            for way in self.ways(x, budget)?.iter() {
+                let (left, _) = self.arena.under_condition(way.1);
+                if free.contains(&(last, left)) && self.arena.nullable(left) {
+                    escaping.insert((blank, last));
+                }
+            }
+        }
+        Ok(blanks.iter().all(|mode| mode.iter().any(|blank| escaping.contains(blank))))
     }
 
     /// The lexemes that may stand behind a character, by its class. `None`: parsers differ in what their classes are.

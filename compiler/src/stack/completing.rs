@@ -6,8 +6,9 @@ use smallvec::SmallVec;
 
 use super::continuation::{Frame, Stack};
 use super::instances::UNSET;
+use super::numbers::Numbers;
 use super::position::Pos;
-use super::reading::{Lexer, Numbers, Rules, Step, Steps, Way, mode};
+use super::reading::{Lexer, Reached, Rules, Step, Steps, Way, mode};
 use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
@@ -173,21 +174,14 @@ impl Machine {
 
 /// The items of rules the rests of which can be read by some steps.
 fn items(rules: &Rules, steps: &Steps, budget: &mut Budget) -> Result<Items> {
-    let parser = rules.parser;
-    let mut items = vec![Vec::new(); parser.states() as usize];
-    rules.each(budget, |budget, state, _, rule| {
-        let (symbol, parts) = &parser.rules()[rule as usize];
-        let mut at = state;
-        for (read, &part) in (1..).zip(parts) {
-            let Some(next) = parser.next(at, part) else { break };
-            at = next;
-            let items: &mut Vec<Item> = &mut items[at as usize];
-            for way in steps.rest(parser, at, &parts[read..], rule, budget)?.iter() {
-                let item = Item { symbol: *symbol, read, way: way.clone() };
-                budget.spend(items.len() as u64 / 16)?;
-                if !items.contains(&item) {
-                    items.push(item);
-                }
+    let mut items = vec![Vec::new(); rules.parser.states() as usize];
+    rules.each_reached(budget, |budget, reached| {
+        let items: &mut Vec<Item> = &mut items[reached.at as usize];
+        for way in steps.rest(rules.parser, &reached, budget)?.iter() {
+            let item = Item { symbol: reached.symbol, read: reached.read, way: way.clone() };
+            budget.spend(items.len() as u64 / 16)?;
+            if !items.contains(&item) {
+                items.push(item);
             }
         }
         Ok(())
@@ -241,7 +235,7 @@ fn completes_all(rules: &Rules, possible: &Steps, items: &Items, budget: &mut Bu
         }
         let mut known = 0;
         for &(state, symbol, _, refused) in &left {
-            if !parser.derives(state, symbol) {
+            if parser.goto(state, symbol).is_none() {
                 return Ok(false);
             }
             known += usize::from(!bad.entry((symbol, refused)).or_default().insert(state));
@@ -254,16 +248,9 @@ fn completes_all(rules: &Rules, possible: &Steps, items: &Items, budget: &mut Bu
 
 /// By state, and by how many symbols of a rule that makes a symbol have been read: where that may have been begun.
 fn origins(rules: &Rules, budget: &mut Budget) -> Result<FxHashMap<(u32, u32, usize), FxHashSet<u32>>> {
-    let parser = rules.parser;
     let mut origins: FxHashMap<(u32, u32, usize), FxHashSet<u32>> = FxHashMap::default();
-    rules.each(budget, |_, state, _, rule| {
-        let (symbol, parts) = &parser.rules()[rule as usize];
-        let mut at = state;
-        for (read, &part) in (1..).zip(parts) {
-            let Some(next) = parser.next(at, part) else { break };
-            at = next;
-            origins.entry((at, *symbol, read)).or_default().insert(state);
-        }
+    rules.each_reached(budget, |_, Reached { at, symbol, read, from, .. }| {
+        origins.entry((at, symbol, read)).or_default().insert(from);
         Ok(())
     })?;
     Ok(origins)

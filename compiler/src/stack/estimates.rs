@@ -9,8 +9,9 @@ use rustc_hash::FxHashMap;
 use super::completing::{Configuration, Item};
 use super::continuation::{Frame, Stack};
 use super::instances::UNSET;
+use super::numbers::Numbers;
 use super::position::{Pos, PosId};
-use super::reading::{Numbers, Rules, Ways};
+use super::reading::{Rules, Ways};
 use super::search::NEW_BLOCK;
 use super::shortest::{NEVER, plus};
 use super::step::Machine;
@@ -149,25 +150,18 @@ impl Machine {
         let possible = found.as_ref().or(completing.as_ref().map(|completing| &completing.possible));
         let length = |symbol: &u32| lengths.get(symbol).copied().unwrap_or(NEVER);
         let mut begun = vec![Vec::new(); parser.states() as usize];
-        // where a symbol may come, each of its rules may begin: it is followed through the states that it passes
-        rules.each(budget, |budget, state, _, rule| {
-            let (symbol, parts) = &parser.rules()[rule as usize];
-            let mut at = state;
-            for (read, &part) in (1..).zip(parts) {
-                let Some(next) = parser.next(at, part) else { break };
-                at = next;
-                let rest = parts[read..].iter().fold(0u64, |sum, s| plus(sum, length(s)));
-                let ways = match possible {
-                    Some(possible) => possible.rest(parser, at, &parts[read..], rule, budget)?,
-                    None => Ways::nothing(),
-                };
-                for way in ways.iter().filter(|_| rest != NEVER) {
-                    let item = (Item { symbol: *symbol, read, way: way.clone() }, rest);
-                    let known: &mut Vec<_> = &mut begun[at as usize];
-                    budget.spend(known.len() as u64 / 16)?;
-                    if !known.contains(&item) {
-                        known.push(item);
-                    }
+        rules.each_reached(budget, |budget, reached| {
+            let rest = reached.parts[reached.read..].iter().fold(0u64, |sum, s| plus(sum, length(s)));
+            let ways = match possible {
+                Some(possible) => possible.rest(parser, &reached, budget)?,
+                None => Ways::nothing(),
+            };
+            let known: &mut Vec<_> = &mut begun[reached.at as usize];
+            for way in ways.iter().filter(|_| rest != NEVER) {
+                let item = (Item { symbol: reached.symbol, read: reached.read, way: way.clone() }, rest);
+                budget.spend(known.len() as u64 / 16)?;
+                if !known.contains(&item) {
+                    known.push(item);
                 }
             }
             Ok(())

@@ -26,6 +26,7 @@ mod estimates;
 mod grammar;
 mod instances;
 mod nesting;
+mod numbers;
 mod parser;
 mod position;
 mod predict;

@@ -10,79 +10,13 @@ use std::collections::hash_map::Entry;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use super::numbers::Numbers;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::Parser;
 
 /// More ways to read a symbol from a state are not told apart.
 const MOST_WAYS: usize = 64;
-
-/// A set of small numbers; or of terminals, of which the end of the text is one.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
-pub(super) struct Numbers(SmallVec<[u64; 2]>);
-
-impl Clone for Numbers {
-    fn clone(&self) -> Numbers {
-        Numbers(SmallVec::from_slice(&self.0))
-    }
-}
-
-impl Numbers {
-    pub(super) fn of(numbers: impl IntoIterator<Item = u32>) -> Numbers {
-        let mut set = Numbers::default();
-        for number in numbers {
-            let (word, bit) = Numbers::place(number);
-            if set.0.len() <= word {
-                set.0.resize(word + 1, 0);
-            }
-            set.0[word] |= bit;
-        }
-        set
-    }
-
-    /// The end of the text comes first.
-    fn place(number: u32) -> (usize, u64) {
-        let place = number.wrapping_sub(Parser::END);
-        (place as usize / 64, 1 << (place % 64))
-    }
-
-    fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        let places =
-            (0..64 * self.0.len() as u32).filter(|place| self.0[*place as usize / 64] >> (place % 64) & 1 != 0);
-        places.map(|place| place.wrapping_add(Parser::END))
-    }
-
-    pub(super) fn contains(&self, number: u32) -> bool {
-        let (word, bit) = Numbers::place(number);
-        self.0.get(word).is_some_and(|&bits| bits & bit != 0)
-    }
-
-    fn has_others_than(&self, others: &Numbers) -> bool {
-        self.0.iter().enumerate().any(|(at, &bits)| bits & !others.0.get(at).copied().unwrap_or(0) != 0)
-    }
-
-    /// Adds others. Returns whether there are new ones among them.
-    fn extend(&mut self, others: &Numbers) -> bool {
-        if self.0.len() < others.0.len() {
-            self.0.resize(others.0.len(), 0);
-        }
-        let mut grown = false;
-        for (word, &bits) in self.0.iter_mut().zip(&others.0) {
-            grown |= bits & !*word != 0;
-            *word |= bits;
-        }
-        grown
-    }
-
-    fn without(&self, others: &Numbers) -> Numbers {
-        let other = |at: usize| others.0.get(at).copied().unwrap_or(0);
-        let mut left: SmallVec<[u64; 2]> = self.0.iter().enumerate().map(|(at, &bits)| bits & !other(at)).collect();
-        while left.last() == Some(&0) {
-            left.pop();
-        }
-        Numbers(left)
-    }
-}
 
 /// A way to read symbols one after the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -235,6 +169,36 @@ impl<'a> Rules<'a> {
         }
         Ok(())
     }
+
+    /// Visits each rule in each state that its first symbols lead to from where it may begin.
+    pub(super) fn each_reached(
+        &self,
+        budget: &mut Budget,
+        mut visit: impl FnMut(&mut Budget, Reached<'a>) -> Result<()>,
+    ) -> Result<()> {
+        self.each(budget, |budget, from, _, rule| {
+            let (symbol, parts) = &self.parser.rules()[rule as usize];
+            let mut at = from;
+            for (read, &part) in (1..).zip(parts) {
+                let Some(next) = self.parser.next(at, part) else { break };
+                at = next;
+                visit(budget, Reached { rule, symbol: *symbol, parts, read, from, at })?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// A rule in a state that its first symbols lead to.
+pub(super) struct Reached<'a> {
+    pub(super) rule: u32,
+    /// The symbol that it makes, and the symbols that it consists of.
+    pub(super) symbol: u32,
+    pub(super) parts: &'a [u32],
+    /// How many of them have been read, one at least: from one state to another one.
+    pub(super) read: usize,
+    pub(super) from: u32,
+    pub(super) at: u32,
 }
 
 /// What the lexer of a parser reads, by its modes and by the states of the parser.
@@ -395,7 +359,7 @@ impl Steps {
         if latest + 1 < self.round {
             return Ok(Some(last));
         }
-        let ways = self.rest(parser, state, parts, rule, budget)?;
+        let ways = self.ways(parser, state, (rule, parts), budget)?;
         if ways.all.is_empty() {
             return Ok(None);
         }
@@ -413,15 +377,13 @@ impl Steps {
         Ok(Some(last))
     }
 
+    /// How the symbols of a rule that have not been read can be, so that the rule is reduced.
+    pub(super) fn rest(&self, parser: &Parser, reached: &Reached, budget: &mut Budget) -> Result<Ways> {
+        self.ways(parser, reached.at, (reached.rule, &reached.parts[reached.read..]), budget)
+    }
+
     /// How the last symbols of a rule can be read from a state, so that the rule is reduced.
-    pub(super) fn rest(
-        &self,
-        parser: &Parser,
-        state: u32,
-        parts: &[u32],
-        rule: u32,
-        budget: &mut Budget,
-    ) -> Result<Ways> {
+    fn ways(&self, parser: &Parser, state: u32, (rule, parts): (u32, &[u32]), budget: &mut Budget) -> Result<Ways> {
         let mut at = state;
         let mut ways = Ways::nothing();
         for part in parts {

@@ -15,7 +15,7 @@ __all__ = ["Tables"]
 _LOOKAHEAD = 4
 """Steps of a terminal before which a state reduces; lowering its action takes further ones (:mod:`.lalr`)."""
 _ITEM = 4
-"""Steps of an item of a state, and of a relation between two transitions."""
+"""Steps of a transition, of an item of a state, and of each symbol that it passes."""
 
 
 class Tables:
