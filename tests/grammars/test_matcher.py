@@ -315,3 +315,15 @@ def test_parsers_have_any_numbers_for_symbols() -> None:
     )
     matcher = gs.compile(gs.Grammar(b.build(node)), VOCABULARY).matcher()
     assert matcher.accept_tokens(list(b"aab")) == 2 and matcher.is_accepting
+
+
+def test_lexemes_of_parsers_are_regular() -> None:
+    b = GrammarBuilder()
+    recursive = b.rule("recursive")
+    b.define(recursive, b.alt(b.seq(b.literal("("), b.call(recursive), b.literal(")")), b.literal("x")))
+    states = [(0, [(0, 0, 1)], [(1, 2)]), (0, [(UNBOUNDED, 1, 0)], []), (0, [], [])]
+    node = b.parser(
+        "lists", start=0, end=2, rules=[(1, [0])], ignored=[], modes=[[(0, b.call(recursive), 0)]], states=states
+    )
+    with pytest.raises(gs.UnsupportedFeature, match="`parser` takes regular expressions only"):
+        b.build(node)

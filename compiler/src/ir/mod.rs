@@ -154,6 +154,11 @@ impl Ir {
         }
     }
 
+    /// Whether the expression is one that a lexer can take: a unit that is no choice by the character before.
+    fn is_lexeme(&self, node: NodeId) -> bool {
+        self.is_unit(node) && !matches!(self.nodes[node as usize], Node::Lexemes(_))
+    }
+
     /// The parser that a rule is the language of.
     pub fn parser(&self, rule: RuleId) -> Option<&Parser> {
         match &self.nodes[self.body(rule) as usize] {
@@ -195,6 +200,7 @@ impl Ir {
                 Node::Terminal(o) => (bad(o), "terminal"),
                 Node::Lexeme(o) => (bad(o), "lexeme"),
                 Node::Lexemes(all) => (all.iter().any(|one| !ir.is_unit(one.text)), "lexemes"),
+                Node::Parser(parser) => (parser.lexemes().any(|lexeme| !ir.is_lexeme(lexeme)), "parser"),
                 _ => (false, ""),
             };
             if wrong {
