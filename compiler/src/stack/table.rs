@@ -9,7 +9,6 @@ use std::hash::BuildHasher;
 
 use hashbrown::{HashTable, hash_table};
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use smallvec::SmallVec;
 
 use super::step::{Head, Heads, Machine};
 use super::threads::Threads;
@@ -27,58 +26,66 @@ pub const DEAD: ByteState = 0;
 /// A truncated stack was popped below its cut: nothing is known of what follows.
 pub const CUT_OFF: ByteState = 1;
 
-const UNKNOWN: ByteState = u32::MAX;
+/// In the place of an index: there is nothing.
+const NONE: u32 = u32::MAX;
 
-const NO_ROW: u32 = u32::MAX;
+/// In the place of the index of a closure: it is the kernel itself.
+const KERNEL: u32 = u32::MAX - 1;
 
 /// States with more classes of bytes than this have a row of their own in the table.
-const FEW: usize = 6;
+const FEW: u16 = 6;
 
 /// A table of more states than this is emptied at the next opportunity.
 const FULL: usize = 8192;
 
-/// A byte state.
+/// A byte state. There are many, each looked at a few times: so entries are small, and what only some states have lies
+/// elsewhere in the table.
 struct Entry {
     /// The threads after the last byte.
     kernel: Threads,
-    /// The threads of the closure, once it is made; `Some(None)` where that is the kernel itself.
-    open: Option<Option<Threads>>,
     /// The bytes that lead on (known once the closure is).
     first: ByteSet,
+    /// Where the threads of the closure are, once it is made: an index, or `KERNEL`.
+    closure: u32,
+    /// The index of the transition that was found last.
+    classes: u32,
+    /// How many transitions were found.
+    count: u16,
     /// The text may end here (known once the closure is).
     accepting: bool,
     /// Whether it depends on more of a truncated stack if the text may end here (known once the closure is).
     may_accept: bool,
     /// Whether it depends on more of a truncated stack if any text goes on from here.
     unsure: bool,
-    /// The transitions found so far: sets of bytes that lead to the same state, and that state.
-    classes: SmallVec<[(ByteSet, ByteState); 2]>,
-    /// Where the table has the same transitions by single byte, if there are many classes.
+    /// Where the table has the indices of the transitions by byte, if there are many.
     row: u32,
     /// The number by which the table's user knows the kernel, if it has set one.
-    label: Option<u32>,
+    label: u32,
 }
 
 impl Entry {
     fn new(kernel: Threads) -> Entry {
-        let classes = SmallVec::new();
         Entry {
             kernel,
-            open: None,
             first: ByteSet::NONE,
+            closure: NONE,
+            classes: NONE,
+            count: 0,
             accepting: false,
             may_accept: false,
             unsure: false,
-            classes,
-            row: NO_ROW,
-            label: None,
+            row: NONE,
+            label: NONE,
         }
     }
+}
 
-    /// The threads of the closure.
-    fn closure(&self) -> &Threads {
-        self.open.as_ref().and_then(Option::as_ref).unwrap_or(&self.kernel)
-    }
+/// A transition: a set of bytes that lead to the same state.
+struct Class {
+    bytes: ByteSet,
+    next: ByteState,
+    /// The index of the transition of the same state that was found before.
+    before: u32,
 }
 
 /// What follows where a terminal has ended.
@@ -94,7 +101,10 @@ pub struct Table {
     /// Counts how often the table was emptied: numbers of states of an earlier epoch mean nothing.
     pub epoch: u32,
     entries: Vec<Entry>,
-    rows: Vec<[ByteState; 256]>,
+    /// The closures that are not the kernels of their states.
+    closures: Vec<Threads>,
+    classes: Vec<Class>,
+    rows: Vec<[u32; 256]>,
     /// The states by their kernels.
     ids: HashTable<ByteState>,
     /// States that were made of a closure: their threads are taken as they are, nullable or not.
@@ -118,16 +128,22 @@ impl Table {
     pub fn clear(&mut self) {
         *self = Table { epoch: self.epoch + 1, entries: Vec::with_capacity(64), ..Table::default() };
         for state in [DEAD, CUT_OFF] {
-            let first = if state == CUT_OFF { ByteSet::ALL } else { ByteSet::NONE };
-            let classes = SmallVec::from_slice(&[(ByteSet::ALL, state)]);
-            let (open, may_accept) = (Some(None), state == CUT_OFF);
-            let unsure = may_accept;
-            self.entries.push(Entry { open, first, may_accept, unsure, classes, ..Entry::new(Threads::new()) });
+            let is_open = state == CUT_OFF;
+            let first = if is_open { ByteSet::ALL } else { ByteSet::NONE };
+            let entry = Entry::new(Threads::new());
+            self.entries.push(Entry { closure: KERNEL, first, may_accept: is_open, unsure: is_open, ..entry });
+            self.set_next(state, ByteSet::ALL, state);
         }
     }
 
     pub fn memory(&self) -> usize {
-        self.entries.len() * 320 + self.rows.len() * 1024 + self.closings.len() * 80
+        self.entries.len() * 160 + self.classes.len() * 40 + self.rows.len() * 1024 + self.closings.len() * 80
+    }
+
+    /// The threads of the closure of a state, once it is made.
+    fn closure(&self, state: ByteState) -> &Threads {
+        let entry = &self.entries[state as usize];
+        self.closures.get(entry.closure as usize).unwrap_or(&entry.kernel)
     }
 
     /// The state of a set of threads.
@@ -163,34 +179,49 @@ impl Table {
     }
 
     pub fn label(&self, state: ByteState) -> Option<u32> {
-        self.entries[state as usize].label
+        Some(self.entries[state as usize].label).filter(|&label| label != NONE)
     }
 
     pub fn set_label(&mut self, state: ByteState, label: u32) {
-        self.entries[state as usize].label = Some(label);
+        self.entries[state as usize].label = label;
     }
 
+    /// The transition of a state by a byte, if it was found before.
     #[inline]
-    fn known(&self, state: ByteState, byte: u8) -> ByteState {
+    fn transition(&self, state: ByteState, byte: u8) -> Option<&Class> {
         let entry = &self.entries[state as usize];
-        if entry.row != NO_ROW {
-            return self.rows[entry.row as usize][byte as usize];
+        if entry.row != NONE {
+            return self.classes.get(self.rows[entry.row as usize][byte as usize] as usize);
         }
-        entry.classes.iter().find(|c| c.0.contains(byte)).map_or(UNKNOWN, |c| c.1)
+        let mut last = entry.classes;
+        while let Some(class) = self.classes.get(last as usize) {
+            if class.bytes.contains(byte) {
+                return Some(class);
+            }
+            last = class.before;
+        }
+        None
     }
 
     /// Notes where these bytes lead from a state.
     fn set_next(&mut self, state: ByteState, bytes: ByteSet, next: ByteState) {
         let entry = &mut self.entries[state as usize];
-        entry.classes.push((bytes, next));
-        if entry.row == NO_ROW && entry.classes.len() > FEW {
-            entry.row = self.rows.len() as u32;
-            self.rows.push([UNKNOWN; 256]);
-            let row = self.rows.last_mut().expect("it was just added");
-            entry.classes.iter().for_each(|c| c.0.iter().for_each(|b| row[b as usize] = c.1));
-        } else if entry.row != NO_ROW {
+        let new = self.classes.len() as u32;
+        self.classes.push(Class { bytes, next, before: entry.classes });
+        entry.classes = new;
+        entry.count += 1;
+        if entry.row != NONE {
             let row = &mut self.rows[entry.row as usize];
-            bytes.iter().for_each(|b| row[b as usize] = next);
+            bytes.iter().for_each(|b| row[b as usize] = new);
+        } else if entry.count > FEW {
+            entry.row = self.rows.len() as u32;
+            let mut row = [NONE; 256];
+            let mut last = new;
+            while let Some(class) = self.classes.get(last as usize) {
+                class.bytes.iter().for_each(|b| row[b as usize] = last);
+                last = class.before;
+            }
+            self.rows.push(row);
         }
     }
 }
@@ -215,7 +246,7 @@ impl Machine {
         let first = self.first_of_all(&threads, budget)?;
         let unsure = threads.iter().all(|t| t.is_unsure());
         let state = self.table.entries.len() as ByteState;
-        self.table.entries.push(Entry { unsure, open: Some(None), first, ..Entry::new(threads.clone()) });
+        self.table.entries.push(Entry { unsure, closure: KERNEL, first, ..Entry::new(threads.clone()) });
         self.table.closed.insert(threads, state);
         Ok(state)
     }
@@ -240,7 +271,7 @@ impl Machine {
     #[inline]
     pub fn first(&mut self, state: ByteState, budget: &mut Budget) -> Result<ByteSet> {
         let entry = &self.table.entries[state as usize];
-        if entry.open.is_some() { Ok(entry.first) } else { self.open(state, budget) }
+        if entry.closure != NONE { Ok(entry.first) } else { self.open(state, budget) }
     }
 
     /// Whether the text may end at a state.
@@ -295,7 +326,11 @@ impl Machine {
         }
         let first = self.first_of_all(&closure, budget)?;
         let entry = &mut self.table.entries[state as usize];
-        (entry.open, entry.first) = (Some(ends.then_some(closure)), first);
+        (entry.closure, entry.first) = (KERNEL, first);
+        if ends {
+            entry.closure = self.table.closures.len() as u32;
+            self.table.closures.push(closure);
+        }
         (entry.accepting, entry.may_accept) = (accepting, may_accept);
         Ok(first)
     }
@@ -336,7 +371,7 @@ impl Machine {
     /// The only head of a state's closure; `None` if it has several or none.
     pub fn only_head(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<Head>> {
         self.first(state, budget)?;
-        Ok(match &self.table.entries[state as usize].closure()[..] {
+        Ok(match &self.table.closure(state)[..] {
             &[only] => self.join(&[only], budget)?.first().copied(),
             _ => None,
         })
@@ -353,10 +388,10 @@ impl Machine {
         self.first(state, budget)?;
         let entry = &self.table.entries[state as usize];
         let &[thread] = &entry.kernel[..] else { return Ok(None) };
-        if matches!(entry.open, Some(None)) && self.ending_of(thread).rest != EPS {
+        if entry.closure == KERNEL && self.ending_of(thread).rest != EPS {
             return Ok(None); // the state of a closure, unlike that of the kernel with this thread
         }
-        let closure = entry.closure().clone();
+        let closure = self.table.closure(state).clone();
         let Some((part, mut others)) = self.apart(thread, budget)? else { return Ok(None) };
         for other in closure {
             if other != thread {
@@ -368,30 +403,30 @@ impl Machine {
 
     /// The state after one byte, and a set of bytes, this one among them, that lead to the same state.
     pub fn go_class(&mut self, state: ByteState, byte: u8, budget: &mut Budget) -> Result<(ByteSet, ByteState)> {
-        let first = self.first(state, budget)?;
-        if !first.contains(byte) {
-            return Ok((ByteSet::ALL.minus(first), DEAD));
+        match self.table.transition(state, byte) {
+            Some(class) => Ok((class.bytes, class.next)),
+            None => self.find(state, byte, budget),
         }
-        self.go(state, byte, budget)?;
-        let classes = &self.table.entries[state as usize].classes;
-        Ok(*classes.iter().find(|c| c.0.contains(byte)).expect("it was just found"))
     }
 
     /// The state after one byte, `DEAD` if it does not lead on.
     #[inline]
     pub fn go(&mut self, state: ByteState, byte: u8, budget: &mut Budget) -> Result<ByteState> {
-        let next = self.table.known(state, byte);
-        if next != UNKNOWN { Ok(next) } else { self.find(state, byte, budget) }
+        match self.table.transition(state, byte) {
+            Some(class) => Ok(class.next),
+            None => Ok(self.find(state, byte, budget)?.1),
+        }
     }
 
     /// Finds a transition that the table does not have yet.
     #[cold]
-    fn find(&mut self, state: ByteState, byte: u8, budget: &mut Budget) -> Result<ByteState> {
+    fn find(&mut self, state: ByteState, byte: u8, budget: &mut Budget) -> Result<(ByteSet, ByteState)> {
         budget.spend(4)?;
-        if !self.first(state, budget)?.contains(byte) {
-            return Ok(DEAD);
+        let first = self.first(state, budget)?;
+        if !first.contains(byte) {
+            return Ok((ByteSet::ALL.minus(first), DEAD));
         }
-        let closure = self.table.entries[state as usize].closure().clone();
+        let closure = self.table.closure(state).clone();
         let (mut same, mut after) = (ByteSet::ALL, Threads::new());
         for t in closure {
             same = same.and(self.follow(t, byte, &mut after, budget)?);
@@ -400,6 +435,6 @@ impl Machine {
         self.settle(&mut after, budget)?;
         let next = self.table.intern(after);
         self.table.set_next(state, same, next);
-        Ok(next)
+        Ok((same, next))
     }
 }
