@@ -50,6 +50,18 @@ impl Draft {
         Draft { base: Some(bits.into()), ..Draft::default() }
     }
 
+    /// Takes the tokens that are to be cleared from those that are to be set.
+    pub(super) fn drop_cleared(&mut self, words: usize) {
+        if self.clear.len() <= FEW {
+            self.clear.sort_unstable();
+            self.set.retain(|t| self.clear.binary_search(t).is_err());
+        } else if !self.set.is_empty() {
+            let mut cleared = vec![0u32; words];
+            self.clear.iter().for_each(|&t| set_bit(&mut cleared, t));
+            self.set.retain(|&t| !get_bit(&cleared, t));
+        }
+    }
+
     /// Bytes of the tokens, but for those in a base.
     pub(super) fn memory(&self) -> usize {
         (self.clear.len() + self.set.len() + self.unsure.len()) * 4 + 96

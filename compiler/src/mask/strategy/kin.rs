@@ -19,9 +19,8 @@ impl MaskMaker<'_> {
         for at in 0..self.local.kin.len() {
             let other = self.local.kin[at].0;
             if other.stack == head.stack && self.are_kin(head, other)? {
-                let start = self.start(head, other)?;
                 let draft = self.local.kin[at].1.clone();
-                return self.lockstep(&self.vocab.trie, vec![(0, start)], draft);
+                return self.patched(head, other, draft);
             }
         }
         Ok(Attempt::Declined)

@@ -68,16 +68,17 @@ impl MaskMaker<'_> {
     /// to that byte.
     pub(super) fn by_exclusion(&mut self, head: Head) -> Result<Attempt> {
         let Some(exclusion) = self.exclusion(head)? else { return Ok(Attempt::Declined) };
-        let Some(mut draft) = self.base_mask(exclusion.base, &exclusion.looping)? else { return Ok(Attempt::Deeper) };
+        let Some(draft) = self.base_mask(exclusion.base, &exclusion.looping)? else { return Ok(Attempt::Deeper) };
         let trie = exclusion.class.texts(self.vocab);
+        let mut patch = Patch::new(trie, draft);
         let start = self.start(head, exclusion.base)?;
         let mut forks = Forks { trie, ending: exclusion.looping.changing, path: Vec::new(), found: Vec::new() };
         if !exclusion.texts.iter().all(|&x| forks.find(&self.machine.arena, x, 0)) {
-            return self.lockstep(trie, vec![(0, start)], draft);
+            patch.differ(0, start);
+            return self.lockstep(patch);
         }
         forks.found.sort_unstable();
         forks.found.dedup();
-        let mut todo = Vec::new();
         for (node, path) in forks.found {
             let mut pair = start;
             for byte in path {
@@ -87,12 +88,10 @@ impl MaskMaker<'_> {
             }
             if pair.iter().any(|&state| self.machine.is_unsure(state)) {
                 return Ok(Attempt::Deeper);
-            } else if pair[0] != pair[1] {
-                differ(trie, node, pair, &mut draft);
-                todo.push((node, pair));
             }
+            patch.differ(node, pair);
         }
-        self.lockstep(trie, todo, draft)
+        self.lockstep(patch)
     }
 
     /// The strategy for heads that most printable bytes lead to a loop from: "any key but these" is "any key" after the
@@ -108,8 +107,7 @@ impl MaskMaker<'_> {
         let good = |l: &Looping| l.most.is_none() && self.vocab.holders_of_any(l.changing) <= MANY;
         let Some(looping) = self.looping(base)?.filter(good) else { return Ok(Attempt::Declined) };
         let Some(draft) = self.base_mask(base, &looping)? else { return Ok(Attempt::Deeper) };
-        let start = self.start(head, base)?;
-        self.lockstep(&self.vocab.trie, vec![(0, start)], draft)
+        self.patched(head, base, draft)
     }
 
     /// The mask of a loop that others are patches of.
@@ -124,27 +122,29 @@ impl MaskMaker<'_> {
         Ok(found)
     }
 
+    /// The mask of a head, given that of another one that it is followed in lockstep with.
+    pub(super) fn patched(&mut self, head: Head, base: Head, draft: Draft) -> Result<Attempt> {
+        let mut patch = Patch::new(&self.vocab.trie, draft);
+        patch.differ(0, self.start(head, base)?);
+        self.lockstep(patch)
+    }
+
     /// The byte states of a head and its base.
-    pub(super) fn start(&mut self, head: Head, base: Head) -> Result<[ByteState; 2]> {
+    fn start(&mut self, head: Head, base: Head) -> Result<[ByteState; 2]> {
         let ours = self.machine.closure_state(&[head], self.budget)?;
         Ok([ours, self.machine.closure_state(&[base], self.budget)?])
     }
 
-    /// Patches a draft, which is the mask of the second state of each pair, so that it is the mask of the first. Where
-    /// the two meet, the rest is the same; declines where they do not meet soon.
-    pub(super) fn lockstep(
-        &mut self,
-        trie: &Trie,
-        mut todo: Vec<(NodeIndex, [ByteState; 2])>,
-        mut draft: Draft,
-    ) -> Result<Attempt> {
+    /// Follows the pairs of states that are left in a patch. Where the two meet, the rest is the same. Declines where
+    /// they do not meet soon.
+    fn lockstep(&mut self, mut patch: Patch) -> Result<Attempt> {
         let mut visits = 0;
-        while let Some((node, [ours, theirs])) = todo.pop() {
+        while let Some((node, [ours, theirs])) = patch.todo.pop() {
             let first = self.machine.first(ours, self.budget)?.or(self.machine.first(theirs, self.budget)?);
             if visits > FAR {
                 return Ok(Attempt::Declined);
             }
-            let mut rest = trie.child_bytes(node).and(first);
+            let mut rest = patch.trie.child_bytes(node).and(first);
             while let Some(byte) = rest.first() {
                 self.budget.spend(1)?;
                 let (our_bytes, ours) = self.machine.go_class(ours, byte, self.budget)?;
@@ -154,30 +154,49 @@ impl MaskMaker<'_> {
                 }
                 let class = our_bytes.and(their_bytes).and(rest);
                 rest = rest.minus(class);
-                if ours == theirs {
-                    continue;
-                }
-                for (_, child) in trie.children(node, class) {
-                    visits += 1;
-                    differ(trie, child, [ours, theirs], &mut draft);
-                    if !trie.is_leaf(child) {
-                        todo.push((child, [ours, theirs]));
+                if ours != theirs {
+                    for (_, child) in patch.trie.children(node, class) {
+                        visits += 1;
+                        patch.differ(child, [ours, theirs]);
                     }
                 }
             }
         }
-        draft.clear.sort_unstable();
-        draft.set.retain(|t| draft.clear.binary_search(t).is_err());
-        Ok(Attempt::Made(draft))
+        let Patch { trie, mut draft, alone, .. } = patch;
+        draft.drop_cleared(self.vocab.words());
+        Ok(self.walk_on(trie, alone, &mut draft)?.map(|()| draft).into())
     }
 }
 
-/// Patches a draft where tokens end at a node that two different states were followed to.
-fn differ(trie: &Trie, node: NodeIndex, states: [ByteState; 2], draft: &mut Draft) {
-    match states {
-        [DEAD, _] => draft.clear.extend_from_slice(trie.tokens_at(node)),
-        [_, DEAD] => draft.set.extend_from_slice(trie.tokens_at(node)),
-        _ => {}
+/// A mask on its way from that of one byte state, theirs, to that of another one, ours.
+struct Patch<'a> {
+    trie: &'a Trie,
+    draft: Draft,
+    /// Nodes that the two lead to different states at.
+    todo: Vec<(NodeIndex, [ByteState; 2])>,
+    /// Nodes that only ours leads to.
+    alone: Vec<(NodeIndex, ByteState)>,
+}
+
+impl<'a> Patch<'a> {
+    fn new(trie: &'a Trie, draft: Draft) -> Patch<'a> {
+        Patch { trie, draft, todo: Vec::new(), alone: Vec::new() }
+    }
+
+    /// The two lead to these states at a node.
+    fn differ(&mut self, node: NodeIndex, states: [ByteState; 2]) {
+        match states {
+            [ours, theirs] if ours == theirs => {}
+            [DEAD, _] => self.draft.clear.extend_from_slice(self.trie.tokens_from(node)),
+            [ours, DEAD] => {
+                self.draft.set.extend_from_slice(self.trie.tokens_at(node));
+                if !self.trie.is_leaf(node) {
+                    self.alone.push((node, ours));
+                }
+            }
+            _ if self.trie.is_leaf(node) => {}
+            _ => self.todo.push((node, states)),
+        }
     }
 }
 
