@@ -3,6 +3,7 @@
 //! leads to depends on the one that it starts from; that it leads to a living one does not.
 
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use super::looping::{Lead, MIN_PLAIN, lead_bytes};
 use crate::budget::Budget;
@@ -10,7 +11,8 @@ use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::mask::cache::Region;
 use crate::mask::maker::MaskMaker;
-use crate::regular::{Arena, EMPTY, Id};
+use crate::recursion::deep;
+use crate::regular::{Arena, EMPTY, Form, Id};
 
 /// Larger regions are not looked for: finding one costs as much as a few walks.
 const MOST: usize = 256;
@@ -38,31 +40,73 @@ impl MaskMaker<'_> {
 /// Adds the residuals that plain characters lead to from the first of `members`. What is plain is narrowed as residuals
 /// are met: a byte stays plain if every one of them accepts it and it leads none of them out.
 fn explore(arena: &mut Arena, members: &mut Vec<Id>, budget: &mut Budget) -> Result<Option<Region>> {
-    let ascii = ByteSet::range(0, 127);
-    let mut plain = arena.first(members[0], budget)?.and(ascii);
+    let mut plain = arena.first(members[0], budget)?.and(ByteSet::range(0, 127));
+    loop {
+        match explore_by(arena, members, &mut plain, budget)? {
+            Found::Region(region) => return Ok(Some(region)),
+            // a byte that leads out has led to members before, which would narrow the region for nothing
+            Found::Narrower => {}
+            // brackets lead deeper and deeper: letters do not
+            Found::Large if !plain.minus(alphanumeric()).is_empty() => plain = plain.and(alphanumeric()),
+            Found::Large | Found::None => return Ok(None),
+        }
+        members.truncate(1);
+    }
+}
+
+fn alphanumeric() -> ByteSet {
+    ByteSet::range(b'0', b'9').or(ByteSet::range(b'A', b'Z')).or(ByteSet::range(b'a', b'z'))
+}
+
+enum Found {
+    Region(Region),
+    None,
+    /// It has too many members.
+    Large,
+    /// Some of the bytes lead out of it.
+    Narrower,
+}
+
+/// The region of the first of `members`, if there is one in which all of these bytes are plain, or all but some that not
+/// every member accepts.
+fn explore_by(arena: &mut Arena, members: &mut Vec<Id>, plain: &mut ByteSet, budget: &mut Budget) -> Result<Found> {
     let mut leads: Vec<Lead> = lead_bytes().collect();
     let mut first = ByteSet::NONE;
     let mut met = FxHashSet::from_iter([members[0]]);
+    let mut explored: FxHashSet<SmallVec<[Id; 4]>> = FxHashSet::default();
     let mut at = 0;
     while at < members.len() {
         let x = members[at];
         at += 1;
-        if members.len() > MOST || plain.len() < MIN_PLAIN || arena.nullable(x) || arena.counts_down(x, MANY) {
-            return Ok(None);
+        if members.len() > MOST {
+            return Ok(Found::Large);
+        } else if plain.len() < MIN_PLAIN || arena.nullable(x) || arena.counts_down(x, MANY) {
+            return Ok(Found::None);
         }
-        let here = arena.first(x, budget)?;
-        first = first.or(here);
-        plain = plain.and(here);
-        for (set, target) in arena.edges(x, budget)?.to_vec() {
-            if set.and(plain).is_empty() {
+        let here = Core::of(arena, x, *plain, budget)?;
+        first = first.or(here.first);
+        *plain = plain.and(here.first);
+        if !explored.insert(here.parts) {
+            continue;
+        }
+        let mut out = ByteSet::NONE;
+        let edges = arena.edges(x, budget)?.to_vec();
+        budget.spend(edges.len() as u64)?;
+        for (set, target) in edges {
+            if set.and(*plain).is_empty() {
                 continue;
             }
             // a byte behind which few of the others can follow leads out of the region, as a closing quote does
-            if arena.first(target, budget)?.and(plain).len() * 2 < plain.len() {
-                plain = plain.minus(set);
+            let after = Core::of(arena, target, *plain, budget)?.first;
+            if after.and(*plain).len() * 2 < plain.len() {
+                out = out.or(set);
             } else if met.insert(target) {
                 members.push(target);
             }
+        }
+        if !out.and(*plain).is_empty() {
+            *plain = plain.minus(out);
+            return Ok(Found::Narrower);
         }
         let mut known: Vec<(Id, u8, ByteSet, bool)> = Vec::new(); // leads of one kind have the same answer
         let mut kept = Vec::with_capacity(leads.len());
@@ -87,13 +131,60 @@ fn explore(arena: &mut Arena, members: &mut Vec<Id>, budget: &mut Budget) -> Res
         }
         leads = kept;
     }
-    // some members were reached by bytes that are no longer plain: they only make the region larger than necessary
-    leads.iter().for_each(|lead| plain.insert(lead.byte));
+    let mut all = *plain;
+    leads.iter().for_each(|lead| all.insert(lead.byte));
     if !leads.is_empty() {
-        plain = plain.or(arena.alphabet().and(ByteSet::range(0x80, 0xBF)));
+        all = all.or(arena.alphabet().and(ByteSet::range(0x80, 0xBF)));
     }
-    let changing = first.minus(plain);
-    Ok(Some(Region { plain, changing }))
+    Ok(Found::Region(Region { plain: all, changing: first.minus(all) }))
+}
+
+/// What decides where plain characters lead from a residual: after any `c` in a class, `-z` may follow to make a range,
+/// which begins with no plain byte, or whatever else may follow in the class, the same after each `c`.
+struct Core {
+    /// The parts of the residual that begin with plain bytes, or with those beyond ASCII, in order.
+    parts: SmallVec<[Id; 4]>,
+    /// The bytes that lead on from the residual.
+    first: ByteSet,
+}
+
+impl Core {
+    fn of(arena: &mut Arena, x: Id, plain: ByteSet, budget: &mut Budget) -> Result<Core> {
+        let mut core = Core { parts: SmallVec::new(), first: ByteSet::NONE };
+        core.add(arena, x, plain.or(ByteSet::range(128, 255)), budget)?;
+        core.parts.sort_unstable();
+        core.parts.dedup();
+        Ok(core)
+    }
+
+    fn add(&mut self, arena: &mut Arena, x: Id, decisive: ByteSet, budget: &mut Budget) -> Result<()> {
+        if !arena.alive(x, budget)? {
+            return Ok(());
+        }
+        match arena.form(x) {
+            Form::Union(n) => {
+                for i in 0..n {
+                    let operand = arena.operand(x, i);
+                    deep(|| self.add(arena, operand, decisive, budget))?;
+                }
+                return Ok(());
+            }
+            Form::Then(part, tail) if arena.nullable(part) => {
+                let first = arena.first(part, budget)?;
+                if first.and(decisive).is_empty() {
+                    self.first = self.first.or(first);
+                    return deep(|| self.add(arena, tail, decisive, budget));
+                }
+            }
+            _ => {}
+        }
+        let first = arena.first(x, budget)?;
+        self.first = self.first.or(first);
+        if !first.and(decisive).is_empty() {
+            self.parts.push(x);
+        }
+        Ok(())
+    }
 }
 
 /// Whether any `more` continuation bytes (the first of `set`) lead somewhere alive from `q`; collects where.
