@@ -12,7 +12,7 @@ const FEW: usize = 1024;
 /// A mask under construction: a base of bits that others share, tokens to be cleared in it, and tokens to be set.
 #[derive(Clone, Default)]
 pub(super) struct Draft {
-    /// `None`: no bits.
+    /// Of all tokens of the vocabulary. `None`: no bits.
     pub(super) base: Option<Arc<[u32]>>,
     pub(super) clear: Vec<u32>,
     pub(super) set: Vec<u32>,
@@ -35,6 +35,11 @@ fn write(base: Option<&[u32]>, clear: &[u32], set: &[u32], out: &mut [u32]) {
     set.iter().for_each(|&t| set_bit(out, t));
 }
 
+/// Bits that no one else holds yet.
+fn only(bits: &mut Arc<[u32]>) -> &mut [u32] {
+    Arc::get_mut(bits).expect("they were just made")
+}
+
 impl Draft {
     /// Adds tokens that are allowed, or may be.
     #[inline]
@@ -45,9 +50,7 @@ impl Draft {
 
     /// The same with all tokens in the base. There must be none of which anything is unsure.
     pub(super) fn with_base(&self, words: usize) -> Draft {
-        let mut bits = vec![0u32; words];
-        self.write(&mut bits);
-        Draft { base: Some(bits.into()), ..Draft::default() }
+        Draft { base: Some(self.bits(words)), ..Draft::default() }
     }
 
     /// Takes the tokens that are to be cleared from those that are to be set.
@@ -69,6 +72,10 @@ impl Draft {
 
     /// Adds the tokens of another draft.
     pub(super) fn add(&mut self, other: Draft, words: usize) {
+        if self.base.is_none() && self.set.is_empty() && self.unsure.is_empty() {
+            *self = other;
+            return;
+        }
         self.unsure.extend_from_slice(&other.unsure);
         if let Some(theirs) = &other.base {
             if let Some(ours) = &self.base {
@@ -78,12 +85,9 @@ impl Draft {
                     self.set.extend(other.set);
                     return;
                 }
-                let mut bits = vec![0u32; words];
-                self.write(&mut bits);
-                let mut more = vec![0u32; words];
-                other.write(&mut more);
-                bits.iter_mut().zip(more).for_each(|(a, b)| *a |= b);
-                *self = Draft { base: Some(bits.into()), unsure: std::mem::take(&mut self.unsure), ..Draft::default() };
+                let (mut bits, more) = (self.bits(words), other.bits(words));
+                only(&mut bits).iter_mut().zip(&more[..]).for_each(|(a, b)| *a |= b);
+                *self = Draft { base: Some(bits), unsure: std::mem::take(&mut self.unsure), ..Draft::default() };
                 return;
             }
             (self.base, self.clear) = (other.base, other.clear);
@@ -91,16 +95,23 @@ impl Draft {
         self.set.extend(other.set);
     }
 
-    fn write(&self, out: &mut [u32]) {
-        write(self.base.as_deref(), &self.clear, &self.set, out);
+    /// The bits of all tokens, but for those of which anything is unsure.
+    fn bits(&self, words: usize) -> Arc<[u32]> {
+        let mut bits = match &self.base {
+            Some(base) => Arc::from(&base[..]),
+            None => std::iter::repeat_n(0, words).collect(),
+        };
+        let out = only(&mut bits);
+        self.clear.iter().for_each(|&t| clear_bit(out, t));
+        self.set.iter().for_each(|&t| set_bit(out, t));
+        bits
     }
 
     /// The row, and the tokens that it may lack.
     pub(super) fn finish(mut self, words: usize) -> (Row, Vec<u32>) {
         let mut unsure = std::mem::take(&mut self.unsure);
         if !unsure.is_empty() {
-            let mut bits = vec![0u32; words];
-            self.write(&mut bits);
+            let bits = self.bits(words);
             unsure.retain(|&token| !get_bit(&bits, token));
             unsure.sort_unstable();
             unsure.dedup();
@@ -114,11 +125,7 @@ impl Draft {
             Some(base) if self.set.len() + self.clear.len() <= FEW => {
                 Row { base: Some(base), clear: self.clear.into(), set: self.set.into() }
             }
-            _ => {
-                let mut bits = vec![0u32; words];
-                self.write(&mut bits);
-                Row { base: Some(bits.into()), clear: [].into(), set: [].into() }
-            }
+            _ => Row { base: Some(self.bits(words)), clear: [].into(), set: [].into() },
         }
     }
 }

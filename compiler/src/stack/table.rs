@@ -105,12 +105,27 @@ pub struct Table {
     closures: Vec<Threads>,
     classes: Vec<Class>,
     rows: Vec<[u32; 256]>,
-    /// The states by their kernels.
-    ids: HashTable<ByteState>,
+    /// The states by their kernels, with the hashes of these: to compute them again would be to read all entries.
+    ids: HashTable<(u32, ByteState)>,
     /// States that were made of a closure: their threads are taken as they are, nullable or not.
     closed: FxHashMap<Threads, ByteState>,
     /// What follows the end of a terminal, by that end and its stack.
     closings: FxHashMap<Head, Closing>,
+}
+
+/// Adds to a list that may become long: to be copied less often, it grows to four times its size.
+#[inline]
+fn push<T>(list: &mut Vec<T>, item: T) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(list.len().max(16) * 3);
+    }
+    list.push(item);
+}
+
+/// A hash of 64 bits, as a hash table asks for, of one of 32.
+#[inline]
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 impl Table {
@@ -125,19 +140,30 @@ impl Table {
         self.entries.len() > FULL
     }
 
+    /// Empties the table. Its memory is kept: it will grow again.
     pub fn clear(&mut self) {
-        *self = Table { epoch: self.epoch + 1, entries: Vec::with_capacity(64), ..Table::default() };
+        self.epoch += 1;
+        self.entries.clear();
+        self.closures.clear();
+        self.classes.clear();
+        self.rows.clear();
+        self.ids.clear();
+        self.closed.clear();
+        self.closings.clear();
         for state in [DEAD, CUT_OFF] {
             let is_open = state == CUT_OFF;
             let first = if is_open { ByteSet::ALL } else { ByteSet::NONE };
             let entry = Entry::new(Threads::new());
-            self.entries.push(Entry { closure: KERNEL, first, may_accept: is_open, unsure: is_open, ..entry });
+            push(&mut self.entries, Entry { closure: KERNEL, first, may_accept: is_open, unsure: is_open, ..entry });
             self.set_next(state, ByteSet::ALL, state);
         }
     }
 
     pub fn memory(&self) -> usize {
-        self.entries.len() * 160 + self.classes.len() * 40 + self.rows.len() * 1024 + self.closings.len() * 80
+        self.entries.capacity() * size_of::<Entry>()
+            + self.classes.capacity() * size_of::<Class>()
+            + self.rows.capacity() * 1024
+            + (self.ids.capacity() + self.closings.capacity() * 10) * 8
     }
 
     /// The threads of the closure of a state, once it is made.
@@ -161,18 +187,15 @@ impl Table {
             }
             unsure = threads.iter().all(|t| t.is_unsure());
         }
-        let hash = |threads: &Threads| FxBuildHasher.hash_one(threads);
+        let hash = FxBuildHasher.hash_one(&threads) as u32;
         let entries = &mut self.entries;
-        match self.ids.entry(
-            hash(&threads),
-            |&s| entries[s as usize].kernel == threads,
-            |&s| hash(&entries[s as usize].kernel),
-        ) {
-            hash_table::Entry::Occupied(known) => *known.get(),
+        let same = |&(of, state): &(u32, ByteState)| of == hash && entries[state as usize].kernel == threads;
+        match self.ids.entry(spread(hash), same, |&(of, _)| spread(of)) {
+            hash_table::Entry::Occupied(known) => known.get().1,
             hash_table::Entry::Vacant(new) => {
                 let state = entries.len() as ByteState;
-                new.insert(state);
-                entries.push(Entry { unsure, ..Entry::new(threads) });
+                new.insert((hash, state));
+                push(entries, Entry { unsure, ..Entry::new(threads) });
                 state
             }
         }
@@ -207,7 +230,7 @@ impl Table {
     fn set_next(&mut self, state: ByteState, bytes: ByteSet, next: ByteState) {
         let entry = &mut self.entries[state as usize];
         let new = self.classes.len() as u32;
-        self.classes.push(Class { bytes, next, before: entry.classes });
+        push(&mut self.classes, Class { bytes, next, before: entry.classes });
         entry.classes = new;
         entry.count += 1;
         if entry.row != NONE {
@@ -246,7 +269,7 @@ impl Machine {
         let first = self.first_of_all(&threads, budget)?;
         let unsure = threads.iter().all(|t| t.is_unsure());
         let state = self.table.entries.len() as ByteState;
-        self.table.entries.push(Entry { unsure, closure: KERNEL, first, ..Entry::new(threads.clone()) });
+        push(&mut self.table.entries, Entry { unsure, closure: KERNEL, first, ..Entry::new(threads.clone()) });
         self.table.closed.insert(threads, state);
         Ok(state)
     }
