@@ -8,12 +8,28 @@ impl ByteSet {
     pub const NONE: ByteSet = ByteSet([0; 4]);
     pub const ALL: ByteSet = ByteSet([u64::MAX; 4]);
 
-    pub fn range(lo: u8, hi: u8) -> ByteSet {
-        let mut set = ByteSet::NONE;
-        for b in lo..=hi {
-            set.insert(b);
+    /// The bytes from `lo` to `hi`; none if `lo` is above `hi`.
+    #[inline]
+    pub const fn range(lo: u8, hi: u8) -> ByteSet {
+        let mut words = [0; 4];
+        let mut at = 0;
+        while at < 4 {
+            let start = at as u32 * 64;
+            let from = if lo as u32 > start { lo as u32 - start } else { 0 };
+            let end = hi as u32 + 1; // past the last one
+            let to = if end > start + 64 {
+                64
+            } else if end > start {
+                end - start
+            } else {
+                0
+            };
+            if from < to {
+                words[at] = u64::MAX >> (64 - (to - from)) << from;
+            }
+            at += 1;
         }
-        set
+        ByteSet(words)
     }
 
     #[inline]
@@ -95,5 +111,19 @@ impl ByteSet {
                 })
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_hold_the_bytes_between_their_ends() {
+        for lo in 0..=255 {
+            for hi in 0..=255 {
+                assert_eq!(ByteSet::range(lo, hi).iter().collect::<Vec<_>>(), (lo..=hi).collect::<Vec<_>>());
+            }
+        }
     }
 }

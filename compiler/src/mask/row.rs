@@ -45,7 +45,11 @@ impl Draft {
     #[inline]
     pub(super) fn reach(&mut self, unsure: bool, tokens: &[u32]) {
         let list = if unsure { &mut self.unsure } else { &mut self.set };
-        list.extend_from_slice(tokens);
+        match tokens {
+            [] => {}
+            [only] => list.push(*only), // as a rule
+            _ => list.extend_from_slice(tokens),
+        }
     }
 
     /// The same with all tokens in the base. There must be none of which anything is unsure.

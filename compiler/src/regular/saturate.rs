@@ -14,6 +14,8 @@
 //!
 //! For counts inside intersections see `slack.rs`; inside complements they stay as they are.
 
+use smallvec::SmallVec;
+
 use super::arena::{Arena, Flags, Id, List, Node};
 use crate::budget::Budget;
 use crate::error::Result;
@@ -28,6 +30,9 @@ pub enum Counts {
 
 /// Upper bounds that iterations of so few bytes reach are never dropped.
 pub const SMALL: u32 = 8;
+
+/// Parts in sequence that are looked at without being kept.
+const FAR: usize = 32;
 
 /// A saturated form and the least upper bound that was dropped loosely (`UNBOUNDED`: none).
 pub type Saturated = (u32, u32);
@@ -74,6 +79,7 @@ impl Arena {
             return Ok(done);
         }
         let out = match self.nodes[id as usize] {
+            Node::Concat(a, _) if !self.flag(a, Flags::COUNTS) => self.saturate_behind(id, counts, position, budget)?,
             Node::Concat(a, b) => {
                 let (x, of_a) = deep(|| self.saturate_at((a, counts, front), position, budget))?;
                 let (y, of_b) = deep(|| self.saturate_at((b, counts, false), position, budget))?;
@@ -118,5 +124,32 @@ impl Arena {
         };
         self.saturated.insert(key, out);
         Ok(out)
+    }
+
+    /// The saturated form of parts in sequence, of which the first ones count nothing: texts, as a rule. So nothing is
+    /// kept for each of their letters.
+    fn saturate_behind(
+        &mut self,
+        id: Id,
+        counts: Counts,
+        position: &mut dyn FnMut(u32) -> Saturated,
+        budget: &mut Budget,
+    ) -> Result<Saturated> {
+        let (mut parts, mut rest) = (SmallVec::<[Id; FAR]>::new(), id);
+        while let Node::Concat(a, b) = self.nodes[rest as usize]
+            && parts.len() < FAR
+            && !self.flag(a, Flags::COUNTS)
+        {
+            parts.push(a);
+            rest = b;
+        }
+        let (mut out, dropped) = deep(|| self.saturate_at((rest, counts, false), position, budget))?;
+        if out == rest {
+            return Ok((id, dropped));
+        }
+        for &part in parts.iter().rev() {
+            out = self.concat_within(part, out, budget)?;
+        }
+        Ok((out, dropped))
     }
 }

@@ -96,6 +96,9 @@ impl MaskMaker<'_> {
     /// The bytes of the characters that lead from a byte state back to it, and the other bytes that lead on; `None` if
     /// it loops on few.
     pub(in crate::mask) fn state_loop(&mut self, state: ByteState) -> Result<Option<(ByteSet, ByteSet)>> {
+        if self.machine.first(state, self.budget)?.and(ByteSet::range(0, 127)).len() < MIN_LOOP {
+            return Ok(None);
+        }
         if let Some(&known) = self.local.state_loops.get(&state) {
             return Ok(known);
         }

@@ -170,7 +170,8 @@ impl MaskMaker<'_> {
 
     /// The mask of a head whose leading whitespace is split off: by the first strategy that fits.
     fn without_whitespace(&mut self, head: Head) -> Answer<Draft> {
-        let broad = !self.machine.careful && self.machine.arena.first(head.rest, self.budget)?.len() >= BROAD;
+        let start = self.machine.closure_state(&[head], self.budget)?;
+        let broad = !self.machine.careful && self.machine.first(start, self.budget)?.len() >= BROAD;
         if broad {
             for strategy in STRATEGIES {
                 match strategy(self, head)? {
@@ -181,7 +182,6 @@ impl MaskMaker<'_> {
             }
         }
         let mut draft = Draft::default();
-        let start = self.machine.closure_state(&[head], self.budget)?;
         if self.walk(&self.vocab.trie, start, &mut draft)?.is_none() {
             return Ok(None);
         }
