@@ -12,7 +12,7 @@
 //! * [`automaton`]: states with ids, steps and masks, behind a lock: what a caller uses;
 //! * `python`: the same as a Python module.
 //!
-//! [`byteset`], [`charset`], [`budget`], [`error`] and `recursion` are the ground that all of them stand on.
+//! [`byteset`], [`charset`], [`budget`], [`error`], `growth` and `recursion` are the ground that all of them stand on.
 
 pub mod automaton;
 pub mod budget;
@@ -27,6 +27,7 @@ pub mod regular;
 pub mod stack;
 pub mod vocabulary;
 
+mod growth;
 #[cfg(feature = "python")]
 mod python;
 mod recursion;

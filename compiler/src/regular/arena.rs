@@ -13,6 +13,7 @@ use super::characters::{Alphabet, Findings};
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
+use crate::growth::push;
 use crate::ir::UNBOUNDED;
 use crate::recursion::deep;
 use crate::vocabulary::Characters;
@@ -399,9 +400,9 @@ impl Arena {
         if id.is_multiple_of(LOOK_EVERY) {
             self.look_at_memory();
         }
-        self.nodes.push(node);
-        self.flags.push(flags);
-        self.hashes.push(hash);
+        push(&mut self.nodes, node);
+        push(&mut self.flags, flags);
+        push(&mut self.hashes, hash);
         let hashes = &self.hashes;
         self.table.insert_unique(hash as u64, id, |&i| hashes[i as usize] as u64);
         id

@@ -10,6 +10,7 @@ use super::derive::Parts;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
+use crate::growth::{make_room, push};
 use crate::recursion::deep;
 
 /// Disjoint sets of bytes with the residual after any byte of the set; all of them alive.
@@ -59,7 +60,7 @@ impl Arena {
                 self.dfa.index.resize(self.len().max(id as usize + 1), UNKNOWN);
             }
             self.dfa.index[id as usize] = self.dfa.states.len() as u32;
-            self.dfa.states.push(state);
+            push(&mut self.dfa.states, state);
         }
         Ok(&self.dfa.states[self.dfa.index[id as usize] as usize])
     }
@@ -103,6 +104,7 @@ impl Arena {
             }
         }
         let from = self.dfa.edges.len() as u32;
+        make_room(&mut self.dfa.edges, alive.len());
         self.dfa.edges.extend_from_slice(&alive);
         Ok(State { first, from, to: self.dfa.edges.len() as u32 })
     }

@@ -15,6 +15,7 @@ use super::threads::Threads;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
+use crate::growth::push;
 use crate::regular::{EPS, Id};
 
 /// A byte state, by its number in the table.
@@ -111,15 +112,6 @@ pub struct Table {
     closed: FxHashMap<Threads, ByteState>,
     /// What follows the end of a terminal, by that end and its stack.
     closings: FxHashMap<Head, Closing>,
-}
-
-/// Adds to a list that may become long: to be copied less often, it grows to four times its size.
-#[inline]
-fn push<T>(list: &mut Vec<T>, item: T) {
-    if list.len() == list.capacity() {
-        list.reserve_exact(list.len().max(16) * 3);
-    }
-    list.push(item);
 }
 
 /// A hash of 64 bits, as a hash table asks for, of one of 32.

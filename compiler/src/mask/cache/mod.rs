@@ -3,10 +3,12 @@
 mod branches;
 mod classes;
 mod constraint;
+mod interiors;
 mod vocabulary;
 mod whitespace;
 
 pub(super) use branches::{Branch, Ends};
 pub(super) use classes::TokenClass;
 pub(super) use constraint::{ConstraintCache, Region};
+pub(super) use interiors::Interior;
 pub use vocabulary::VocabularyCache;

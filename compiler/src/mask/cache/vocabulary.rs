@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::branches::Branch;
 use super::classes::TokenClass;
+use super::interiors::Interior;
 use super::whitespace::Whitespace;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
@@ -30,6 +31,7 @@ pub struct VocabularyCache {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Key {
     Class(ByteSet, ByteSet),
+    Interior(u128, ByteSet, ByteSet),
     Branch(Name, NodeIndex, ByteSet),
     Behind(Name, ByteSet),
     Whitespace(u128),
@@ -39,6 +41,7 @@ enum Key {
 #[derive(Clone)]
 enum Entry {
     Class(Arc<TokenClass>),
+    Interior(Arc<Interior>),
     Branch(Arc<Branch>),
     Behind(Arc<Trie>),
     Whitespace(Arc<Whitespace>),
@@ -49,6 +52,7 @@ impl Entry {
     fn memory(&self) -> usize {
         match self {
             Entry::Class(class) => class.memory(),
+            Entry::Interior(interior) => interior.memory(),
             Entry::Branch(branch) => branch.memory(),
             Entry::Behind(trie) => trie.memory(),
             Entry::Whitespace(whitespace) => whitespace.memory(),
@@ -79,6 +83,24 @@ impl VocabularyCache {
         let class = Arc::new(TokenClass::new(vocab, plain, changing));
         self.put(key, Entry::Class(class.clone()));
         class
+    }
+
+    /// What tokens do in the loop `inner` of an expression with these plain and changing bytes.
+    pub(in crate::mask) fn interior(
+        &self,
+        vocab: &Vocabulary,
+        (plain, changing): (ByteSet, ByteSet),
+        (arena, inner): (&mut Arena, Id),
+        budget: &mut Budget,
+    ) -> Result<Arc<Interior>> {
+        let key = Key::Interior(arena.hash(inner), plain, changing);
+        if let Some(Entry::Interior(interior)) = self.get(key) {
+            return Ok(interior);
+        }
+        let class = self.class(vocab, plain, changing);
+        let interior = Arc::new(Interior::new(vocab, &class, plain, arena, inner, budget)?);
+        self.put(key, Entry::Interior(interior.clone()));
+        Ok(interior)
     }
 
     /// What a vocabulary's trie has below a node.

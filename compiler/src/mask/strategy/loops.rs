@@ -1,11 +1,15 @@
-//! Heads that loop on most characters: a shared row of the tokens of such characters, and a walk over the ends of the
+//! Heads that loop on most characters: a shared row of the tokens that stay in the loop, and a walk over the ends of the
 //! others.
 
+use std::sync::Arc;
+
 use crate::error::Result;
+use crate::mask::cache::Interior;
 use crate::mask::maker::{Answer, Attempt, MANY, MaskMaker};
 use crate::mask::row::Draft;
 use crate::mask::shape::Looping;
-use crate::stack::{DEAD, Head};
+use crate::regular::Form;
+use crate::stack::{ByteState, DEAD, Head};
 use crate::vocabulary::Name;
 
 impl MaskMaker<'_> {
@@ -20,27 +24,49 @@ impl MaskMaker<'_> {
         Ok(Attempt::Declined)
     }
 
-    /// Plain tokens are allowed, whatever follows; of the others the ends are walked. Where the loop is counted, so
-    /// that what follows depends on the number of characters, plain tokens of too many are left out and the others
-    /// tried.
+    /// Tokens that stay in the loop are allowed, whatever follows it; of the others the ends are walked.
     pub(super) fn loop_mask(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
+        if let Some(most) = looping.most {
+            return self.counted_loop_mask(head, looping, most).map(Some);
+        }
+        if let Some((interior, after)) = self.interior(head, looping)? {
+            let mut draft = Draft { base: Some(interior.inside.clone()), ..Draft::default() };
+            return Ok(self.walk(&interior.exits, after, &mut draft)?.map(|()| draft));
+        }
+        let class = self.shared.class(self.vocab, looping.plain, looping.changing);
+        let mut draft = Draft { base: Some(class.plain.clone()), ..Draft::default() };
+        let start = self.machine.byte_state(&[head], self.budget)?;
+        Ok(self.walk(class.ends(self.vocab), start, &mut draft)?.map(|()| draft))
+    }
+
+    /// If it is clear by the next byte whether a head's loop goes on: what tokens do inside, and the state behind it.
+    fn interior(&mut self, head: Head, looping: &Looping) -> Result<Option<(Arc<Interior>, ByteState)>> {
+        let Form::Then(inner, rest) = self.machine.arena.form(head.rest) else { return Ok(None) };
+        if !self.machine.arena.nullable(inner) {
+            return Ok(None);
+        }
+        let after = self.machine.byte_state(&[Head { rest, ..head }], self.budget)?;
+        let first = self.machine.first(after, self.budget)?;
+        let bytes = (looping.plain, looping.changing);
+        let interior = self.shared.interior(self.vocab, bytes, (&mut self.machine.arena, inner), self.budget)?;
+        Ok(if interior.going_on.and(first).is_empty() { Some((interior, after)) } else { None })
+    }
+
+    /// Where the loop is counted, so that what follows depends on the number of characters, plain tokens of too many are
+    /// left out and the others tried.
+    fn counted_loop_mask(&mut self, head: Head, looping: &Looping, most: u32) -> Result<Draft> {
         let class = self.shared.class(self.vocab, looping.plain, looping.changing);
         let start = self.machine.byte_state(&[head], self.budget)?;
-        let mut draft = Draft::default();
-        let Some(most) = looping.most else {
-            draft.base = Some(class.plain.clone());
-            return Ok(self.walk(class.ends(self.vocab), start, &mut draft)?.map(|()| draft));
-        };
         let mut bits = class.plain.to_vec();
         self.vocab.exclude_longer(most, &mut bits);
-        draft.base = Some(bits.into());
+        let mut draft = Draft { base: Some(bits.into()), ..Draft::default() };
         for t in class.others() {
             match self.try_token(start, t)? {
                 DEAD => {}
                 state => draft.reach(self.machine.is_unsure(state), &[t]),
             }
         }
-        Ok(Some(draft))
+        Ok(draft)
     }
 
     /// The same where many tokens hold a changing byte, most of them as their first (a blank, say): the row is of the

@@ -1,0 +1,65 @@
+//! What tokens do in a loop: which of them stay inside, and what the others have behind it.
+//!
+//! The loop of a string is its characters and its escapes. A token that stays among them is allowed, whatever follows the
+//! string; of the others only what they have from the closing quote on matters, which is little.
+
+use std::sync::Arc;
+
+use super::classes::TokenClass;
+use crate::budget::Budget;
+use crate::byteset::ByteSet;
+use crate::error::Result;
+use crate::regular::{Arena, Id};
+use crate::vocabulary::{Trie, Vocabulary, set_bit};
+
+/// The tokens of a vocabulary, followed through a loop: an expression that may end, and that plain bytes lead back to.
+pub(in crate::mask) struct Interior {
+    /// Those that stay inside.
+    pub(in crate::mask) inside: Arc<[u32]>,
+    /// What the others have from where the loop may end, and does if the next byte is not in `going_on`.
+    pub(in crate::mask) exits: Trie,
+    /// The bytes that may go on inside where the loop may end.
+    pub(in crate::mask) going_on: ByteSet,
+}
+
+impl Interior {
+    /// `class`: the tokens, sorted for the bytes that are plain in the loop `inner`.
+    pub(super) fn new(
+        vocab: &Vocabulary,
+        class: &TokenClass,
+        plain: ByteSet,
+        arena: &mut Arena,
+        inner: Id,
+        budget: &mut Budget,
+    ) -> Result<Interior> {
+        let plain = plain.and(ByteSet::range(0, 127));
+        let ends = class.ends(vocab);
+        let (mut inside, mut exits, mut going_on) = (class.plain.to_vec(), Vec::new(), ByteSet::NONE);
+        let mut todo = vec![(0, inner)];
+        while let Some((node, rest)) = todo.pop() {
+            if rest == inner
+                && let Some((bytes, tokens)) = ends.below(node)
+                && bytes.minus(plain).is_empty()
+            {
+                tokens.iter().for_each(|&t| set_bit(&mut inside, t));
+                continue;
+            }
+            let (first, may_end) = (arena.first(rest, budget)?, arena.nullable(rest));
+            going_on = if may_end { going_on.or(first) } else { going_on };
+            for (byte, child) in ends.children(node, ByteSet::ALL) {
+                budget.spend(1)?;
+                if first.contains(byte) {
+                    ends.tokens_at(child).iter().for_each(|&t| set_bit(&mut inside, t));
+                    todo.push((child, arena.next(rest, byte, budget)?));
+                } else if may_end {
+                    exits.push(child);
+                }
+            }
+        }
+        Ok(Interior { inside: inside.into(), exits: ends.texts_of(exits.into_iter()), going_on })
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.inside.len() * 4 + self.exits.memory() + 64
+    }
+}
