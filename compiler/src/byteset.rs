@@ -14,22 +14,23 @@ impl ByteSet {
         let mut words = [0; 4];
         let mut at = 0;
         while at < 4 {
-            let start = at as u32 * 64;
-            let from = if lo as u32 > start { lo as u32 - start } else { 0 };
-            let end = hi as u32 + 1; // past the last one
-            let to = if end > start + 64 {
-                64
-            } else if end > start {
-                end - start
-            } else {
-                0
-            };
+            let from = (lo as u32).saturating_sub(at as u32 * 64);
+            let to = (hi as u32 + 1).saturating_sub(at as u32 * 64); // past the last one
+            let to = if to > 64 { 64 } else { to };
             if from < to {
                 words[at] = u64::MAX >> (64 - (to - from)) << from;
             }
             at += 1;
         }
         ByteSet(words)
+    }
+
+    /// One byte.
+    #[inline]
+    pub fn only(byte: u8) -> ByteSet {
+        let mut set = ByteSet::NONE;
+        set.insert(byte);
+        set
     }
 
     #[inline]

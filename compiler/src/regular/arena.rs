@@ -432,7 +432,7 @@ impl Arena {
     }
 
     pub fn byte(&mut self, b: u8) -> Id {
-        self.class(ByteSet::range(b, b))
+        self.class(ByteSet::only(b))
     }
 
     pub fn literal(&mut self, text: &[u8]) -> Id {

@@ -256,7 +256,7 @@ impl Branches {
         match self.0.iter_mut().find(|branch| branch.1 == below) {
             _ if below == EMPTY => {}
             Some(branch) => branch.0.insert(byte),
-            None => self.0.push((ByteSet::range(byte, byte), below)),
+            None => self.0.push((ByteSet::only(byte), below)),
         }
     }
 

@@ -158,7 +158,7 @@ impl Arena {
             let below = deep(|| self.words(&rest[..n], from + 1));
             match branches.iter_mut().find(|b| b.1 == below) {
                 Some(b) => b.0.insert(byte),
-                None => branches.push((ByteSet::range(byte, byte), below)),
+                None => branches.push((ByteSet::only(byte), below)),
             }
             rest = &rest[n..];
         }

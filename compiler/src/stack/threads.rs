@@ -163,7 +163,7 @@ impl Machine {
             let rest = if next.tail == EPS { next.part } else { next.tail };
             add(out, Thread { stack: self.forget_column(next.stack, rest), ..next });
         }
-        let blanks = [b' ', b'\t', b'\n'].map(|blank| ByteSet::range(blank, blank));
+        let blanks = [b' ', b'\t', b'\n'].map(ByteSet::only);
         let counted = blanks.iter().find(|blank| blank.contains(byte));
         Ok(counted.map_or_else(|| blanks.iter().fold(same, |all, &blank| all.minus(blank)), |&blank| same.and(blank)))
     }

@@ -251,7 +251,7 @@ impl Trie {
     }
 
     pub fn child(&self, node: NodeIndex, byte: u8) -> Option<NodeIndex> {
-        self.children(node, ByteSet::range(byte, byte)).next().map(|(_, child)| child)
+        self.children(node, ByteSet::only(byte)).next().map(|(_, child)| child)
     }
 
     /// The texts that `text` begins with, shortest first: their lengths and the tokens of each.
