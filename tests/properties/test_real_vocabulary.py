@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ STRING: /'([^'\n]|'')*'/
 """
 KEYS = ["name", "names", "id", "description", 'quo"ted', "naïve", "日本", "a b", "n"]
 TEXT: dict[str, Any] = {"type": "string"}
+# behind each letter another residual, as a range may begin there
+RANGES = "|".join(f"{letter}(?:-[{letter}-z])?" for letter in ascii_lowercase)
 GRAMMARS: dict[str, gs.Grammar] = {
     "arithmetic": gs.lark(ARITHMETIC),
     "query": gs.lark(QUERY),
@@ -37,6 +40,10 @@ GRAMMARS: dict[str, gs.Grammar] = {
     "nested": gs.regex(r"((([a-z]*[0-9]?)*)*x?)*!"),
     "greek": gs.regex(r"[α-ωa-z]+( [α-ω]+)*!?"),
     "search": gs.regex(r".*(cat|dog|日本).*"),
+    "ranges": gs.regex(rf"(?:{RANGES}|[^-a-z\]])*\]"),
+    "classes": gs.json_schema({**TEXT, "format": "regex"}),
+    "no blank first": gs.json_schema({**TEXT, "pattern": "^[^ /].*$"}),
+    "path": gs.json_schema({**TEXT, "pattern": "^/([a-zA-Z0-9._~!$&'()*+,;=:@ -]|%[0-9a-f]{2}|/[a-z])*$"}),
     "open object": gs.json_schema({"properties": dict.fromkeys(KEYS, TEXT), "type": "object"}),
     "closed object": gs.json_schema(
         {

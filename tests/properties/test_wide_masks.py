@@ -47,7 +47,7 @@ def _terminal(draw: st.DrawFn, b: GrammarBuilder) -> int:
     quote = b.literal('"')
     least = draw(st.integers(0, 3))
     most = draw(st.none() | st.integers(least, 50))
-    match draw(st.integers(0, 8)):
+    match draw(st.integers(0, 10)):
         case 0:
             return b.terminal(b.seq(quote, b.repeat(character, least, most), quote))
         case 1:
@@ -66,6 +66,14 @@ def _terminal(draw: st.DrawFn, b: GrammarBuilder) -> int:
             return b.repeat(b.bytes_in([(32, 32), (9, 10)]), least, most)
         case 7:
             return b.terminal(b.repeat(b.bytes_in([(48, 57)]), max(least, 1), most))
+        case 8:  # behind each letter another residual, as a range may begin there
+            ranges = [b.bytes_in([(letter, letter)]) for letter in b"abehlnptu"]
+            ends = [b.repeat(b.seq(b.literal("_"), b.bytes_in([(letter, 122)])), 0, 1) for letter in b"abehlnptu"]
+            others = b.codepoints([*CHARACTERS[:2], (0x5D, 0x5E), (0x60, 0x60), (0x7B, 0x10FFFF)])
+            return b.terminal(b.seq(quote, b.repeat(b.alt(*map(b.seq, ranges, ends), others), 0, None), quote))
+        case 9:  # what may come first is less, or more, than what may follow
+            first = b.codepoints(draw(st.sampled_from([[(0x21, 0x21), (0x23, 0x5B)], [(0x20, 0x5D)]])))
+            return b.terminal(b.seq(quote, first, b.repeat(character, 0, None), quote))
         case _:
             return b.literal(draw(st.sampled_from(PUNCTUATION)))
 
