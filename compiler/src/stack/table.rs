@@ -1,9 +1,9 @@
 //! Byte states: the lazy subset construction over threads.
 //!
-//! A *byte state* is a set of threads (`threads.rs`): everything that can follow a text. The
-//! table gives each set that is met a number and keeps its transitions by byte, so that steps, walks over tries, drafts
-//! and forced text follow a byte by a look-up. It is scratch memory: it is emptied when it has grown, after which its
-//! numbers mean nothing, and no state of the automaton depends on it.
+//! A *byte state* is a set of threads (`threads.rs`): everything that can follow a text. The table gives each set that is
+//! met a number and keeps its transitions by byte, so that steps, walks over tries, drafts and forced text follow a byte by
+//! a look-up. It is scratch memory: it is emptied when it has grown, after which its numbers mean nothing, and no state of
+//! the automaton depends on it.
 
 use std::hash::BuildHasher;
 
@@ -132,13 +132,13 @@ impl Table {
         self.entries.len() > FULL
     }
 
-    /// Empties the table. Its memory is kept: it will grow again.
+    /// Empties the table. Its memory is kept, but for that of rows, which are large: it will grow again.
     pub fn clear(&mut self) {
         self.epoch += 1;
         self.entries.clear();
         self.closures.clear();
         self.classes.clear();
-        self.rows.clear();
+        self.rows = Vec::new();
         self.ids.clear();
         self.closed.clear();
         self.closings.clear();
