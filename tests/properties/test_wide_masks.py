@@ -25,14 +25,14 @@ PUNCTUATION = [
 
 
 def _tokens() -> list[bytes | None]:
-    """Every byte, words, punctuation glued to words, cut characters, long runs."""
+    """Every byte, words, punctuation glued to words, cut characters, long runs; an EOS token that looks like text."""
     rng = random.Random(5)
     pieces = [w.encode() for w in WORDS + PUNCTUATION]
     tokens: set[bytes] = set(pieces) | {b" " * n for n in range(2, 40)} | {b"a" * n for n in range(2, 30)}
     while len(tokens) < 3000:
         token = b"".join(rng.choice(pieces) for _ in range(rng.randint(1, 4)))
         tokens.add(token[rng.randint(0, 1) : rng.randint(2, 14)] or b"zz")
-    return [bytes([b]) for b in range(256)] + sorted(tokens) + [None, None]
+    return [bytes([b]) for b in range(256)] + sorted(tokens) + [None, b"the end of the text"]
 
 
 TOKENS = _tokens()

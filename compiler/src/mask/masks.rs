@@ -144,23 +144,18 @@ impl Masks {
             }
         };
         let Some(Partial { row: wide, unsure }) = known else { return Ok(None) };
-        let vocab = sources.vocab;
-        let candidates: Vec<u32> = match wide.listed() {
-            Some(tokens) => tokens.iter().copied().filter(|&t| vocab.token(t).len() as u64 > dropped.into()).collect(),
+        let (row, more) = match self.maker(sources).shortened(exact, &wide, dropped)? {
+            Some((row, more)) => (row.map(|row| self.keep(row)), more),
             None => {
-                let mut bits = vec![0u32; vocab.words()];
-                wide.write(&mut bits);
-                vocab.longer_than(dropped).iter().copied().filter(|&t| get_bit(&bits, t)).collect()
+                let candidates = longer(&wide, dropped, sources.vocab);
+                let (mut refused, more) = self.maker(sources).refused(exact, &candidates)?;
+                refused.extend_from_slice(&more);
+                let words = sources.vocab.words();
+                ((!refused.is_empty()).then(|| self.keep(wide.without(&refused, words))), more)
             }
         };
-        let (mut refused, more) = self.maker(sources).refused(exact, &candidates)?;
-        refused.extend_from_slice(&more);
-        if refused.is_empty() {
-            return Ok(Some(Partial { row: wide, unsure }));
-        }
-        let row = self.keep(wide.without(&refused, vocab.words()));
         let unsure = unsure.iter().flat_map(|tokens| tokens.iter().copied()).chain(more).collect();
-        Ok(Some(Partial::new(row, unsure)))
+        Ok(Some(Partial::new(row.unwrap_or(wide), unsure)))
     }
 
     fn new_row(&mut self, sources: &mut Sources, kernel: &Heads) -> Answer<Partial> {
@@ -187,5 +182,17 @@ impl Masks {
             self.row_bytes += base.len() * 4;
         }
         Arc::new(row)
+    }
+}
+
+/// The tokens of a row that have more than so many bytes.
+fn longer(row: &Row, length: u32, vocab: &Vocabulary) -> Vec<u32> {
+    match row.listed() {
+        Some(tokens) => tokens.iter().copied().filter(|&t| vocab.token(t).len() as u64 > length.into()).collect(),
+        None => {
+            let mut bits = vec![0u32; vocab.words()];
+            row.write(&mut bits);
+            vocab.longer_than(length).iter().copied().filter(|&t| get_bit(&bits, t)).collect()
+        }
     }
 }

@@ -143,6 +143,11 @@ pub struct Row {
 }
 
 impl Row {
+    /// The row of these bits.
+    pub(super) fn of(bits: Vec<u32>) -> Row {
+        Row { base: Some(bits.into()), clear: [].into(), set: [].into() }
+    }
+
     /// Writes the row; words beyond the vocabulary are cleared.
     #[inline]
     pub fn write(&self, out: &mut [u32]) {

@@ -22,6 +22,9 @@ pub use trie::{Name, NodeIndex, Trie};
 
 use crate::byteset::ByteSet;
 
+/// Tokens of more characters than this are few.
+const SHORT: usize = 24;
+
 /// Lists of tokens longer than this are also kept as rows of bits, once these are needed.
 const LONG_LIST: usize = 2048;
 
@@ -51,6 +54,8 @@ pub struct Vocabulary {
     utf8_prefixes: OnceLock<Box<[u32]>>,
     /// Tokens of more than one character, longest first, with their numbers of characters.
     by_characters: OnceLock<Vec<(u16, u32)>>,
+    /// Tokens of more than 0, 1, 2, ... characters.
+    longer: [OnceLock<Box<[u32]>>; SHORT],
     /// Tokens of more than one byte, longest first.
     by_bytes: Vec<u32>,
     blanks: blanks::Blanks,
@@ -101,6 +106,7 @@ impl Vocabulary {
             later_holders: vec![0; 256],
             utf8_prefixes: OnceLock::new(),
             by_characters: OnceLock::new(),
+            longer: [const { OnceLock::new() }; SHORT],
             by_bytes: Vec::new(),
             blanks: blanks::Blanks::new(std::iter::empty(), 0),
             suffixes: suffixes::Suffixes::new(),
@@ -275,16 +281,29 @@ impl Vocabulary {
         &self.blanks.ends
     }
 
-    /// Clears the tokens of more than `most` characters (a cut one at the end counts).
+    /// Clears the tokens of text of more than `most` characters (a cut one at the end counts).
     pub fn exclude_longer(&self, most: u32, row: &mut [u32]) {
-        let list = self.by_characters();
-        list.iter().take_while(|&&(n, _)| u32::from(n) > most).for_each(|&(_, t)| clear_bit(row, t));
+        let longer = |row: &mut [u32], put: fn(&mut [u32], u32)| {
+            let list = self.by_characters();
+            list.iter().take_while(|&&(n, _)| u32::from(n) > most).for_each(|&(_, t)| put(row, t));
+        };
+        match self.longer.get(most as usize) {
+            Some(known) => {
+                let known = known.get_or_init(|| {
+                    let mut bits = vec![0; self.words()];
+                    longer(&mut bits, set_bit);
+                    bits.into_boxed_slice()
+                });
+                row.iter_mut().zip(known).for_each(|(word, longer)| *word &= !longer);
+            }
+            None => longer(row, clear_bit), // they are few
+        }
     }
 
     fn by_characters(&self) -> &[(u16, u32)] {
         self.by_characters.get_or_init(|| {
             let mut list: Vec<(u16, u32)> = (0..self.size as u32)
-                .filter(|&t| !self.is_special(t))
+                .filter(|&t| !self.is_special(t) && !self.is_eos(t))
                 .map(|t| (self.token(t).iter().filter(|b| **b & 0xC0 != 0x80).count() as u16, t))
                 .filter(|&(n, _)| n > 1)
                 .collect();

@@ -48,11 +48,6 @@ pub(in crate::mask) struct Looping {
     pub(in crate::mask) most: Option<u32>,
 }
 
-/// Number of characters of a text, a cut one at the end included.
-pub(in crate::mask) fn characters(text: &[u8]) -> usize {
-    text.iter().filter(|b| **b & 0xC0 != 0x80).count()
-}
-
 impl MaskMaker<'_> {
     /// How a head treats single characters; `None` if most of them change its residual. The residual may be nullable:
     /// then what follows counts as changing.

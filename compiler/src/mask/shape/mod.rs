@@ -3,7 +3,7 @@
 mod looping;
 mod region;
 
-pub(super) use looping::{Looping, characters, lead_bytes};
+pub(super) use looping::{Looping, lead_bytes};
 
 use super::maker::{BROAD, MaskMaker};
 use crate::byteset::ByteSet;

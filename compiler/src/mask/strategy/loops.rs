@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::mask::cache::Interior;
 use crate::mask::maker::{Answer, Attempt, MANY, MaskMaker};
-use crate::mask::row::Draft;
+use crate::mask::row::{Draft, Row};
 use crate::mask::shape::Looping;
 use crate::regular::Form;
 use crate::stack::{ByteState, DEAD, Head};
-use crate::vocabulary::Name;
+use crate::vocabulary::{Name, clear_bit, get_bit, set_bit};
 
 impl MaskMaker<'_> {
     /// The strategy for heads that loop, where few tokens hold a byte that ends the loop.
@@ -69,7 +69,42 @@ impl MaskMaker<'_> {
         Ok(draft)
     }
 
-    /// The same where many tokens hold a changing byte, most of them as their first (a blank, say): the row is of the
+    /// The mask of a kernel that is one counted loop, given the row of the loop without its count, which is right for
+    /// tokens of at most `length` bytes: `None` if that is its own. With it, tokens of which it depends on more of a
+    /// truncated stack whether they are allowed.
+    pub(in crate::mask) fn shortened(
+        &mut self,
+        kernel: &[Head],
+        wide: &Row,
+        length: u32,
+    ) -> Answer<(Option<Row>, Vec<u32>)> {
+        let &[head] = kernel else { return Ok(None) };
+        let Some(looping) = self.looping(head)? else { return Ok(None) };
+        let Some(most) = looping.most.filter(|_| self.vocab.holders_of_any(looping.changing) <= MANY) else {
+            return Ok(None);
+        };
+        let class = self.shared.class(self.vocab, looping.plain, looping.changing);
+        let start = self.machine.byte_state(kernel, self.budget)?;
+        let mut before = vec![0; self.vocab.words()];
+        wide.write(&mut before);
+        let (mut bits, mut unsure) = (before.clone(), Vec::new());
+        self.vocab.exclude_longer(most, &mut bits);
+        for t in class.others().filter(|&t| get_bit(&before, t)) {
+            if self.vocab.token(t).len() as u64 <= length.into() {
+                set_bit(&mut bits, t);
+                continue;
+            }
+            clear_bit(&mut bits, t);
+            match self.try_token(start, t)? {
+                DEAD => {}
+                state if self.machine.is_unsure(state) => unsure.push(t),
+                _ => set_bit(&mut bits, t),
+            }
+        }
+        Ok(Some(((bits != before).then(|| Row::of(bits)), unsure)))
+    }
+
+    /// The mask of a loop where many tokens hold a changing byte, most of them as their first (a blank, say): the row is of the
     /// tokens that begin with a plain byte.
     fn narrow_loop_mask(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
         let trie = &self.vocab.trie;

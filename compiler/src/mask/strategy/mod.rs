@@ -18,14 +18,13 @@ mod whitespace;
 
 use smallvec::SmallVec;
 
-use super::maker::{Answer, Attempt, BROAD, MANY, MaskMaker};
+use super::maker::{Answer, Attempt, BROAD, MaskMaker};
 use super::row::{Draft, Row};
-use super::shape::characters;
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::regular::{EMPTY, Id};
 use crate::stack::{CUT_OFF, DEAD, Head, Heads};
-use crate::vocabulary::{blank_bytes, get_bit};
+use crate::vocabulary::blank_bytes;
 
 /// A way to make the mask of a head that many bytes lead on from.
 type Strategy = for<'a, 'b> fn(&'a mut MaskMaker<'b>, Head) -> Result<Attempt>;
@@ -96,23 +95,8 @@ impl MaskMaker<'_> {
     pub(super) fn refused(&mut self, kernel: &[Head], tokens: &[u32]) -> Result<(Vec<u32>, Vec<u32>)> {
         self.begin();
         let start = self.machine.byte_state(kernel, self.budget)?;
-        // a counter of characters: of the tokens made of these alone, it is known without a walk
-        let counter = match kernel {
-            [head] => self.looping(*head)?,
-            _ => None,
-        };
-        let counter = counter.filter(|c| self.vocab.holders_of_any(c.changing) <= MANY);
-        let counter = counter.and_then(|c| Some((self.shared.class(self.vocab, c.plain, c.changing), c.most?)));
         let (mut out, mut unsure) = (Vec::new(), Vec::new());
         for &t in tokens {
-            if let Some((class, most)) = &counter
-                && get_bit(&class.plain, t)
-            {
-                if characters(self.vocab.token(t)) > *most as usize {
-                    out.push(t);
-                }
-                continue;
-            }
             match self.try_token(start, t)? {
                 DEAD => out.push(t),
                 state if self.machine.is_unsure(state) => unsure.push(t),
