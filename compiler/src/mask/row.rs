@@ -129,7 +129,7 @@ impl Draft {
             Some(base) if self.set.len() + self.clear.len() <= FEW => {
                 Row { base: Some(base), clear: self.clear.into(), set: self.set.into() }
             }
-            _ => Row { base: Some(self.bits(words)), clear: [].into(), set: [].into() },
+            _ => Row::of(self.bits(words)),
         }
     }
 }
@@ -144,8 +144,8 @@ pub struct Row {
 
 impl Row {
     /// The row of these bits.
-    pub(super) fn of(bits: Vec<u32>) -> Row {
-        Row { base: Some(bits.into()), clear: [].into(), set: [].into() }
+    pub(super) fn of(bits: Arc<[u32]>) -> Row {
+        Row { base: Some(bits), clear: [].into(), set: [].into() }
     }
 
     /// Writes the row; words beyond the vocabulary are cleared.

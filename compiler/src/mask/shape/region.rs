@@ -17,6 +17,9 @@ use crate::regular::{Arena, EMPTY, Form, Id};
 /// Larger regions are not looked for: finding one costs as much as a few walks.
 const MOST: usize = 256;
 
+/// Parts of residuals that are looked at in search of one region: more take longer than a few walks.
+const MOST_PARTS: usize = 1 << 16;
+
 /// Residuals that count further than this have no region: each number of a count is a residual of its own.
 const MANY: u32 = 32;
 
@@ -41,8 +44,9 @@ impl MaskMaker<'_> {
 /// are met: a byte stays plain if every one of them accepts it and it leads none of them out.
 fn explore(arena: &mut Arena, members: &mut Vec<Id>, budget: &mut Budget) -> Result<Option<Region>> {
     let mut plain = arena.first(members[0], budget)?.and(ByteSet::range(0, 127));
+    let mut looked_at = 0;
     loop {
-        match explore_by(arena, members, &mut plain, budget)? {
+        match explore_by(arena, members, (&mut plain, &mut looked_at), budget)? {
             Found::Region(region) => return Ok(Some(region)),
             // a byte that leads out has led to members before, which would narrow the region for nothing
             Found::Narrower => {}
@@ -69,7 +73,12 @@ enum Found {
 
 /// The region of the first of `members`, if there is one in which all of these bytes are plain, or all but some that not
 /// every member accepts.
-fn explore_by(arena: &mut Arena, members: &mut Vec<Id>, plain: &mut ByteSet, budget: &mut Budget) -> Result<Found> {
+fn explore_by(
+    arena: &mut Arena,
+    members: &mut Vec<Id>,
+    (plain, looked_at): (&mut ByteSet, &mut usize),
+    budget: &mut Budget,
+) -> Result<Found> {
     let mut leads: Vec<Lead> = lead_bytes().collect();
     let mut first = ByteSet::NONE;
     let mut met = FxHashSet::from_iter([members[0]]);
@@ -80,10 +89,12 @@ fn explore_by(arena: &mut Arena, members: &mut Vec<Id>, plain: &mut ByteSet, bud
         at += 1;
         if members.len() > MOST {
             return Ok(Found::Large);
-        } else if plain.len() < MIN_PLAIN || arena.nullable(x) || arena.counts_down(x, MANY) {
+        } else if *looked_at > MOST_PARTS || plain.len() < MIN_PLAIN || arena.nullable(x) || arena.counts_down(x, MANY)
+        {
             return Ok(Found::None);
         }
         let here = Core::of(arena, x, *plain, budget)?;
+        *looked_at += here.looked_at;
         first = first.or(here.first);
         *plain = plain.and(here.first);
         if !explored.insert(here.parts) {
@@ -97,8 +108,11 @@ fn explore_by(arena: &mut Arena, members: &mut Vec<Id>, plain: &mut ByteSet, bud
                 continue;
             }
             // a byte behind which few of the others can follow leads out of the region, as a closing quote does
-            let after = Core::of(arena, target, *plain, budget)?.first;
-            if after.and(*plain).len() * 2 < plain.len() {
+            let after = Core::of(arena, target, *plain, budget)?;
+            *looked_at += after.looked_at;
+            if *looked_at > MOST_PARTS {
+                return Ok(Found::None);
+            } else if after.first.and(*plain).len() * 2 < plain.len() {
                 out = out.or(set);
             } else if met.insert(target) {
                 members.push(target);
@@ -146,11 +160,13 @@ struct Core {
     parts: SmallVec<[Id; 4]>,
     /// The bytes that lead on from the residual.
     first: ByteSet,
+    /// How many parts were looked at.
+    looked_at: usize,
 }
 
 impl Core {
     fn of(arena: &mut Arena, x: Id, plain: ByteSet, budget: &mut Budget) -> Result<Core> {
-        let mut core = Core { parts: SmallVec::new(), first: ByteSet::NONE };
+        let mut core = Core { parts: SmallVec::new(), first: ByteSet::NONE, looked_at: 0 };
         core.add(arena, x, plain.or(ByteSet::range(128, 255)), budget)?;
         core.parts.sort_unstable();
         core.parts.dedup();
@@ -158,6 +174,7 @@ impl Core {
     }
 
     fn add(&mut self, arena: &mut Arena, x: Id, decisive: ByteSet, budget: &mut Budget) -> Result<()> {
+        self.looked_at += 1;
         if !arena.alive(x, budget)? {
             return Ok(());
         }

@@ -78,6 +78,7 @@ impl MaskMaker<'_> {
         wide: &Row,
         length: u32,
     ) -> Answer<(Option<Row>, Vec<u32>)> {
+        self.begin();
         let &[head] = kernel else { return Ok(None) };
         let Some(looping) = self.looping(head)? else { return Ok(None) };
         let Some(most) = looping.most.filter(|_| self.vocab.holders_of_any(looping.changing) <= MANY) else {
@@ -101,11 +102,11 @@ impl MaskMaker<'_> {
                 _ => set_bit(&mut bits, t),
             }
         }
-        Ok(Some(((bits != before).then(|| Row::of(bits)), unsure)))
+        Ok(Some(((bits != before).then(|| Row::of(bits.into())), unsure)))
     }
 
-    /// The mask of a loop where many tokens hold a changing byte, most of them as their first (a blank, say): the row is of the
-    /// tokens that begin with a plain byte.
+    /// The mask of a loop where many tokens hold a changing byte, most of them as their first (a blank, say): the row is
+    /// of the tokens that begin with a plain byte.
     fn narrow_loop_mask(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
         let trie = &self.vocab.trie;
         let branch = self.shared.branch((Name::Tokens, trie), 0, looping.plain);

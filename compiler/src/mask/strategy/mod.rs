@@ -107,7 +107,7 @@ impl MaskMaker<'_> {
     }
 
     /// Makes room in the table of byte states, whose numbers then hold until the mask is made.
-    fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.machine.table.refresh();
         self.local.enter_epoch(self.machine.table.epoch);
     }
