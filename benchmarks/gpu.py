@@ -25,14 +25,15 @@ import torch
 import transformers
 
 import grammarspec as gs
-from benchmarks import gpu_checks
-from benchmarks.gpu_setting import DRAFTS, SHAPES, TOY, Run, llama, made_up_vocabulary
+from benchmarks import gpu_checks, gpu_kernels
+from benchmarks.gpu_setting import DRAFT, SHAPES, TOY, Run, llama, made_up_vocabulary
 from grammarspec.decoding import Request, Sampling
 from grammarspec.decoding.batch import Batch
 from grammarspec.decoding.device import DeviceBatch
 from grammarspec.decoding.noise import Purpose, uniform
 from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers import DraftModel, Proposer
+from grammarspec.kernels.dispatch import using
 
 RECORD = r'\{"name": "[a-z]{1,12}", "age": [0-9]{1,3}, "city": "[a-z ]{1,16}"\}\n'
 PROMPT = 64  # tokens of a prompt
@@ -56,28 +57,25 @@ class Synthetic(Processing):
         rounds: torch.Tensor,
         mask_rows: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """As :meth:`Processing.verify_logits`, which is made as well, so that its cost is there."""
-        _, following, highest = super().verify_logits(
-            logits, masks, prefix, lengths, draft, drawn, positions, rounds, mask_rows
-        )
+        """As :meth:`Processing.verify_logits`, which is run as well, so that its cost is there."""
+        found = super().verify_logits(logits, masks, prefix, lengths, draft, drawn, positions, rounds, mask_rows)
         if not prefix.shape[1]:
-            return torch.zeros_like(lengths), following, highest
+            return found
         inside = torch.arange(prefix.shape[1], device=prefix.device) < lengths[:, None]
         lucky = uniform(self._streams, positions[:, :-1], Purpose.ACCEPT, rounds) < self.rate
         accepted = (lucky & inside).to(torch.int64).cumprod(1).sum(1)
-        scores = self.scores(logits, masks, prefix)
-        return accepted, scores.argmax(-1).gather(1, accepted[:, None])[:, 0], highest
+        at = accepted[:, None, None]
+        there = (each.gather(1, at.expand(-1, 1, each.shape[2])) for each in (logits, masks))
+        return accepted, self.scores(*there, prefix[:, :0]).argmax(-1)[:, 0], found[2]
 
 
 def requests_for(run: Run, rows: int, tokens: int, constrained: bool) -> list[Request]:
     rng = np.random.default_rng(0)
-    # Texts must not end within a measurement, so the token that ends them is made improbable.
-    options = Sampling(max_tokens=tokens, logit_bias=dict.fromkeys(run.vocabulary.eos_token_ids, -1e4))
     return [
         Request(
             prompt=rng.integers(0, 256, PROMPT).tolist(),
             matcher=run.constraint.matcher() if constrained else None,
-            sampling=options,
+            sampling=Sampling(max_tokens=tokens),
         )
         for _ in range(rows)
     ]
@@ -113,6 +111,7 @@ def measured(
         run.synchronise()
         seconds = perf_counter() - begin
         after = sum(len(sequence.tokens) for sequence in batch.sequences)
+        assert all(sequence.finish_reason is None for sequence in batch.sequences), "a text ended while it was measured"
         if not host:
             batch.close()
     return {
@@ -132,8 +131,9 @@ def rounds(run: Run, name: str, model: Any, draft: Any, batches: Sequence[int], 
     for rows in batches:
         plans += [
             ("plain", rows, 0, list, {"constrained": False, "host": False}),
-            ("constrained (device)", rows, 0, list, {"constrained": True, "host": False}),
-            ("constrained (host masks)", rows, 0, list, {"constrained": True, "host": True}),
+            ("constrained", rows, 0, list, {"constrained": True, "host": False}),
+            ("plain (host)", rows, 0, list, {"constrained": False, "host": True}),
+            ("constrained (host)", rows, 0, list, {"constrained": True, "host": True}),
         ]
     for gamma in sorted((gamma for gamma in gammas if gamma), key=lambda gamma: (gamma not in (4, 2, 8), gamma)):
         for rows in batches:
@@ -157,13 +157,17 @@ def overheads(settings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     times = {(each["setting"], each["rows"], each["gamma"]): each for each in settings}
     found = []
     for (what, rows, gamma), each in times.items():
-        bare = {"constrained (device)": "plain", "constrained (host masks)": "plain", "both": "speculative"}.get(what)
+        bare = {"constrained": "plain", "constrained (host)": "plain (host)", "both": "speculative"}.get(what)
         if bare is not None and (bare, rows, gamma) in times:
             other = times[bare, rows, gamma]
             share = each["round_us"] / other["round_us"] - 1
             alike = abs(each["tokens_per_round"] - other["tokens_per_round"]) < 0.02
             found.append({"setting": what, "rows": rows, "gamma": gamma, "overhead": share, "same acceptance": alike})
     return found
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -178,6 +182,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=500, help="when to begin nothing new (%(default)s)")
     parser.add_argument("--acceptance", type=float, default=0.8, help="of draft tokens, synthetic (%(default)s)")
     parser.add_argument("--shapes", default="8B,1B", help="of models (%(default)s)")
+    parser.add_argument("--batches", type=_numbers, default=[1, 8, 32, 64], help="numbers of rows")
+    parser.add_argument("--gammas", type=_numbers, default=list(range(9)), help="lengths of drafts")
     options = parser.parse_args(arguments)
     if not options.toy and not torch.cuda.is_available():
         print("there is no CUDA device: --toy runs small models on the CPU", file=sys.stderr)
@@ -185,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     begin = perf_counter()
     device = torch.device("cpu" if options.toy else "cuda")
     vocabulary = made_up_vocabulary(2_000 if options.toy else 128_256)
-    constraint = gs.compile(gs.regex(f"({RECORD}){{{2 if options.toy else 24},}}"), vocabulary)
+    constraint = gs.compile(gs.regex(f"({RECORD}){{{12 if options.toy else 60},}}"), vocabulary)
     run = Run(device, vocabulary, constraint, options.output, begin + options.seconds)
     Synthetic.rate = options.acceptance
     run.results["about"] = {
@@ -199,19 +205,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     run.flush()
     failed = gpu_checks.all_checks(run, replays=30 if options.toy else 1000)
-    shapes = {**TOY, **SHAPES}
-    for name in ["toy"] if options.toy else options.shapes.split(","):
-        target = llama(shapes[name], vocabulary.size, device)
-        draft = llama(shapes["toy draft" if options.toy else DRAFTS[name]], vocabulary.size, device)
-        batches, gammas = ((1, 2), (0, 2)) if options.toy else ((1, 8, 32, 64), range(9))
-        rounds(run, name, target, draft, batches, gammas)
-        del target, draft
-        if device.type == "cuda":
-            torch.cuda.empty_cache()
+    with using("auto"):
+        measure(run, options)
     run.results["about"]["seconds"] = round(perf_counter() - begin, 1)
     run.flush()
     print(f"{len(failed)} checks failed; the figures are in {options.output}")
     return int(bool(failed))
+
+
+def measure(run: Run, options: argparse.Namespace) -> None:
+    """Measure kernels and rounds."""
+    with run.section("kernels") as found:
+        gpu_kernels.kernels(run, found, (1, 2) if options.toy else (1, 8, 64))
+    shapes = {**TOY, **SHAPES}
+    for name in ["toy"] if options.toy else options.shapes.split(","):
+        target = llama(shapes[name], run.vocabulary.size, run.device)
+        draft = llama(shapes["toy draft" if options.toy else DRAFT], run.vocabulary.size, run.device)
+        batches, gammas = ((1, 2), (0, 2)) if options.toy else (options.batches, options.gammas)
+        rounds(run, name, target, draft, batches, gammas)
+        del target, draft
+        if run.device.type == "cuda":
+            torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import traceback
 from collections import Counter
 from typing import Any
 
@@ -15,6 +17,7 @@ from grammarspec.decoding.device import DeviceBatch
 from grammarspec.decoding.device.automaton import ArenaTensors, mask_rows, step
 from grammarspec.decoding.device.graphs import Graphs
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup
+from grammarspec.kernels.dispatch import Mode, using
 
 __all__ = ["all_checks"]
 
@@ -35,15 +38,16 @@ def all_checks(run: Run, replays: int) -> list[str]:
         "law": lambda found: law(run, found),
         "nothing waits": lambda found: nothing_waits(run, found),
     }
+    modes: dict[str, Mode] = {"torch": "reference", "kernels": "auto"}
     failed = []
-    for name, check in checks.items():
+    for (name, check), (by, mode) in itertools.product(checks.items(), modes.items()):
         try:
-            with run.section(f"check: {name}") as found:
+            with run.section(f"check: {name}, {by}") as found, using(mode):
                 check(found)
                 found["ok"] = True
         except Exception as error:  # a check that fails must not keep the others from running
-            failed.append(name)
-            print(f"check {name} failed: {error!r}", flush=True)
+            failed.append(f"{name}, {by}")
+            traceback.print_exc()
     return failed
 
 
@@ -113,35 +117,36 @@ def replays_are_rounds(run: Run, found: dict[str, Any], replays: int) -> None:
         def work() -> torch.Tensor:
             return batch._round.run(rows, processing, gamma, batch._capacity)
 
-        graphs = Graphs(rows.tensors()) if run.device.type == "cuda" else None
+        state = [*rows.tensors(), batch._loan.tensors.forced]
+        graphs = Graphs(state) if run.device.type == "cuda" else None
         starts = torch.tensor([*sorted(batch._loan.starts.values()), 0])
-        first = [tensor.clone() for tensor in rows.tensors()]
-        learned = batch._loan.tensors.forced.clone()
+        first = [tensor.clone() for tensor in state]
         compared = 0
         for number in range(replays):
-            for tensor, saved in zip(rows.tensors(), first, strict=True):
-                tensor.copy_(saved)
+            _restore(state, first)
             rows.states.copy_(starts[torch.randint(len(starts), (_ROWS,), generator=generator)])
             rows.lengths.copy_(torch.randint(1, 4, (_ROWS,), generator=generator))
             rows.turn.fill_(number)
-            before = [tensor.clone() for tensor in rows.tensors()]
-            batch._loan.tensors.forced.copy_(learned)
+            before = [tensor.clone() for tensor in state]
             report = (work() if graphs is None else graphs.run((_ROWS, gamma), work)).clone()
-            after = [tensor.clone() for tensor in rows.tensors()]
-            for tensor, saved in zip(rows.tensors(), before, strict=True):
-                tensor.copy_(saved)
-            batch._loan.tensors.forced.copy_(learned)
+            after = [tensor.clone() for tensor in state]
+            _restore(state, before)
             again = work()
             # Draft tokens behind the text are scratch: what is committed is compared.
             columns = torch.arange(rows.tokens.shape[1], device=run.device)
             text = columns < rows.lengths[:, None]
             assert torch.equal(report, again), f"replay {number}: the reports differ"
-            for one, other in zip(after[1:], rows.tensors()[1:], strict=True):
+            for one, other in zip(after[1:], state[1:], strict=True):
                 assert torch.equal(one, other), f"replay {number}: the rows differ"
             assert torch.equal(torch.where(text, after[0], 0), torch.where(text, rows.tokens, 0)), f"replay {number}"
             compared += int(report[:, 0].sum())
         batch.close()
     found |= {"replays": replays, "tokens": compared, "graph": graphs is not None}
+
+
+def _restore(state: list[torch.Tensor], values: list[torch.Tensor]) -> None:
+    for tensor, value in zip(state, values, strict=True):
+        tensor.copy_(value)
 
 
 def law(run: Run, found: dict[str, Any]) -> None:

@@ -53,7 +53,7 @@ def plot(results: dict[str, Any], folder: Path) -> list[Path]:
         sizes = sorted({each["rows"] for each in settings})
         figure, every = plt.subplots(1, len(sizes), figsize=(4 * len(sizes), 3.5), squeeze=False)
         for rows, axes in zip(sizes, every[0], strict=True):
-            for what, drafted in (("plain", "speculative"), ("constrained (device)", "both")):
+            for what, drafted in (("plain", "speculative"), ("constrained", "both")):
                 points = sorted(
                     (each["gamma"], 1e6 * rows / each["token_us"])
                     for each in settings

@@ -21,7 +21,9 @@ SHAPES: dict[str, dict[str, int]] = {
     "1B": {"hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_key_value_heads": 8},
     "150M": {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 4, "num_key_value_heads": 8},
 }
-DRAFTS = {"8B": "1B", "1B": "150M"}
+DRAFT = "150M"
+"""The shape of the draft model: about as large as the heads that draft for models of these sizes."""
+
 TOY: dict[str, dict[str, int]] = {
     "toy": {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_key_value_heads": 2},
     "toy draft": {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_key_value_heads": 2},
@@ -100,7 +102,7 @@ def made_up_vocabulary(size: int) -> gs.Vocabulary:
 
 
 def llama(shape: dict[str, int], width: int, device: torch.device, context: int = 4096) -> Any:
-    """A Llama with random weights, in bf16 on a GPU and in float32 elsewhere."""
+    """A Llama with random weights, in bf16 on a GPU and in float32 elsewhere, whose texts do not end by themselves."""
     heads = max(shape["hidden_size"] // 128, shape["num_key_value_heads"])
     config = transformers.LlamaConfig(
         vocab_size=width,
@@ -112,6 +114,9 @@ def llama(shape: dict[str, int], width: int, device: torch.device, context: int 
     torch.set_default_dtype(torch.bfloat16 if device.type == "cuda" else torch.float32)
     try:
         with device:
-            return transformers.LlamaForCausalLM(config).eval()
+            model = transformers.LlamaForCausalLM(config).eval()
     finally:
         torch.set_default_dtype(before)
+    # The logit of the token that ends texts is 0, and so never the greatest of a whole vocabulary.
+    model.lm_head.weight.data[-1] = 0
+    return model

@@ -56,52 +56,50 @@ def masked_scores(logits: torch.Tensor, masks: torch.Tensor, mask_rows: torch.Te
 
 
 @operator(
-    "distribution(Tensor scores, Tensor temperature, Tensor top_k, Tensor top_p, Tensor min_p, Tensor kinds,"
-    " bool sorts, bool filters) -> Tensor",
+    "distribution(Tensor scores, Tensor temperature, Tensor? top_k, Tensor? top_p, Tensor? min_p, Tensor kinds)"
+    " -> Tensor",
     "choices:distribution",
 )
 def distribution(
     scores: torch.Tensor,
     temperature: torch.Tensor,
-    top_k: torch.Tensor,
-    top_p: torch.Tensor,
-    min_p: torch.Tensor,
+    top_k: torch.Tensor | None,
+    top_p: torch.Tensor | None,
+    min_p: torch.Tensor | None,
     kinds: torch.Tensor,
-    sorts: bool,
-    filters: bool,
 ) -> torch.Tensor:
     """The distributions of the next tokens: scores after temperature, top-k, top-p and min-p, normalised.
 
     Args:
         scores: ``[rows, n, width]``, -inf where the mask forbids a token.
         temperature: ``float32[rows]``, above 0.
-        top_k: ``int64[rows]``, the width where all tokens are kept.
-        top_p: ``float32[rows]``, infinite where all tokens are kept.
-        min_p: ``float32[rows]``, 0 where all tokens are kept.
+        top_k: ``int64[rows]``, the width where all tokens are kept; ``None`` if no row has the option.
+        top_p: ``float32[rows]``, infinite where all tokens are kept; or ``None``.
+        min_p: ``float32[rows]``, 0 where all tokens are kept; or ``None``.
         kinds: ``int32[rows]``, numbers of :class:`Kind`.
-        sorts: some row has top-k or top-p.
-        filters: some row has min-p.
 
     Returns:
         ``[rows, n, width]``, probabilities that sum to 1 over the width. Those of greedy rows are one-hot.
     """
-    temperature, top_k, top_p, min_p, kinds = (
-        each[:, None, None] for each in (temperature, top_k, top_p, min_p, kinds)
-    )
     choice = torch.zeros_like(scores).scatter_(-1, scores.argmax(-1, keepdim=True), 1.0)
     # Measured from the highest score, so that no quotient overflows upwards.
-    scores = (scores - scores.amax(-1, keepdim=True)) / temperature
-    if sorts:
+    scores = (scores - scores.amax(-1, keepdim=True)) / temperature[:, None, None]
+    if top_k is not None or top_p is not None:
         ordered, order = scores.sort(dim=-1, descending=True, stable=True)
-        ordered.masked_fill_(torch.arange(scores.shape[-1], device=scores.device) >= top_k, -torch.inf)
-        probabilities = ordered.softmax(-1)
-        ordered.masked_fill_(probabilities.cumsum(-1) - probabilities >= top_p, -torch.inf)
+        if top_k is not None:
+            rank = torch.arange(scores.shape[-1], device=scores.device)
+            ordered.masked_fill_(rank >= top_k[:, None, None], -torch.inf)
+        if top_p is not None:
+            probabilities = ordered.softmax(-1)
+            before = probabilities.cumsum(-1) - probabilities
+            ordered.masked_fill_(before >= top_p[:, None, None], -torch.inf)
         scores = scores.scatter(-1, order, ordered)
     probabilities = scores.softmax(-1)
-    if filters:
-        probabilities.masked_fill_(probabilities < min_p * probabilities.amax(-1, keepdim=True), 0)
+    if min_p is not None:
+        least = min_p[:, None, None] * probabilities.amax(-1, keepdim=True)
+        probabilities.masked_fill_(probabilities < least, 0)
         probabilities /= probabilities.sum(-1, keepdim=True)
-    return torch.where(kinds == Kind.GREEDY, choice, probabilities)
+    return torch.where(kinds[:, None, None] == Kind.GREEDY, choice, probabilities)
 
 
 @operator(
@@ -135,9 +133,9 @@ def choices(
 
 
 @operator(
-    "verify(Tensor logits, Tensor? masks, Tensor? mask_rows, Tensor temperature, Tensor top_k, Tensor top_p,"
-    " Tensor min_p, Tensor kinds, bool noise, Tensor streams, Tensor tokens, Tensor lengths, Tensor? draft,"
-    " Tensor drawn, Tensor positions, Tensor rounds, bool sorts, bool filters, bool draws, bool whole, int accept,"
+    "verify(Tensor logits, Tensor? masks, Tensor? mask_rows, Tensor temperature, Tensor? top_k, Tensor? top_p,"
+    " Tensor? min_p, Tensor kinds, bool noise, Tensor streams, Tensor tokens, Tensor lengths, Tensor? draft,"
+    " Tensor drawn, Tensor positions, Tensor rounds, bool draws, bool whole, int accept,"
     " int choose) -> (Tensor, Tensor, Tensor, Tensor)",
     "verdicts:verify",
 )
@@ -146,9 +144,9 @@ def verify(
     masks: torch.Tensor | None,
     mask_rows: torch.Tensor | None,
     temperature: torch.Tensor,
-    top_k: torch.Tensor,
-    top_p: torch.Tensor,
-    min_p: torch.Tensor,
+    top_k: torch.Tensor | None,
+    top_p: torch.Tensor | None,
+    min_p: torch.Tensor | None,
     kinds: torch.Tensor,
     noise: bool,
     streams: torch.Tensor,
@@ -158,8 +156,6 @@ def verify(
     drawn: torch.Tensor,
     positions: torch.Tensor,
     rounds: torch.Tensor,
-    sorts: bool,
-    filters: bool,
     draws: bool,
     whole: bool,
     accept: int = Purpose.ACCEPT,
@@ -172,7 +168,7 @@ def verify(
             logits that the masks are still to be applied to.
         masks: ``int32[m, words]`` or ``int32[rows, drafts + 1, words]``; ``None``: no mask is to be applied.
         mask_rows: ``int64[rows, drafts + 1]``, as for :func:`masked_scores`.
-        temperature, top_k, top_p, min_p, kinds, sorts, filters: as for :func:`distribution`.
+        temperature, top_k, top_p, min_p, kinds: as for :func:`distribution`.
         noise, streams, positions: as for :func:`choices`.
         tokens: ``int64[rows, drafts]``, the draft tokens, padded by any token.
         lengths: ``int64[rows]``, how many tokens each draft has.
@@ -198,7 +194,7 @@ def verify(
         chosen = scores.argmax(-1)
         target = torch.zeros_like(scores).scatter_(-1, chosen[..., None], 1.0) if whole else scores
     else:
-        target = distribution(scores, temperature, top_k, top_p, min_p, kinds, sorts, filters)
+        target = distribution(scores, temperature, top_k, top_p, min_p, kinds)
         chosen = choices(target, positions, kinds, streams, noise)
     inside = torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]
     if not draws:

@@ -88,8 +88,11 @@ class Processing:
         self._top_k = each([min(sampling.top_k or width, width) for sampling in samplings], torch.int64)
         self._top_p = each([torch.inf if sampling.top_p is None else sampling.top_p for sampling in samplings])
         self._min_p = each([sampling.min_p or 0.0 for sampling in samplings])
-        self._sorts = any(sampling.top_k is not None or sampling.top_p is not None for sampling in samplings)
-        self._filters = any(sampling.min_p for sampling in samplings)
+        self._asked = (
+            any(sampling.top_k is not None for sampling in samplings),
+            any(sampling.top_p is not None for sampling in samplings),
+            any(sampling.min_p for sampling in samplings),
+        )
         self._repetition = column([sampling.repetition_penalty for sampling in samplings])
         self._presence = column([sampling.presence_penalty for sampling in samplings])
         self._frequency = column([sampling.frequency_penalty for sampling in samplings])
@@ -166,7 +169,7 @@ class Processing:
         self.samplings += other.samplings
         self._greedy, self._shared = self._greedy + other._greedy, self._shared + other._shared
         self._seeds, self._samples = self._seeds + other._seeds, self._samples + other._samples
-        self._sorts, self._filters = self._sorts or other._sorts, self._filters or other._filters
+        self._asked = tuple(mine or theirs for mine, theirs in zip(self._asked, other._asked, strict=True))
         for name in _OF_ROWS:
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine is None and theirs is None:
@@ -260,10 +263,17 @@ class Processing:
         """
         if self.greedy:
             return torch.zeros_like(scores).scatter_(-1, scores.argmax(-1, keepdim=True), 1.0)
-        return distribution(scores, *self._options(), self._kinds, self._sorts, self._filters)
+        return distribution(scores, *self._options(), self._kinds)
 
-    def _options(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        return self._temperature, self._top_k, self._top_p, self._min_p
+    def _options(self) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]:
+        """Temperature, top-k, top-p and min-p; ``None`` for what no row has asked for."""
+        top_k, top_p, min_p = self._asked
+        return (
+            self._temperature,
+            self._top_k if top_k else None,
+            self._top_p if top_p else None,
+            self._min_p if min_p else None,
+        )
 
     def choices(self, distribution: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """The tokens that shared noise (greedily: no noise) chooses at each position, whatever was drafted.
@@ -385,7 +395,7 @@ class Processing:
             self._streams,
             *drafts,
         ]
-        given += [self._sorts, self._filters, self.draws, whole, int(Purpose.ACCEPT), int(Purpose.CHOOSE)]
+        given += [self.draws, whole, int(Purpose.ACCEPT), int(Purpose.CHOOSE)]
         return verify(*given)
 
     def choose_again(

@@ -15,24 +15,37 @@ import triton.language as tl
 
 __all__ = [
     "CHUNK",
+    "DRAWN",
+    "GREEDY",
+    "NOISY",
     "Source",
+    "all_weights",
     "best_of",
+    "bits_of",
+    "bytes_of",
+    "chunk_index",
+    "chunk_words",
     "chunks_of",
     "drawn_token",
     "highest_of",
     "load_scores",
     "load_weights",
-    "mask_bits",
     "mask_row_of",
     "ordered",
     "ordered_double",
+    "packed",
     "random_words",
+    "some",
     "uniform_at",
     "unordered",
+    "weights_of",
 ]
 
 CHUNK = 4096
 """The number of tokens of a chunk."""
+
+GREEDY, NOISY, DRAWN = 0, 1, 2
+"""How the tokens of a row are chosen: the values of ``kinds``."""
 
 _INDEX_BITS = tl.constexpr(0x7FFF_FFFF)
 _NAN = tl.constexpr(0x7FFF_FFFF)
@@ -68,6 +81,7 @@ class Source:
             "mask_count": 0 if masks is None else masks.shape[0],
             "words": 0 if masks is None else masks.shape[1],
             "width": self.logits.shape[1],
+            "EVEN": self.logits.shape[1] % 8 == 0,
             "MASKED": masks is not None,
             "INDEXED": self.mask_rows is not None,
         }
@@ -75,7 +89,7 @@ class Source:
 
 def chunks_of(width: int, chunk: int | None = None) -> dict[str, int]:
     """The division of rows into chunks: the number of chunks, and the constants for which kernels are compiled."""
-    chunk = min(chunk or CHUNK, max(triton.next_power_of_2(width), 16))
+    chunk = min(chunk or CHUNK, max(triton.next_power_of_2(width), 32))
     chunks = triton.cdiv(width, chunk)
     return {"chunks": chunks, "CHUNK": chunk, "CHUNKS": max(triton.next_power_of_2(chunks), 2)}
 
@@ -89,31 +103,62 @@ def mask_row_of(row, mask_rows, INDEXED: tl.constexpr):
 
 
 @triton.jit
-def mask_bits(masks, mask_row, mask_stride, mask_count, words, index, width):
-    """The bits of a mask row at some indices, 0 or 1. A row that does not exist has only 0, a negative one only 1."""
-    word = index >> 5
-    known = tl.where((mask_row >= 0) & (mask_row < mask_count), words, 0)
-    beyond = tl.where(mask_row < 0, -1, 0)
-    bits = tl.load(masks + mask_row * mask_stride + word, mask=(index < width) & (word < known), other=beyond)
-    return (bits >> (index & 31)) & 1
+def chunk_index(chunk, CHUNK: tl.constexpr):
+    """The tokens of a chunk, ``int32[CHUNK // 32, 32]``: a line for each word of a mask row."""
+    return chunk * CHUNK + 32 * tl.arange(0, CHUNK // 32)[:, None] + tl.arange(0, 32)[None, :]
+
+
+@triton.jit
+def chunk_words(
+    masks, mask_row, mask_stride, mask_count, words, chunk, MASKED: tl.constexpr, CHUNK: tl.constexpr
+):  # fmt: skip
+    """The words of a mask row for a chunk, ``int32[CHUNK // 32]``; -1 if nothing is masked.
+
+    A mask row that does not exist forbids all tokens; one of a negative number allows all tokens.
+    """
+    if MASKED:
+        word = chunk * (CHUNK // 32) + tl.arange(0, CHUNK // 32)
+        known = tl.where((mask_row >= 0) & (mask_row < mask_count), words, 0)
+        beyond = tl.where(mask_row < 0, -1, 0)
+        return tl.load(masks + mask_row * mask_stride + word, mask=word < known, other=beyond)
+    return tl.full((CHUNK // 32,), -1, tl.int32)
+
+
+@triton.jit
+def some(words):
+    """Whether any bit of the words is set."""
+    return tl.max((words != 0).to(tl.int32), axis=0) > 0
+
+
+@triton.jit
+def bits_of(words):
+    """The bits of words, 0 or 1, ``int32[n, 32]``."""
+    return (words[:, None] >> tl.arange(0, 32)[None, :]) & 1
+
+
+@triton.jit
+def bytes_of(words):
+    """For each bit of the words, the byte that it is in, ``int32[n, 32]``."""
+    return (words[:, None] >> (tl.arange(0, 32) & 24)[None, :]) & 0xFF
 
 
 @triton.jit
 def load_scores(
-    logits, row_stride, column_stride, row, masks, mask_row, mask_stride, mask_count, words, index, width,
-    MASKED: tl.constexpr,
+    logits, row_stride, column_stride, row, words, chunk, width, EVEN: tl.constexpr, CHUNK: tl.constexpr
 ):  # fmt: skip
-    """Scores of a row at some indices, ``float32``: -inf outside of the row and where the mask forbids the token.
+    """The scores of a chunk, ``float32[CHUNK // 32, 32]``: -inf outside of the row and where ``words`` forbid a token.
 
-    Only the logits of allowed tokens are read (of memory, the sectors of 32 bytes with at least one of them). So a row
-    that allows few tokens costs little more than reading its mask. A mask row that does not exist forbids all tokens.
+    Of memory, only the sectors of 32 bytes that hold an allowed token are read, so that a row which allows few tokens
+    costs little more than reading its mask. With ``EVEN`` (the width is a multiple of 8) the logits of eight tokens are
+    read at once, if one of them is allowed.
     """
-    inside = index < width
-    if MASKED:
-        bits = mask_bits(masks, mask_row, mask_stride, mask_count, words, index, width)
-        inside = inside & (bits != 0)
-    places = row * row_stride + index.to(tl.int64) * column_stride
-    return tl.load(logits + places, mask=inside, other=-float("inf")).to(tl.float32)
+    index = chunk_index(chunk, CHUNK)
+    places = logits + row * row_stride + index.to(tl.int64) * column_stride
+    allowed = (index < width) & (bits_of(words) != 0)
+    if EVEN:
+        read = tl.max_constancy((index < width) & (bytes_of(words) != 0), [1, 8])
+        return tl.where(allowed, tl.load(places, mask=read, other=-float("inf")).to(tl.float32), -float("inf"))
+    return tl.load(places, mask=allowed, other=-float("inf")).to(tl.float32)
 
 
 @triton.jit
@@ -139,17 +184,49 @@ def ordered_double(x):
 
 
 @triton.jit
-def best_of(key, index):
-    """The greatest key and, of equal keys, the least index, packed into one ``int64`` that is ordered by the key."""
-    return tl.max((key.to(tl.int64) << 32) | (index ^ _INDEX_BITS).to(tl.int64), axis=0)
+def packed(key, index):
+    """A key (:func:`ordered`) and its token in one ``int64``: the greatest has the greatest key and the least token."""
+    return (key.to(tl.int64) << 32) | (index ^ _INDEX_BITS).to(tl.int64)
+
+
+@triton.jit
+def best_of(scores, index):
+    """The highest score of a chunk and its token, the first of several, :func:`packed`; NaN is the highest."""
+    broken = scores != scores  # noqa: PLR0124 (NaN is not itself)
+    ranked = tl.where(broken, -float("inf"), scores)
+    most = tl.max(ranked)
+    token = tl.min(tl.where(ranked == most, index, _INDEX_BITS))
+    first = tl.min(tl.where(broken, index, _INDEX_BITS))
+    key = tl.where(first < _INDEX_BITS, _NAN, ordered(most))
+    return packed(key, tl.where(first < _INDEX_BITS, first, token))
 
 
 @triton.jit
 def highest_of(best, row, chunks, CHUNKS: tl.constexpr):
-    """The highest score of a row and its token, from the results of :func:`best_of` for the row's chunks."""
+    """The highest score of a row and its token, from the results of :func:`best_of` for its chunks."""
     chunk = tl.arange(0, CHUNKS)
     most = tl.max(tl.load(best + row * chunks + chunk, mask=chunk < chunks, other=-_SIGN_FREE), axis=0)
     return unordered((most >> 32).to(tl.int32)), ((most & _INDEX_BITS) ^ _INDEX_BITS).to(tl.int32)
+
+
+@triton.jit
+def weights_of(scores, highest, heat):
+    """The weights of scores: ``exp((score - highest) / temperature)``, 0 for -inf."""
+    x = scores - highest
+    if heat != 1.0:
+        x = x / heat
+    return tl.where(scores == -float("inf"), 0.0, tl.exp(x))
+
+
+@triton.jit
+def all_weights(best, sums, row, highest, heat, chunks, CHUNKS: tl.constexpr):
+    """The sum of the weights of a row, from the sums of its chunks relative to the best tokens of these."""
+    chunk = tl.arange(0, CHUNKS)
+    inside = chunk < chunks
+    each = tl.load(sums + row * chunks + chunk, mask=inside, other=0.0)
+    most = (tl.load(best + row * chunks + chunk, mask=inside, other=0) >> 32).to(tl.int32)
+    scale = tl.exp((tl.where(inside, unordered(most), -float("inf")) - highest) / heat)
+    return tl.sum(tl.where(each == 0, 0.0, each * scale), axis=0)
 
 
 @triton.jit

@@ -7,7 +7,12 @@ import triton
 import triton.language as tl
 
 from grammarspec.kernels.blocks import (
+    DRAWN,
+    GREEDY,
+    NOISY,
     Source,
+    chunk_index,
+    chunk_words,
     chunks_of,
     drawn_token,
     highest_of,
@@ -16,41 +21,44 @@ from grammarspec.kernels.blocks import (
     mask_row_of,
     ordered_double,
     random_words,
+    some,
     uniform_at,
 )
-from grammarspec.kernels.summaries import Summary, kept_total, kept_weights, summarise
+from grammarspec.kernels.summaries import Summary, kept_total, kept_weights, least_weight, summarise
 
-__all__ = ["GREEDY", "NOISY", "Chosen", "choices", "distribution", "draw"]
-
-GREEDY, NOISY, DRAWN = 0, 1, 2
-"""How the tokens of a row are chosen: the values of ``kinds``."""
+__all__ = ["Chosen", "choices", "distribution", "draw"]
 
 _GREEDY, _NOISY, _DRAWN = tl.constexpr(GREEDY), tl.constexpr(NOISY), tl.constexpr(DRAWN)
 _LEAST = tl.constexpr(-0x7FFF_FFFF_FFFF_FFFF)
+_NO_CHANCE = tl.constexpr(-0x7FF0_0000_0000_0001)  # the key of -inf
 
 
 @triton.jit
-def loudest(probabilities, first, width, streams, owner, position, CHUNK: tl.constexpr):
+def loudest(probabilities, chunk, width, streams, owner, position, CHUNK: tl.constexpr):
     """The token of a chunk with the greatest log-probability plus Gumbel noise: returns that sum as a key, and it.
 
     Args:
-        probabilities: ``float32[CHUNK]``.
-        first: the first token of the chunk, a multiple of four.
+        probabilities: ``float32[CHUNK // 32, 32]``.
         owner: the row in ``streams``.
     """
     low, high = tl.load(streams + owner * 3), tl.load(streams + owner * 3 + 1)
     sample = tl.load(streams + owner * 3 + 2)
-    block = (first // 4 + tl.arange(0, CHUNK // 4)).to(tl.uint32)
+    block = (chunk * (CHUNK // 4) + tl.arange(0, CHUNK // 4)).to(tl.uint32)
     a, b, c, d = random_words(block, position, low, high, sample, position * 0)  # the purpose SHARED is 0
-    words = tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), (CHUNK,))
+    words = tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), (CHUNK // 32, 32))
     noise = -tl.log(-tl.log((words.to(tl.float64) + 0.5) / 4294967296.0))
     # The logarithm of 0 is not computed: such tokens get -inf, whatever the noise is.
     safe = tl.where(probabilities == 0, 1.0, probabilities).to(tl.float64)
-    key = ordered_double(tl.where(probabilities == 0, -float("inf"), tl.log(safe) + noise))
-    index = first + tl.arange(0, CHUNK)
-    key = tl.where(index < width, key, _LEAST)
-    most = tl.max(key, axis=0)
-    return most, tl.min(tl.where((key == most) & (index < width), index, width), axis=0)
+    return best_token(tl.where(probabilities == 0, -float("inf"), tl.log(safe) + noise), chunk, width, CHUNK)
+
+
+@triton.jit
+def best_token(values, chunk, width, CHUNK: tl.constexpr):
+    """The greatest of a chunk's values, ``float64``, as a key, and its token; of equal ones, the first."""
+    index = chunk_index(chunk, CHUNK)
+    key = tl.where(index < width, ordered_double(values), _LEAST)
+    most = tl.max(key)
+    return most, tl.min(tl.where((key == most) & (index < width), index, width))
 
 
 @triton.jit
@@ -58,41 +66,49 @@ def choose_kernel(
     logits, row_stride, column_stride, masks, mask_rows, mask_stride, mask_count, words, width,
     best, sums, cut_key, cut_index, temperature, min_p, kinds, streams, positions,
     out, noisy_keys, noisy_tokens, drawn_sums, n, chunks,
-    MASKED: tl.constexpr, INDEXED: tl.constexpr, CUT: tl.constexpr, KEPT: tl.constexpr,
+    EVEN: tl.constexpr, MASKED: tl.constexpr, INDEXED: tl.constexpr, CUT: tl.constexpr, KEPT: tl.constexpr,
     WRITES: tl.constexpr, NOISE: tl.constexpr, DRAWS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
     """Compute a chunk of a row's distribution; by the flags, write it, find its best token with noise, or sum it."""
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
-    first = chunk * CHUNK
-    index = first + tl.arange(0, CHUNK)
+    place = row * chunks + chunk
+    index = chunk_index(chunk, CHUNK)
     owner = row // n
     kind = tl.load(kinds + owner)
-    mask_row = mask_row_of(row, mask_rows, INDEXED)
     highest, token = highest_of(best, row, chunks, CHUNKS)
     if kind == _GREEDY:
         if WRITES:
             tl.store(out + row * width + index, tl.where(index == token, 1.0, 0.0), mask=index < width)
     else:
-        scores = load_scores(
-            logits, row_stride, column_stride, row, masks, mask_row, mask_stride, mask_count, words, index, width,
-            MASKED,
-        )  # fmt: skip
-        heat, least = tl.load(temperature + owner), tl.load(min_p + owner)
-        weights = kept_weights(scores, index, highest, heat, row, least, cut_key, cut_index, CUT)
-        total = kept_total(best, sums, row, highest, heat, chunks, KEPT, CHUNKS)
-        probabilities = weights / total
-        if WRITES:
-            tl.store(out + row * width + index, probabilities, mask=index < width)
-        if NOISE:  # noqa: SIM102 (one condition is decided when compiling, the other when running)
-            if kind == _NOISY:
-                position = tl.load(positions + row)
-                key, loud = loudest(probabilities, first, width, streams, owner, position, CHUNK)
-                tl.store(noisy_keys + row * chunks + chunk, key)
-                tl.store(noisy_tokens + row * chunks + chunk, loud)
-        if DRAWS:  # noqa: SIM102
-            if kind == _DRAWN:
-                tl.store(drawn_sums + row * chunks + chunk, tl.sum(probabilities.to(tl.float64), axis=0))
+        mask_row = mask_row_of(row, mask_rows, INDEXED)
+        mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, chunk, MASKED, CHUNK)
+        heat, lowest = tl.load(temperature + owner), least_weight(min_p, owner)
+        whole = kept_total(best, sums, row, highest, heat, chunks, KEPT, CHUNKS)
+        # Where no token of a chunk is allowed, only a distribution that is broken differs from 0.
+        if some(mask) | (whole != whole):  # noqa: PLR0124 (NaN is not itself)
+            scores = load_scores(logits, row_stride, column_stride, row, mask, chunk, width, EVEN, CHUNK)
+            weights = kept_weights(scores, index, highest, heat, row, lowest, cut_key, cut_index, CUT)
+            probabilities = weights / whole
+            if WRITES:
+                tl.store(out + row * width + index, probabilities, mask=index < width)
+            if NOISE:  # noqa: SIM102 (one condition is decided when compiling, the other when running)
+                if kind == _NOISY:
+                    position = tl.load(positions + row)
+                    key, loud = loudest(probabilities, chunk, width, streams, owner, position, CHUNK)
+                    tl.store(noisy_keys + place, key)
+                    tl.store(noisy_tokens + place, loud)
+            if DRAWS:  # noqa: SIM102
+                if kind == _DRAWN:
+                    tl.store(drawn_sums + place, tl.sum(probabilities.to(tl.float64)))
+        else:
+            if WRITES:
+                tl.store(out + row * width + index, 0.0 * index.to(tl.float32), mask=index < width)
+            if NOISE:
+                tl.store(noisy_keys + place, _NO_CHANCE)
+                tl.store(noisy_tokens + place, chunk * CHUNK)
+            if DRAWS:
+                tl.store(drawn_sums + place, 0.0)
 
 
 @triton.jit
@@ -137,16 +153,13 @@ def loudest_kernel(
     """Store the best token of a chunk of a distribution: with noise for noisy rows, else the most probable one."""
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
-    first = chunk * CHUNK
-    index = first + tl.arange(0, CHUNK)
+    index = chunk_index(chunk, CHUNK)
     owner = row // n
     probabilities = tl.load(distribution + row * width + index, mask=index < width, other=0.0)
     if tl.load(kinds + owner) == _NOISY:
-        key, token = loudest(probabilities, first, width, streams, owner, tl.load(positions + row), CHUNK)
+        key, token = loudest(probabilities, chunk, width, streams, owner, tl.load(positions + row), CHUNK)
     else:
-        every = tl.where(index < width, ordered_double(probabilities.to(tl.float64)), _LEAST)
-        key = tl.max(every, axis=0)
-        token = tl.min(tl.where((every == key) & (index < width), index, width), axis=0)
+        key, token = best_token(probabilities.to(tl.float64), chunk, width, CHUNK)
     tl.store(keys + row * chunks + chunk, key)
     tl.store(tokens + row * chunks + chunk, token)
 
@@ -195,7 +208,7 @@ class Chosen:
         source: Source,
         summary: Summary,
         temperature: torch.Tensor,
-        min_p: torch.Tensor,
+        min_p: torch.Tensor | None,
         kinds: torch.Tensor,
         n: int,
         *,
@@ -236,19 +249,17 @@ class Chosen:
 def distribution(
     scores: torch.Tensor,
     temperature: torch.Tensor,
-    top_k: torch.Tensor,
-    top_p: torch.Tensor,
-    min_p: torch.Tensor,
+    top_k: torch.Tensor | None,
+    top_p: torch.Tensor | None,
+    min_p: torch.Tensor | None,
     kinds: torch.Tensor,
-    sorts: bool,
-    filters: bool,
 ) -> torch.Tensor:
     """See :func:`grammarspec.decoding.distributions.distribution`."""
     rows, n, width = scores.shape
     if not scores.numel():
         return torch.empty(scores.shape, device=scores.device)
     source = Source(scores.reshape(rows * n, width))
-    summary = summarise(source, temperature, top_k, top_p, min_p, n, sorts, filters)
+    summary = summarise(source, temperature, top_k, top_p, min_p, kinds, n)
     chosen = Chosen(source, summary, temperature, min_p, kinds, n, writes=True)
     chosen.run(None, None, 0, noise=False, draws=False)
     assert chosen.distribution is not None

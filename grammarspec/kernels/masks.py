@@ -6,7 +6,16 @@ import torch
 import triton
 import triton.language as tl
 
-from grammarspec.kernels.blocks import Source, chunks_of, load_scores, mask_bits, mask_row_of
+from grammarspec.kernels.blocks import (
+    Source,
+    bits_of,
+    bytes_of,
+    chunk_index,
+    chunk_words,
+    chunks_of,
+    load_scores,
+    mask_row_of,
+)
 
 __all__ = ["apply_bitmask", "masked_scores"]
 
@@ -14,31 +23,42 @@ __all__ = ["apply_bitmask", "masked_scores"]
 @triton.jit
 def forbid_kernel(
     logits, row_stride, column_stride, masks, mask_rows, mask_stride, mask_count, words, width,
-    MASKED: tl.constexpr, INDEXED: tl.constexpr, CHUNK: tl.constexpr,
+    EVEN: tl.constexpr, MASKED: tl.constexpr, INDEXED: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Write -inf where a mask row forbids a token. Logits are not read."""
+    """Write -inf where a mask row forbids a token.
+
+    With ``EVEN``, the logits of eight tokens are written at once; they are read before if some of them are allowed.
+    """
     row = tl.program_id(0).to(tl.int64)
-    index = tl.program_id(1) * CHUNK + tl.arange(0, CHUNK)
+    chunk = tl.program_id(1)
     mask_row = mask_row_of(row, mask_rows, INDEXED)
     if mask_row >= 0:
-        bits = mask_bits(masks, mask_row, mask_stride, mask_count, words, index, width)
-        forbidden = (index < width) & (bits == 0)
-        places = row * row_stride + index.to(tl.int64) * column_stride
-        tl.store(logits + places, tl.full((CHUNK,), -float("inf"), tl.float32), mask=forbidden)
+        mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, chunk, MASKED, CHUNK)
+        index = chunk_index(chunk, CHUNK)
+        places = logits + row * row_stride + index.to(tl.int64) * column_stride
+        if EVEN:
+            allowed = bytes_of(mask)
+            written = (index < width) & (allowed != 0xFF)
+            kept = tl.load(places, mask=tl.max_constancy(written & (allowed != 0), [1, 8]), other=-float("inf"))
+            kept = tl.where(bits_of(mask) != 0, kept, -float("inf"))
+            tl.store(places, kept, mask=tl.max_constancy(written, [1, 8]))
+        else:
+            nothing = tl.full((CHUNK // 32, 32), -float("inf"), tl.float32)
+            tl.store(places, nothing, mask=(index < width) & (bits_of(mask) == 0))
 
 
 @triton.jit
 def scores_kernel(
     logits, row_stride, column_stride, masks, mask_rows, mask_stride, mask_count, words, width, out,
-    MASKED: tl.constexpr, INDEXED: tl.constexpr, CHUNK: tl.constexpr,
+    EVEN: tl.constexpr, MASKED: tl.constexpr, INDEXED: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
     """Write scores: logits in float32, and -inf for forbidden tokens."""
     row = tl.program_id(0).to(tl.int64)
-    index = tl.program_id(1) * CHUNK + tl.arange(0, CHUNK)
+    chunk = tl.program_id(1)
     mask_row = mask_row_of(row, mask_rows, INDEXED)
-    scores = load_scores(
-        logits, row_stride, column_stride, row, masks, mask_row, mask_stride, mask_count, words, index, width, MASKED
-    )
+    mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, chunk, MASKED, CHUNK)
+    scores = load_scores(logits, row_stride, column_stride, row, mask, chunk, width, EVEN, CHUNK)
+    index = chunk_index(chunk, CHUNK)
     tl.store(out + row * width + index, scores, mask=index < width)
 
 

@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from grammarspec.kernels.blocks import Source, drawn_token, load_weights, uniform_at
-from grammarspec.kernels.choices import DRAWN, Chosen
+from grammarspec.kernels.blocks import DRAWN, Source, drawn_token, load_weights, uniform_at
+from grammarspec.kernels.choices import Chosen
 from grammarspec.kernels.summaries import summarise
 
 __all__ = ["verify"]
@@ -94,9 +94,9 @@ def verify(
     masks: torch.Tensor | None,
     mask_rows: torch.Tensor | None,
     temperature: torch.Tensor,
-    top_k: torch.Tensor,
-    top_p: torch.Tensor,
-    min_p: torch.Tensor,
+    top_k: torch.Tensor | None,
+    top_p: torch.Tensor | None,
+    min_p: torch.Tensor | None,
     kinds: torch.Tensor,
     noise: bool,
     streams: torch.Tensor,
@@ -106,8 +106,6 @@ def verify(
     drawn: torch.Tensor,
     positions: torch.Tensor,
     rounds: torch.Tensor,
-    sorts: bool,
-    filters: bool,
     draws: bool,
     whole: bool,
     accept: int,
@@ -124,7 +122,7 @@ def verify(
         masks = masks.flatten(0, -2)
         mask_rows = None if mask_rows is None else mask_rows.flatten()
     source = Source(logits.reshape(rows * n, width), masks, mask_rows)
-    summary = summarise(source, temperature, top_k, top_p, min_p, n, sorts, filters)
+    summary = summarise(source, temperature, top_k, top_p, min_p, kinds, n)
     positions, tokens, lengths, rounds = (t.contiguous() for t in (positions, tokens, lengths, rounds))
     each = Chosen(source, summary, temperature, min_p, kinds, n, writes=whole or draws)
     each.run(streams, positions, choose << 28, noise=noise, draws=draws)

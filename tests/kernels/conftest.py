@@ -9,17 +9,15 @@ import pytest
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of a few dozen tokens have several chunks, as long ones do."""
     pytest.importorskip("triton")
-    from grammarspec.kernels import blocks, summaries
+    from grammarspec.kernels import blocks
 
     monkeypatch.setattr(blocks, "CHUNK", 32)
-    monkeypatch.setattr(summaries, "SELECT", 32)
 
 
 @pytest.fixture
 def whole_rows(small_chunks: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows as long as those of real vocabularies have chunks as on a device."""
-    from grammarspec.kernels import blocks, summaries
+    from grammarspec.kernels import blocks
     from tests.kernels.running import FULL
 
-    monkeypatch.setattr(blocks, "CHUNK", FULL[0])
-    monkeypatch.setattr(summaries, "SELECT", FULL[1])
+    monkeypatch.setattr(blocks, "CHUNK", FULL)

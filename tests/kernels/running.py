@@ -20,8 +20,8 @@ COMPILED = os.environ["TRITON_INTERPRET"] != "1"
 DEVICE = torch.device("cuda" if COMPILED else "cpu")
 MODE: Mode = "auto" if COMPILED else "interpreter"
 
-FULL = 4096, 65_536
-"""Chunks for rows of a real vocabulary, as on a device; the second number saves the interpreter's time."""
+FULL = 4096
+"""The chunks of rows of a real vocabulary, as on a device."""
 
 
 def kernel(function: Callable[..., Any], *args: Any) -> Any:
@@ -55,12 +55,12 @@ def generator(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def columns(samplings: Sequence[dict[str, Any]], width: int) -> tuple[torch.Tensor, ...]:
+def columns(samplings: Sequence[dict[str, Any]], width: int) -> tuple[torch.Tensor | None, ...]:
     """The options of rows as :mod:`grammarspec.decoding.distributions` takes them: temperature, top-k, top-p, min-p."""
-    infinite = float("inf")
-    return (
-        torch.tensor([options.get("temperature", 1.0) for options in samplings]),
-        torch.tensor([options.get("top_k", width) for options in samplings]),
-        torch.tensor([options.get("top_p", infinite) for options in samplings]),
-        torch.tensor([options.get("min_p", 0.0) for options in samplings]),
+    absent = {"temperature": 1.0, "top_k": width, "top_p": float("inf"), "min_p": 0.0}
+    return tuple(
+        torch.tensor([options.get(name, value) for options in samplings])
+        if name == "temperature" or any(name in options for options in samplings)
+        else None
+        for name, value in absent.items()
     )

@@ -155,16 +155,15 @@ def test_launching_asks_for_no_value_and_shapes_are_those_of_fakes(launches: lis
         from grammarspec.kernels import choices, masks, noise, steps, verdicts
 
         options = (*process._options(), process._kinds)
-        flags = (process._sorts, process._filters)
         scores = masks.masked_scores(given["logits"].flatten(0, 1), given["masks"].flatten(0, 1), None)
         scores = scores.view(ROWS, N, WIDTH)
-        shares = choices.distribution(scores, *options, *flags)
+        shares = choices.distribution(scores, *options)
         first = given["positions"][:, :1]
         chosen = choices.choices(shares[:, :1], first, process._kinds, process._streams, process._noise)
         chances = noise.uniform(process._streams, first, 1, given["rounds"])
         drawn = choices.draw(shares[:, 0], chances[:, 0])
         rest = [given[name] for name in ("tokens", "lengths", "draft", "drawn", "positions", "rounds")]
-        more = (*options, process._noise, process._streams, *rest, *flags, True)
+        more = (*options, process._noise, process._streams, *rest, True)
         whole = verdicts.verify(scores, None, None, *more, True, 2, 3)
         fused = verdicts.verify(given["logits"], given["masks"], None, *more, False, 2, 3)
         masks.apply_bitmask(given["logits"][:, 0], given["masks"][:, 0], None)
@@ -194,12 +193,12 @@ def test_operators_keep_the_rules_of_torch(mode: Any) -> None:
     operators = torch.ops.grammarspec
     cases = [
         (operators.masked_scores, (logits, masks, None)),
-        (operators.distribution, (logits[:, None], *options, True, True)),
+        (operators.distribution, (logits[:, None], *options)),
         (operators.choices, (shares[:, None], positions, process._kinds, streams, noise)),
         (operators.uniform, (streams, positions, 3, rounds)),
         (operators.draw, (shares, torch.full((ROWS,), 0.5, dtype=torch.float64))),
     ]
-    drafts = (none, rounds, None, none.bool(), positions, rounds, True, True, True, True, 2, 3)
+    drafts = (none, rounds, None, none.bool(), positions, rounds, True, True, 2, 3)
     cases.append((operators.verify, (logits[:, None], masks[:, None], None, *options, noise, streams, *drafts)))
     gs.apply_bitmask(logits, masks)
     cases.append((operators.apply_bitmask, (logits, masks, None)))

@@ -34,18 +34,15 @@ OPTIONS: list[dict[str, Any]] = [
 def both(scores: torch.Tensor, samplings: list[dict[str, Any]], kinds: list[Kind]) -> tuple[torch.Tensor, torch.Tensor]:
     """What the kernel and what the reference makes of scores."""
     width = scores.shape[-1]
-    sorts = any("top_k" in options or "top_p" in options for options in samplings)
-    filters = any("min_p" in options for options in samplings)
-    given = (scores, *columns(samplings, width), torch.tensor(kinds, dtype=torch.int32), sorts, filters)
+    given = (scores, *columns(samplings, width), torch.tensor(kinds, dtype=torch.int32))
     return kernel(distribution, *given), distribution(*given)
 
 
 def in_float64(scores: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
     """What the reference makes of one row in float64: torch's sums of a hundred thousand float32 weights are coarser
     (1e-5 on the CPU) than those of kernels, which sum chunk by chunk."""
-    flags = "top_k" in options or "top_p" in options, "min_p" in options
     kinds = torch.tensor([Kind.DRAWN], dtype=torch.int32)
-    return distribution(scores.double(), *columns([options], scores.shape[-1]), kinds, *flags).float()
+    return distribution(scores.double(), *columns([options], scores.shape[-1]), kinds).float()
 
 
 def clear(scores: torch.Tensor, options: dict[str, Any]) -> bool:

@@ -153,8 +153,10 @@ class DeviceBatch:
         )
         ends = ends_of(vocabulary.eos_token_ids, width, device)
         self._round = Round(self._target, self._loan.tensors, ends, self._drafters, looks=looks)
-        counted = [] if self._processing.counts is None else [self._processing.counts]
-        self._graphs = Graphs([*self._rows.tensors(), *counted]) if device.type == "cuda" else None
+        changed = [*self._rows.tensors(), self._loan.tensors.forced]
+        if self._processing.counts is not None:
+            changed.append(self._processing.counts)
+        self._graphs = Graphs(changed) if device.type == "cuda" else None
         self._mail = Mailbox(device, self._lag + 1, len(self.sequences) * (COLUMNS + 1 + 2 * gamma))
         # For each report that has not been read: its rows, and the length of drafts.
         self._under_way: list[tuple[list[int], int]] = []

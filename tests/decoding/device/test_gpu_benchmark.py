@@ -20,12 +20,13 @@ def test_the_benchmark_runs_to_its_end(tmp_path: Path, monkeypatch: pytest.Monke
     assert gpu.main(["--toy", "--output", str(path)]) == 0
     results = json.loads(path.read_text())
     checks = [found for name, found in results.items() if name.startswith("check: ")]
-    assert len(checks) == 4 and all(found["ok"] for found in checks)
+    assert len(checks) == 8 and all(found["ok"] for found in checks)
     settings = results["rounds, toy"]["settings"]
     assert {each["setting"] for each in settings} == {
         "plain",
-        "constrained (device)",
-        "constrained (host masks)",
+        "constrained",
+        "plain (host)",
+        "constrained (host)",
         "speculative",
         "both",
     }
