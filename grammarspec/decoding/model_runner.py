@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from grammarspec.decoding.attention import shared_keys
 from grammarspec.decoding.cache import RaggedCache, cache_name
 from grammarspec.decoding.windows import attention_windows, unwrapped
 
@@ -132,15 +133,16 @@ class ModelRunner:
         positions = positions.to(device)
         alike = not bool(unused.any()) and bool((first == first[0]).all())
         self.cache.plan(slots.to(device), visible, slice(visible - ids.shape[1], visible) if alike else None)
-        output = self.model(
-            input_ids=ids.to(device),
-            attention_mask=attention_masks(self._windows, positions, visible, self._dtype),
-            position_ids=positions,
-            use_cache=True,
-            **{self._cache_name: self.cache},
-            **({"logits_to_keep": keep} if self._keeps else {}),
-            **self._options,
-        )
+        with shared_keys(self._inner):
+            output = self.model(
+                input_ids=ids.to(device),
+                attention_mask=attention_masks(self._windows, positions, visible, self._dtype),
+                position_ids=positions,
+                use_cache=True,
+                **{self._cache_name: self.cache},
+                **({"logits_to_keep": keep} if self._keeps else {}),
+                **self._options,
+            )
         self.passes += 1
         logits: torch.Tensor = output.logits[:, -keep:]
         return logits, {layer: output.hidden_states[layer] for layer in self._hidden_layers}

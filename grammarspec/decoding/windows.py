@@ -15,7 +15,7 @@ from grammarspec.errors import UnsupportedModel
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
 
-__all__ = ["attention_windows", "decoder_of", "no_rollback", "unwrapped"]
+__all__ = ["SHARED_KEYS", "attention_windows", "decoder_of", "no_rollback", "unwrapped"]
 
 # For each kind of attention that looks back a limited number of tokens: the entry of the configuration that has the
 # number, and the function of transformers that makes masks of this kind.
@@ -24,6 +24,9 @@ _LIMITED: Final = {
     "chunked_attention": ("attention_chunk_size", "create_chunked_causal_mask"),
 }
 _FULL: Final = "full_attention"
+
+SHARED_KEYS: Final = "grammarspec_shared_keys"
+"""The name in transformers of :mod:`grammarspec.decoding.attention`, which replaces ``sdpa`` during a pass."""
 
 
 def unwrapped(model: Any) -> PreTrainedModel | None:
@@ -107,7 +110,7 @@ def attention_windows(model: PreTrainedModel) -> dict[str, int]:
         raise refusal
     decoder = decoder_of(model)
     config = decoder.config.get_text_config()
-    if config._attn_implementation not in ("eager", "sdpa"):
+    if config._attn_implementation not in ("eager", "sdpa", SHARED_KEYS):
         what = f"{type(model).__name__} with the attention implementation {config._attn_implementation!r}"
         raise UnsupportedModel(what, hint="load it with attn_implementation='sdpa' (or 'eager')")
     sizes: dict[str, set[int | None]] = {}

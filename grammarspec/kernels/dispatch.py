@@ -1,9 +1,9 @@
 """Decides which implementation of an operator runs: its kernel, or its reference in plain torch.
 
-By default the reference runs everywhere, since kernels have been run in Triton's interpreter only. With
-``using("auto")``, kernels run for tensors on CUDA devices of compute capability 8.0 or higher, if Triton is installed;
-for other devices (the CPU, MPS, XPU, and ROCm, which torch also calls CUDA) and for ``float64`` the reference runs.
-With ``using("interpreter")``, kernels also run on the CPU, in Triton's interpreter.
+Kernels run for tensors on CUDA devices of compute capability 8.0 or higher, if Triton is installed; for other devices
+(the CPU, MPS, XPU, and ROCm, which torch also calls CUDA) and for ``float64`` the reference runs. With
+``using("reference")`` it runs everywhere; with ``using("interpreter")``, kernels also run on the CPU, in Triton's
+interpreter.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ T = TypeVar("T")
 Mode = Literal["auto", "reference", "interpreter"]
 """``auto``: kernels run where they can; ``reference``: nowhere; ``interpreter``: as ``auto``, and on the CPU, too."""
 
-# Kernels must be asked for, as long as they have not been run on a GPU.
-_mode: ContextVar[Mode] = ContextVar("grammarspec_kernels", default="reference")
+_mode: ContextVar[Mode] = ContextVar("grammarspec_kernels", default="auto")
 _LEAST_CAPABILITY = (8, 0)  # bfloat16; what Triton supports
 
 

@@ -1,7 +1,12 @@
-"""Llamas of a few thin layers with random weights in float64, where rounding decides nothing."""
+"""Llamas of a few thin layers with random weights in float64, where rounding decides nothing.
+
+``MODELS_ON=cuda pytest tests/decoding/device`` runs the loop on a device with them; ``MODELS_IN=float32``, which kernels
+need, makes rounding decide in rare cases.
+"""
 
 from __future__ import annotations
 
+import os
 from copy import deepcopy
 from typing import Any
 
@@ -9,6 +14,9 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 __all__ = ["disturbed", "small_llama"]
+
+_DEVICE = os.environ.get("MODELS_ON", "cpu")
+_DTYPE = getattr(torch, os.environ.get("MODELS_IN", "float64"))
 
 
 def small_llama(seed: int, *, width: int = 264, layers: int = 2, context: int = 512) -> Any:
@@ -24,7 +32,7 @@ def small_llama(seed: int, *, width: int = 264, layers: int = 2, context: int = 
         max_position_embeddings=context,
         initializer_range=0.6,
     )
-    return LlamaForCausalLM(config).double().eval()
+    return LlamaForCausalLM(config).to(_DEVICE, _DTYPE).eval()
 
 
 def disturbed(model: Any, seed: int) -> Any:

@@ -61,7 +61,8 @@ class DeviceBatch:
         feed: whether ``forced="feed"`` is asked for, which is refused.
         lag: how many later rounds have been launched when the host reads the report of a round; by default 1 on CUDA
             and 0 elsewhere. It is 0 as long as most rows wait for states of constraints that do not freeze.
-        looks: whether the host may read values of tensors within a round; by default on the CPU only.
+        looks: whether the host may read values of tensors within a round; by default on the CPU only, and never on
+            CUDA, where rounds are graphs.
 
     Attributes:
         sequences: all texts, including those that have ended.
@@ -94,7 +95,7 @@ class DeviceBatch:
         assert inner is not None
         device = inner.device
         self._lag = int(device.type == "cuda") if lag is None else lag
-        looks = device.type == "cpu" if looks is None else looks
+        looks = device.type == "cpu" if looks is None else looks and device.type != "cuda"
         constraints = [request.matcher.constraint for request in requests if request.matcher is not None]
         self._requests = requests
         self.sequences = sequences_of(requests, vocabulary, context_length(model), on_text)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from grammarspec.decoding.attention import shared_keys
 from grammarspec.decoding.cache import cache_name
 from grammarspec.decoding.device.cache import StaticCache
 from grammarspec.decoding.model_runner import attention_masks
@@ -43,6 +44,7 @@ class StaticRunner:
         inner = unwrapped(model)
         if inner is None:
             raise TypeError(f"expected a model of transformers, not {type(model).__name__}")
+        self._inner: Final = inner
         config = inner.config.get_text_config()
         self._windows = attention_windows(inner)
         self._dtype = inner.dtype if config._attn_implementation == "eager" else None
@@ -79,13 +81,14 @@ class StaticRunner:
         options: dict[str, Any] = {"output_hidden_states": True} if self._hidden else {}
         if self._keeps:
             options["logits_to_keep"] = keep
-        output = self.model(
-            input_ids=torch.where(used, tokens, 0),
-            attention_mask=attention_masks(self._windows, positions, visible, self._dtype),
-            position_ids=positions,
-            use_cache=True,
-            **{self._cache_name: self.cache},
-            **options,
-        )
+        with shared_keys(self._inner):
+            output = self.model(
+                input_ids=torch.where(used, tokens, 0),
+                attention_mask=attention_masks(self._windows, positions, visible, self._dtype),
+                position_ids=positions,
+                use_cache=True,
+                **{self._cache_name: self.cache},
+                **options,
+            )
         self.passes += 1
         return output.logits[:, -keep:], output.hidden_states[-1] if self._hidden else None
