@@ -21,6 +21,8 @@ def text_of(results: dict[str, Any]) -> str:
     checks = [(name[7:], found) for name, found in results.items() if name.startswith("check: ")]
     rows = [[name, "ok" if found.get("ok") else found.get("error", "not run")] for name, found in checks]
     lines += ["", table(["check", "result"], rows)]
+    if "kernels" in results:
+        lines += ["", "## Kernels", "", _kernels(results["kernels"])]
     for name, found in results.items():
         if not name.startswith("rounds, "):
             continue
@@ -39,6 +41,16 @@ def text_of(results: dict[str, Any]) -> str:
         if found.get("left out"):
             lines += ["", f"{len(found['left out'])} settings were left out, as there was no time."]
     return "\n".join(lines) + "\n"
+
+
+def _kernels(found: dict[str, Any]) -> str:
+    """Times of calls beside the least time that their reading and writing takes, in microseconds."""
+    names = list(dict.fromkeys(name for each in found["calls"] for name in each["us"]))
+    rows = [
+        [each["call"], str(each["rows"]), each["allowed"], str(each["limit"]), *(str(each["us"].get(n, "")) for n in names)]
+        for each in found["calls"]
+    ]
+    return table(["call", "rows", "allowed", "limit", *names], rows)
 
 
 def plot(results: dict[str, Any], folder: Path) -> list[Path]:

@@ -39,7 +39,7 @@ def generate(
     gamma: int = 16,
     adaptive: bool = True,
     forced: Literal["sample", "feed"] = "sample",
-    device_loop: bool | Literal["auto"] = False,
+    device_loop: bool | Literal["auto"] = "auto",
     on_text: Callable[[bytes], None] | None = None,
 ) -> Generation:
     """Generate one text.
@@ -83,7 +83,7 @@ def generate_batch(
     gamma: int = 16,
     adaptive: bool = True,
     forced: Literal["sample", "feed"] = "sample",
-    device_loop: bool | Literal["auto"] = False,
+    device_loop: bool | Literal["auto"] = "auto",
     on_text: Callable[[int, int, bytes], None] | None = None,
 ) -> list[list[Generation]]:
     """Generate the texts of several requests together.
@@ -105,10 +105,9 @@ def generate_batch(
             ``matcher.forced_tokens()``, without scoring it: the same texts are possible, but their probabilities are
             not those of the masked model, which may prefer another tokenisation.
         device_loop: where rounds are made. ``True``: by tensor operations on the model's device, without the host
-            (:mod:`grammarspec.decoding.device`); what that loop does not know is an error. ``False``: by the host; this
-            is the default as long as no GPU has run the other. ``"auto"``: on CUDA devices by the device, as
-            far as it knows all that is asked for; else by the host. The texts are the same, or have the same
-            distribution.
+            (:mod:`grammarspec.decoding.device`); what that loop does not know is an error. ``False``: by the host.
+            ``"auto"``: on CUDA devices by the device, as far as it knows all that is asked for; else by the host. The
+            texts are the same, or have the same distribution.
         on_text: called with the numbers of request and sample, and the next bytes of that text.
 
     Returns:
@@ -147,8 +146,13 @@ def generate_batch(
             feed=forced == "feed",
             on_text=on_text,
         )
-        if on_device is not None:
-            return on_device.run()
+        try:
+            if on_device is not None:
+                return on_device.run()
+        except UnsupportedFeature:
+            # The first round could not be captured in a graph: nothing has been generated yet.
+            if device_loop is True or on_device is None or on_device.rounds:
+                raise
     with torch.inference_mode():
         batch = Batch(
             model,
@@ -190,5 +194,7 @@ def _on_device(
 
 
 def _on_cuda(model: PreTrainedModel | None) -> bool:
-    """Whether a model of transformers is on a CUDA device."""
-    return model is not None and model.device.type == "cuda"
+    """Whether a model of transformers is on a CUDA device, and on no other device too."""
+    if model is None or model.device.type != "cuda":
+        return False
+    return len(set(getattr(model, "hf_device_map", {}).values())) < 2

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelRunner", "attention_masks"]
 
+# The number of keys that attention is given is a multiple of this: on CUDA, cuDNN plans its work anew for each number of
+# keys that it has not seen, which takes longer than many passes.
+_KEYS = {"cuda": 64}
 _PART = 512  # tokens of a row that are read in one pass at most, but for those whose logits are wanted
 
 
@@ -126,13 +129,15 @@ class ModelRunner:
         """
         steps, device = torch.arange(ids.shape[1]), self.device
         unused = steps < padding[:, None]
-        visible = int(first.max()) + ids.shape[1]
+        end = int(first.max()) + ids.shape[1]
+        unit = _KEYS.get(device.type, 1)
+        visible = -(-end // unit) * unit
         # Padding attends to the first token, as attention over nothing would be NaN; no token attends to padding.
         positions = (first[:, None] + steps).masked_fill(unused, 0)
         slots = positions.masked_fill(unused, torch.iinfo(torch.int64).max)
         positions = positions.to(device)
         alike = not bool(unused.any()) and bool((first == first[0]).all())
-        self.cache.plan(slots.to(device), visible, slice(visible - ids.shape[1], visible) if alike else None)
+        self.cache.plan(slots.to(device), visible, slice(end - ids.shape[1], end) if alike else None)
         with shared_keys(self._inner):
             output = self.model(
                 input_ids=ids.to(device),

@@ -47,14 +47,15 @@ def test_logits_are_those_of_transformers(inference: None, monkeypatch: pytest.M
 
 def test_it_is_there_during_passes_only(inference: None) -> None:
     model = small_llama(1)
+    tokens = torch.tensor([[1, 2, 3]], device=model.device)
     with shared_keys(model):
         assert model.config._attn_implementation == SHARED_KEYS
         with shared_keys(model):
             # Whoever else runs the model meanwhile, without a mask of four dimensions, gets what sdpa gives.
-            text = model(input_ids=torch.tensor([[1, 2, 3]]), attention_mask=torch.ones(1, 3)).logits
+            text = model(input_ids=tokens, attention_mask=torch.ones_like(tokens)).logits
         assert model.config._attn_implementation == SHARED_KEYS
     assert model.config._attn_implementation == "sdpa"
-    assert torch.equal(text, model(input_ids=torch.tensor([[1, 2, 3]])).logits)
+    assert torch.equal(text, model(input_ids=tokens).logits)
     with pytest.raises(ValueError, match="stop"), shared_keys(model):
         raise ValueError("stop")
     assert model.config._attn_implementation == "sdpa"

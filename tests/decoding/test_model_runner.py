@@ -158,6 +158,32 @@ def test_prompts_read_in_parts(family: str, part: int, monkeypatch: pytest.Monke
         texts.take_back([0, 2, 1])
 
 
+def test_more_keys_than_there_are_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On CUDA, attention is given a round number of keys; those behind a text's last token are masked."""
+    model = build("llama")
+    seen: list[int] = []
+    plan = RaggedCache.plan
+
+    def noting(self: RaggedCache, slots: Any, visible: int, span: slice | None = None) -> None:
+        seen.append(visible)
+        plan(self, slots, visible, span)
+
+    monkeypatch.setattr(RaggedCache, "plan", noting)
+
+    def found() -> list[Any]:
+        runner = ModelRunner(model, 2)
+        logits = [runner.read([[1, 2, 3, 4, 5, 6], [7, 8]], 1), runner.read([[9], [10]], 1)]
+        runner.lengths[0] -= 3
+        return [*logits, runner.read([[11, 12], [13, 14]], 2)]
+
+    exact = found()
+    assert seen == [6, 7, 6]
+    monkeypatch.setitem(model_runner._KEYS, model.device.type, 16)
+    rounded = found()
+    assert seen[3:] == [16, 16, 16]
+    assert all(torch.allclose(one, other, atol=1e-4) for one, other in zip(exact, rounded, strict=True))
+
+
 def test_windows_matter() -> None:
     """The tests above would tell a window from none: texts are longer, and the logits differ."""
     for family in ("mistral", "gemma2", "llama4_text"):

@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from grammarspec.decoding.device.support import HOST_HINT
+from grammarspec.errors import UnsupportedFeature
+
 __all__ = ["Graphs"]
 
 _WARM_UPS = 3  # runs before a capture, in which libraries choose kernels and allocate memory
@@ -37,6 +40,9 @@ class Graphs:
         Returns:
             the tensor that ``work`` returned when it was captured. It is the same memory each time, which the next
             replay, of this or of another key, overwrites.
+
+        Raises:
+            UnsupportedFeature: the work cannot be captured, as it waits for the device, say.
         """
         if key not in self._captured:
             self._captured[key] = self._capture(work)
@@ -56,7 +62,13 @@ class Graphs:
                     tensor.copy_(saved)
         current.wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        # Other threads may call CUDA meanwhile; with "thread_local", their calls do not make the capture fail.
-        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
-            result = work()
+        try:
+            # Other threads may call CUDA meanwhile; with "thread_local", their calls do not make the capture fail.
+            with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+                result = work()
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            what = f"a model whose pass cannot be captured in a CUDA graph ({error})"
+            raise UnsupportedFeature(f"the loop on the device does not know {what}", hint=HOST_HINT) from error
         return graph, result

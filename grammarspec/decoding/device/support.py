@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -21,9 +21,9 @@ from grammarspec.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["check", "drafters_for", "ends_of"]
+__all__ = ["HOST_HINT", "check", "drafters_for", "ends_of"]
 
-_HINT = "device_loop=False decodes on the host; device_loop='auto' does so by itself where it has to"
+HOST_HINT: Final = "device_loop=False decodes on the host; device_loop='auto' does so by itself where it has to"
 
 
 def check(
@@ -64,13 +64,13 @@ def check(
 def _check_model(model: Any, what: str) -> None:
     inner = unwrapped(model)
     if inner is None:
-        raise UnsupportedModel(f"{what} of the loop on the device has to be a model of transformers", hint=_HINT)
+        raise UnsupportedModel(f"{what} of the loop on the device has to be a model of transformers", hint=HOST_HINT)
     if (refusal := no_rollback(inner)) is not None:
         raise refusal
 
 
 def _refusal(what: str, where: str = "") -> UnsupportedFeature:
-    return UnsupportedFeature(f"the loop on the device does not know {what}", where, _HINT)
+    return UnsupportedFeature(f"the loop on the device does not know {what}", where, HOST_HINT)
 
 
 def drafters_for(

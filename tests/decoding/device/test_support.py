@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from grammarspec.decoding import Request, Sampling, generate, generate_batch, loop  # noqa: E402
+from grammarspec.decoding.device import DeviceBatch  # noqa: E402
 from grammarspec.decoding.device import shelf as shelf_module  # noqa: E402
 from grammarspec.decoding.device.forced import forced_token  # noqa: E402
 from grammarspec.decoding.device.shelf import Shelf  # noqa: E402
@@ -112,6 +113,31 @@ def test_without_room_the_host_takes_over(model: Any, monkeypatch: pytest.Monkey
         kept for each in shelf_module._shelves[VOCABULARY].values() for kept in each._kept.values() if kept.frozen
     ]
     assert kept.place is None or not kept.place.users
+
+
+def test_where_a_round_cannot_be_captured_the_host_takes_over(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that waits for the device, say: that is known when the first round is captured, and not before."""
+
+    def launch(self: DeviceBatch, gamma: int | None) -> None:
+        raise UnsupportedFeature("the loop on the device does not know a model whose pass cannot be captured")
+
+    monkeypatch.setattr(DeviceBatch, "_launch", launch)
+    monkeypatch.setattr(loop, "_on_cuda", lambda inner: True)
+    [[text]] = generate_batch(model, [request()], VOCABULARY)
+    [[other]] = generate_batch(model, [request()], VOCABULARY, device_loop=False)
+    assert text.tokens == other.tokens
+    with pytest.raises(UnsupportedFeature, match="cannot be captured"):
+        generate_batch(model, [request()], VOCABULARY, device_loop=True)
+
+
+def test_models_on_several_devices_are_left_to_the_host() -> None:
+    class Model:
+        device = torch.device("cuda")
+        hf_device_map = {"model": 0, "lm_head": 0}
+
+    assert loop._on_cuda(Model())
+    Model.hf_device_map = {"model": 0, "lm_head": "cpu"}
+    assert not loop._on_cuda(Model())
 
 
 @pytest.mark.slow
