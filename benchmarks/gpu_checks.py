@@ -45,7 +45,7 @@ def all_checks(run: Run, replays: int) -> list[str]:
             with run.section(f"check: {name}, {by}") as found, using(mode):
                 check(found)
                 found["ok"] = True
-        except Exception as error:  # a check that fails must not keep the others from running
+        except Exception:  # a check that fails must not keep the others from running
             failed.append(f"{name}, {by}")
             traceback.print_exc()
     return failed

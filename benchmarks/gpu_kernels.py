@@ -1,4 +1,4 @@
-"""Kernels against the speed of the memory: what applying masks and verifying drafts takes on a GPU, by kind of sampling.
+"""Kernels against the speed of the memory: what masks and the verification of drafts take, by kind of sampling.
 
 Times are those of the device: many calls over inputs in turn, more than its cache holds, are captured in a CUDA graph.
 The **limit** of a call is the time in which the device copies as many bytes as the call has to read and write at least:
@@ -114,7 +114,7 @@ def peers() -> Iterator[tuple[str, Callable[[torch.Tensor, torch.Tensor], object
     try:
         from xgrammar.kernels.apply_token_bitmask_inplace_triton import apply_token_bitmask_inplace_triton
 
-        yield "XGrammar (Triton)", lambda logits, masks: apply_token_bitmask_inplace_triton(logits, masks)
+        yield "XGrammar (Triton)", apply_token_bitmask_inplace_triton
     except ImportError:
         pass
     try:
@@ -186,8 +186,6 @@ def verification(run: Run, sampling: Sampling, rows: int) -> Callable[[Inputs], 
 
     def work(each: Inputs) -> object:
         draft = each.draft if process.draws else None
-        return process.verify_logits(
-            each.logits, each.masks, each.tokens, lengths, draft, drawn, positions, rounds
-        )
+        return process.verify_logits(each.logits, each.masks, each.tokens, lengths, draft, drawn, positions, rounds)
 
     return work

@@ -46,11 +46,12 @@ def text_of(results: dict[str, Any]) -> str:
 def _kernels(found: dict[str, Any]) -> str:
     """Times of calls beside the least time that their reading and writing takes, in microseconds."""
     names = list(dict.fromkeys(name for each in found["calls"] for name in each["us"]))
+    head = ["call", "rows", "allowed", "limit"]
     rows = [
-        [each["call"], str(each["rows"]), each["allowed"], str(each["limit"]), *(str(each["us"].get(n, "")) for n in names)]
+        [*(str(each[name]) for name in head), *(str(each["us"].get(name, "")) for name in names)]
         for each in found["calls"]
     ]
-    return table(["call", "rows", "allowed", "limit", *names], rows)
+    return table([*head, *names], rows)
 
 
 def plot(results: dict[str, Any], folder: Path) -> list[Path]:

@@ -31,7 +31,7 @@ _passes: dict[int, int] = {}
 
 @contextmanager
 def shared_keys(model: PreTrainedModel) -> Iterator[None]:
-    """Run a model with this attention, if it attends by ``scaled_dot_product_attention`` and lets others take its place.
+    """Run a model with this attention, if it attends by ``scaled_dot_product_attention`` and lets another do it.
 
     Other threads may run the same model meanwhile, with this attention or the one it had: the results are the same.
     """

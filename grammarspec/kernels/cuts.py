@@ -22,7 +22,6 @@ from grammarspec.kernels.blocks import (
     GREEDY,
     Source,
     all_weights,
-    chunk_index,
     chunk_words,
     highest_of,
     load_scores,

@@ -127,11 +127,7 @@ def kept_total(best, sums, row, highest, heat, chunks, KEPT: tl.constexpr, CHUNK
 @triton.jit
 def least_weight(min_p, owner):
     """The least weight that min-p keeps."""
-    if min_p is None:
-        least = 0.0
-    else:
-        least = tl.load(min_p + owner)
-    return least
+    return 0.0 if min_p is None else tl.load(min_p + owner)
 
 
 @triton.jit

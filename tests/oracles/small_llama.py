@@ -1,7 +1,7 @@
 """Llamas of a few thin layers with random weights in float64, where rounding decides nothing.
 
-``MODELS_ON=cuda pytest tests/decoding/device`` runs the loop on a device with them; ``MODELS_IN=float32``, which kernels
-need, makes rounding decide in rare cases.
+``MODELS_ON=cuda pytest tests/decoding/device/test_same_texts.py`` runs the loop on a device with them. Kernels need
+``MODELS_IN=float32``, in which rounding may decide in rare cases.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from types import SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -131,13 +132,10 @@ def test_where_a_round_cannot_be_captured_the_host_takes_over(model: Any, monkey
 
 
 def test_models_on_several_devices_are_left_to_the_host() -> None:
-    class Model:
-        device = torch.device("cuda")
-        hf_device_map = {"model": 0, "lm_head": 0}
+    def model(head: int | str) -> Any:
+        return SimpleNamespace(device=torch.device("cuda"), hf_device_map={"model": 0, "lm_head": head})
 
-    assert loop._on_cuda(Model())
-    Model.hf_device_map = {"model": 0, "lm_head": "cpu"}
-    assert not loop._on_cuda(Model())
+    assert loop._on_cuda(model(0)) and not loop._on_cuda(model("cpu"))
 
 
 @pytest.mark.slow
