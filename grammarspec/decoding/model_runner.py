@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelRunner", "attention_masks"]
 
-# By kind of device: what the number of keys that attention is given is a multiple of. On CUDA, cuDNN plans its work anew
-# for each number of keys that it has not seen, which takes longer than a pass.
+# By kind of device: what the number of keys that attention is given is a multiple of. On CUDA, cuDNN plans its work
+# anew for each number of keys that it has not seen, which takes longer than a pass.
 _KEYS = {"cuda": 64}
 _PART = 512  # tokens of a row that are read in one pass at most, but for those whose logits are wanted
 
