@@ -87,5 +87,5 @@ def _attend(
     return found.reshape(rows, heads, new, -1).transpose(1, 2).contiguous(), None
 
 
-AttentionInterface.register(SHARED_KEYS, _attend)  # type: ignore[no-untyped-call]
-AttentionMaskInterface.register(SHARED_KEYS, sdpa_mask)  # type: ignore[no-untyped-call]
+AttentionInterface.register(SHARED_KEYS, _attend)
+AttentionMaskInterface.register(SHARED_KEYS, sdpa_mask)

@@ -88,7 +88,7 @@ class Processing:
         self._top_k = each([min(sampling.top_k or width, width) for sampling in samplings], torch.int64)
         self._top_p = each([torch.inf if sampling.top_p is None else sampling.top_p for sampling in samplings])
         self._min_p = each([sampling.min_p or 0.0 for sampling in samplings])
-        self._asked = (
+        self._asked: tuple[bool, ...] = (
             any(sampling.top_k is not None for sampling in samplings),
             any(sampling.top_p is not None for sampling in samplings),
             any(sampling.min_p for sampling in samplings),
