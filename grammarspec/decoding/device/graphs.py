@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from grammarspec.decoding.device.support import HOST_HINT
 from grammarspec.errors import UnsupportedFeature
 
 __all__ = ["Graphs"]
@@ -69,6 +68,6 @@ class Graphs:
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:
-            what = f"a model whose pass cannot be captured in a CUDA graph ({error})"
-            raise UnsupportedFeature(f"the loop on the device does not know {what}", hint=HOST_HINT) from error
+            what = f"a CUDA graph of a pass of the model cannot be captured: {error}"
+            raise UnsupportedFeature(what, hint="device_loop=False decodes on the host") from error
         return graph, result

@@ -21,9 +21,9 @@ from grammarspec.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["HOST_HINT", "check", "drafters_for", "ends_of"]
+__all__ = ["check", "drafters_for", "ends_of"]
 
-HOST_HINT: Final = "device_loop=False decodes on the host; device_loop='auto' does so by itself where it has to"
+_HINT: Final = "device_loop=False decodes on the host; device_loop='auto' does so by itself where it has to"
 
 
 def check(
@@ -64,13 +64,13 @@ def check(
 def _check_model(model: Any, what: str) -> None:
     inner = unwrapped(model)
     if inner is None:
-        raise UnsupportedModel(f"{what} of the loop on the device has to be a model of transformers", hint=HOST_HINT)
+        raise UnsupportedModel(f"{what} of the loop on the device has to be a model of transformers", hint=_HINT)
     if (refusal := no_rollback(inner)) is not None:
         raise refusal
 
 
 def _refusal(what: str, where: str = "") -> UnsupportedFeature:
-    return UnsupportedFeature(f"the loop on the device does not know {what}", where, HOST_HINT)
+    return UnsupportedFeature(f"the loop on the device does not know {what}", where, _HINT)
 
 
 def drafters_for(

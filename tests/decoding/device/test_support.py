@@ -120,7 +120,7 @@ def test_where_a_round_cannot_be_captured_the_host_takes_over(model: Any, monkey
     """A model that waits for the device, say: that is known when the first round is captured, and not before."""
 
     def launch(self: DeviceBatch, gamma: int | None) -> None:
-        raise UnsupportedFeature("the loop on the device does not know a model whose pass cannot be captured")
+        raise UnsupportedFeature("a CUDA graph of a pass of the model cannot be captured")
 
     monkeypatch.setattr(DeviceBatch, "_launch", launch)
     monkeypatch.setattr(loop, "_on_cuda", lambda inner: True)
