@@ -170,45 +170,24 @@ def whole_key(bound, turns):
 
 
 @triton.jit
-def tied_kernel(
+def last_by_count_kernel(
     logits, row_stride, column_stride, masks, mask_rows, mask_stride, mask_count, words, width,
-    kinds, n, chunks, rows, turns, temperature, best, keys, ties, tied, above,
-    top_k, bounds, lefts, counts, top_p, wanted, heaps, masses, weights, lowest, most,
+    kinds, n, chunks, rows, turns, temperature, best, top_k, bounds, lefts, counts, keys, ties, tied, above,
     EVEN: tl.constexpr, MASKED: tl.constexpr, INDEXED: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
-    """Store the key of the last token that is kept; how many tokens of this key are kept, and how many a chunk has.
+    """Store the key of the last token that top-k keeps, how many tokens of this key are kept, and how many a chunk has.
 
-    It is for top-k, or else, if ``top_p`` is given, for top-p after top-k. With ``above``, the sum of the weights above
-    the key is stored, too, for each chunk.
+    With ``above``, the sum of the weights above the key is stored, too, for each chunk.
     """
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
-    place = row * chunks + chunk
     owner = row // n
-    highest, _ = highest_of(best, row, chunks, CHUNKS)
-    heat = tl.load(temperature + owner)
     key = tl.full((), 0, tl.int64)
     count = tl.full((), 0, tl.int64) + width
-    chosen = tl.load(kinds + owner) != _GREEDY
-    if top_p is None:
-        k = tl.load(top_k + owner)
-        if (k < width) & chosen:
-            bound, count = by_count(bounds, lefts, counts, row, rows, k, turns, chunks, CHUNKS)
-            key = whole_key(bound, turns)
-    else:
-        limit = count
-        if lowest is not None:
-            key, limit = tl.load(lowest + row), tl.load(most + row)
-        count = limit
-        if (tl.load(top_p + owner) < _KEEPS_ALL) & chosen:
-            aim = tl.load(wanted + row)
-            bound, mass = by_weight(heaps, masses, weights, row, rows, aim, turns, chunks, CHUNKS)
-            bound = whole_key(bound, turns)
-            one = weights_of(score_of(bound), highest, heat).to(tl.float64)
-            few = tl.maximum(tl.where(one > 0, tl.ceil((aim - mass) / one), 1.0), 1.0)
-            limit = tl.where(bound == key, limit, width)
-            count = tl.minimum(few, limit.to(tl.float64)).to(tl.int64)
-            key = bound
+    k = tl.load(top_k + owner)
+    if (k < width) & (tl.load(kinds + owner) != _GREEDY):
+        bound, count = by_count(bounds, lefts, counts, row, rows, k, turns, chunks, CHUNKS)
+        key = whole_key(bound, turns)
     if chunk == 0:
         tl.store(keys + row, key)
         tl.store(ties + row, count)
@@ -216,12 +195,52 @@ def tied_kernel(
         mask_row = mask_row_of(row, mask_rows, INDEXED)
         mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, chunk, MASKED, CHUNK)
         scores = load_scores(logits, row_stride, column_stride, row, mask, chunk, width, EVEN, CHUNK)
-        each = unsigned(scores)
-        same = (each == key.to(tl.uint32)) & (scores != -float("inf"))
-        tl.store(tied + place, tl.sum(same.to(tl.int32)))
+        tl.store(tied + row * chunks + chunk, count_tied(scores, key))
         if above is not None:
-            over = each > key.to(tl.uint32)
-            tl.store(above + place, tl.sum(tl.where(over, weights_of(scores, highest, heat), 0.0)))
+            highest, _ = highest_of(best, row, chunks, CHUNKS)
+            over = unsigned(scores) > key.to(tl.uint32)
+            weights = tl.where(over, weights_of(scores, highest, tl.load(temperature + owner)), 0.0)
+            tl.store(above + row * chunks + chunk, tl.sum(weights))
+
+
+@triton.jit
+def last_by_weight_kernel(
+    logits, row_stride, column_stride, masks, mask_rows, mask_stride, mask_count, words, width,
+    kinds, n, chunks, rows, turns, temperature, best, top_p, wanted, bounds, masses, weights, lowest, most,
+    keys, ties, tied,
+    EVEN: tl.constexpr, MASKED: tl.constexpr, INDEXED: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
+):  # fmt: skip
+    """As :func:`last_by_count_kernel`, for top-p; ``lowest`` and ``most`` are the key and the number for top-k."""
+    row = tl.program_id(0).to(tl.int64)
+    chunk = tl.program_id(1)
+    owner = row // n
+    key = tl.full((), 0, tl.int64)
+    count = tl.full((), 0, tl.int64) + width
+    if lowest is not None:
+        key, count = tl.load(lowest + row), tl.load(most + row)
+    if (tl.load(top_p + owner) < _KEEPS_ALL) & (tl.load(kinds + owner) != _GREEDY):
+        aim = tl.load(wanted + row)
+        bound, mass = by_weight(bounds, masses, weights, row, rows, aim, turns, chunks, CHUNKS)
+        bound = whole_key(bound, turns)
+        highest, _ = highest_of(best, row, chunks, CHUNKS)
+        one = weights_of(score_of(bound), highest, tl.load(temperature + owner)).to(tl.float64)
+        few = tl.maximum(tl.where(one > 0, tl.ceil((aim - mass) / one), 1.0), 1.0)
+        limit = tl.where(bound == key, count, width)
+        key, count = bound, tl.minimum(few, limit.to(tl.float64)).to(tl.int64)
+    if chunk == 0:
+        tl.store(keys + row, key)
+        tl.store(ties + row, count)
+    if key > 0:
+        mask_row = mask_row_of(row, mask_rows, INDEXED)
+        mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, chunk, MASKED, CHUNK)
+        scores = load_scores(logits, row_stride, column_stride, row, mask, chunk, width, EVEN, CHUNK)
+        tl.store(tied + row * chunks + chunk, count_tied(scores, key))
+
+
+@triton.jit
+def count_tied(scores, key):
+    """How many tokens have a key."""
+    return tl.sum(((unsigned(scores) == key.to(tl.uint32)) & (scores != -float("inf"))).to(tl.int32))
 
 
 @triton.jit
@@ -297,51 +316,48 @@ def last_kept(
     """
     rows, device = len(source.logits), source.logits.device
     chunks = cut["chunks"]
+    grid = (rows, chunks)
     turns = _DIGITS.get(source.logits.dtype, 8)
 
-    def column(dtype: torch.dtype, *shape: int) -> torch.Tensor:
-        return torch.empty(*shape, rows, dtype=dtype, device=device)
+    def empty(dtype: torch.dtype, *shape: int) -> torch.Tensor:
+        return torch.empty(shape, dtype=dtype, device=device)
 
-    def cells(dtype: torch.dtype, *shape: int) -> torch.Tensor:
-        return torch.empty(*shape, dtype=dtype, device=device)
+    def result() -> dict[str, torch.Tensor]:
+        return {
+            "keys": empty(torch.int64, rows), "ties": empty(torch.int64, rows), "tied": empty(torch.int32, *grid)
+        }  # fmt: skip
 
-    shared: dict[str, Any] = {**source.arguments, **cut, "kinds": kinds, "n": n, "rows": rows, "num_warps": 8}
+    scores: dict[str, Any] = {**source.arguments, **cut, "num_warps": 8}
+    shared = {**scores, "kinds": kinds, "n": n, "rows": rows}
     weighed = {"temperature": temperature, "best": best}
-    nothing = dict.fromkeys(
-        ("top_k", "bounds", "lefts", "counts", "top_p", "wanted", "heaps", "masses", "weights", "lowest", "most")
-    )
-    keys, ties, tied = column(torch.int64), column(torch.int64), cells(torch.int32, rows, chunks)
-    found = {"keys": keys, "ties": ties, "tied": tied}
-    kept: dict[str, Any] = {"lowest": None, "most": None, "tied": None, "above": None}
-    grid = (rows, chunks)
+    found: dict[str, torch.Tensor] | None = None
+    above: torch.Tensor | None = None
     if top_k is not None:
+        found, above = result(), None if top_p is None else empty(torch.float32, *grid)
         count = {
-            "top_k": top_k, "bounds": column(torch.int64, turns), "lefts": column(torch.int64, turns),
-            "counts": cells(torch.int32, turns, rows, chunks, 16),
+            "top_k": top_k, "bounds": empty(torch.int64, turns, rows), "lefts": empty(torch.int64, turns, rows),
+            "counts": empty(torch.int32, turns, *grid, 16),
         }  # fmt: skip
         for turn in range(turns):
             count_kernel[grid](**shared, **count, turn=turn)
-        above = None if top_p is None else cells(torch.float32, rows, chunks)
-        tied_kernel[grid](**{**shared, **weighed, **nothing, **count, **found}, above=above, turns=turns)
-        kept = {"lowest": keys, "most": ties, "tied": tied, "above": above}
+        last_by_count_kernel[grid](**shared, **weighed, **count, **found, above=above, turns=turns)
     if top_p is not None:
-        wanted = column(torch.float64)
+        before = found or dict.fromkeys(("keys", "ties", "tied"))
+        found = result()
+        lowest, most = before["keys"], before["ties"]
+        wanted = empty(torch.float64, rows)
         wanted_kernel[(rows,)](
-            best=best, sums=sums, temperature=temperature, top_p=top_p, **kept, wanted=wanted, n=n, chunks=chunks,
-            CHUNKS=cut["CHUNKS"],
+            **weighed, sums=sums, top_p=top_p, lowest=lowest, most=most, tied=before["tied"], above=above,
+            wanted=wanted, n=n, chunks=chunks, CHUNKS=cut["CHUNKS"],
         )  # fmt: skip
         weigh = {
-            "top_p": top_p, "wanted": wanted, "masses": column(torch.float64, turns),
-            "weights": cells(torch.float64, turns, rows, chunks, 16), "lowest": kept["lowest"],
+            "top_p": top_p, "wanted": wanted, "lowest": lowest, "bounds": empty(torch.int64, turns, rows),
+            "masses": empty(torch.float64, turns, rows), "weights": empty(torch.float64, turns, *grid, 16),
         }  # fmt: skip
-        heaps = column(torch.int64, turns)
         for turn in range(turns):
-            weigh_kernel[grid](**shared, **weighed, **weigh, bounds=heaps, turn=turn)
-        keys, ties, tied = column(torch.int64), column(torch.int64), cells(torch.int32, rows, chunks)
-        found = {"keys": keys, "ties": ties, "tied": tied}
-        weigh |= {"heaps": heaps, "most": kept["most"]}
-        tied_kernel[grid](**{**shared, **weighed, **nothing, **weigh, **found}, above=None, turns=turns)
-    cut_key, cut_index = column(torch.int32), column(torch.int32)
-    del shared["kinds"], shared["n"], shared["rows"]
-    cut_kernel[(rows,)](**shared, **found, cut_key=cut_key, cut_index=cut_index)
+            weigh_kernel[grid](**shared, **weighed, **weigh, turn=turn)
+        last_by_weight_kernel[grid](**shared, **weighed, **weigh, **found, most=most, turns=turns)
+    assert found is not None, "neither top-k nor top-p is asked for"
+    cut_key, cut_index = empty(torch.int32, rows), empty(torch.int32, rows)
+    cut_kernel[(rows,)](**scores, **found, cut_key=cut_key, cut_index=cut_index)
     return cut_key, cut_index

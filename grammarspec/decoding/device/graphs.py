@@ -14,14 +14,12 @@ from grammarspec.errors import UnsupportedFeature
 
 __all__ = ["Graphs"]
 
-_WARM_UPS = 3  # runs before a capture, in which libraries choose kernels and allocate memory
-
 
 class Graphs:
     """Captured rounds, by a key.
 
     Args:
-        state: the tensors that a round changes. After each warm-up run they get their old values back.
+        state: the tensors that a round changes. After a warm-up run they get their old values back.
     """
 
     def __init__(self, state: Sequence[torch.Tensor]) -> None:
@@ -54,11 +52,10 @@ class Graphs:
         current, side = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(current)
         with torch.cuda.stream(side):
-            for _ in range(_WARM_UPS):
-                work()
-                # The rows get their old values back, so that warming up does not make texts longer.
-                for tensor, saved in zip(self._state, before, strict=True):
-                    tensor.copy_(saved)
+            work()  # libraries choose kernels and allocate memory
+            # The rows get their old values back, so that warming up does not make texts longer.
+            for tensor, saved in zip(self._state, before, strict=True):
+                tensor.copy_(saved)
         current.wait_stream(side)
         graph = torch.cuda.CUDAGraph()
         try:
