@@ -183,7 +183,7 @@ def _raw_ratio(patch: pytest.MonkeyPatch) -> None:
 
     def remember(logits: Any, masks: Any, mask_rows: Any, *rest: Any) -> Any:
         temperature, top_k, top_p, min_p, kinds = rest[:5]
-        raw.append(distributions.distribution(logits.float(), temperature, top_k, top_p, min_p, kinds, True, True))
+        raw.append(distributions.distribution(logits.float(), temperature, top_k, top_p, min_p, kinds))
         return verify(logits, masks, mask_rows, *rest)
 
     def wrong(distribution: Any, *rest: Any) -> Any:
@@ -235,7 +235,7 @@ def _top_p_before_mask(patch: pytest.MonkeyPatch) -> None:
 
     def wrong(logits: Any, masks: Any, mask_rows: Any, *rest: Any) -> Any:
         masked = distributions.masked_scores(logits.flatten(0, 1), masks.flatten(0, 1), mask_rows).view_as(logits)
-        nucleus = distributions.distribution(logits.float(), *rest[:5], True, True) > 0
+        nucleus = distributions.distribution(logits.float(), *rest[:5]) > 0
         left = masked.masked_fill(~nucleus, -torch.inf)
         left = torch.where((left > -torch.inf).any(-1, keepdim=True), left, masked)
         return verify(left, None, None, *rest)

@@ -49,7 +49,7 @@ CALLS: dict[str, Callable[[gs.Matcher], Any]] = {
     "masks of a regex": lambda _: walked(gs.regex(REGEXES["lookaheads, twenty distances"])),
     "a large choice": lambda _: walked(gs.choice([f"{i:06d}" * 3 for i in range(20_000)])),
     "a front-end": lambda _: gs.json_schema(SCHEMAS["a wide union"]),
-    "a vocabulary": lambda _: gs.Vocabulary.from_tokens([b"%d" % i for i in range(100_000)], [100_000]),
+    "a vocabulary": lambda _: gs.Vocabulary.from_tokens([b"%d" % i for i in range(400_000)], [400_000]),
 }
 
 
