@@ -33,7 +33,6 @@ from grammarspec.decoding.device import DeviceBatch
 from grammarspec.decoding.noise import Purpose, uniform
 from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers import DraftModel, Proposer
-from grammarspec.kernels.dispatch import using
 
 RECORD = r'\{"name": "[a-z]{1,12}", "age": [0-9]{1,3}, "city": "[a-z ]{1,16}"\}\n'
 PROMPT = 64  # tokens of a prompt
@@ -209,8 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     run.flush()
     failed = gpu_checks.all_checks(run, replays=30 if options.toy else options.replays)
-    with using("auto"):
-        measure(run, options)
+    measure(run, options)
     run.results["about"]["seconds"] = round(perf_counter() - begin, 1)
     run.flush()
     print(f"{len(failed)} checks failed; the figures are in {options.output}")

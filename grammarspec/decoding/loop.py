@@ -146,13 +146,13 @@ def generate_batch(
             feed=forced == "feed",
             on_text=on_text,
         )
-        try:
-            if on_device is not None:
+        if on_device is not None:
+            try:
                 return on_device.run()
-        except UnsupportedFeature:
-            # The first round could not be captured in a graph: nothing has been generated yet.
-            if device_loop is True or on_device is None or on_device.rounds:
-                raise
+            except UnsupportedFeature:
+                # Where the first round could not be captured in a graph, nothing has been generated yet.
+                if device_loop is True or on_device.rounds:
+                    raise
     with torch.inference_mode():
         batch = Batch(
             model,

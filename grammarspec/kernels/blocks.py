@@ -30,7 +30,6 @@ __all__ = [
     "highest_of",
     "load_scores",
     "load_weights",
-    "mask_row_of",
     "ordered",
     "ordered_double",
     "packed",
@@ -95,14 +94,6 @@ def chunks_of(width: int, chunk: int | None = None) -> dict[str, int]:
 
 
 @triton.jit
-def mask_row_of(row, mask_rows, INDEXED: tl.constexpr):
-    """The number of the mask row of a row, ``int64``."""
-    if INDEXED:
-        return tl.load(mask_rows + row).to(tl.int64)
-    return row
-
-
-@triton.jit
 def chunk_index(chunk, CHUNK: tl.constexpr):
     """The tokens of a chunk, ``int32[CHUNK // 32, 32]``: a line for each word of a mask row."""
     return chunk * CHUNK + 32 * tl.arange(0, CHUNK // 32)[:, None] + tl.arange(0, 32)[None, :]
@@ -110,13 +101,15 @@ def chunk_index(chunk, CHUNK: tl.constexpr):
 
 @triton.jit
 def chunk_words(
-    masks, mask_row, mask_stride, mask_count, words, chunk, MASKED: tl.constexpr, CHUNK: tl.constexpr
+    masks, mask_rows, mask_stride, mask_count, words, row, chunk,
+    MASKED: tl.constexpr, INDEXED: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """The words of a mask row for a chunk, ``int32[CHUNK // 32]``; -1 if nothing is masked.
+    """The words of a row's mask for a chunk, ``int32[CHUNK // 32]``; -1 if nothing is masked.
 
     A mask row that does not exist forbids all tokens; one of a negative number allows all tokens.
     """
     if MASKED:
+        mask_row = tl.load(mask_rows + row).to(tl.int64) if INDEXED else row
         word = chunk * (CHUNK // 32) + tl.arange(0, CHUNK // 32)
         known = tl.where((mask_row >= 0) & (mask_row < mask_count), words, 0)
         beyond = tl.where(mask_row < 0, -1, 0)

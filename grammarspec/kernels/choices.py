@@ -18,7 +18,6 @@ from grammarspec.kernels.blocks import (
     highest_of,
     load_scores,
     load_weights,
-    mask_row_of,
     ordered_double,
     random_words,
     some,
@@ -81,8 +80,7 @@ def choose_kernel(
         if WRITES:
             tl.store(out + row * width + index, tl.where(index == token, 1.0, 0.0), mask=index < width)
     else:
-        mask_row = mask_row_of(row, mask_rows, INDEXED)
-        mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, chunk, MASKED, CHUNK)
+        mask = chunk_words(masks, mask_rows, mask_stride, mask_count, words, row, chunk, MASKED, INDEXED, CHUNK)
         heat, lowest = tl.load(temperature + owner), least_weight(min_p, owner)
         whole = kept_total(best, sums, row, highest, heat, chunks, KEPT, CHUNKS)
         # Where no token of a chunk is allowed, only a distribution that is broken differs from 0.

@@ -25,7 +25,6 @@ from grammarspec.kernels.blocks import (
     chunk_words,
     highest_of,
     load_scores,
-    mask_row_of,
     ordered,
     some,
     unordered,
@@ -95,8 +94,7 @@ def count_kernel(
         if chunk == 0:
             tl.store(bounds + at, bound)
             tl.store(lefts + at, left)
-        mask_row = mask_row_of(row, mask_rows, INDEXED)
-        mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, chunk, MASKED, CHUNK)
+        mask = chunk_words(masks, mask_rows, mask_stride, mask_count, words, row, chunk, MASKED, INDEXED, CHUNK)
         digits = tl.arange(0, 16)
         found = tl.zeros((16,), tl.int32)
         if some(mask):
@@ -145,8 +143,7 @@ def weigh_kernel(
         if chunk == 0:
             tl.store(bounds + at, bound)
             tl.store(masses + at, mass)
-        mask_row = mask_row_of(row, mask_rows, INDEXED)
-        mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, chunk, MASKED, CHUNK)
+        mask = chunk_words(masks, mask_rows, mask_stride, mask_count, words, row, chunk, MASKED, INDEXED, CHUNK)
         found = weights + (at * chunks + chunk) * 16
         scores = load_scores(logits, row_stride, column_stride, row, mask, chunk, width, EVEN, CHUNK)
         keys = unsigned(scores)
@@ -192,8 +189,7 @@ def last_by_count_kernel(
         tl.store(keys + row, key)
         tl.store(ties + row, count)
     if key > 0:
-        mask_row = mask_row_of(row, mask_rows, INDEXED)
-        mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, chunk, MASKED, CHUNK)
+        mask = chunk_words(masks, mask_rows, mask_stride, mask_count, words, row, chunk, MASKED, INDEXED, CHUNK)
         scores = load_scores(logits, row_stride, column_stride, row, mask, chunk, width, EVEN, CHUNK)
         tl.store(tied + row * chunks + chunk, count_tied(scores, key))
         if above is not None:
@@ -231,8 +227,7 @@ def last_by_weight_kernel(
         tl.store(keys + row, key)
         tl.store(ties + row, count)
     if key > 0:
-        mask_row = mask_row_of(row, mask_rows, INDEXED)
-        mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, chunk, MASKED, CHUNK)
+        mask = chunk_words(masks, mask_rows, mask_stride, mask_count, words, row, chunk, MASKED, INDEXED, CHUNK)
         scores = load_scores(logits, row_stride, column_stride, row, mask, chunk, width, EVEN, CHUNK)
         tl.store(tied + row * chunks + chunk, count_tied(scores, key))
 
@@ -283,8 +278,7 @@ def cut_kernel(
         at = tl.min(tl.where(until >= count, chunk, CHUNKS), axis=0)
         if at < chunks:
             before = tl.sum(tl.where(chunk < at, each, 0), axis=0)
-            mask_row = mask_row_of(row, mask_rows, INDEXED)
-            mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, at, MASKED, CHUNK)
+            mask = chunk_words(masks, mask_rows, mask_stride, mask_count, words, row, at, MASKED, INDEXED, CHUNK)
             scores = load_scores(logits, row_stride, column_stride, row, mask, at, width, EVEN, CHUNK)
             same = (unsigned(scores) == key.to(tl.uint32)) & (scores != -float("inf"))
             same = tl.reshape(same.to(tl.int32), (CHUNK,))

@@ -14,7 +14,6 @@ from grammarspec.kernels.blocks import (
     chunk_words,
     chunks_of,
     load_scores,
-    mask_row_of,
 )
 
 __all__ = ["apply_bitmask", "masked_scores"]
@@ -31,20 +30,18 @@ def forbid_kernel(
     """
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
-    mask_row = mask_row_of(row, mask_rows, INDEXED)
-    if mask_row >= 0:
-        mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, chunk, MASKED, CHUNK)
-        index = chunk_index(chunk, CHUNK)
-        places = logits + row * row_stride + index.to(tl.int64) * column_stride
-        if EVEN:
-            allowed = bytes_of(mask)
-            written = (index < width) & (allowed != 0xFF)
-            kept = tl.load(places, mask=tl.max_constancy(written & (allowed != 0), [1, 8]), other=-float("inf"))
-            kept = tl.where(bits_of(mask) != 0, kept, -float("inf"))
-            tl.store(places, kept, mask=tl.max_constancy(written, [1, 8]))
-        else:
-            nothing = tl.full((CHUNK // 32, 32), -float("inf"), tl.float32)
-            tl.store(places, nothing, mask=(index < width) & (bits_of(mask) == 0))
+    mask = chunk_words(masks, mask_rows, mask_stride, mask_count, words, row, chunk, MASKED, INDEXED, CHUNK)
+    index = chunk_index(chunk, CHUNK)
+    places = logits + row * row_stride + index.to(tl.int64) * column_stride
+    if EVEN:
+        allowed = bytes_of(mask)
+        written = (index < width) & (allowed != 0xFF)
+        kept = tl.load(places, mask=tl.max_constancy(written & (allowed != 0), [1, 8]), other=-float("inf"))
+        kept = tl.where(bits_of(mask) != 0, kept, -float("inf"))
+        tl.store(places, kept, mask=tl.max_constancy(written, [1, 8]))
+    else:
+        nothing = tl.full((CHUNK // 32, 32), -float("inf"), tl.float32)
+        tl.store(places, nothing, mask=(index < width) & (bits_of(mask) == 0))
 
 
 @triton.jit
@@ -55,8 +52,9 @@ def scores_kernel(
     """Write scores: logits in float32, and -inf for forbidden tokens."""
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
-    mask_row = mask_row_of(row, mask_rows, INDEXED)
-    mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, chunk, MASKED, CHUNK)
+    mask = chunk_words(
+        masks, mask_rows, mask_stride, mask_count, words, row, chunk, MASKED, INDEXED, CHUNK
+    )  # fmt: skip
     scores = load_scores(logits, row_stride, column_stride, row, mask, chunk, width, EVEN, CHUNK)
     index = chunk_index(chunk, CHUNK)
     tl.store(out + row * width + index, scores, mask=index < width)

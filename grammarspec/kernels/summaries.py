@@ -25,7 +25,6 @@ from grammarspec.kernels.blocks import (
     chunks_of,
     highest_of,
     load_scores,
-    mask_row_of,
     ordered,
     packed,
     some,
@@ -84,8 +83,7 @@ def summary_kernel(
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
     place = row * chunks + chunk
-    mask_row = mask_row_of(row, mask_rows, INDEXED)
-    mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, chunk, MASKED, CHUNK)
+    mask = chunk_words(masks, mask_rows, mask_stride, mask_count, words, row, chunk, MASKED, INDEXED, CHUNK)
     if some(mask):
         scores = load_scores(logits, row_stride, column_stride, row, mask, chunk, width, EVEN, CHUNK)
         most = best_of(scores, chunk_index(chunk, CHUNK))
@@ -141,8 +139,7 @@ def kept_kernel(
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
     owner = row // n
-    mask_row = mask_row_of(row, mask_rows, INDEXED)
-    mask = chunk_words(masks, mask_row, mask_stride, mask_count, words, chunk, MASKED, CHUNK)
+    mask = chunk_words(masks, mask_rows, mask_stride, mask_count, words, row, chunk, MASKED, INDEXED, CHUNK)
     if some(mask) & (tl.load(kinds + owner) != _GREEDY):
         scores = load_scores(logits, row_stride, column_stride, row, mask, chunk, width, EVEN, CHUNK)
         highest, _ = highest_of(best, row, chunks, CHUNKS)
