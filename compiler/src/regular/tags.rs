@@ -235,14 +235,14 @@ impl Arena {
         }
     }
 
-    /// A repetition at the head: its body, its upper bound, and what comes after it.
-    pub fn counted(&self, id: Id) -> Option<(Id, u32, Id)> {
+    /// A repetition at the head: its body, its bounds, and what comes after it.
+    pub fn counted(&self, id: Id) -> Option<(Id, (u32, u32), Id)> {
         let (head, rest) = match self.nodes[id as usize] {
             Node::Concat(head, rest) => (head, rest),
             _ => (id, EPS),
         };
         match self.nodes[head as usize] {
-            Node::Repeat(body, _, most) => Some((body, most, rest)),
+            Node::Repeat(body, least, most) => Some((body, (least, most), rest)),
             _ => None,
         }
     }

@@ -33,6 +33,11 @@ fn continues(byte: u8) -> bool {
     byte & 0xC0 == 0x80
 }
 
+/// The number of characters of a text in UTF-8; a cut one at its end counts.
+pub fn count_characters(text: &[u8]) -> u32 {
+    text.iter().filter(|&&byte| !continues(byte)).count() as u32
+}
+
 /// The bytes that one is: the whole character or, of one that is cut off, what there is of it.
 enum Piece {
     Whole(u32),

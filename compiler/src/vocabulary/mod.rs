@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use bits::{clear_bit, get_bit, or_into, set_bit};
 pub use blanks::{BlankRun, blank_bytes};
-pub use characters::Characters;
+pub use characters::{Characters, count_characters};
 pub use suffixes::Occurrence;
 pub use trie::{Name, NodeIndex, Trie};
 
@@ -304,7 +304,7 @@ impl Vocabulary {
         self.by_characters.get_or_init(|| {
             let mut list: Vec<(u16, u32)> = (0..self.size as u32)
                 .filter(|&t| !self.is_special(t) && !self.is_eos(t))
-                .map(|t| (self.token(t).iter().filter(|b| **b & 0xC0 != 0x80).count() as u16, t))
+                .map(|t| (count_characters(self.token(t)) as u16, t))
                 .filter(|&(n, _)| n > 1)
                 .collect();
             list.sort_unstable_by(|a, b| b.cmp(a));

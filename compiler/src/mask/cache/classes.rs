@@ -37,10 +37,17 @@ impl TokenClass {
         self.others.iter().map(|o| o.0)
     }
 
+    /// The tokens that are not plain, with what they have before their first byte that is not, and from there on.
+    pub(in crate::mask) fn split<'a>(&self, vocab: &'a Vocabulary) -> impl Iterator<Item = (u32, &'a [u8], &'a [u8])> {
+        self.others.iter().map(|&(t, run)| {
+            let (plain, end) = vocab.token(t).split_at(run as usize);
+            (t, plain, end)
+        })
+    }
+
     /// The tokens that are not plain, from their first byte that is not plain on.
     pub(in crate::mask) fn ends(&self, vocab: &Vocabulary) -> &Trie {
-        let end = |&(t, run): &Occurrence| (&vocab.token(t)[run as usize..], t);
-        self.ends.get_or_init(|| Trie::of_sorted(&self.others.iter().map(end).collect::<Vec<_>>()))
+        self.ends.get_or_init(|| Trie::of_sorted(&self.split(vocab).map(|(t, _, end)| (end, t)).collect::<Vec<_>>()))
     }
 
     /// The same by their whole texts.

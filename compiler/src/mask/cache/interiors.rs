@@ -1,16 +1,63 @@
 //! What tokens do in a loop: which of them stay inside, and what the others have behind it.
 //!
 //! The loop of a string is its characters and its escapes. A token that stays among them is allowed, whatever follows the
-//! string; of the others only what they have from the closing quote on matters, which is little.
+//! string; of the others only what they have from the closing quote on matters, which is little. Where characters are
+//! counted, it matters too how many of them a token has.
 
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::classes::TokenClass;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::regular::{Arena, Id};
-use crate::vocabulary::{Trie, Vocabulary, set_bit};
+use crate::vocabulary::{Trie, Vocabulary, count_characters, set_bit};
+
+/// How many times the tokens that are not plain go around a loop: how many characters of a string they have.
+pub(in crate::mask) struct Rounds {
+    /// Of those that stay inside: the rounds that they begin.
+    pub(in crate::mask) inside: Vec<(u32, u32)>,
+    /// Of those that may leave: the rounds before they do.
+    pub(in crate::mask) exits: FxHashMap<u32, u32>,
+}
+
+impl Rounds {
+    /// `class`: as for [`Interior::new`]. `None`: a text may go around the loop in several ways.
+    pub(super) fn new(
+        vocab: &Vocabulary,
+        class: &TokenClass,
+        arena: &mut Arena,
+        inner: Id,
+        budget: &mut Budget,
+    ) -> Result<Option<Rounds>> {
+        let mut found = Rounds { inside: Vec::new(), exits: FxHashMap::default() };
+        'tokens: for (token, plain, end) in class.split(vocab) {
+            let (mut rounds, mut rest) = (count_characters(plain), inner);
+            for &byte in end {
+                budget.spend(1)?;
+                if !arena.first(rest, budget)?.contains(byte) {
+                    if rest == inner {
+                        found.exits.insert(token, rounds);
+                    }
+                    continue 'tokens;
+                }
+                rounds += u32::from(rest == inner);
+                rest = arena.next(rest, byte, budget)?;
+                if rest != inner && arena.nullable(rest) {
+                    return Ok(None);
+                }
+            }
+            found.inside.push((token, rounds));
+        }
+        Ok(Some(found))
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        (self.inside.capacity() + self.exits.capacity()) * 8
+    }
+}
 
 /// The tokens of a vocabulary, followed through a loop: an expression that may end, and that plain bytes lead back to.
 pub(in crate::mask) struct Interior {

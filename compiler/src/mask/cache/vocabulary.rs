@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::branches::Branch;
 use super::classes::TokenClass;
-use super::interiors::Interior;
+use super::interiors::{Interior, Rounds};
 use super::whitespace::Whitespace;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
@@ -32,6 +32,7 @@ pub struct VocabularyCache {
 enum Key {
     Class(ByteSet, ByteSet),
     Interior(u128, ByteSet, ByteSet),
+    Rounds(u128, ByteSet, ByteSet),
     Branch(Name, NodeIndex, ByteSet),
     Behind(Name, ByteSet),
     Whitespace(u128),
@@ -42,6 +43,7 @@ enum Key {
 enum Entry {
     Class(Arc<TokenClass>),
     Interior(Arc<Interior>),
+    Rounds(Option<Arc<Rounds>>),
     Branch(Arc<Branch>),
     Behind(Arc<Trie>),
     Whitespace(Arc<Whitespace>),
@@ -53,6 +55,7 @@ impl Entry {
         match self {
             Entry::Class(class) => class.memory(),
             Entry::Interior(interior) => interior.memory(),
+            Entry::Rounds(rounds) => 128 + rounds.as_ref().map_or(0, |rounds| rounds.memory()),
             Entry::Branch(branch) => branch.memory(),
             Entry::Behind(trie) => trie.memory(),
             Entry::Whitespace(whitespace) => whitespace.memory(),
@@ -101,6 +104,24 @@ impl VocabularyCache {
         let interior = Arc::new(Interior::new(vocab, &class, plain, arena, inner, budget)?);
         self.put(key, Entry::Interior(interior.clone()));
         Ok(interior)
+    }
+
+    /// How many times tokens go around the loop `inner`, if that is certain.
+    pub(in crate::mask) fn rounds(
+        &self,
+        vocab: &Vocabulary,
+        (plain, changing): (ByteSet, ByteSet),
+        (arena, inner): (&mut Arena, Id),
+        budget: &mut Budget,
+    ) -> Result<Option<Arc<Rounds>>> {
+        let key = Key::Rounds(arena.hash(inner), plain, changing);
+        if let Some(Entry::Rounds(rounds)) = self.get(key) {
+            return Ok(rounds);
+        }
+        let class = self.class(vocab, plain, changing);
+        let rounds = Rounds::new(vocab, &class, arena, inner, budget)?.map(Arc::new);
+        self.put(key, Entry::Rounds(rounds.clone()));
+        Ok(rounds)
     }
 
     /// What a vocabulary's trie has below a node.

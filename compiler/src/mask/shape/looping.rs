@@ -56,7 +56,7 @@ impl MaskMaker<'_> {
         let (mut plain, rest, most) = match self.self_loop(x)? {
             Some(plain) => (plain, None, None),
             None => {
-                let Some((body, most, rest)) = self.machine.arena.counted(x) else { return Ok(None) };
+                let Some((body, (_, most), rest)) = self.machine.arena.counted(x) else { return Ok(None) };
                 if most == UNBOUNDED {
                     return Ok(None);
                 }
@@ -140,7 +140,7 @@ impl MaskMaker<'_> {
     /// The bytes of the characters that lead from `x` back to `x`, if many ASCII characters do. Kept by what `x` is
     /// without its tag: strings are met at many positions, and in many grammars.
     pub(in crate::mask) fn self_loop(&mut self, x: Id) -> Result<Option<ByteSet>> {
-        let x = self.machine.arena.untag(x).map_or(x, |(untagged, _)| untagged);
+        let x = self.untagged(x);
         if let Some(&known) = self.local.self_loops.get(&x) {
             return Ok(known);
         }

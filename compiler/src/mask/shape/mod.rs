@@ -8,13 +8,18 @@ pub(super) use looping::{Looping, lead_bytes};
 use super::maker::{BROAD, MaskMaker};
 use crate::byteset::ByteSet;
 use crate::error::Result;
-use crate::regular::EMPTY;
+use crate::regular::{EMPTY, Id};
 use crate::stack::Head;
 
 /// If half of the printable bytes lead to the same residual, one of these does, unless a grammar is made to avoid them.
 const PROBES: [u8; 6] = *b"z~Q7k!";
 
 impl MaskMaker<'_> {
+    /// A residual without its tag, which says where it was met.
+    fn untagged(&mut self, x: Id) -> Id {
+        self.machine.arena.untag(x).map_or(x, |(untagged, _)| untagged)
+    }
+
     /// Whether many bytes can follow the first one; not so where keys begin that are all known.
     pub(super) fn stays_broad(&mut self, head: Head) -> Result<bool> {
         for probe in PROBES {

@@ -24,9 +24,15 @@ const MOST_PARTS: usize = 1 << 16;
 const MANY: u32 = 32;
 
 impl MaskMaker<'_> {
+    /// Whether it was found out before that a residual belongs to a region.
+    pub(in crate::mask) fn knows_region(&mut self, x: Id) -> bool {
+        let x = self.untagged(x);
+        matches!(self.local.regions.get(&x), Some(Some(_)))
+    }
+
     /// The region that a residual belongs to, if there is one. Kept for all residuals of it.
     pub(in crate::mask) fn region(&mut self, x: Id) -> Result<Option<Region>> {
-        let x = self.machine.arena.untag(x).map_or(x, |(untagged, _)| untagged);
+        let x = self.untagged(x);
         if let Some(&known) = self.local.regions.get(&x) {
             return Ok(known);
         }

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::mask::cache::Interior;
+use crate::ir::UNBOUNDED;
+use crate::mask::cache::{Interior, Rounds};
 use crate::mask::maker::{Answer, Attempt, MANY, MaskMaker};
 use crate::mask::row::{Draft, Row};
 use crate::mask::shape::Looping;
-use crate::regular::Form;
+use crate::regular::{Form, Id};
 use crate::stack::{ByteState, DEAD, Head};
 use crate::vocabulary::{Name, clear_bit, get_bit, set_bit};
 
@@ -27,9 +28,12 @@ impl MaskMaker<'_> {
     /// Tokens that stay in the loop are allowed, whatever follows it; of the others the ends are walked.
     pub(super) fn loop_mask(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
         if let Some(most) = looping.most {
-            return self.counted_loop_mask(head, looping, most).map(Some);
+            return self.counted_loop_mask(head, looping, most);
         }
-        if let Some((interior, after)) = self.interior(head, looping)? {
+        if let Form::Then(inner, rest) = self.machine.arena.form(head.rest)
+            && self.machine.arena.nullable(inner)
+            && let Some((interior, after)) = self.interior(inner, Head { rest, ..head }, looping)?
+        {
             let mut draft = Draft { base: Some(interior.inside.clone()), ..Draft::default() };
             return Ok(self.walk(&interior.exits, after, &mut draft)?.map(|()| draft));
         }
@@ -39,34 +43,52 @@ impl MaskMaker<'_> {
         Ok(self.walk(class.ends(self.vocab), start, &mut draft)?.map(|()| draft))
     }
 
-    /// If it is clear by the next byte whether a head's loop goes on: what tokens do inside, and the state behind it.
-    fn interior(&mut self, head: Head, looping: &Looping) -> Result<Option<(Arc<Interior>, ByteState)>> {
-        let Form::Then(inner, rest) = self.machine.arena.form(head.rest) else { return Ok(None) };
-        if !self.machine.arena.nullable(inner) {
-            return Ok(None);
-        }
-        let after = self.machine.byte_state(&[Head { rest, ..head }], self.budget)?;
+    /// If it is clear by the next byte whether the loop `inner` goes on before a head: what tokens do inside, and the
+    /// state behind it.
+    fn interior(&mut self, inner: Id, after: Head, looping: &Looping) -> Result<Option<(Arc<Interior>, ByteState)>> {
+        let after = self.machine.byte_state(&[after], self.budget)?;
         let first = self.machine.first(after, self.budget)?;
         let bytes = (looping.plain, looping.changing);
         let interior = self.shared.interior(self.vocab, bytes, (&mut self.machine.arena, inner), self.budget)?;
         Ok(if interior.going_on.and(first).is_empty() { Some((interior, after)) } else { None })
     }
 
+    /// How many times tokens go around the loop `inner`, if that is certain.
+    fn rounds(&mut self, inner: Id, looping: &Looping) -> Result<Option<Arc<Rounds>>> {
+        let bytes = (looping.plain, looping.changing);
+        self.shared.rounds(self.vocab, bytes, (&mut self.machine.arena, inner), self.budget)
+    }
+
     /// Where the loop is counted, so that what follows depends on the number of characters, plain tokens of too many are
-    /// left out and the others tried.
-    fn counted_loop_mask(&mut self, head: Head, looping: &Looping, most: u32) -> Result<Draft> {
+    /// left out; of the others those are allowed that have as many as they may, or each is tried.
+    fn counted_loop_mask(&mut self, head: Head, looping: &Looping, most: u32) -> Answer<Draft> {
         let class = self.shared.class(self.vocab, looping.plain, looping.changing);
-        let start = self.machine.byte_state(&[head], self.budget)?;
         let mut bits = class.plain.to_vec();
         self.vocab.exclude_longer(most, &mut bits);
         let mut draft = Draft { base: Some(bits.into()), ..Draft::default() };
+        if let Some((body, (least, _), rest)) = self.machine.arena.counted(head.rest)
+            && !self.machine.arena.nullable(body)
+            && let inner = self.machine.arena.repeat(body, 0, UNBOUNDED)
+            && let Some((interior, after)) = self.interior(inner, Head { rest, ..head }, looping)?
+            && let Some(rounds) = self.rounds(inner, looping)?
+        {
+            if self.walk(&interior.exits, after, &mut draft)?.is_none() {
+                return Ok(None);
+            }
+            let fits = |t: &u32| (least..=most).contains(&rounds.exits[t]);
+            draft.set.retain(fits);
+            draft.unsure.retain(fits);
+            draft.set.extend(rounds.inside.iter().filter(|(_, rounds)| *rounds <= most).map(|(t, _)| *t));
+            return Ok(Some(draft));
+        }
+        let start = self.machine.byte_state(&[head], self.budget)?;
         for t in class.others() {
             match self.try_token(start, t)? {
                 DEAD => {}
                 state => draft.reach(self.machine.is_unsure(state), &[t]),
             }
         }
-        Ok(draft)
+        Ok(Some(draft))
     }
 
     /// The mask of a kernel that is one counted loop, given the row of the loop without its count, which is right for

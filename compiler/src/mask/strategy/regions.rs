@@ -7,6 +7,11 @@ use crate::mask::row::Draft;
 use crate::stack::Head;
 
 impl MaskMaker<'_> {
+    /// The strategy for heads in a region that was found before: to find one may take longer than other strategies.
+    pub(super) fn by_known_region(&mut self, head: Head) -> Result<Attempt> {
+        if self.knows_region(head.rest) { self.by_region(head) } else { Ok(Attempt::Declined) }
+    }
+
     /// The strategy for heads in a region: plain tokens are allowed, wherever they lead; the others are walked.
     pub(super) fn by_region(&mut self, head: Head) -> Result<Attempt> {
         if !self.stays_broad(head)? {
