@@ -23,6 +23,10 @@ def triggered(**options: Any) -> dict[str, Any]:
     return {"type": "triggered_tags", "triggers": ["<f="], "tags": [tag("<f=x>"), tag("<f=y>")], **options}
 
 
+def xml(style: str, properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"type": "object", "properties": properties}, "style": style}
+
+
 PARAMETERS = {
     "type": "object",
     "properties": {"q": {"type": "string"}, "n": {"type": "integer"}},
@@ -35,6 +39,26 @@ def _kimi(name: str, kind: str, value: str) -> str:
     return f'<|open|>argument key="{name}" type="{kind}"<|sep|>{value}<|close|>argument<|sep|>'
 
 
+def _m3(name: str, value: str) -> str:
+    return f"]<]minimax[>[<{name}>{value}]<]minimax[>[</{name}>"
+
+
+def _cohere(name: str, kind: str, value: str) -> str:
+    named = f' name="{name}"' if name else ""
+    return f'<cofl:value{named} type="{kind}">{value}</cofl:value>'
+
+
+FREE = {"type": "object", "properties": {"q": {"enum": ["ab", "<x>", 1]}}, "additionalProperties": {"type": "string"}}
+TREE = {
+    "$defs": {
+        "tree": {
+            "type": "object",
+            "properties": {"v": {"type": "string"}, "of": {"type": "array", "items": {"$ref": "#/$defs/tree"}}},
+            "required": ["v"],
+        }
+    },
+    "$ref": "#/$defs/tree",
+}
 FORMATS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {  # a format, texts of it, and texts that are none
     "triggered tags": (
         triggered(),
@@ -187,6 +211,45 @@ FORMATS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {  # a format,
         ],
         [_kimi("v", "null", "1"), _kimi("v", "array", "{}"), _kimi("v", "any", "1")],
     ),
+    "minimax m3": (
+        {"type": "json_schema", "json_schema": TREE, "style": "minimax_m3_xml"},
+        [_m3("v", ""), _m3("v", "a b") + _m3("of", _m3("item", _m3("v", "c") + _m3("of", "")))],
+        ["", _m3("v", "]<]minimax[>["), _m3("v", "a") + _m3("of", _m3("item", "")), _m3("v", "a").replace("/v", "/w")],
+    ),
+    "cohere": (
+        {"type": "json_schema", "json_schema": TREE, "style": "cohere_xml"},
+        [
+            _cohere("v", "raw", "<a>"),
+            _cohere("v", "raw", "a") + _cohere("of", "list", _cohere("", "dict", _cohere("v", "raw", "c"))),
+        ],
+        ["", _cohere("v", "json", "1"), _cohere("v", "raw", "a") + _cohere("of", "list", _cohere("", "dict", ""))],
+    ),
+    "cohere, any arguments": (
+        {"type": "json_schema", "json_schema": {"type": "object"}, "style": "cohere_xml"},
+        ["", _cohere("a", "dict", _cohere("b", "list", _cohere("", "raw", "x") + _cohere("", "json", "1")))],
+        ["x", _cohere("a", "json", "x"), _cohere("a", "dict", "x"), _cohere("a<", "raw", "x")],
+    ),
+    "arguments in any order": (
+        {"type": "json_schema", "json_schema": PARAMETERS, "style": "glm_xml", "any_order": True},
+        ["<arg_key>n</arg_key><arg_value>1</arg_value><arg_key>q</arg_key><arg_value>a</arg_value>"],
+        ["<arg_key>n</arg_key><arg_value>1</arg_value>", "<arg_key>q</arg_key><arg_value>a</arg_value>" * 2],
+    ),
+    "arguments of any name, and what no text holds": (
+        {"type": "json_schema", "json_schema": FREE, "style": "qwen_xml", "excludes": ["<x>"], "max_whitespace_cnt": 1},
+        ["", "<parameter=q>ab</parameter>\n<parameter=d-e>5</parameter>", "<parameter=z><y></parameter>"],
+        [
+            "<parameter=q><x></parameter>",
+            "<parameter=z>a<x></parameter>",
+            "<parameter=q>2</parameter>",
+            "<parameter=a b>1</parameter>",
+            "\n\n<parameter=q>1</parameter>",
+        ],
+    ),
+    "what no string of JSON holds": (
+        {"type": "json_schema", "json_schema": FREE, "excludes": ["<x>", '"']},
+        ["{}", '{"q":"ab","z":"<y>"}', '{"q":1}'],
+        ['{"q":"<x>"}', '{"z":"a<x>"}', '{"a<x>":""}', '{"z":"a\\"b"}'],
+    ),
 }
 
 
@@ -267,9 +330,12 @@ COUNTED = {"type": "any_text", "max_tokens": 3}
         ({"type": "grammar", "grammar": "root ::= ("}, gs.GrammarSyntaxError, "#/grammar"),
         ({"type": "json_schema", "json_schema": {"items": {"$ref": "#/x"}}}, gs.GrammarSyntaxError, "schema/items"),
         ({"type": "json_schema", "json_schema": {}, "style": "runes"}, gs.UnsupportedFeature, "#/style"),
-        ({"type": "json_schema", "json_schema": {}, "excludes": ["a"]}, gs.UnsupportedFeature, "#/excludes"),
-        ({"type": "json_schema", "json_schema": True, "style": "qwen_xml"}, gs.UnsupportedFeature, "parameters"),
-        ({**FORMATS["glm"][0], "any_order": True}, gs.UnsupportedFeature, "any_order"),
+        ({"type": "json_schema", "json_schema": {}, "excludes": ["a", ""]}, gs.GrammarSyntaxError, "#/excludes/1"),
+        (xml("qwen_xml", {"a<b": {}}), gs.UnsupportedFeature, "'a<b' in the tag of an element"),
+        (xml("qwen_xml", {"a": {"const": "</parameter>"}}), gs.UnsupportedFeature, "#/json_schema/properties/a"),
+        (xml("minimax_m3_xml", {"a": {"type": "object"}}), gs.UnsupportedFeature, "members that are not declared"),
+        (xml("cohere_xml", {"a": {"const": {"b": 1}}}), gs.UnsupportedFeature, "#/json_schema/properties/a"),
+        (xml("cohere_xml", {"a": {"uniqueItems": True}}), gs.UnsupportedFeature, "#/json_schema/properties/a"),
         (text("\ud800"), gs.GrammarSyntaxError, "surrogate"),
     ],
 )

@@ -11,6 +11,7 @@ from grammarspec._compiler import Grammar as Ir
 from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced
 from grammarspec.frontends.json_schema.document.loading import json_of, load
 from grammarspec.frontends.json_schema.keywords.tables import read
+from grammarspec.frontends.json_schema.lowering.elements import ElementLowering
 from grammarspec.frontends.json_schema.lowering.goal_lowering import GoalLowering
 from grammarspec.frontends.json_schema.meaning.analysis import Analysis
 from grammarspec.frontends.json_schema.normal_form.normal_forms import NormalForms
@@ -191,9 +192,11 @@ def language(
         exact = forms(narrow=False)
         # whether an exact grammar takes too many combinations is not known before most of them have been tried
         chosen = exact if budget.most(exact.are_within_limits) else forms(narrow=True)
-        builder, text = prelude(spelled)
+        builder, text = prelude(spelled._replace(elements=None))
         builder.budget = budget
-        return builder.build(GoalLowering(chosen, builder, text).start())
+        elements = spelled.elements
+        lowering = ElementLowering(chosen, builder, text, elements) if elements else GoalLowering(chosen, builder, text)
+        return builder.build(lowering.start())
     except RecursionError:
         raise LimitExceeded("the nesting depth of the schema", "#") from None
     except UnicodeEncodeError as error:

@@ -16,12 +16,13 @@ from grammarspec.frontends.gbnf.dispatch import check_apart, dispatched
 from grammarspec.frontends.gbnf.rules import Rules
 from grammarspec.frontends.gbnf.text import read as read_gbnf
 from grammarspec.frontends.json_schema import language
-from grammarspec.frontends.json_schema.spelling.options import Spelling
+from grammarspec.frontends.json_schema.spelling.options import Notation, Spelling
 from grammarspec.frontends.regex.patterns import lower_pattern
 from grammarspec.grammars import marks
 from grammarspec.grammars.builder import GrammarBuilder
+from grammarspec.tools.formats.arguments import TOJSON
 from grammarspec.tools.structural_tags.members import Members
-from grammarspec.tools.structural_tags.styles import STYLES, xml_parameters
+from grammarspec.tools.structural_tags.styles import STYLES
 
 __all__ = ["Formats"]
 
@@ -172,16 +173,20 @@ class Formats:
             raise type(error)(error.message, place + where, error.hint) from None
 
     def _json(self, one: Members) -> int:
-        schema, style = one.raw("json_schema"), one.get("style", str, "json")
-        hint = "use a pattern, which says what a text may hold"
-        one.refuse("excludes", "texts that JSON must not hold", hint, unless=[])
+        style = one.get("style", str, "json")
         if style != "json":
             return self._xml(one, style)
-        blanks = one.get("max_whitespace_cnt", int, -1)
-        spelling = self.spelling
+        spelling, blanks = self.spelling, one.get("max_whitespace_cnt", int, -1)
         if blanks >= 0 and spelling.separators is None:
             spelling = spelling._replace(blanks=re.compile(f"[ \\n\\r\\t]{{0,{blanks}}}"))
-        any_order = one.get("any_order", bool, False)
+        excludes = one.texts("excludes", [])
+        if excludes:
+            spelling = spelling._replace(notation=Notation(excluded=tuple(excludes)))
+        return self._schema(one, spelling)
+
+    def _schema(self, one: Members, spelling: Spelling) -> int:
+        """The values of a schema, spelled in this way."""
+        schema, any_order = one.raw("json_schema"), one.get("any_order", bool, False)
         self.budget.spend(_SCHEMA, one.where)
         with self._within(one.at("json_schema")):
             ir = language(schema, spelling, any_order=any_order, closed=True, budget=self.budget)
@@ -192,14 +197,19 @@ class Formats:
         return self.builder.embed(ir)
 
     def _xml(self, one: Members, style: str) -> int:
-        schema = one.raw("json_schema")
-        for name in ("any_order", "max_whitespace_cnt"):
-            one.refuse(name, f"{name} with the style {style!r:.40}", "leave it out", unless=False)
-        if style not in STYLES:
+        """The members of an object as elements; other values are no arguments."""
+        elements = STYLES.get(style)
+        if elements is None:
             hint = f"these are enforced: json, {', '.join(STYLES)}"
             raise UnsupportedFeature(f"the style {style!r:.60} of arguments", one.at("style"), hint)
-        with self._within(one.at("json_schema")):
-            return xml_parameters(self.builder, schema, STYLES[style], self.text)
+        blanks = one.get("max_whitespace_cnt", int, -1)
+        tags = [elements.end, elements.item_end, *(tag for kind in elements.kinds for tag in (kind.member, kind.item))]
+        elements = elements._replace(
+            blanks=elements.blanks if blanks < 0 else blanks,
+            excluded=tuple(one.texts("excludes", [])),
+            special=tuple(name for name in self.names if any(name in tag for tag in tags)),
+        )
+        return self._schema(one, TOJSON._replace(elements=elements))
 
     def _grammar(self, one: Members) -> int:
         text = one.get("grammar", str)

@@ -2,89 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Literal
 
-from grammarspec.errors import UnsupportedFeature
-from grammarspec.frontends.json_schema.spelling.options import Notation, Quotes, Spelling
-from grammarspec.grammars.builder import GrammarBuilder
-from grammarspec.grammars.expressions import literal
-from grammarspec.tools.formats.arguments import TOJSON, parameters
-from grammarspec.tools.tool import Tool
+from grammarspec.frontends.json_schema.json_values import (
+    ALL_TYPES,
+    ARRAY,
+    BOOLEAN,
+    NULL,
+    NUMBER,
+    OBJECT,
+    STRING,
+)
+from grammarspec.frontends.json_schema.spelling.options import Element, Elements
 
-__all__ = ["STYLES", "Style", "xml_parameters"]
+__all__ = ["STYLES"]
 
-_OTHERS: Final = ("boolean", "null", "number", "array", "object")
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How a parameter is written.
-
-    Attributes:
-        text: what stands before a text, with ``$name`` for the parameter's.
-        other: what stands before another value, which is JSON; with ``$type`` for its type, if that is written.
-        end: what stands behind a value; no text holds it.
-    """
-
-    text: str
-    other: str
-    end: str
+_OTHERS: Final = ALL_TYPES & ~STRING
 
 
-def _dsml(begin: str, end: str) -> Style:
-    return Style(f'{begin} name="$name" string="true">', f'{begin} name="$name" string="false">', end)
+def _plain(begin: str, end: str) -> Elements:
+    """Elements that do not say of which type their values are."""
+    return Elements((Element(STRING, "text", begin), Element(_OTHERS, "json", begin)), end, end)
+
+
+def _dsml(begin: str, end: str) -> Elements:
+    """Elements that say whether their values are texts."""
+    text, other = (f'{begin} name="$name" string="{string}">' for string in ("true", "false"))
+    return Elements((Element(STRING, "text", text), Element(_OTHERS, "json", other)), end, end)
+
+
+def _kimi_k3() -> Elements:
+    """Elements that name the types of their values."""
+    types = {"boolean": BOOLEAN, "null": NULL, "number": NUMBER, "array": ARRAY, "object": OBJECT}
+    begin = '<|open|>argument key="$name" type="{}"<|sep|>'
+    others = [Element(bits, "json", begin.format(name)) for name, bits in types.items()]
+    end = "<|close|>argument<|sep|>"
+    return Elements((Element(STRING, "text", begin.format("string")), *others), end, end)
+
+
+def _cohere() -> Elements:
+    """Elements that name the forms of their values, objects and arrays among them as elements again."""
+
+    def kind(name: str, types: int, form: Literal["text", "json", "elements"]) -> Element:
+        return Element(types, form, f'<cofl:value name="$name" type="{name}">', f'<cofl:value type="{name}">')
+
+    kinds = (
+        kind("raw", STRING, "text"),
+        kind("json", NUMBER | BOOLEAN | NULL, "json"),
+        kind("dict", OBJECT, "elements"),
+        kind("list", ARRAY, "elements"),
+    )
+    end = "</cofl:value>"
+    return Elements(kinds, end, end, end)
+
+
+def _minimax_m3() -> Elements:
+    """Elements named as their members, in tags with a prefix; objects and arrays are elements again."""
+    prefix = "]<]minimax[>["
+    member, item = f"{prefix}<$name>", f"{prefix}<item>"
+    kinds = (
+        Element(STRING, "text", member, item),
+        Element(NUMBER | BOOLEAN | NULL, "json", member, item),
+        Element(OBJECT | ARRAY, "elements", member, item),
+    )
+    return Elements(kinds, f"{prefix}</$name>", prefix, f"{prefix}</item>")
 
 
 STYLES: Final = {
-    "qwen_xml": Style("<parameter=$name>", "<parameter=$name>", "</parameter>"),
-    "minimax_xml": Style('<parameter name="$name">', '<parameter name="$name">', "</parameter>"),
-    "glm_xml": Style("<arg_key>$name</arg_key><arg_value>", "<arg_key>$name</arg_key><arg_value>", "</arg_value>"),
+    "qwen_xml": _plain("<parameter=$name>", "</parameter>"),
+    "minimax_xml": _plain('<parameter name="$name">', "</parameter>"),
+    "minimax_m3_xml": _minimax_m3(),
+    "glm_xml": _plain("<arg_key>$name</arg_key><arg_value>", "</arg_value>"),
     "deepseek_xml": _dsml("<｜DSML｜parameter", "</｜DSML｜parameter>"),
     "deepseek_v4_1_xml": _dsml("<｜DSML｜ parameter", "</｜DSML｜ parameter>"),
-    "kimi_k3_xml": Style(
-        '<|open|>argument key="$name" type="string"<|sep|>',
-        '<|open|>argument key="$name" type="$type"<|sep|>',
-        "<|close|>argument<|sep|>",
-    ),
+    "cohere_xml": _cohere(),
+    "kimi_k3_xml": _kimi_k3(),
 }
 """The styles by the names that XGrammar has for them."""
-
-
-def xml_parameters(builder: GrammarBuilder, schema: Any, style: Style, text: Callable[[str], int]) -> int:
-    """An element for each parameter of a schema, in the order of their declaration, with blanks as one likes.
-
-    What could be both a text and another value, such as ``5``, may be either.
-
-    Args:
-        builder: where the nodes go.
-        schema: the JSON Schema, of an object that lists its members.
-        style: how elements are written.
-        text: makes the node of a text, in which there may be names of special tokens.
-
-    Raises:
-        UnsupportedFeature: the schema is more than a list of parameters, or a name cannot be written in a tag.
-        GrammarError: the schema cannot be enforced.
-    """
-    if not isinstance(schema, dict):
-        raise UnsupportedFeature(
-            "a schema that is no list of parameters", "#", "declare them as properties of an object"
-        )
-    blanks = builder.terminal(builder.repeat(builder.words(["\n", " ", "\t", "\r"]), 0, 16))
-    unquoted = Spelling(notation=Notation(quotes=Quotes(literal("").ir, style.end)))
-    nodes = [blanks]
-    for parameter in parameters(Tool.from_json({"name": "arguments", "parameters": schema})):
-        if not parameter.name or any(c in '<>"&' or c.isspace() for c in parameter.name):
-            raise UnsupportedFeature(f"the name {parameter.name!r:.60} in an XML tag", "#/properties")
-        typed = [(style.other.replace("$type", one), TOJSON, (one,)) for one in _OTHERS]
-        others = typed if "$type" in style.other else [(style.other, TOJSON, _OTHERS)]
-        ways: list[tuple[str, Spelling, tuple[str, ...]]] = [*others, (style.text, unquoted, ("string",))]
-        builder.budget.spend(2_500 * len(ways))  # a grammar for each, with a builder of its own
-        forms = []
-        for begin, spelling, types in ways:
-            ir = parameter.grammar(spelling, *types).ir
-            forms.append(builder.seq(text(begin.replace("$name", parameter.name)), blanks, builder.embed(ir), blanks))
-        element = builder.seq(builder.alt(*forms), text(style.end), blanks)
-        nodes.append(element if parameter.required else builder.optional(element))
-    return builder.seq(*nodes)

@@ -45,18 +45,18 @@ def _array(lowering: Lowering, shape: ArrayShape, kinds: int = 0) -> int:
     least, most = shape.least, shape.most
     if shape.counted is not None:
         return counted_items(lowering, shape, kinds)
-    if not shape.first and shape.rest == ANY and least == 0 and most is None and not kinds:
+    if not (shape.first or shape.rest != ANY or least or most is not None or kinds or lowering.in_elements):
         return text.array
     items: list[int] = []
     for goal in shape.first:
-        node = lowering.lower(goal)
+        node = lowering.item(goal)
         if node == b.nothing:
             most = len(items)
             break
         items.append(lowering.part(node) if kinds else node)
     rest = b.nothing
     if most is None or most > len(items):
-        rest = lowering.lower(shape.rest)
+        rest = lowering.item(shape.rest)
         if rest == b.nothing:
             most = len(items)
         elif kinds:
@@ -68,7 +68,7 @@ def _array(lowering: Lowering, shape: ArrayShape, kinds: int = 0) -> int:
     least, most = clamp(least, most)
     parts = _items(lowering, items, rest if most is None or most > len(items) else None, (least, most), kinds)
     full = b.seq(parts, text.close_array)
-    return b.seq(text.open_array, full if least > 0 else b.alt(full, b.literal(b"]")))
+    return b.seq(text.open_array, full if least > 0 else b.alt(full, text.no_items))
 
 
 def _items(lowering: Lowering, items: list[int], rest: int | None, bounds: tuple[int, int | None], kinds: int) -> int:

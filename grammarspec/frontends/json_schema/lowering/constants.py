@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from grammarspec.errors import GrammarSyntaxError
+from grammarspec.errors import GrammarSyntaxError, UnsupportedFeature
 from grammarspec.frontends.json_schema.json_values import ARRAY, INTEGER, NUMBER, OBJECT, STRING, type_of
 from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.lowering.members import Asked, Member, remembered_members
@@ -54,6 +54,7 @@ def _constant(lowering: Lowering, constant: Any, *, strict: bool = False) -> int
 
     Raises:
         GrammarSyntaxError: the constant, or a part of it, is no JSON value.
+        UnsupportedFeature: it is an array or an object, and these are written as elements.
     """
     if lowering.container:
         return lowering.inside(lambda: _constant(lowering, constant, strict=strict))
@@ -75,6 +76,8 @@ def _constant(lowering: Lowering, constant: Any, *, strict: bool = False) -> int
             return text.empty_array
         case {} if not constant:
             return text.empty_object
+        case list() | dict() if lowering.in_elements:
+            raise UnsupportedFeature("an array or object as a constant, where these are written as elements")
         case list():
             lowering.enter(ARRAY)
             items = [_constant(lowering, item, strict=strict) for item in constant]
@@ -90,7 +93,7 @@ def _constant(lowering: Lowering, constant: Any, *, strict: bool = False) -> int
                 if not isinstance(name, str):
                     raise GrammarSyntaxError(f"{name!r:.60} is no name of a JSON object's member")
                 node = _constant(lowering, member, strict=strict)
-                members.append(text.member(text.name(name), node))
+                members.append(b.seq(*text.member(text.name(name), [("", node)])))
             lowering.leave()
             if lowering.any_order and len(members) > 1:
                 required = [Member(member, required=True, free=True) for member in members]

@@ -17,7 +17,7 @@ from grammarspec.frontends.json_schema.lowering.intervals import Intervals
 from grammarspec.frontends.json_schema.lowering.multiples import Multiples
 from grammarspec.frontends.json_schema.normal_form.shapes import Goal
 from grammarspec.frontends.json_schema.spelling.builder import SchemaBuilder
-from grammarspec.frontends.json_schema.spelling.json_text import JsonText
+from grammarspec.frontends.json_schema.spelling.json_text import JsonText, Ways
 from grammarspec.grammars.builder import PART
 
 __all__ = ["Lowering", "Text"]
@@ -48,7 +48,10 @@ class Lowering(ABC):
         patterns: the nodes made so far for patterns, by the arguments of :func:`.pattern_text`.
         composite: nodes of objects and arrays. They are large, so a second use of one becomes a call of a rule.
         height: an estimate of the nesting depth of the nodes made for the goal that is being lowered.
+        in_elements: whether members and items are written as elements (``elements.py``).
     """
+
+    in_elements = False
 
     def __init__(self, builder: SchemaBuilder, text: JsonText, *, any_order: bool) -> None:
         """Nothing is made yet; the arguments are attributes."""
@@ -67,6 +70,23 @@ class Lowering(ABC):
         Raises:
             GrammarError: the goal cannot be enforced, or the grammar becomes too large.
         """
+
+    def values(self, goal: Goal) -> Ways:
+        """The values that satisfy a goal as members are written; none if there is no such value.
+
+        Raises:
+            GrammarError: as :meth:`lower`.
+        """
+        node = self.lower(goal)
+        return () if node == self.builder.nothing else (("", node),)
+
+    def item(self, goal: Goal) -> int:
+        """The node of the values that satisfy a goal as items are written.
+
+        Raises:
+            GrammarError: as :meth:`lower`.
+        """
+        return self.lower(goal)
 
     def format(self, name: str, *, around: bool = False) -> int:
         """The texts that surely are of a format, in the exact alphabet.

@@ -69,10 +69,20 @@ class GoalLowering(Lowering):
             GrammarError: the schema cannot be enforced; the error names the place.
         """
         node = self.lower(self.forms.start)
+        self.finish()
+        return node
+
+    def finish(self) -> bool:
+        """Lower the goals that were deferred for their depth. Returns whether there were any.
+
+        Raises:
+            GrammarError: as :meth:`start`.
+        """
+        deferred = bool(self._deferred)
         while self._deferred:
             rule, goal, self.text = self._deferred.pop()
             self.builder.define(rule, self._lowered(goal, self.forms[goal]))
-        return node
+        return deferred
 
     def lower(self, goal: Goal) -> int:
         """The node of the values that satisfy a goal; it is made once for each goal and kind of spelling.

@@ -82,7 +82,7 @@ class _Counter:
             begun = [self._rest(0, start, rest, None)]
         ways = [node for node in begun if node != b.nothing]
         if self.least == 0 and self._enough(start):
-            ways.append(b.literal(b"]"))
+            ways.append(self.text.no_items)
         return b.seq(text.open_array, b.alt(*ways)) if ways else b.nothing
 
     def _enough(self, vector: _Counts) -> bool:
@@ -147,7 +147,7 @@ class _Counter:
         if items is None:
             items = self._nodes_at[position] = []
             for counted, goal in self.ways[position]:
-                node = self.lowering.lower(goal)
+                node = self.lowering.item(goal)
                 if node != self.builder.nothing:
                     items.append((counted, self.lowering.part(node) if self.kinds else node))
         return items

@@ -145,7 +145,7 @@ class _Members:
             return text.empty_object if may_be_empty else b.nothing
         self.lowering.height += 4 * min(len(self.members), CHAIN)
         begun = b.call_with(first, fresh=True)
-        whole = b.seq(text.open_object, b.alt(begun, b.literal(b"}")) if may_be_empty else begun)
+        whole = b.seq(text.open_object, b.alt(begun, text.no_members) if may_be_empty else begun)
         if not self.distinct:
             return whole
         rule = b.rule("object", OPENS | (FEW if self.few else 0))

@@ -19,10 +19,20 @@ from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.lowering.members import Asked, Member, remembered_members
 from grammarspec.frontends.json_schema.lowering.undeclared import undeclared_member
-from grammarspec.frontends.json_schema.normal_form.shapes import ANY_OBJECT, DeclaredMember, ObjectShape
+from grammarspec.frontends.json_schema.normal_form.shapes import (
+    ANY,
+    ANY_OBJECT,
+    DeclaredMember,
+    NameClass,
+    ObjectShape,
+    UndeclaredMembers,
+)
 from grammarspec.frontends.json_schema.spelling.builder import CHAIN
+from grammarspec.frontends.json_schema.spelling.json_text import Ways
 
 __all__ = ["object_node"]
+
+_OF_ANY_MEMBERS = ObjectShape(undeclared=UndeclaredMembers((), (), (), [NameClass((), ANY)]))
 
 
 def object_node(lowering: Lowering, shape: ObjectShape) -> int:
@@ -33,15 +43,17 @@ def object_node(lowering: Lowering, shape: ObjectShape) -> int:
     """
     b, text = lowering.builder, lowering.text
     if shape is ANY_OBJECT:
-        return text.object
+        if not lowering.in_elements:
+            return text.object
+        shape = _OF_ANY_MEMBERS
     least, most = shape.least, shape.most
     if most is not None and most < least:
         return b.nothing
-    members: list[tuple[DeclaredMember, int]] = []
+    members: list[tuple[DeclaredMember, Ways]] = []
     for member in shape.members:
-        value = lowering.lower(member.value)
-        if value != b.nothing:
-            members.append((member, value))
+        values = lowering.values(member.value)
+        if values:
+            members.append((member, values))
         elif member.required:
             return b.nothing
     undeclared = None if shape.undeclared is None else undeclared_member(lowering, shape.undeclared)
@@ -70,8 +82,8 @@ def object_node(lowering: Lowering, shape: ObjectShape) -> int:
     if not (least > 1 or most is not None or witnesses or distinct or shape.presence or free):
         return _chain(lowering, members, undeclared, least)
     written = [
-        Member(text.member(text.name(member.name), value), member.required, not member.ordered, member.name)
-        for member, value in members
+        Member(b.seq(*text.member(text.name(member.name), values)), member.required, not member.ordered, member.name)
+        for member, values in members
     ]
     together = Asked(undeclared, witnesses, least, most, distinct, shape.few, shape.presence)
     return remembered_members(lowering, written, together)
@@ -108,25 +120,25 @@ def _witnesses(lowering: Lowering, shape: ObjectShape, *, distinct: bool) -> lis
 
 def _chain(
     lowering: Lowering,
-    members: Sequence[tuple[DeclaredMember, int]],
+    members: Sequence[tuple[DeclaredMember, Ways]],
     undeclared: int | None,
     least: int,
 ) -> int:
     """The node of an object whose members come in the order of declaration: ``K(0)`` in braces.
 
     Args:
-        members: the members, each with the node of its value.
+        members: the members, each with its values.
         undeclared: the node of an undeclared member; ``None`` if there can be none.
         least: whether there must be a member, as 0 or 1.
     """
     b, text = lowering.builder, lowering.text
-    comma, begins = text.comma, () if text.line is None else (text.line,)
+    comma = text.comma
     more = () if undeclared is None else (b.repeat(b.seq(comma, undeclared), 0, None),)
     begun: int | None = None  # K(i), if anything can come
     rest: tuple[int, ...] = more  # the parts of T(i)
     optional = True  # all from i on are
-    for count, (member, value) in enumerate(reversed(members), 1):
-        here = b.seq(*begins, text.name(member.name), text.colon, value, *rest)
+    for count, (member, values) in enumerate(reversed(members), 1):
+        here = b.seq(*text.member(text.name(member.name), values), *rest)
         if member.required:
             begun, optional = here, False
         else:
@@ -142,4 +154,4 @@ def _chain(
     if begun is None:
         return text.empty_object if may_be_empty else b.nothing
     full = b.seq(begun, text.close_object)
-    return b.seq(text.open_object, b.alt(full, b.literal(b"}")) if may_be_empty else full)
+    return b.seq(text.open_object, b.alt(full, text.no_members) if may_be_empty else full)

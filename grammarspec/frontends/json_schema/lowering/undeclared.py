@@ -27,11 +27,11 @@ def undeclared_member(lowering: Lowering, members: UndeclaredMembers) -> int | N
     common: list[Text] | None = None
     parts = []
     for one in members.classes:
-        value = lowering.lower(one.value)
-        if value == b.nothing:
+        values = lowering.values(one.value)
+        if not values:
             continue
         if not (one.patterns or members.patterns or members.names):
-            parts.append(text.member(text.key_except(members.taken), value))
+            parts.append(b.seq(*text.undeclared(text.key_except(members.taken), values)))
             continue
         if common is None:
             common = _common(lowering, members)
@@ -40,7 +40,7 @@ def undeclared_member(lowering: Lowering, members: UndeclaredMembers) -> int | N
             negative = bool(common) or not any(pattern.wanted for pattern in one.patterns)
             node = b.both(*([text.exact.any_text] if negative else []), *(name.node for name in names))
             key = text.exact_key(node, asserting=any(name.asserting for name in names))
-            parts.append(text.member(key, value))
+            parts.append(b.seq(*text.undeclared(key, values)))
     return b.alt(*parts) if parts else None
 
 

@@ -25,7 +25,7 @@ __all__ = [
     "ANY", "ANY_ARRAY", "ANY_NUMBER", "ANY_OBJECT", "ANY_STRING", "ANY_VALUE", "NONE", "NO_VALUE", "Alternatives",
     "ArrayShape", "Constants", "CountedItems", "DeclaredMember", "Format", "Goal", "ItemCount", "NameClass",
     "NumberShape", "ObjectShape", "Pattern", "Shape", "StringShape", "UndeclaredMembers", "Values", "Where", "alone",
-    "both", "place",
+    "both", "of_types", "place",
 ]  # fmt: skip
 
 Goal = tuple[Subschema, ...]
@@ -60,6 +60,11 @@ def alone(schema: Subschema) -> Goal:
     if len(asked) == 1 and isinstance(asked[0], Types):
         return _OF_TYPES.get(asked[0].bits) or (schema,)
     return (schema,) if asked else ANY
+
+
+def of_types(goal: Goal, types: int) -> Goal:
+    """The goal of the values of some types, as bits, that satisfy a goal."""
+    return both((*goal, OF_TYPES[types]))
 
 
 def place(goal: Goal) -> str:

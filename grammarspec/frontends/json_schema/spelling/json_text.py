@@ -26,7 +26,7 @@ from grammarspec.frontends.json_schema.spelling.whitespace import bounded_whites
 from grammarspec.frontends.regex.charsets import complement, normalise
 from grammarspec.grammars.builder import NAMES, OPENS, GrammarBuilder
 
-__all__ = ["DIGITS", "LETTER_E", "MAX_LEVELS", "NONZERO", "SMALL", "JsonText"]
+__all__ = ["DIGITS", "LETTER_E", "MAX_LEVELS", "NONZERO", "NOT_IN_TAGS", "SMALL", "JsonText", "Ways"]
 
 DIGITS = ((0x30, 0x39),)
 NONZERO = ((0x31, 0x39),)
@@ -35,9 +35,11 @@ LETTER_E = ((0x45, 0x45), (0x65, 0x65))
 SMALL = 32
 """The greatest number of words in an enumeration that is no terminal of its own."""
 
-_NOT_BARE = "".join(map(chr, range(0x21))) + "\"'(),:<=>[\\]{|}\x7f"
-BARE_NAME = re.compile(f"[^{re.escape(_NOT_BARE)}]+")
-"""Names that can be written without quotation marks: no whitespace, brackets, separators or characters to escape."""
+_CONTROLS = "".join(map(chr, range(0x21))) + "\x7f"
+_NOT_BARE = _CONTROLS + "\"'(),:<=>[\\]{|}"
+"""What no name holds that is written without quotation marks: whitespace, brackets, separators, what is escaped."""
+NOT_IN_TAGS = _CONTROLS + '"&<>'
+"""What no name holds that is written in the tag of an element."""
 
 MAX_LEVELS = 32
 """The most objects and arrays inside one another, where lines are indented. Each level has nodes of its own."""
@@ -49,6 +51,10 @@ _OF_THE_LEVEL = ("inner", "_anything", "telling_apart")
 """Cached nodes that another level does not share."""
 _OF_SPELLINGS = ("inner", "_anything", "string", "number", "integer", "strict_integer", "free_character")
 """Cached nodes that a level of values which are compared does not share."""
+
+
+Ways = Sequence[tuple[str, int]]
+"""The nodes of some values, each with what stands before it. That is nothing in JSON, so there is one node."""
 
 
 class JsonText:
@@ -65,7 +71,11 @@ class JsonText:
         quotation: what stands before and after a string.
         null, false, true: the constants.
         comma, colon, open_object, close_object, open_array, close_array: the punctuation, with its whitespace.
+        no_members, no_items: what follows the beginning of an object or array that is empty.
+        not_bare, bare: the characters that no name holds, where names are without quotation marks; where that is.
     """
+
+    not_bare, bare = _NOT_BARE, "without quotation marks"
 
     def __init__(self, builder: GrammarBuilder, spelling: Spelling) -> None:
         self.builder, self.spelling = builder, spelling
@@ -91,6 +101,7 @@ class JsonText:
             self.close_object = builder.seq(white, literal(b"}"))
             self.open_array = builder.seq(literal(b"["), white)
             self.close_array = builder.seq(white, literal(b"]"))
+        self.no_members, self.no_items = literal(b"}"), literal(b"]")
 
     # ------------------------------------------------------------------ layout
     def _indent(self) -> None:
@@ -142,13 +153,21 @@ class JsonText:
         Raises:
             UnsupportedFeature: they are not written in JSON.
         """
-        if self.spelling.notation != JSON:
+        if self.spelling.notation._replace(excluded=()) != JSON:
             raise UnsupportedFeature("items or names that must differ, in a notation that is not JSON")
 
-    def member(self, name: int, value: int) -> int:
-        """A member of an object at this level; ``name`` includes the quotation marks."""
-        seq = self.builder.seq
-        return seq(name, self.colon, value) if self.line is None else seq(self.line, name, self.colon, value)
+    def member(self, name: int, values: Ways) -> tuple[int, ...]:
+        """The parts of a member of an object at this level; ``name`` includes the quotation marks."""
+        ((_, value),) = values
+        return (name, self.colon, value) if self.line is None else (self.line, name, self.colon, value)
+
+    def undeclared(self, name: int, values: Ways) -> tuple[int, ...]:
+        """The parts of a member that may have many names.
+
+        Raises:
+            UnsupportedFeature: a name is written twice in this notation, and nothing ensures that it is the same.
+        """
+        return self.member(name, values)
 
     def item(self, value: int) -> int:
         """An item of an array at this level."""
@@ -178,12 +197,12 @@ class JsonText:
     @cached_property
     def empty_object(self) -> int:
         """``{}``."""
-        return self.builder.seq(self.open_object, self.builder.literal(b"}"))
+        return self.builder.seq(self.open_object, self.no_members)
 
     @cached_property
     def empty_array(self) -> int:
         """``[]``."""
-        return self.builder.seq(self.open_array, self.builder.literal(b"]"))
+        return self.builder.seq(self.open_array, self.no_items)
 
     # ------------------------------------------------------------------ strings
     @cached_property
@@ -239,25 +258,34 @@ class JsonText:
 
     def _within_quotes(self, text: int) -> int:
         """The texts of a regular node that can stand in quotation marks."""
-        quotes = self.spelling.notation.quotes
-        if quotes is None:
-            return text
-        b = self.builder
-        return b.both(text, b.complement(b.seq(b.anything, b.literal(quotes.excluded), b.anything)))
+        b, excluded = self.builder, self._excluded
+        return b.both(text, b.complement(b.seq(b.anything, b.words(excluded), b.anything))) if excluded else text
+
+    @cached_property
+    def _excluded(self) -> tuple[str, ...]:
+        """What no string holds, as it is written."""
+        notation = self.spelling.notation
+        return notation.excluded if notation.quotes is None else (notation.quotes.excluded, *notation.excluded)
 
     def strings(self, texts: Sequence[str]) -> int:
-        """Any one of these strings, in its quotation marks.
+        """Any one of these strings, in its quotation marks, but for those that hold what no string holds.
 
         Raises:
             UnsupportedFeature: the notation cannot write one of them.
         """
         quotes = self.spelling.notation.quotes
         if quotes is None:
-            return self.words([self.quote(text) for text in texts])
+            kept = [written for written in map(self.quote, texts) if self._is_allowed(written[1:-1])]
+            return self.words(kept) if kept else self.builder.nothing
         for text in texts:
             if quotes.excluded in text:
                 raise UnsupportedFeature(f"the string {text!r:.60} where no string can hold {quotes.excluded!r}")
-        return self.builder.seq(self.quotation, self.words(texts), self.quotation)
+        kept = [text for text in texts if self._is_allowed(text)]
+        return self.builder.seq(self.quotation, self.words(kept), self.quotation) if kept else self.builder.nothing
+
+    def _is_allowed(self, written: str) -> bool:
+        """Whether a string or name, as it is written without quotation marks, holds nothing that is excluded."""
+        return not any(excluded in written for excluded in self.spelling.notation.excluded)
 
     def words(self, texts: Sequence[str]) -> int:
         """Any one of these texts, which are spelled as they are to be written."""
@@ -274,10 +302,10 @@ class JsonText:
         """
         notation = self.spelling.notation
         if not notation.bare_names:
-            return self.builder.literal(self.quote(name)) if notation.quotes is None else self.strings([name])
-        if not BARE_NAME.fullmatch(name):
-            raise UnsupportedFeature(f"the name {name!r:.60} without quotation marks")
-        return self.builder.literal(name)
+            return self.strings([name])
+        if not name or not set(self.not_bare).isdisjoint(name):
+            raise UnsupportedFeature(f"the name {name!r:.60} {self.bare}")
+        return self.builder.literal(name) if self._is_allowed(name) else self.builder.nothing
 
     def exact_key(self, text: int, *, asserting: bool = False) -> int:
         """The names whose text is in a language; the arguments are those of :meth:`exact_string`."""
@@ -287,9 +315,10 @@ class JsonText:
 
     @cached_property
     def _bare_name(self) -> int:
-        """The names that :data:`BARE_NAME` matches."""
+        """The names that can be written without quotation marks."""
         b = self.builder
-        return b.repeat(b.codepoints(complement(normalise((ord(char), ord(char)) for char in _NOT_BARE))), 1, None)
+        characters = complement(normalise((ord(char), ord(char)) for char in self.not_bare))
+        return self._within_quotes(b.repeat(b.codepoints(characters), 1, None))
 
     @cached_property
     def key(self) -> int:
@@ -390,16 +419,16 @@ class JsonText:
         if inside is None:
             any_object, any_array = self.empty_object, self.empty_array
         else:
-            member = self.member(self.key, inside)
+            member = b.seq(*self.member(self.key, [("", inside)]))
             members = b.seq(member, b.repeat(b.seq(self.comma, member), 0, None), self.close_object)
-            any_object = b.seq(self.open_object, b.alt(members, b.literal(b"}")))
+            any_object = b.seq(self.open_object, b.alt(members, self.no_members))
             if self.distinct:
                 of = b.rule("object", OPENS | NAMES)
                 b.define(of, any_object)
                 any_object = b.call(of)
             item = self.item(inside)
             items = b.seq(item, b.repeat(b.seq(self.comma, item), 0, None), self.close_array)
-            any_array = b.seq(self.open_array, b.alt(items, b.literal(b"]")))
+            any_array = b.seq(self.open_array, b.alt(items, self.no_items))
         b.define(rule, b.alt(self.string, self.number, any_object, any_array, self.true, self.false, self.null))
         return value, any_object, any_array
 

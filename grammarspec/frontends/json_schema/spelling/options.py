@@ -13,7 +13,9 @@ from typing import Literal, NamedTuple
 from grammarspec._compiler import Grammar as Ir
 from grammarspec.frontends.json_schema.spelling.whitespace import BLANKS, check_whitespace
 
-__all__ = ["JSON", "Escapes", "Notation", "Numbers", "Quotes", "Spelling", "Whitespace", "spelling"]
+__all__ = [
+    "JSON", "Element", "Elements", "Escapes", "Notation", "Numbers", "Quotes", "Spelling", "Whitespace", "spelling",
+]  # fmt: skip
 
 Whitespace = Literal["flexible", "compact", "pretty"]
 Escapes = Literal["any", "minimal"]
@@ -44,6 +46,7 @@ class Notation(NamedTuple):
         true: how ``true`` is written.
         quotes: what encloses strings; ``None``: they are JSON's strings.
         bare_names: the names of members are without quotation marks.
+        excluded: texts that no string and no name holds, as it is written.
     """
 
     null: str = "null"
@@ -51,9 +54,49 @@ class Notation(NamedTuple):
     true: str = "true"
     quotes: Quotes | None = None
     bare_names: bool = False
+    excluded: tuple[str, ...] = ()
 
 
 JSON = Notation()
+
+
+class Element(NamedTuple):
+    """How values of some types are written as elements.
+
+    Attributes:
+        types: the types, as bits.
+        form: whether a value is written as a text, which is not quoted; as JSON; or, if it is an object or an array, as
+            the elements of its members or items.
+        member: what stands before the value of a member, with ``$name`` for the member's name.
+        item: what stands before an item of an array.
+    """
+
+    types: int
+    form: Literal["text", "json", "elements"]
+    member: str
+    item: str = ""
+
+
+class Elements(NamedTuple):
+    """How objects are written as XML: an element for each member, with blanks between them as one likes.
+
+    Attributes:
+        kinds: the elements of the types of values; each type is in one of them.
+        end: what stands behind the value of a member, with ``$name`` for the member's name, if it is written there.
+        mark: the end, or the part of it that no text holds.
+        item_end: what stands behind an item of an array.
+        blanks: the most characters of whitespace in one place.
+        excluded: other texts that no text and no name holds.
+        special: names of special tokens, which stand for these where elements begin and end.
+    """
+
+    kinds: tuple[Element, ...]
+    end: str
+    mark: str
+    item_end: str = ""
+    blanks: int = 16
+    excluded: tuple[str, ...] = ()
+    special: tuple[str, ...] = ()
 
 
 class Spelling(NamedTuple):
@@ -68,6 +111,7 @@ class Spelling(NamedTuple):
         minimal: strings that no keyword constrains have one spelling per character, as all others have.
         plain: numbers have no exponents, and integers no fractions.
         notation: constants, strings and names.
+        elements: how the outermost object is written, if not in this notation.
     """
 
     separators: tuple[str, str] | None = None
@@ -77,6 +121,7 @@ class Spelling(NamedTuple):
     minimal: bool = False
     plain: bool = False
     notation: Notation = JSON
+    elements: Elements | None = None
 
 
 def spelling(
