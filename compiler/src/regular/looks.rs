@@ -23,6 +23,8 @@ const STEP: usize = 8;
 struct Scoped {
     /// Derivatives of the expressions in it without assertions.
     plain: FxHashMap<Id, Parts>,
+    /// The bytes that expressions may begin with.
+    leading: FxHashMap<Id, ByteSet>,
     /// Expressions with their `Behind`s advanced by the current byte.
     shifted: FxHashMap<Id, Id>,
 }
@@ -105,8 +107,34 @@ impl Arena {
         self.plain_parts(x, memo).iter().find(|(set, _)| set.contains(byte)).map_or(EMPTY, |p| p.1)
     }
 
+    /// The bytes that `x` may begin with, whatever its assertions say.
+    fn leading(&mut self, x: Id, memo: &mut Scoped) -> ByteSet {
+        if let Some(&known) = memo.leading.get(&x) {
+            return known;
+        }
+        let bytes = match self.nodes[x as usize] {
+            _ if self.is_plain(x) => self.plain_parts(x, memo).iter().fold(ByteSet::NONE, |all, part| all.or(part.0)),
+            Node::Concat(a, b) => {
+                let first = deep(|| self.leading(a, memo));
+                if self.open(a) || self.nullable(a) { first.or(deep(|| self.leading(b, memo))) } else { first }
+            }
+            Node::Alt(k) => {
+                let kids: List = self.list(k).into();
+                kids.into_iter().fold(ByteSet::NONE, |all, i| all.or(deep(|| self.leading(i, memo))))
+            }
+            Node::Repeat(body, ..) => deep(|| self.leading(body, memo)),
+            _ => ByteSet::NONE, // assertions
+        };
+        memo.leading.insert(x, bytes);
+        bytes
+    }
+
     /// The derivative by `byte` of `x k`, where `x` consumes the byte; `k` is what follows, not yet shifted.
     fn derive_in_scope(&mut self, x: Id, k: Id, byte: u8, memo: &mut Scoped) -> Id {
+        if !self.leading(x, memo).contains(byte) {
+            self.pay_for(1);
+            return EMPTY;
+        }
         self.pay_for(STEP);
         if self.is_spent() {
             return EMPTY;
