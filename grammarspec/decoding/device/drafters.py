@@ -219,10 +219,20 @@ class ModelDrafter:
         self._read = draft.size + 1
         return self._sampled.choose(draft, logits)
 
-    def committed(self, most: int) -> None:
-        """Called when a round was launched that commits at most ``most`` tokens to each row."""
+    @property
+    def has_read(self) -> bool:
+        """Whether the model has read anything since :meth:`begin`: then it has read the texts as they were then."""
+        return self._read > 0
+
+    def committed(self, most: int, *, read: bool) -> None:
+        """Called when a round was launched that commits at most ``most`` tokens to each row.
+
+        Args:
+            most: the number of tokens.
+            read: whether the model has read the texts in this round.
+        """
         if not self.shared:
-            self.behind = most if self._read > 0 else self.behind + most
+            self.behind = most if read else self.behind + most
             self._most = most
 
     def knows(self, most: int) -> None:

@@ -298,7 +298,7 @@ class DeviceBatch:
             self._phases["draft"] += drafted - begin
             self._phases["target"] += perf_counter() - drafted
         for drafter in self._models:
-            drafter.committed(gamma + 1)
+            drafter.committed(gamma + 1, read=gamma > 0 and (self._graphs is not None or drafter.has_read))
         self._mail.send(report)
         self._under_way.append((list(self._order), gamma))
         self.rounds += 1
