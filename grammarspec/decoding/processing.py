@@ -180,6 +180,23 @@ class Processing:
             setattr(self, name, torch.cat((mine, theirs)))
         self._update_streams()
 
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What the work of a round depends on, beside the values of tensors."""
+        given = tuple(getattr(self, name) is not None for name in _OF_ROWS)
+        return len(self.samplings), self.greedy, self.draws, self._noise, self._asked, given
+
+    def load(self, other: Processing) -> None:
+        """Copy the options of other rows, of the same :attr:`shape`, in place of these; the tensors do not move."""
+        for name in (*_OF_ROWS, *_OF_STREAMS):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine is not None:
+                mine.copy_(theirs)
+        self.samplings, self.streams, self._chosen_rows = other.samplings, other.streams, other._chosen_rows
+        self._greedy, self._shared, self._seeds, self._samples = (
+            other._greedy, other._shared, other._seeds, other._samples,
+        )  # fmt: skip
+
     def first(self, rows: int) -> Processing:
         """The options of the first rows: views of the same tensors, which stay where they are.
 

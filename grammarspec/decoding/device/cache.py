@@ -91,6 +91,12 @@ class StaticCache(Cache):
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return 0
 
+    @property
+    def memory(self) -> int:
+        """Bytes of the keys and values."""
+        made = [layer for layer in self._kept if layer.is_initialized]
+        return sum(states.nbytes for layer in made for states in (layer.keys, layer.values))
+
     def keep(self, rows: torch.Tensor) -> None:
         """Copy these rows to the front, in this order; a row may be taken several times.
 

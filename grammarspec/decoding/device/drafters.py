@@ -201,9 +201,13 @@ class ModelDrafter:
     def __init__(self, name: str, runner: StaticRunner, sampler: DraftSampler, width: int, *, shared: bool) -> None:
         self.name = name
         self.runner, self.shared = runner, shared
-        self.behind = 1
         self._sampled = _Sampled(sampler, width, runner.device)
         self._visible = 0
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin a batch, whose prompts the model reads without their last tokens."""
+        self.behind = 1
         self._read = 0
         self._most = 0
 

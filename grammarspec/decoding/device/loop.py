@@ -28,6 +28,7 @@ from grammarspec.decoding.device.shelf import shelf_for
 from grammarspec.decoding.device.state import Rows
 from grammarspec.decoding.device.supply import Supply
 from grammarspec.decoding.device.support import check, drafters_for, ends_of
+from grammarspec.decoding.device.workspace import Shape, Workspace, borrow, keep, slots_for
 from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers.protocol import Proposer
 from grammarspec.decoding.requests import Generation, Request
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 __all__ = ["DeviceBatch"]
 
 _PART: Final = 512  # the greatest number of tokens of each prompt that one pass reads
-_UNIT: Final = 64  # the number of slots of caches is a multiple of this, so that shapes recur
 
 _MISSING_MUCH: Final = 0.5  # where more rows than this miss states, the host reads each report at once
 _MEMORY: Final = 0.8  # the weight of that share after the next round
@@ -97,47 +97,29 @@ class DeviceBatch:
         self._lag = int(device.type == "cuda") if lag is None else lag
         looks = device.type == "cpu" if looks is None else looks and device.type != "cuda"
         constraints = [request.matcher.constraint for request in requests if request.matcher is not None]
-        self._requests = requests
+        self._requests, self._proposers, self._model, self._inner = requests, proposers, model, inner
         self.sequences = sequences_of(requests, vocabulary, context_length(model), on_text)
         self._loan = shelf_for(vocabulary, width, device, end_token).lend(constraints, vocabulary, len(self.sequences))
         self._supply = Supply(self._loan.windows, self._loan.arena, self._loan.tensors, vocabulary, end_token)
+        self._workspace: Workspace | None = None
         try:
-            self._prepare(model, inner, vocabulary, proposers, gamma, adaptive, looks)
+            self._prepare(vocabulary, gamma, adaptive, looks)
         except BaseException:
             self.close()
             raise
 
-    def _prepare(
-        self,
-        model: Any,
-        inner: PreTrainedModel,
-        vocabulary: Vocabulary,
-        proposers: Sequence[Proposer],
-        gamma: int,
-        adaptive: bool,
-        looks: bool,
-    ) -> None:
+    def _prepare(self, vocabulary: Vocabulary, gamma: int, adaptive: bool, looks: bool) -> None:
         """Make the tensors, after the constraints were added to the arena; the arguments are those of the class."""
+        model: Any = self._model
+        inner, proposers = self._inner, self._proposers
         width, device = width_of(model), inner.device
         gamma = max(min(gamma if proposers else 0, max(each.room for each in self.sequences) - 1), 0)
         limits = [each.prompt_length + each.room for each in self.sequences]
         # After the longest text there must be room for a draft of placeholders, and for the slot of padding.
-        capacity = -(-(max(limits) + gamma + 2) // _UNIT) * _UNIT
-        cache = StaticCache(len(self.sequences), capacity)
+        capacity = slots_for(max(limits) + gamma + 2, len(self.sequences))
         hidden = any(-1 in proposer.hidden_layers for proposer in proposers)
-        self._target = StaticRunner(model, cache, hidden=hidden)
-        self._drafters = drafters_for(
-            proposers if gamma else (),
-            self._target,
-            vocabulary,
-            rows=len(self.sequences),
-            capacity=capacity,
-            longest=max(limits),
-        )
-        self._models = [drafter for drafter in self._drafters if isinstance(drafter, ModelDrafter)]
-        self._heads = sum(isinstance(drafter, HeadDrafter) for drafter in self._drafters)
         size = inner.config.get_text_config().hidden_size if hidden else 0
-        self._rows = Rows.of(
+        rows = Rows.of(
             [each.tokens for each in self.sequences],
             limits,
             [self._start(each) for each in self.sequences],
@@ -145,19 +127,37 @@ class DeviceBatch:
             device,
             (size, inner.dtype),
         )
-        self._processing = Processing(
+        processing = Processing(
             [each.sampling for each in self.sequences],
             [each.sample for each in self.sequences],
             [each.tokens for each in self.sequences],
             width,
             device,
         )
-        ends = ends_of(vocabulary.eos_token_ids, width, device)
-        self._round = Round(self._target, self._loan.tensors, ends, self._drafters, looks=looks)
-        changed = [*self._rows.tensors(), self._loan.tensors.forced]
-        if self._processing.counts is not None:
-            changed.append(self._processing.counts)
-        self._graphs = Graphs(changed) if device.type == "cuda" else None
+        ends, tensors = vocabulary.eos_token_ids, self._loan.tensors
+        shape = Shape.of(capacity, processing, tensors, ends, proposers, drafts=gamma > 0, device=device)
+        # Keys and values get memory when they are first written, so what is made here in vain costs little.
+        target = StaticRunner(model, StaticCache(len(self.sequences), capacity), hidden=hidden)
+        drafters = drafters_for(
+            proposers if gamma else (),
+            target,
+            vocabulary,
+            rows=len(self.sequences),
+            capacity=capacity,
+            longest=max(limits),
+        )
+        workspace = borrow(inner, shape)
+        if workspace is None:
+            rounds = Round(target, tensors, ends_of(ends, width, device), drafters, looks=looks)
+            changed = [*rows.tensors(), tensors.forced, *([] if processing.counts is None else [processing.counts])]
+            graphs = Graphs(changed) if device.type == "cuda" else None
+            workspace = Workspace(shape, target, drafters, rows, processing, rounds, graphs)
+        else:
+            workspace.load(rows, processing)
+        self._target, self._drafters, self._round = workspace.target, workspace.drafters, workspace.round
+        self._rows, self._processing, self._graphs = workspace.rows, workspace.processing, workspace.graphs
+        self._models = [drafter for drafter in self._drafters if isinstance(drafter, ModelDrafter)]
+        self._heads = sum(isinstance(drafter, HeadDrafter) for drafter in self._drafters)
         self._mail = Mailbox(device, self._lag + 1, len(self.sequences) * (COLUMNS + 1 + 2 * gamma))
         # For each report that has not been read: its rows, and the length of drafts.
         self._under_way: list[tuple[list[int], int]] = []
@@ -170,6 +170,7 @@ class DeviceBatch:
         self._phases: dict[str, float] = dict.fromkeys(("draft", "mask", "target", "verify", "commit"), 0.0)
         self._missing = 0.0  # the share of rows that missed a state or waited for one, of late
         self.rounds = self._prefills = self._draft_passes = 0
+        self._workspace = workspace
 
     def _start(self, sequence: SequenceState) -> int:
         """The start state of a text in the arena; missing, until the first round, if the constraint does not freeze."""
@@ -219,8 +220,11 @@ class DeviceBatch:
             self._receive()
 
     def close(self) -> None:
-        """Release the constraints in the arena. The batch cannot be used any more."""
+        """Release the constraints in the arena, and the tensors. The batch cannot be used any more."""
         self._loan.give_back()
+        workspace, self._workspace = self._workspace, None
+        if workspace is not None and workspace.graphs is not None and not self.going():
+            keep(self._inner, workspace)
 
     def going(self) -> bool:
         """Whether some text has not ended, by the reports that the host has read."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from typing import TYPE_CHECKING, Any, Final
+from weakref import ref
 
 import torch
 
@@ -23,12 +24,12 @@ class StaticRunner:
     """A model whose keys and values are in a :class:`~grammarspec.decoding.device.cache.StaticCache`.
 
     Args:
-        model: a decoder-only model of transformers, which may be wrapped by PEFT or ``torch.compile``.
+        model: a decoder-only model of transformers, which may be wrapped by PEFT or ``torch.compile``. Whoever uses the
+            runner keeps it alive.
         cache: the keys and values; an early exit shares the cache of its target.
         hidden: whether the last hidden states of each pass are returned.
 
     Attributes:
-        model: the model.
         cache: the keys and values.
         width: the number of the model's logits.
         device: the device of the model.
@@ -40,11 +41,11 @@ class StaticRunner:
     """
 
     def __init__(self, model: PreTrainedModel, cache: StaticCache, *, hidden: bool = False) -> None:
-        self.model: Final = model
         inner = unwrapped(model)
         if inner is None:
             raise TypeError(f"expected a model of transformers, not {type(model).__name__}")
-        self._inner: Final = inner
+        # References that keep nothing alive: what is kept for later batches of a model must not keep the model.
+        self._model, self._inner = ref(model), ref(inner)
         config = inner.config.get_text_config()
         self._windows = attention_windows(inner)
         self._dtype = inner.dtype if config._attn_implementation == "eager" else None
@@ -55,6 +56,11 @@ class StaticRunner:
         self.width = int(config.vocab_size)
         self.device = inner.device
         self.passes = 0
+
+    @property
+    def model(self) -> Any:
+        """The model."""
+        return self._model()
 
     def read(
         self, tokens: torch.Tensor, first: torch.Tensor, used: torch.Tensor, visible: int, keep: int
@@ -81,8 +87,10 @@ class StaticRunner:
         options: dict[str, Any] = {"output_hidden_states": True} if self._hidden else {}
         if self._keeps:
             options["logits_to_keep"] = keep
-        with shared_keys(self._inner):
-            output = self.model(
+        model, inner = self.model, self._inner()
+        assert model is not None and inner is not None, "whoever uses the runner keeps its model alive"
+        with shared_keys(inner):
+            output = model(
                 input_ids=torch.where(used, tokens, 0),
                 attention_mask=attention_masks(self._windows, positions, visible, self._dtype),
                 position_ids=positions,

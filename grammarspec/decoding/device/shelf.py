@@ -79,7 +79,7 @@ class _Kept:
 
 
 class Shelf:
-    """The constraints of a vocabulary on a device. Thread-safe.
+    """The constraints of a vocabulary on a device. Thread-safe, and for callers within ``torch.inference_mode`` or not.
 
     Args:
         vocabulary: the vocabulary.
@@ -120,7 +120,7 @@ class Shelf:
             Cancelled: the work of a constraint was cancelled.
         """
         wanted = {id(constraint): constraint for constraint in constraints}
-        with self._lock:
+        with self._lock, torch.inference_mode():
             used = {key: self._freeze(constraint) for key, constraint in wanted.items()}
             self._drop_old(used)
             states = max(STATES, 2 * rows)
@@ -188,7 +188,7 @@ class Shelf:
         )
 
     def _return(self, arena: FrozenArena, places: dict[int, _Place], windows: dict[int, Window]) -> None:
-        with self._lock:
+        with self._lock, torch.inference_mode():
             for place in places.values():
                 place.users -= 1
             for key, window in windows.items():

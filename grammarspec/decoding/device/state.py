@@ -86,6 +86,11 @@ class Rows:
         """All tensors, in the order of the attributes."""
         return [getattr(self, entry.name) for entry in fields(self)]
 
+    def load(self, rows: Rows) -> None:
+        """Copy other rows, as many and of as many slots, in place of these."""
+        for mine, theirs in zip(self.tensors(), rows.tensors(), strict=True):
+            mine.copy_(theirs)
+
     def first(self, rows: int) -> Rows:
         """The first rows, as views: changes of them change these rows, too."""
         return Rows(*(tensor[:rows] for tensor in self.tensors()))

@@ -7,14 +7,14 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-import torch  # noqa: E402
+import torch
 
-import grammarspec as gs  # noqa: E402
-from grammarspec.decoding import Request, Sampling  # noqa: E402
-from grammarspec.decoding.device import DeviceBatch  # noqa: E402
-from grammarspec.decoding.proposers import DraftModel  # noqa: E402
-from tests.decoding.device.test_same_texts import PROMPTS, VOCABULARY, WIDTH  # noqa: E402
-from tests.oracles.small_llama import small_llama  # noqa: E402
+import grammarspec as gs
+from grammarspec.decoding import Request, Sampling
+from grammarspec.decoding.device import DeviceBatch
+from grammarspec.decoding.proposers import DraftModel
+from tests.decoding.device.test_same_texts import PROMPTS, VOCABULARY, WIDTH
+from tests.oracles.small_llama import small_llama
 
 
 @pytest.mark.parametrize("lag", [0, 1])
