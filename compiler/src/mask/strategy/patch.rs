@@ -18,7 +18,7 @@ use crate::stack::{ByteState, DEAD, Head};
 use crate::vocabulary::{NodeIndex, Trie};
 
 /// Walks in lockstep that have not ended after so many nodes will take as long as two walks.
-const FAR: usize = 8192;
+const FAR: usize = 3072;
 
 /// "Any but these, or these" (any key but the declared ones, or one of those): a loop but for finitely many texts.
 struct Exclusion {
