@@ -2,8 +2,8 @@
 
 ``python -m tests.integrations.vllm_latencies MODEL_DIRECTORY [BACKEND ...]``. One engine in this process has 64
 requests at a time, of 1, 50 or 500 different schemas: those that no backend has seen (cold), and the same once more
-(warm). A model of one layer shows most, as the engine then waits for masks rather than for the model. Times are from the
-call that adds a request to its first token, and between its tokens; one line of JSON is printed at the end.
+(warm). A model of one layer shows most, as the engine then waits for masks rather than for the model. Times are from
+the call that adds a request to its first token, and between its tokens; one line of JSON is printed at the end.
 """
 
 from __future__ import annotations
