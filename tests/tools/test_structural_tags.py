@@ -48,7 +48,11 @@ def _cohere(name: str, kind: str, value: str) -> str:
     return f'<cofl:value{named} type="{kind}">{value}</cofl:value>'
 
 
-FREE = {"type": "object", "properties": {"q": {"enum": ["ab", "<x>", 1]}}, "additionalProperties": {"type": "string"}}
+FREE = {
+    "type": "object",
+    "properties": {"q": {"enum": ["ab", "<x>", 1]}, "l": {"type": "array"}},
+    "additionalProperties": {"type": "string"},
+}
 TREE = {
     "$defs": {
         "tree": {
@@ -236,11 +240,17 @@ FORMATS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {  # a format,
     ),
     "arguments of any name, and what no text holds": (
         {"type": "json_schema", "json_schema": FREE, "style": "qwen_xml", "excludes": ["<x>"], "max_whitespace_cnt": 1},
-        ["", "<parameter=q>ab</parameter>\n<parameter=d-e>5</parameter>", "<parameter=z><y></parameter>"],
+        [
+            "",
+            "<parameter=q>ab</parameter>\n<parameter=d-e>5</parameter>",
+            "<parameter=z><y></parameter>",
+            '<parameter=l>["<y>"]</parameter>',
+        ],
         [
             "<parameter=q><x></parameter>",
             "<parameter=z>a<x></parameter>",
             "<parameter=q>2</parameter>",
+            '<parameter=l>["<x>"]</parameter>',
             "<parameter=a b>1</parameter>",
             "\n\n<parameter=q>1</parameter>",
         ],

@@ -179,14 +179,12 @@ class Formats:
         spelling, blanks = self.spelling, one.get("max_whitespace_cnt", int, -1)
         if blanks >= 0 and spelling.separators is None:
             spelling = spelling._replace(blanks=re.compile(f"[ \\n\\r\\t]{{0,{blanks}}}"))
-        excludes = one.texts("excludes", [])
-        if excludes:
-            spelling = spelling._replace(notation=Notation(excluded=tuple(excludes)))
         return self._schema(one, spelling)
 
     def _schema(self, one: Members, spelling: Spelling) -> int:
-        """The values of a schema, spelled in this way."""
+        """The values of a schema, spelled in this way, but for those with a text that is excluded."""
         schema, any_order = one.raw("json_schema"), one.get("any_order", bool, False)
+        spelling = spelling._replace(notation=Notation(excluded=tuple(one.texts("excludes", []))))
         self.budget.spend(_SCHEMA, one.where)
         with self._within(one.at("json_schema")):
             ir = language(schema, spelling, any_order=any_order, closed=True, budget=self.budget)
@@ -206,7 +204,6 @@ class Formats:
         tags = [elements.end, elements.item_end, *(tag for kind in elements.kinds for tag in (kind.member, kind.item))]
         elements = elements._replace(
             blanks=elements.blanks if blanks < 0 else blanks,
-            excluded=tuple(one.texts("excludes", [])),
             special=tuple(name for name in self.names if any(name in tag for tag in tags)),
         )
         return self._schema(one, TOJSON._replace(elements=elements))

@@ -28,8 +28,8 @@ class _ElementText(JsonText):
 
     not_bare, bare = NOT_IN_TAGS, "in the tag of an element"
 
-    def __init__(self, builder: SchemaBuilder, elements: Elements) -> None:
-        super().__init__(builder, Spelling(notation=Notation(bare_names=True, excluded=elements.excluded)))
+    def __init__(self, builder: SchemaBuilder, elements: Elements, excluded: tuple[str, ...]) -> None:
+        super().__init__(builder, Spelling(notation=Notation(bare_names=True, excluded=excluded)))
         self.elements = elements
         blanks = builder.terminal(builder.repeat(builder.words(list(BLANKS)), 0, elements.blanks))
         self.blanks = self.comma = self.open_object = self.close_object = self.open_array = self.close_array = blanks
@@ -88,9 +88,10 @@ class ElementLowering(GoalLowering):
             text: the spellings of values that are written as JSON.
             elements: how others are written.
         """
-        self._nodes_of = _ElementText(builder, elements)
+        excluded = text.spelling.notation.excluded
+        self._nodes_of = _ElementText(builder, elements, excluded)
         super().__init__(forms, builder, self._nodes_of)
-        unquoted = Notation(quotes=Quotes(literal("").ir, elements.mark), excluded=elements.excluded)
+        unquoted = Notation(quotes=Quotes(literal("").ir, elements.mark), excluded=excluded)
         self._lowerings: dict[str, GoalLowering] = {
             "text": GoalLowering(forms, builder, JsonText(builder, Spelling(notation=unquoted))),
             "json": GoalLowering(forms, builder, text),

@@ -86,7 +86,6 @@ class Elements(NamedTuple):
         mark: the end, or the part of it that no text holds.
         item_end: what stands behind an item of an array.
         blanks: the most characters of whitespace in one place.
-        excluded: other texts that no text and no name holds.
         special: names of special tokens, which stand for these where elements begin and end.
     """
 
@@ -95,7 +94,6 @@ class Elements(NamedTuple):
     mark: str
     item_end: str = ""
     blanks: int = 16
-    excluded: tuple[str, ...] = ()
     special: tuple[str, ...] = ()
 
 

@@ -31,6 +31,8 @@ def _prototype(spelling: Spelling) -> tuple[SchemaBuilder, JsonText]:
 
 def prelude(spelling: Spelling) -> tuple[SchemaBuilder, JsonText]:
     """A new builder that holds the common nodes, and these nodes by name."""
+    if spelling.notation.excluded:
+        return new_text(spelling)  # what one request excludes is not kept
     builder, text = _prototype(spelling)
     own = builder.copy()
     return own, text.over(own)
