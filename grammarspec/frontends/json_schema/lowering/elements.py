@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from grammarspec.errors import UnsupportedFeature
+from grammarspec.errors import Unsatisfiable, UnsupportedFeature
 from grammarspec.frontends.json_schema.json_values import OBJECT
 from grammarspec.frontends.json_schema.lowering.goal_lowering import GoalLowering
 from grammarspec.frontends.json_schema.normal_form.normal_forms import NormalForms
@@ -102,6 +102,8 @@ class ElementLowering(GoalLowering):
         node = self.lower(of_types(self.forms.start, OBJECT))
         while any(lowering.finish() for lowering in self._lowerings.values()):
             pass  # one may have deferred goals of another
+        if node == self.builder.nothing:
+            raise Unsatisfiable("no object satisfies the schema, and only the members of one can be written", "#")
         return node
 
     def values(self, goal: Goal) -> Ways:
