@@ -199,6 +199,12 @@ SCHEMAS: dict[str, Any] = {
     # ---------------------------------------------------------------- numbers
     "multipleOf, large": {"type": "integer", "multipleOf": 99_991},
     "multipleOf, coprime": {"type": "integer", "allOf": [{"multipleOf": n} for n in (7, 11, 13, 17, 19)]},
+    "multipleOf, of none of five": {"allOf": [{"not": {"multipleOf": n}} for n in (2, 3, 11, 13, 17)]},
+    "multipleOf, of no small fraction": {"allOf": [{"not": {"multipleOf": n / 10**6}} for n in (7, 11, 13, 17)]},
+    "multipleOf, a contradiction": {
+        "type": "integer",
+        "allOf": [{"multipleOf": 3}, *({"not": {"multipleOf": n}} for n in (2, 3, 11, 13, 17))],
+    },
     "multipleOf, a small fraction": {"type": "number", "multipleOf": 0.000_001_7},
     "multipleOf, beyond bounds": {"type": "integer", "multipleOf": 10**30 + 57, "minimum": 10**60},
     "not multipleOf": {"type": "integer", "allOf": [{"not": {"multipleOf": n}} for n in (2, 3, 5, 7, 11, 13, 17)]},

@@ -247,7 +247,13 @@ impl Ir {
     /// regular.
     fn find_facts(&mut self) {
         let calls: Vec<Vec<RuleId>> = {
-            // calls of each rule body, found by a walk over shared sub-expressions
+            // calls of each rule body, found by a walk over shared sub-expressions that have any
+            let mut calling = vec![false; self.nodes.len()];
+            for (id, node) in self.nodes.iter().enumerate() {
+                let mut calls = matches!(node, Node::Call(_) | Node::CallWith(..));
+                node.operands(|o| calls |= calling[o as usize]); // operands have lower ids
+                calling[id] = calls;
+            }
             let mut seen = vec![RuleId::MAX; self.nodes.len()];
             (0..self.rules.len() as RuleId)
                 .map(|r| {
@@ -260,7 +266,11 @@ impl Ir {
                         if let Node::Call(c) | Node::CallWith(c, _) = self.nodes[n as usize] {
                             out.push(c);
                         }
-                        self.nodes[n as usize].operands(|o| todo.push(o));
+                        self.nodes[n as usize].operands(|o| {
+                            if calling[o as usize] {
+                                todo.push(o);
+                            }
+                        });
                     }
                     out
                 })

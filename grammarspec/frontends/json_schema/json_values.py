@@ -9,7 +9,7 @@ from grammarspec.errors import GrammarSyntaxError
 
 __all__ = [
     "ALL_TYPES", "ARRAY", "BOOLEAN", "FALSE", "FRACTION", "INTEGER", "NULL", "NUMBER", "OBJECT", "STRING", "TRUE",
-    "TYPE_BITS", "Bound", "Number", "canonical", "is_finite", "is_whole", "type_of",
+    "TYPE_BITS", "Bound", "Number", "canonical", "check_names", "is_finite", "is_whole", "type_of",
 ]  # fmt: skip
 
 NULL, FALSE, TRUE, INTEGER, FRACTION, STRING, ARRAY, OBJECT = (1 << bit for bit in range(8))
@@ -65,6 +65,17 @@ def type_of(value: Any) -> int:
         case list():
             return ARRAY
     raise GrammarSyntaxError(f"{value!r:.60} is no JSON value")
+
+
+def check_names(value: dict[Any, Any]) -> None:
+    """Check that the keys of a constant are names of members.
+
+    Raises:
+        GrammarSyntaxError: one is no text.
+    """
+    for name in value:
+        if not isinstance(name, str):
+            raise GrammarSyntaxError(f"{name!r:.60} is no name of a JSON object's member")
 
 
 def canonical(value: Any) -> Any:

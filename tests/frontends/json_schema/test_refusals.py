@@ -22,6 +22,8 @@ from tests.frontends.json_schema.texts import BYTES, acceptor
         ({"properties": []}, "#/properties"),
         ({"properties": {1: True}}, "#/properties"),
         ({"items": {"const": {1: 2}}}, "#/items"),
+        ({"items": {"not": {"const": {1: 2}}}}, "#/items"),
+        ({"items": {"minProperties": 2, "not": {"enum": [{"k": {1: 2}}]}}}, "#/items/not"),
         ({"items": {"minItems": -1}}, "#/items/minItems"),
         ({"minItems": 1.5}, "#/minItems"),
         ({"minimum": "1"}, "#/minimum"),

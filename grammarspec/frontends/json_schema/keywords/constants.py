@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from grammarspec.frontends.json_schema.document.subschema import NOTHING, Assertion, Subschema
-from grammarspec.frontends.json_schema.json_values import ARRAY, FALSE, NULL, OBJECT, TRUE, canonical, type_of
+from grammarspec.frontends.json_schema.json_values import (
+    ARRAY,
+    FALSE,
+    NULL,
+    OBJECT,
+    TRUE,
+    canonical,
+    check_names,
+    type_of,
+)
 from grammarspec.frontends.json_schema.keywords.arrays import Items
 from grammarspec.frontends.json_schema.keywords.combining import AllOf, Not
 from grammarspec.frontends.json_schema.keywords.conjunction import Concern, Conjunction
@@ -85,10 +94,15 @@ class NoneOf(Assertion):
 
 
 def _spelled_out(constant: list[Any] | dict[str, Any], schema: Subschema) -> Subschema:
-    """A schema that is equivalent to ``const`` of an array or object, made of a ``const`` for each part."""
+    """A schema that is equivalent to ``const`` of an array or object, made of a ``const`` for each part.
+
+    Raises:
+        GrammarSyntaxError: a name of a member is no text.
+    """
     if isinstance(constant, list):
         items = Items([schema.derived(Constants((item,))) for item in constant])
         return schema.derived(IS_ARRAY, items, AtLeast(ITEMS, len(constant)), AtMost(ITEMS, len(constant)))
+    check_names(constant)
     members = {name: schema.derived(Constants((member,))) for name, member in constant.items()}
     return schema.derived(IS_OBJECT, Required(tuple(members)), Members(members, {}, NOTHING, True))
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from grammarspec.errors import GrammarSyntaxError, UnsupportedFeature
-from grammarspec.frontends.json_schema.json_values import ARRAY, INTEGER, NUMBER, OBJECT, STRING, type_of
+from grammarspec.frontends.json_schema.json_values import ARRAY, INTEGER, NUMBER, OBJECT, STRING, check_names, type_of
 from grammarspec.frontends.json_schema.lowering.context import Lowering
 from grammarspec.frontends.json_schema.lowering.members import Asked, Member, remembered_members
 from grammarspec.frontends.json_schema.lowering.numbers import constant_spellings
@@ -89,9 +89,8 @@ def _constant(lowering: Lowering, constant: Any, *, strict: bool = False) -> int
         case dict():
             members = []
             lowering.enter(OBJECT)
+            check_names(constant)
             for name, member in constant.items():
-                if not isinstance(name, str):
-                    raise GrammarSyntaxError(f"{name!r:.60} is no name of a JSON object's member")
                 node = _constant(lowering, member, strict=strict)
                 members.append(b.seq(*text.member(text.name(name), [("", node)])))
             lowering.leave()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from math import gcd, lcm
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +16,7 @@ __all__ = ["Numbers", "Remainders", "numbers_by_remainder"]
 _MAX_STATES: Final = 20_000
 _MAX_MODULUS: Final = 50_000  # remainders; many of them may be one state
 _MAX_BELOW: Final = 2_000  # numbers below a bound that are followed digit by digit
+_FRACTION: Final = 60  # steps for each remainder and number of places behind the point
 
 
 class Numbers(NamedTuple):
@@ -41,6 +42,7 @@ def numbers_by_remainder(divisors: Sequence[tuple[int, bool]]) -> Numbers:
     Raises:
         UnsupportedFeature: the automaton would have too many states.
     """
+    divisors = list(dict.fromkeys(divisors))
     modulus = reduce(lcm, (m for m, _ in divisors))
     states = _states(modulus, [m for m, _ in divisors]) if modulus <= _MAX_MODULUS else ()
     if modulus > _MAX_MODULUS or len(set(states)) > _MAX_STATES:
@@ -99,6 +101,7 @@ class Remainders:
         self._calls: dict[tuple[int | None, int], int] = {}
         self._pending: list[tuple[int, int | None, int]] = []
         self._classes: dict[tuple[int, ...], int] = {}
+        self._fractions: dict[tuple[int, int], int] = {}
 
     def zero(self) -> int:
         """The number 0 without its sign, if it is accepted."""
@@ -257,34 +260,35 @@ class Remainders:
 
         Places that are not written count as 0. Further places are zeros, or any digits if :attr:`beyond` is set.
         """
+        fraction = self.builder.seq(self.intervals.point, self._after_point(0, remainder))
+        return self.builder.optional(fraction) if self._accepted_with[self.scale][remainder] else fraction
+
+    @cached_property
+    def _accepted_with(self) -> list[list[bool]]:
+        """For each number of zeros behind a number in thought: for each remainder, whether it is accepted."""
+        return [
+            [self.accept[r * 10**zeros % self.modulus] for r in range(self.modulus)] for zeros in range(self.scale + 1)
+        ]
+
+    def _after_point(self, done: int, r: int) -> int:
+        """At least one more digit, after ``done`` places with the remainder ``r``."""
+        node = self._fractions.get((done, r))
+        if node is not None:
+            return node
         b, i = self.builder, self.intervals
-        remainders = range(self.modulus)
-        ends = [[self.accept[r * 10**left % self.modulus] for r in remainders] for left in range(self.scale + 1)]
-        memo: dict[tuple[int, int], int] = {}
-
-        def after_point(done: int, r: int) -> int:
-            """At least one more digit, after ``done`` places with the remainder ``r``."""
-            key = (done, r)
-            if key not in memo:
-                if done == self.scale:
-                    rest = b.nothing
-                    if self.accept[r] and self.beyond:
-                        rest = b.repeat(i.digit, 1, None)
-                    elif self.accept[r]:
-                        rest = b.repeat(b.literal(b"0"), 1, None)
-                    elif self.beyond:
-                        rest = i.nonzero_digits
-                    memo[key] = rest
-                else:
-                    parts = []
-                    for digit in range(10):
-                        next_r = (r * 10 + digit) % self.modulus
-                        more = after_point(done + 1, next_r)
-                        if ends[self.scale - done - 1][next_r]:
-                            more = b.optional(more)
-                        parts.append(b.seq(b.literal(str(digit)), more))
-                    memo[key] = b.alt(*parts)
-            return memo[key]
-
-        fraction = b.seq(i.point, after_point(0, remainder))
-        return b.optional(fraction) if ends[self.scale][remainder] else fraction
+        b.budget.spend(_FRACTION)
+        if done < self.scale:
+            parts = []
+            for digit in range(10):
+                next_r = (r * 10 + digit) % self.modulus
+                more = self._after_point(done + 1, next_r)
+                if self._accepted_with[self.scale - done - 1][next_r]:
+                    more = b.optional(more)
+                parts.append(b.seq(b.literal(str(digit)), more))
+            node = b.alt(*parts)
+        elif self.accept[r]:
+            node = b.repeat(i.digit if self.beyond else b.literal(b"0"), 1, None)
+        else:
+            node = i.nonzero_digits if self.beyond else b.nothing
+        self._fractions[done, r] = node
+        return node
