@@ -16,18 +16,14 @@ use crate::error::{Error, Result};
 use crate::ir::Kinds;
 use crate::mask::Row;
 use crate::recursion::deep;
-use crate::stack::{DEAD, Machine};
-use crate::vocabulary::{Vocabulary, get_bit};
+use crate::stack::{ByteState, DEAD, Machine};
+use crate::vocabulary::{Vocabulary, blank_bytes, get_bit};
 
 /// Bytes of an ending, at most.
 const LONGEST: usize = 1 << 20;
 
 /// Earlier items or names that are compared with an open one in a step.
 const COMPARED: u64 = 4;
-
-fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
-}
 
 /// The configurations from which it is known whether a text can be completed without a repetition.
 #[derive(Default)]
@@ -113,15 +109,27 @@ impl Follower<'_> {
         Ok(found)
     }
 
-    /// The bytes to try from here: closing brackets first, and whitespace only where nothing else is allowed.
+    /// The bytes to try from here: closing brackets first, and whitespace last, where it leads to anything else.
     fn bytes_to_try(&mut self, at: &Configuration) -> Result<Vec<u8>> {
         let first: ByteSet = self.machine.first(at.state, self.budget)?;
-        let mut bytes: Vec<u8> = first.iter().collect();
-        if !at.history.as_ref().is_some_and(History::in_string) && !bytes.iter().all(|&b| is_blank(b)) {
-            bytes.retain(|&b| !is_blank(b));
-        }
+        let solid = first.minus(blank_bytes());
+        let mut bytes: Vec<u8> = solid.iter().collect();
         bytes.sort_by_key(|b| !matches!(b, b']' | b'}'));
+        let in_string = at.history.as_ref().is_some_and(History::in_string);
+        for blank in first.and(blank_bytes()).iter() {
+            // where lines are indented, an array goes on with a line break or ends
+            if in_string || solid.is_empty() || self.leads_elsewhere(at.state, blank, solid)? {
+                bytes.push(blank);
+            }
+        }
         Ok(bytes)
+    }
+
+    /// Whether whitespace can be followed by more than what can stand in its place.
+    fn leads_elsewhere(&mut self, state: ByteState, blank: u8, solid: ByteSet) -> Result<bool> {
+        let next = self.machine.go(state, blank, self.budget)?;
+        let behind = self.machine.first(next, self.budget)?.minus(blank_bytes());
+        Ok(behind.is_empty() || !behind.minus(solid).is_empty())
     }
 
     /// Moves a configuration behind a token's text. Returns whether the token is allowed there.
@@ -259,7 +267,8 @@ fn ends_nothing_else(history: &History, text: &[u8], refused_ends: &FxHashSet<Ve
         return text.iter().all(|&b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'+' | b'-'));
     }
     // closing brackets, one comma or colon, opening brackets, and the beginning of a string
-    let mut bytes = rest.iter().copied().filter(|&b| !is_blank(b)).peekable();
+    let blanks = blank_bytes();
+    let mut bytes = rest.iter().copied().filter(|&b| !blanks.contains(b)).peekable();
     // (what the brackets close holds the new string, so that it is new as well)
     while history.in_string() && bytes.next_if(|b| matches!(b, b']' | b'}')).is_some() {}
     bytes.next_if(|b| matches!(b, b',' | b':'));

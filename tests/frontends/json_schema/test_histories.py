@@ -304,3 +304,21 @@ def test_long_arrays_of_unique_items(count: int) -> None:
     assert matcher.validate_tokens(list(b",0.0,")) == 4
     assert matcher.validate_tokens(list(b",00]")) < 4
     assert matcher.validate_tokens(list(b",300]")) == 5
+
+
+@pytest.mark.parametrize("indent", [0, 2, "\t"])
+@pytest.mark.parametrize("items", [{"type": ["array", "object"]}, {"type": "array", "uniqueItems": True}])
+def test_items_that_differ_behind_a_line_break(items: dict[str, Any], indent: int | str) -> None:
+    schema = {"type": "array", "uniqueItems": True, "minItems": 3, "items": items}
+    constraint = gs.compile(gs.json_schema(schema, indent=indent), VOCABULARY)
+    for value in ([[], [0], [[]]], [[[]], [], [[], 0]], [[], {}, {"a": 0}]):
+        text = json.dumps(value, indent=indent).encode()
+        taken = 0
+        matcher = constraint.matcher()
+        for byte in text:
+            mask = constraint.mask(matcher.state)
+            if not mask[byte >> 3] >> (byte & 7) & 1:
+                break
+            assert matcher.accept_token(byte)
+            taken += 1
+        assert (taken == len(text) and matcher.is_accepting) == satisfies(schema, text)
