@@ -92,22 +92,38 @@ def backends(engine: Any, names: list[str]) -> dict[str, Any]:
     return {name: kinds[name](config, tokenizer=manager.tokenizer, vocab_size=size) for name in names}
 
 
-def main(model: str, names: list[str]) -> None:
+def engine_of(model: str, sequences: int) -> Any:
+    """vLLM in this process, with at most so many sequences at once."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     register()
     import vllm
-    from vllm.sampling_params import SamplingParams, StructuredOutputsParams
 
-    llm = vllm.LLM(
+    return vllm.LLM(
         model,
         structured_outputs_config={"backend": "grammarspec"},
         max_model_len=512,
         enforce_eager=True,
         dtype="float32",
-        max_num_seqs=REQUESTS,
+        max_num_seqs=sequences,
         disable_log_stats=True,
     )
+
+
+def use(llm: Any, name: str, backend: Any) -> None:
+    """Have an engine of :func:`engine_of` answer with another backend."""
+    engine = llm.llm_engine.engine_core.engine_core
+    manager = engine.scheduler.structured_output_manager
+    for config in (llm.llm_engine.vllm_config, engine.vllm_config, manager.vllm_config):
+        config.structured_outputs_config.backend = name
+    llm.llm_engine.input_processor.structured_outputs_config.backend = name
+    manager.backend, manager._grammar_bitmask = backend, None
+
+
+def main(model: str, names: list[str]) -> None:
+    llm = engine_of(model, REQUESTS)
+    from vllm.sampling_params import SamplingParams, StructuredOutputsParams
+
     engine = llm.llm_engine.engine_core.engine_core
     manager = engine.scheduler.structured_output_manager
     found, meter = backends(engine, names), Meter()
@@ -120,10 +136,7 @@ def main(model: str, names: list[str]) -> None:
 
     def ask(backend: str, schemas: list[Any]) -> dict[str, Any]:
         """One batch with one backend."""
-        for config in (llm.llm_engine.vllm_config, engine.vllm_config, manager.vllm_config):
-            config.structured_outputs_config.backend = backend
-        llm.llm_engine.input_processor.structured_outputs_config.backend = backend
-        manager.backend, manager._grammar_bitmask = found[backend], None
+        use(llm, backend, found[backend])
         meter.times.clear()
         began = time.monotonic()
         answers = llm.chat(

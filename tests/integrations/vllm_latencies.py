@@ -15,8 +15,7 @@ import time
 from collections import defaultdict
 from typing import Any
 
-from grammarspec.integrations.vllm import register
-from tests.integrations.vllm_figures import backends, schema_of
+from tests.integrations.vllm_figures import backends, engine_of, schema_of, use
 
 REQUESTS, AT_ONCE, MAX_TOKENS, ROUNDS = (
     int(os.environ.get(f"VLLM_LATENCIES_{name}", default))
@@ -31,31 +30,15 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def main(model: str, names: list[str]) -> None:
-    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
-    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
-    register()
-    import vllm
+    llm = engine_of(model, AT_ONCE)
     from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
 
-    llm = vllm.LLM(
-        model,
-        structured_outputs_config={"backend": "grammarspec"},
-        max_model_len=512,
-        enforce_eager=True,
-        dtype="float32",
-        max_num_seqs=AT_ONCE,
-        disable_log_stats=True,
-    )
-    requests, engine = llm.llm_engine, llm.llm_engine.engine_core.engine_core
-    manager, found = engine.scheduler.structured_output_manager, backends(engine, names)
+    requests, found = llm.llm_engine, backends(llm.llm_engine.engine_core.engine_core, names)
     numbers = iter(range(10**9))
 
     def ask(backend: str, schemas: list[Any]) -> dict[str, float]:
         """Requests for these schemas, 64 of them at any time."""
-        for config in (requests.vllm_config, engine.vllm_config, manager.vllm_config):
-            config.structured_outputs_config.backend = backend
-        requests.input_processor.structured_outputs_config.backend = backend
-        manager.backend, manager._grammar_bitmask = found[backend], None
+        use(llm, backend, found[backend])
         waiting, began = list(enumerate(schemas)), time.perf_counter()
         latest: dict[str, float] = {}
         first: list[float] = []

@@ -342,6 +342,8 @@ COUNTED = {"type": "any_text", "max_tokens": 3}
         ({"type": "json_schema", "json_schema": {}, "style": "runes"}, gs.UnsupportedFeature, "#/style"),
         ({"type": "json_schema", "json_schema": {}, "excludes": ["a", ""]}, gs.GrammarSyntaxError, "#/excludes/1"),
         ({"type": "json_schema", "json_schema": {"type": "array"}, "style": "glm_xml"}, gs.Unsatisfiable, "no object"),
+        ({**FORMATS["whitespace"][0], "max_whitespace_cnt": 10**12}, gs.GrammarSyntaxError, "#/max_whitespace_cnt"),
+        ({**FORMATS["qwen"][0], "max_whitespace_cnt": -5}, gs.GrammarSyntaxError, "#/max_whitespace_cnt"),
         (xml("qwen_xml", {"a<b": {}}), gs.UnsupportedFeature, "'a<b' in the tag of an element"),
         (xml("qwen_xml", {"a": {"const": "</parameter>"}}), gs.UnsupportedFeature, "#/json_schema/properties/a"),
         (xml("minimax_m3_xml", {"a": {"type": "object"}}), gs.UnsupportedFeature, "members that are not declared"),

@@ -30,6 +30,7 @@ _COUNTS: Final = "counts of tokens cannot be enforced: bound characters by max_c
 _TOKENS: Final = (
     "only special tokens of the model can be named; text is written as const_string, and excluded as excludes"
 )
+_MOST_BLANKS: Final = 1_000_000_000
 _SCHEMA: Final = 2_000
 """Steps for each schema, beside those that grow with it."""
 
@@ -176,10 +177,18 @@ class Formats:
         style = one.get("style", str, "json")
         if style != "json":
             return self._xml(one, style)
-        spelling, blanks = self.spelling, one.get("max_whitespace_cnt", int, -1)
-        if blanks >= 0 and spelling.separators is None:
+        spelling, blanks = self.spelling, self._blanks(one)
+        if blanks is not None and spelling.separators is None:
             spelling = spelling._replace(blanks=re.compile(f"[ \\n\\r\\t]{{0,{blanks}}}"))
         return self._schema(one, spelling)
+
+    def _blanks(self, one: Members) -> int | None:
+        """The most characters of whitespace in one place, if that is asked for."""
+        count = one.get("max_whitespace_cnt", int, -1)
+        if count < -1 or count > _MOST_BLANKS:
+            message = f"a number of characters from 0 to {_MOST_BLANKS:,} is expected, not {count}"
+            raise GrammarSyntaxError(message, one.at("max_whitespace_cnt"))
+        return None if count < 0 else count
 
     def _schema(self, one: Members, spelling: Spelling) -> int:
         """The values of a schema, spelled in this way, but for those with a text that is excluded."""
@@ -200,10 +209,10 @@ class Formats:
         if elements is None:
             hint = f"these are enforced: json, {', '.join(STYLES)}"
             raise UnsupportedFeature(f"the style {style!r:.60} of arguments", one.at("style"), hint)
-        blanks = one.get("max_whitespace_cnt", int, -1)
+        blanks = self._blanks(one)
         tags = [elements.end, elements.item_end, *(tag for kind in elements.kinds for tag in (kind.member, kind.item))]
         elements = elements._replace(
-            blanks=elements.blanks if blanks < 0 else blanks,
+            blanks=elements.blanks if blanks is None else blanks,
             special=tuple(name for name in self.names if any(name in tag for tag in tags)),
         )
         return self._schema(one, TOJSON._replace(elements=elements))

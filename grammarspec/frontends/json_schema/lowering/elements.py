@@ -6,8 +6,6 @@ kind of element, as a goal of the types of that kind. Arrays and objects inside 
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from grammarspec.errors import Unsatisfiable, UnsupportedFeature
 from grammarspec.frontends.json_schema.json_values import OBJECT
 from grammarspec.frontends.json_schema.lowering.goal_lowering import GoalLowering
@@ -46,9 +44,6 @@ class _ElementText(JsonText):
             )
         return self.member(name, values)
 
-    def item(self, value: int) -> int:
-        return value  # it comes as an element
-
     def item_of(self, values: Ways) -> int:
         """An item of an array."""
         return self.builder.seq(*self._element(values, self.elements.item_end)) if values else self.builder.nothing
@@ -64,14 +59,6 @@ class _ElementText(JsonText):
         if name is None:
             return parts[0]
         return self.builder.seq(parts[0], *(node for part in parts[1:] for node in (name, part)))
-
-    @cached_property
-    def empty_object(self) -> int:
-        return self.blanks
-
-    @cached_property
-    def empty_array(self) -> int:
-        return self.blanks
 
 
 class ElementLowering(GoalLowering):
