@@ -48,6 +48,27 @@ fn cyclic_and_nullable_rules_end() {
 }
 
 #[test]
+fn repetitions_of_a_nullable_rule_side_by_side_each_count() {
+    // word: "a" word "b" | "";  start: word? | word{0,3} | word*, in any order
+    let bounds = [Some(1), Some(3), None];
+    for order in [[0, 1, 2], [1, 0, 2], [2, 1, 0], [0, 2, 1], [0, 1, 1], [1, 0, 0]] {
+        let mut b = Builder::default();
+        let rule = b.rule();
+        let (word, a, bb, empty) = (b.call(rule), b.literal("a"), b.literal("b"), b.seq(&[]));
+        let nested = b.seq(&[a, word, bb]);
+        let body = b.alt(&[nested, empty]);
+        b.define(rule, body);
+        let repeats = order.map(|at| b.repeat(word, 0, bounds[at]));
+        let start = b.alt(&repeats);
+        let c = b.constraint(start).unwrap();
+        for count in 0..6 {
+            let most = if order.contains(&2) { 6 } else { 3 };
+            assert_eq!(accepts(&c, &"ab".repeat(count)), count <= most, "{order:?} {count}");
+        }
+    }
+}
+
+#[test]
 fn exponentially_many_stacks_stay_small() {
     // thirty nested two-way choices over the same text: 2^30 derivations
     let mut b = Builder::default();

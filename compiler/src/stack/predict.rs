@@ -37,6 +37,9 @@ pub(super) struct Ending {
     pub(super) completes: SmallVec<[RuleId; 2]>,
 }
 
+/// The most iterations of a nullable body that were entered without a byte before a position: fewer add nothing.
+type Entered = FxHashMap<(NodeId, PosId), u32>;
+
 /// Predictions found so far; shared, as the machine changes while one of them is read.
 pub(super) type Shared<K, V> = FxHashMap<K, Arc<V>>;
 
@@ -94,8 +97,7 @@ impl Machine {
         let mut out = Expansion::default();
         let mut directs: Vec<Id> = Vec::new();
         let mut seen: FxHashSet<PosId> = Default::default();
-        // bounded iterations already entered without a byte: fewer of them add nothing
-        let mut entered: FxHashSet<(u32, PosId)> = Default::default();
+        let mut entered = Entered::default();
         let mut todo = vec![from];
         while let Some(p) = todo.pop() {
             if !seen.insert(p) {
@@ -172,7 +174,7 @@ impl Machine {
         (body, least, most): (NodeId, u32, u32),
         next: PosId,
         param: ParamId,
-        (entered, todo): (&mut FxHashSet<(u32, PosId)>, &mut Vec<PosId>),
+        (entered, todo): (&mut Entered, &mut Vec<PosId>),
         budget: &mut Budget,
     ) -> Result<()> {
         let nullable = self.nullable(body, param, budget)?;
@@ -180,8 +182,15 @@ impl Machine {
         if least == 0 {
             todo.push(next);
         }
-        if most == 0 || !self.productive(body, param, budget)? || (nullable && !entered.insert((body, next))) {
+        if most == 0 || !self.productive(body, param, budget)? {
             return Ok(());
+        }
+        if nullable {
+            let known = entered.entry((body, next)).or_default();
+            if *known >= most {
+                return Ok(());
+            }
+            *known = most;
         }
         let most = if most == UNBOUNDED { most } else { most - 1 };
         let after = if most == 0 {
