@@ -154,21 +154,22 @@ def test_one_particle_has_the_masked_distribution() -> None:
 
 
 # ---------------------------------------------------------------------- the law given that texts are valid
-def many(number: int, particles: int) -> tuple[float, float, float, str]:
-    """Of a language: the distance of many particles, that of the masked loop, and how far off p(valid) is."""
+def many(number: int, particles: int, runs: int) -> tuple[float, float, float, str]:
+    """Of a language, on average over runs: the distance of many particles, that of the masked loop, and how far off
+    p(valid) is."""
     case = Case(number)
     place = LANGUAGES.index(number)
     drafts = list(PROPOSERS)[place // 2 % len(PROPOSERS) if place % 2 else 0]  # drafts cost more, on tables
-    [one] = case.run(particles, drafts=drafts)
-    found = weighted(one)
-    assert set(case.law) >= {text for text, weight in found.items() if weight}
-    masked = _masked_law(case)
+    all_found = case.run(particles, n=runs, drafts=drafts)
+    laws = [weighted(one) for one in all_found]
+    assert all(set(case.law) >= {text for text, weight in law.items() if weight} for law in laws)
+    evidence = all_found[0].evidence
     return (
-        total_variation(found, case.law),
-        total_variation(masked, case.law),
-        one.evidence.valid / case.mass - 1,
-        f"{number:2} {drafts:14} {len(case.law):3} texts, p(valid) {case.mass:.5f}, ESS {one.evidence.effective:.0f}, "
-        f"{one.evidence.resamplings} resamplings",
+        float(np.mean([total_variation(law, case.law) for law in laws])),
+        total_variation(_masked_law(case), case.law),
+        float(np.mean([one.evidence.valid / case.mass - 1 for one in all_found])),
+        f"{number:2} {drafts:14} {len(case.law):3} texts, p(valid) {case.mass:.5f}, ESS {evidence.effective:.0f}, "
+        f"{evidence.resamplings} resamplings",
     )
 
 
@@ -203,9 +204,11 @@ def _masked_law(case: Case) -> dict[tuple[int, ...], float]:
 @pytest.mark.property
 @pytest.mark.parametrize("number", tiers.some(LANGUAGES, least=4))
 def test_many_particles_have_the_conditional_distribution(number: int) -> None:
-    """Over all languages, proposers and kinds of ends: total variation below 0.02 with 20,000 particles (tier long)."""
+    """Over all languages, proposers and kinds of ends: total variation below 0.02 with 20,000 particles (tier long).
+
+    On average over four runs: one in a hundred is as far off by itself, where few particles bear much weight."""
     particles = tiers.draws(1000, least=1000)
-    distance, of_masked, off, line = many(number, particles)
+    distance, of_masked, off, line = many(number, particles, 4)
     print(f"{line}: total variation {distance:.4f}, of the masked loop {of_masked:.3f}, p(valid) {off:+.2%}")
     assert distance < 0.02 * math.sqrt(20_000 / particles)
     assert of_masked > 0.1
