@@ -80,20 +80,23 @@ def regular_grammars(draw: st.DrawFn, *, depth: int = 4, looks: bool = True) -> 
 
 
 @st.composite
-def _context_free(draw: st.DrawFn, builder: GrammarBuilder, rules: list[int], depth: int) -> int:
-    kinds = ["regular", "regular", "call", "call"]
+def _context_free(draw: st.DrawFn, builder: GrammarBuilder, made: list[int], depth: int) -> int:
+    """``made``: nodes that the grammar has already, which may come again: parts that are alike can get mixed up."""
+    kinds = ["regular", "regular", "made", "made", "made"]
     if depth > 0:
         kinds += ["seq", "seq", "seq", "alt", "repeat", "optional"]
     kind = draw(st.sampled_from(kinds))
 
     def below() -> int:
-        return draw(_context_free(builder, rules, depth - 1))
+        node = draw(_context_free(builder, made, depth - 1))
+        made.append(node)
+        return node
 
     match kind:
         case "regular":
             return draw(_regular(builder, 1, looks=False))
-        case "call":
-            return builder.call(draw(st.sampled_from(rules)))
+        case "made":
+            return draw(st.sampled_from(made))
         case "seq":
             return builder.seq(*(below() for _ in range(draw(st.integers(1, 3)))))
         case "alt":
@@ -111,9 +114,10 @@ def context_free_grammars(draw: st.DrawFn) -> Drawn:
     drawn = Drawn()
     builder = drawn.builder
     rules = [builder.rule(f"r{i}") for i in range(draw(st.integers(1, 4)))]
+    made = [builder.call(rule) for rule in rules]
+    drawn.start = made[0]
     for rule in rules:
-        builder.define(rule, draw(_context_free(builder, rules, draw(st.integers(1, 3)))))
-    drawn.start = builder.call(rules[0])
+        builder.define(rule, draw(_context_free(builder, made, draw(st.integers(1, 3)))))
     return drawn
 
 
@@ -183,9 +187,10 @@ def parametric_grammars(draw: st.DrawFn) -> Drawn:
         other = draw(_with_parameters(builder, rules, 2, guarded=False)) if draw(st.booleans()) else builder.nothing
         builder.define(rule, builder.alt(*steps, *endings, other))
     plain = [builder.rule("p"), builder.rule("q")]
+    made = [builder.call(rule) for rule in (*plain, *rules)]
+    drawn.start = draw(st.sampled_from(made))
     for rule in plain:
-        builder.define(rule, draw(_context_free(builder, [*plain, *rules], 2)))
-    drawn.start = builder.call(draw(st.sampled_from([*plain, *rules])))
+        builder.define(rule, draw(_context_free(builder, made, 2)))
     return drawn
 
 
