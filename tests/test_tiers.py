@@ -63,6 +63,19 @@ def test_what_draws_examples_is_run_by_the_tier_long() -> None:
     assert not unmarked, "@pytest.mark.property is missing"
 
 
+def test_hypothesis_draws_what_is_left_to_a_round() -> None:
+    """``draws`` is right in the tier ``all``; in the tier ``long`` it is as many times too much as there are rounds."""
+    given = [
+        f"{path.name}: {ast.unparse(keyword.value)}"
+        for path in Path(__file__).parent.rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("settings")
+        for keyword in call.keywords
+        if keyword.arg == "max_examples" and ast.unparse(keyword.value).split("(")[0] != "tiers.each_round"
+    ]
+    assert not given
+
+
 def test_parts() -> None:
     parts = [Part.parsed(f"{number}/3").of(range(11)) for number in (1, 2, 3)]
     assert [*map(list, parts)] == [[0, 3, 6, 9], [1, 4, 7, 10], [2, 5, 8]]

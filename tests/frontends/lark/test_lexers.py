@@ -76,7 +76,7 @@ def drawn(count: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
     phases = set(Phase) - {Phase.explain}
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
-        return count_examples(settings(max_examples=tiers.draws(count), phases=phases)(test), kept=0.5)
+        return count_examples(settings(max_examples=tiers.each_round(count), phases=phases)(test), kept=0.5)
 
     return decorate
 

@@ -191,7 +191,7 @@ def test_shipped_grammars_are_taken_and_use_all_they_define(name: str) -> None:
 
 
 @pytest.mark.parametrize(("parser", "lexer"), [("lalr", "contextual"), ("lalr", "basic"), ("earley", "dynamic")])
-@settings(max_examples=tiers.draws(60))
+@settings(max_examples=tiers.each_round(60))
 @given(grammars())
 def test_what_is_refused_is_what_cannot_be_compiled(parser: str, lexer: str, grammar: str) -> None:
     try:
