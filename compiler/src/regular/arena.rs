@@ -198,7 +198,7 @@ impl Arena {
             max_memory: usize::MAX,
             cap,
             keys: (keys.0 | 1, keys.1 | 1),
-            dfa: super::dfa::Tables::default(),
+            dfa: super::dfa::Tables::new(),
             derived: FxHashMap::default(),
             unions: FxHashMap::default(),
             union_operands: 0,
@@ -423,12 +423,17 @@ impl Arena {
         if set.is_empty() {
             return EMPTY;
         }
+        let id = self.set_id(set);
+        self.intern(Node::Class(id), &[], Flags(Flags::FINITE))
+    }
+
+    /// The index in `sets` of a set of bytes.
+    pub(super) fn set_id(&mut self, set: ByteSet) -> u32 {
         let sets = &mut self.sets;
-        let id = *self.set_ids.entry(set).or_insert_with(|| {
+        *self.set_ids.entry(set).or_insert_with(|| {
             sets.push(set);
             sets.len() as u32 - 1
-        });
-        self.intern(Node::Class(id), &[], Flags(Flags::FINITE))
+        })
     }
 
     pub fn byte(&mut self, b: u8) -> Id {

@@ -4,24 +4,24 @@
 //! operators or assertions need a search for that; the others are empty only if they are `EMPTY`.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::arena::{Arena, EMPTY, Id, List, Node};
-use super::derive::Parts;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
 use crate::growth::{make_room, push};
 use crate::recursion::deep;
 
-/// Disjoint sets of bytes with the residual after any byte of the set; all of them alive.
-pub(super) type Edges = [(ByteSet, Id)];
-
 const UNKNOWN: u32 = u32::MAX;
+
+/// The number of a set of bytes: there are many edges, and few different sets.
+type SetId = u32;
 
 /// The transitions of one residual.
 struct State {
     /// The bytes that lead somewhere alive.
-    first: ByteSet,
+    first: SetId,
     /// Where in the table its edges are.
     from: u32,
     to: u32,
@@ -32,7 +32,7 @@ pub(super) struct Tables {
     /// Residual -> index in `states`.
     index: Vec<u32>,
     states: Vec<State>,
-    edges: Vec<(ByteSet, Id)>,
+    edges: Vec<(SetId, Id)>,
     /// What is known of the emptiness of residuals that take a search.
     alive: FxHashMap<Id, bool>,
     /// Lower bounds of the lengths of their texts.
@@ -40,9 +40,14 @@ pub(super) struct Tables {
 }
 
 impl Tables {
+    /// With room for what most grammars need.
+    pub(super) fn new() -> Tables {
+        Tables { states: Vec::with_capacity(256), edges: Vec::with_capacity(1024), ..Tables::default() }
+    }
+
     pub(super) fn memory(&self) -> usize {
         self.states.len() * size_of::<State>()
-            + self.edges.len() * size_of::<(ByteSet, Id)>()
+            + self.edges.len() * size_of::<(SetId, Id)>()
             + self.index.len() * 4
             + self.lengths.len() * 16
     }
@@ -68,14 +73,15 @@ impl Arena {
     /// The bytes that lead somewhere alive.
     #[inline]
     pub fn first(&mut self, id: Id, budget: &mut Budget) -> Result<ByteSet> {
-        Ok(self.state(id, budget)?.first)
+        let first = self.state(id, budget)?.first;
+        Ok(self.sets[first as usize])
     }
 
     /// The transition by one byte: bytes that lead to the same residual, and that; none to `EMPTY`.
     #[inline]
     pub fn edge(&mut self, id: Id, byte: u8, budget: &mut Budget) -> Result<(ByteSet, Id)> {
-        let found = self.edges(id, budget)?.iter().find(|e| e.0.contains(byte));
-        Ok(found.copied().unwrap_or((ByteSet::NONE, EMPTY)))
+        let found = self.edges(id, budget)?.find(|edge| edge.0.contains(byte));
+        Ok(found.unwrap_or((ByteSet::NONE, EMPTY)))
     }
 
     /// The residual after one byte; `EMPTY` if none is alive.
@@ -84,11 +90,17 @@ impl Arena {
         Ok(self.edge(id, byte, budget)?.1)
     }
 
-    /// All transitions of a residual.
+    /// All transitions of a residual: disjoint sets of bytes, with the residual after any byte of the set; all of them
+    /// alive.
     #[inline]
-    pub fn edges(&mut self, id: Id, budget: &mut Budget) -> Result<&Edges> {
+    pub fn edges(
+        &mut self,
+        id: Id,
+        budget: &mut Budget,
+    ) -> Result<impl ExactSizeIterator<Item = (ByteSet, Id)> + Clone> {
         let State { from, to, .. } = *self.state(id, budget)?;
-        Ok(&self.dfa.edges[from as usize..to as usize])
+        let sets = &self.sets;
+        Ok(self.dfa.edges[from as usize..to as usize].iter().map(|&(set, target)| (sets[set as usize], target)))
     }
 
     #[cold]
@@ -96,17 +108,17 @@ impl Arena {
         let parts = self.metered(budget, |arena| arena.parts(id))?;
         budget.spend(8 + parts.len() as u64 * 4)?;
         let mut first = ByteSet::NONE;
-        let mut alive = Parts::new();
+        let mut alive: SmallVec<[(SetId, Id); 8]> = SmallVec::new();
         for (set, target) in parts {
             if self.alive(target, budget)? {
                 first = first.or(set);
-                alive.push((set, target));
+                alive.push((self.set_id(set), target));
             }
         }
         let from = self.dfa.edges.len() as u32;
         make_room(&mut self.dfa.edges, alive.len());
         self.dfa.edges.extend_from_slice(&alive);
-        Ok(State { first, from, to: self.dfa.edges.len() as u32 })
+        Ok(State { first: self.set_id(first), from, to: self.dfa.edges.len() as u32 })
     }
 
     /// Whether the language is not empty.
@@ -250,12 +262,12 @@ impl Arena {
     /// The residuals after one byte, each with a byte that leads there, in the order of those: the lowest one, but of
     /// several digits not 0, so that what needs a number (a date, say) gets one that usual parsers take.
     pub fn successors(&mut self, id: Id, budget: &mut Budget) -> Result<Vec<(u8, Id)>> {
-        let chosen = |&(mut set, target): &(ByteSet, Id)| {
+        let chosen = |(mut set, target): (ByteSet, Id)| {
             let lowest = set.take_first().expect("an edge has a byte");
             let next = if lowest == b'0' { set.take_first().filter(u8::is_ascii_digit) } else { None };
             (next.unwrap_or(lowest), target)
         };
-        let mut all: Vec<(u8, Id)> = self.edges(id, budget)?.iter().map(chosen).collect();
+        let mut all: Vec<(u8, Id)> = self.edges(id, budget)?.map(chosen).collect();
         all.sort_unstable();
         Ok(all)
     }

@@ -60,7 +60,7 @@ impl Arena {
         let mut before: Vec<Vec<usize>> = vec![Vec::new()];
         let mut at = 0;
         while at < residuals.len() && residuals.len() <= MOST {
-            let targets: List = self.edges(residuals[at], budget)?.iter().map(|e| e.1).collect();
+            let targets: List = self.edges(residuals[at], budget)?.map(|edge| edge.1).collect();
             for target in targets {
                 let i = *index.entry(target).or_insert_with(|| {
                     residuals.push(target);

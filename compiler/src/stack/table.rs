@@ -58,6 +58,8 @@ struct Entry {
     may_accept: bool,
     /// Whether it depends on more of a truncated stack if any text goes on from here.
     unsure: bool,
+    /// Whether some bytes may lead to `CUT_OFF` (known once the closure is).
+    may_be_cut_off: bool,
     /// Where the table has the indices of the transitions by byte, if there are many.
     row: u32,
     /// The number by which the table's user knows the kernel, if it has set one.
@@ -75,6 +77,7 @@ impl Entry {
             accepting: false,
             may_accept: false,
             unsure: false,
+            may_be_cut_off: false,
             row: NONE,
             label: NONE,
         }
@@ -105,7 +108,8 @@ pub struct Table {
     /// The closures that are not the kernels of their states.
     closures: Vec<Threads>,
     classes: Vec<Class>,
-    rows: Vec<[u32; 256]>,
+    #[allow(clippy::vec_box)] // a kilobyte each, which is not to be copied when the list grows
+    rows: Vec<Box<[u32; 256]>>,
     /// The states by their kernels, with the hashes of these: to compute them again would be to read all entries.
     ids: HashTable<(u32, ByteState)>,
     /// States that were made of a closure: their threads are taken as they are, nullable or not.
@@ -143,10 +147,12 @@ impl Table {
         self.closed.clear();
         self.closings.clear();
         for state in [DEAD, CUT_OFF] {
-            let is_open = state == CUT_OFF;
-            let first = if is_open { ByteSet::ALL } else { ByteSet::NONE };
-            let entry = Entry::new(Threads::new());
-            push(&mut self.entries, Entry { closure: KERNEL, first, may_accept: is_open, unsure: is_open, ..entry });
+            let mut entry = Entry { closure: KERNEL, ..Entry::new(Threads::new()) };
+            if state == CUT_OFF {
+                entry.first = ByteSet::ALL;
+                (entry.may_accept, entry.unsure, entry.may_be_cut_off) = (true, true, true);
+            }
+            push(&mut self.entries, entry);
             self.set_next(state, ByteSet::ALL, state);
         }
     }
@@ -154,7 +160,7 @@ impl Table {
     pub fn memory(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
             + self.classes.capacity() * size_of::<Class>()
-            + self.rows.capacity() * 1024
+            + self.rows.len() * 1024
             + (self.ids.capacity() + self.closings.capacity() * 10) * 8
     }
 
@@ -230,7 +236,7 @@ impl Table {
             bytes.iter().for_each(|b| row[b as usize] = new);
         } else if entry.count > FEW {
             entry.row = self.rows.len() as u32;
-            let mut row = [NONE; 256];
+            let mut row = Box::new([NONE; 256]);
             let mut last = new;
             while let Some(class) = self.classes.get(last as usize) {
                 class.bytes.iter().for_each(|b| row[b as usize] = last);
@@ -261,7 +267,9 @@ impl Machine {
         let first = self.first_of_all(&threads, budget)?;
         let unsure = threads.iter().all(|t| t.is_unsure());
         let state = self.table.entries.len() as ByteState;
-        push(&mut self.table.entries, Entry { unsure, closure: KERNEL, first, ..Entry::new(threads.clone()) });
+        let may_be_cut_off = threads.iter().any(|t| t.is_anything());
+        let entry = Entry { unsure, closure: KERNEL, first, may_be_cut_off, ..Entry::new(threads.clone()) };
+        push(&mut self.table.entries, entry);
         self.table.closed.insert(threads, state);
         Ok(state)
     }
@@ -287,6 +295,13 @@ impl Machine {
     pub fn first(&mut self, state: ByteState, budget: &mut Budget) -> Result<ByteSet> {
         let entry = &self.table.entries[state as usize];
         if entry.closure != NONE { Ok(entry.first) } else { self.open(state, budget) }
+    }
+
+    /// Whether each of the bytes that lead on from a state does so whatever the rest of a truncated stack is, so that
+    /// these bytes are known to be allowed without a look at where they lead. To be asked when they are known.
+    #[inline]
+    pub fn surely_leads_on(&self, state: ByteState) -> bool {
+        !self.has_lexemes && !self.table.entries[state as usize].may_be_cut_off
     }
 
     /// Whether the text may end at a state.
@@ -342,6 +357,7 @@ impl Machine {
         let first = self.first_of_all(&closure, budget)?;
         let entry = &mut self.table.entries[state as usize];
         (entry.closure, entry.first) = (KERNEL, first);
+        entry.may_be_cut_off = closure.iter().any(|t| t.is_anything());
         if ends {
             entry.closure = self.table.closures.len() as u32;
             self.table.closures.push(closure);

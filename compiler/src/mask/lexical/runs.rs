@@ -38,12 +38,13 @@ impl MaskMaker<'_> {
     /// The run that a residual begins with, if the next character decides whether the run has ended.
     pub(super) fn run(&mut self, rest: Id) -> Result<Option<Run>> {
         let mut found: Option<Run> = None;
-        for (bytes, within) in self.machine.arena.edges(rest, self.budget)?.to_vec() {
+        let all: Vec<(ByteSet, Id)> = self.machine.arena.edges(rest, self.budget)?.collect();
+        for (bytes, within) in all {
             let plain = match self.self_loop(within)? {
                 Some(plain) => plain,
                 None => {
                     let edges = self.machine.arena.edges(within, self.budget)?;
-                    let back = edges.iter().filter(|edge| edge.1 == within).fold(ByteSet::NONE, |all, e| all.or(e.0));
+                    let back = edges.filter(|edge| edge.1 == within).fold(ByteSet::NONE, |all, e| all.or(e.0));
                     back.and(ByteSet::range(0, 127))
                 }
             };

@@ -387,7 +387,7 @@ impl<'a> MaskMaker<'a> {
 
     /// Whether some text of `more` continuation bytes, the first of which is in `second`, is allowed.
     fn ends_a_character(&mut self, state: Id, more: u8, second: ByteSet) -> Result<bool> {
-        let edges = self.machine.arena.edges(state, self.budget)?.to_vec();
+        let edges: Vec<(ByteSet, Id)> = self.machine.arena.edges(state, self.budget)?.collect();
         for (bytes, next) in edges {
             if !bytes.and(second).is_empty()
                 && (more == 1 || self.ends_a_character(next, more - 1, ByteSet::range(0x80, 0xBF))?)

@@ -160,7 +160,7 @@ impl MaskMaker<'_> {
 
 fn find_self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
     let ascii = ByteSet::range(0, 127);
-    let back = arena.edges(x, budget)?.iter().filter(|e| e.1 == x);
+    let back = arena.edges(x, budget)?.filter(|e| e.1 == x);
     let mut plain = back.fold(ByteSet::NONE, |all, e| all.or(e.0.and(ascii)));
     if plain.len() < MIN_LOOP {
         return Ok(None);
@@ -186,9 +186,14 @@ fn returns(arena: &mut Arena, q: Id, home: Id, count: u8, set: ByteSet, budget: 
         return Ok(false);
     }
     let set = set.and(arena.alphabet());
-    match *arena.edges(q, budget)? {
-        [(bytes, next)] if bytes == set && count == 1 => Ok(next == home),
-        [(bytes, next)] if bytes == set => returns(arena, next, home, count - 1, ByteSet::range(0x80, 0xBF), budget),
-        _ => Ok(false),
+    let Some(byte) = set.first() else { return Ok(false) };
+    let (bytes, next) = arena.edge(q, byte, budget)?;
+    if bytes != set || arena.first(q, budget)? != set {
+        return Ok(false);
+    }
+    if count == 1 {
+        Ok(next == home)
+    } else {
+        returns(arena, next, home, count - 1, ByteSet::range(0x80, 0xBF), budget)
     }
 }

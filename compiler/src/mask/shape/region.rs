@@ -107,7 +107,7 @@ fn explore_by(
             continue;
         }
         let mut out = ByteSet::NONE;
-        let edges = arena.edges(x, budget)?.to_vec();
+        let edges: Vec<(ByteSet, Id)> = arena.edges(x, budget)?.collect();
         budget.spend(edges.len() as u64)?;
         for (set, target) in edges {
             if set.and(*plain).is_empty() {
@@ -223,7 +223,8 @@ fn characters_end(
     if q == EMPTY || arena.first(q, budget)? != set {
         return Ok(false);
     }
-    for (_, next) in arena.edges(q, budget)?.to_vec() {
+    let edges: Vec<(ByteSet, Id)> = arena.edges(q, budget)?.collect();
+    for (_, next) in edges {
         if more == 1 {
             ends.push(next);
         } else if !characters_end(arena, next, more - 1, ByteSet::range(0x80, 0xBF), ends, budget)? {

@@ -8,6 +8,7 @@ use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::mask::maker::{Attempt, MaskMaker};
 use crate::mask::row::Draft;
+use crate::regular::Id;
 use crate::stack::Head;
 
 /// Heads whose masks are kept to be compared with.
@@ -36,11 +37,11 @@ impl MaskMaker<'_> {
     /// Whether at least three of four printable bytes lead to the same residual from both.
     fn are_kin(&mut self, head: Head, other: Head) -> Result<bool> {
         let arena = &mut self.machine.arena;
-        let ours = arena.edges(head.rest, self.budget)?.to_vec();
+        let ours: Vec<(ByteSet, Id)> = arena.edges(head.rest, self.budget)?.collect();
         let theirs = arena.edges(other.rest, self.budget)?;
         let mut same = ByteSet::NONE;
         for (bytes, target) in ours {
-            let found = theirs.iter().filter(|edge| edge.1 == target);
+            let found = theirs.clone().filter(|edge| edge.1 == target);
             same = found.fold(same, |same, edge| same.or(edge.0.and(bytes)));
         }
         let printable = ByteSet::range(0x20, 0x7E);

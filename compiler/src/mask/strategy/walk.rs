@@ -121,9 +121,14 @@ impl MaskMaker<'_> {
                 return Ok(None);
             }
             let first = self.machine.first(state, self.budget)?;
+            let surely = self.machine.surely_leads_on(state);
             let from = todo.len();
             for (byte, child) in trie.children(node, first) {
                 self.budget.spend(1)?;
+                if surely && trie.is_leaf(child) {
+                    out.reach(false, trie.tokens_at(child));
+                    continue;
+                }
                 let state = self.machine.go(state, byte, self.budget)?;
                 if state <= CUT_OFF {
                     if state == DEAD {
