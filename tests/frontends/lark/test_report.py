@@ -190,6 +190,15 @@ def test_shipped_grammars_are_taken_and_use_all_they_define(name: str) -> None:
     assert {finding.kind for finding in report.findings} <= {"conflict", "collision"}
 
 
+def test_terminals_that_are_not_used_are_not_refused() -> None:
+    grammar = 'start: B\nother: A\nA: /[^a]?/\nB: "b"'
+    report = gs.check_lark(grammar, parser="earley", lexer="dynamic")
+    assert report.ok
+    assert [finding.message.split()[2] for finding in report.findings] == ["other", "A"]
+    used = gs.check_lark(grammar.replace("start: B", "start: B A"), parser="earley", lexer="dynamic")
+    assert [finding.message for finding in used.of_kind("refused")] == ["the terminal A can be empty"]
+
+
 @pytest.mark.parametrize(("parser", "lexer"), [("lalr", "contextual"), ("lalr", "basic"), ("earley", "dynamic")])
 @settings(max_examples=tiers.each_round(60))
 @given(grammars())

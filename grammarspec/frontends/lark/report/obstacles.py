@@ -130,6 +130,14 @@ class _DynamicTerminals(Terminals):
         self.found = found
         super().__init__(source, builder, options.flags, complete=options.lexer == "dynamic_complete")
 
+    def classes_before(self) -> tuple[Neighbour, ...]:
+        """Looks at terminals that may not be used, too: what is refused is an error where it is used, if it is."""
+        found, self.found = self.found, []
+        classes = super().classes_before()
+        self.found = found
+        self.trees.clear()
+        return classes
+
     def pattern(self, origin: Any) -> Pattern:
         return _or(self, lambda: super(_DynamicTerminals, self).pattern(origin), _PATTERN)
 
