@@ -28,6 +28,9 @@ const SHORT: usize = 24;
 /// Lists of tokens longer than this are also kept as rows of bits, once these are needed.
 const LONG_LIST: usize = 2048;
 
+/// Ranges of bytes, first and last, each of which most sets of characters hold as a whole or not at all.
+const RANGES: [(u8, u8); 5] = [(0x00, 0x1F), (b'0', b'9'), (b'A', b'Z'), (b'a', b'z'), (0x80, 0xFF)];
+
 pub struct Vocabulary {
     /// Number of logits.
     pub size: usize,
@@ -48,6 +51,8 @@ pub struct Vocabulary {
     /// Tokens that hold the byte, ascending.
     holders: Vec<Vec<u32>>,
     holder_rows: Vec<OnceLock<Box<[u32]>>>,
+    /// Tokens that hold any byte of a range.
+    range_rows: [OnceLock<Box<[u32]>>; RANGES.len()],
     /// How many tokens hold the byte behind their first.
     later_holders: Vec<u32>,
     /// Tokens that are well-formed UTF-8, but for a last character that may be cut off.
@@ -103,6 +108,7 @@ impl Vocabulary {
             longest: 0,
             holders: vec![Vec::new(); 256],
             holder_rows: (0..256).map(|_| OnceLock::new()).collect(),
+            range_rows: [const { OnceLock::new() }; RANGES.len()],
             later_holders: vec![0; 256],
             utf8_prefixes: OnceLock::new(),
             by_characters: OnceLock::new(),
@@ -227,19 +233,32 @@ impl Vocabulary {
         set.iter().map(|b| self.later_holders[b as usize] as usize).sum()
     }
 
-    /// Clears the tokens that hold the byte.
-    pub fn exclude(&self, b: u8, row: &mut [u32]) {
-        let list = self.holders(b);
-        if list.len() <= LONG_LIST {
-            list.iter().for_each(|&t| clear_bit(row, t));
-            return;
+    /// Clears the tokens that hold any byte of the set.
+    pub fn exclude(&self, mut set: ByteSet, row: &mut [u32]) {
+        let mut clear = |known: &OnceLock<Box<[u32]>>, bytes: ByteSet| {
+            let holders = known.get_or_init(|| self.holders_row(bytes));
+            row.iter_mut().zip(holders).for_each(|(word, held)| *word &= !held);
+        };
+        for (&(first, last), known) in RANGES.iter().zip(&self.range_rows) {
+            let range = ByteSet::range(first, last);
+            if range.minus(set).is_empty() {
+                clear(known, range);
+                set = set.minus(range);
+            }
         }
-        let holders = self.holder_rows[b as usize].get_or_init(|| {
-            let mut bits = vec![0u32; self.words()].into_boxed_slice();
-            list.iter().for_each(|&t| set_bit(&mut bits, t));
-            bits
-        });
-        row.iter_mut().zip(holders.iter()).for_each(|(r, h)| *r &= !h);
+        for b in set.iter().filter(|&b| self.holders(b).len() > LONG_LIST) {
+            clear(&self.holder_rows[b as usize], ByteSet::only(b));
+        }
+        for b in set.iter().filter(|&b| self.holders(b).len() <= LONG_LIST) {
+            self.holders(b).iter().for_each(|&t| clear_bit(row, t));
+        }
+    }
+
+    /// The tokens that hold any byte of the set, as a row of bits.
+    fn holders_row(&self, set: ByteSet) -> Box<[u32]> {
+        let mut bits = vec![0; self.words()].into_boxed_slice();
+        set.iter().flat_map(|b| self.holders(b)).for_each(|&t| set_bit(&mut bits, t));
+        bits
     }
 
     /// Tokens that are well-formed UTF-8, but for a last character that may be cut off, as a row of bits.

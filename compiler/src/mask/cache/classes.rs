@@ -13,33 +13,48 @@ use crate::vocabulary::{Occurrence, Trie, Vocabulary};
 pub(in crate::mask) struct TokenClass {
     /// Well-formed (but for a cut last character) and of plain bytes alone.
     pub(in crate::mask) plain: Arc<[u32]>,
+    bytes: (ByteSet, ByteSet),
     /// The other tokens that are plain up to a changing byte, and the index of that byte, in the order of what they have
-    /// from there on.
-    others: Vec<Occurrence>,
-    /// The ends of these tokens from that byte on; made when they are first needed.
+    /// from there on; made when they are first needed, as all that follows.
+    others: OnceLock<Vec<Occurrence>>,
+    /// How many these may be.
+    most_others: usize,
+    /// The ends of these tokens from that byte on.
     ends: OnceLock<Trie>,
-    /// Their whole texts; made when they are first needed.
+    /// Their whole texts.
     texts: OnceLock<Trie>,
 }
 
 impl TokenClass {
     pub(super) fn new(vocab: &Vocabulary, plain: ByteSet, changing: ByteSet) -> TokenClass {
         let mut bits: Vec<u32> = vocab.utf8_prefixes().to_vec();
-        for b in ByteSet::ALL.minus(plain).iter() {
-            vocab.exclude(b, &mut bits);
+        vocab.exclude(ByteSet::ALL.minus(plain), &mut bits);
+        TokenClass {
+            plain: bits.into(),
+            bytes: (plain, changing),
+            others: OnceLock::new(),
+            most_others: vocab.holders_of_any(changing),
+            ends: OnceLock::new(),
+            texts: OnceLock::new(),
         }
-        let is_plain = |&&(t, run): &&Occurrence| vocab.token(t)[..run as usize].iter().all(|&b| plain.contains(b));
-        let others = changing.iter().flat_map(|b| vocab.suffixes(b)).filter(is_plain).copied().collect();
-        TokenClass { plain: bits.into(), others, ends: OnceLock::new(), texts: OnceLock::new() }
     }
 
-    pub(in crate::mask) fn others(&self) -> impl Iterator<Item = u32> + '_ {
-        self.others.iter().map(|o| o.0)
+    fn occurrences(&self, vocab: &Vocabulary) -> &[Occurrence] {
+        self.others.get_or_init(|| {
+            let (plain, changing) = self.bytes;
+            let is_plain = |&&(t, run): &&Occurrence| vocab.token(t)[..run as usize].iter().all(|&b| plain.contains(b));
+            changing.iter().flat_map(|b| vocab.suffixes(b)).filter(is_plain).copied().collect()
+        })
+    }
+
+    /// The tokens that are not plain, but up to a changing byte.
+    pub(in crate::mask) fn others(&self, vocab: &Vocabulary) -> impl Iterator<Item = u32> + '_ {
+        self.occurrences(vocab).iter().map(|o| o.0)
     }
 
     /// The tokens that are not plain, with what they have before their first byte that is not, and from there on.
     pub(in crate::mask) fn split<'a>(&self, vocab: &'a Vocabulary) -> impl Iterator<Item = (u32, &'a [u8], &'a [u8])> {
-        self.others.iter().map(|&(t, run)| {
+        self.occurrences(vocab).iter().map(|&(t, run)| {
             let (plain, end) = vocab.token(t).split_at(run as usize);
             (t, plain, end)
         })
@@ -53,7 +68,7 @@ impl TokenClass {
     /// The same by their whole texts.
     pub(in crate::mask) fn texts(&self, vocab: &Vocabulary) -> &Trie {
         self.texts.get_or_init(|| {
-            let mut tokens: Vec<u32> = self.others().collect();
+            let mut tokens: Vec<u32> = self.others(vocab).collect();
             vocab.sort_by_text(&mut tokens);
             Trie::of_sorted(&tokens.into_iter().map(|t| (vocab.token(t), t)).collect::<Vec<_>>())
         })
@@ -61,6 +76,6 @@ impl TokenClass {
 
     /// Bytes held, with what may be made later.
     pub(super) fn memory(&self) -> usize {
-        self.plain.len() * 4 + self.others.len() * 100 + 128
+        self.plain.len() * 4 + self.most_others * 100 + 128
     }
 }

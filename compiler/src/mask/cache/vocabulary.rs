@@ -88,6 +88,12 @@ impl VocabularyCache {
         class
     }
 
+    /// The class of all bytes but the changing ones: what tokens have from one of these on is shared by all classes with
+    /// the same.
+    pub(in crate::mask) fn class_but_for(&self, vocab: &Vocabulary, changing: ByteSet) -> Arc<TokenClass> {
+        self.class(vocab, ByteSet::ALL.minus(changing), changing)
+    }
+
     /// What tokens do in the loop `inner` of an expression with these plain and changing bytes.
     pub(in crate::mask) fn interior(
         &self,
@@ -101,7 +107,12 @@ impl VocabularyCache {
             return Ok(interior);
         }
         let class = self.class(vocab, plain, changing);
-        let interior = Arc::new(Interior::new(vocab, &class, plain, arena, inner, budget)?);
+        let first = arena.first(inner, budget)?;
+        let interior = Arc::new(if first.and(changing).is_empty() {
+            Interior::of_plain(&class, self.class_but_for(vocab, changing), first)
+        } else {
+            Interior::new(vocab, &class, plain, arena, inner, budget)?
+        });
         self.put(key, Entry::Interior(interior.clone()));
         Ok(interior)
     }

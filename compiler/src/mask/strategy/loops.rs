@@ -35,7 +35,7 @@ impl MaskMaker<'_> {
             && let Some((interior, after)) = self.interior(inner, Head { rest, ..head }, looping)?
         {
             let mut draft = Draft { base: Some(interior.inside.clone()), ..Draft::default() };
-            return Ok(self.walk(&interior.exits, after, &mut draft)?.map(|()| draft));
+            return Ok(self.leave_loop(&interior, after, looping, &mut draft)?.map(|()| draft));
         }
         let class = self.shared.class(self.vocab, looping.plain, looping.changing);
         let mut draft = Draft { base: Some(class.plain.clone()), ..Draft::default() };
@@ -51,6 +51,13 @@ impl MaskMaker<'_> {
         let bytes = (looping.plain, looping.changing);
         let interior = self.shared.interior(self.vocab, bytes, (&mut self.machine.arena, inner), self.budget)?;
         Ok(if interior.going_on.and(first).is_empty() { Some((interior, after)) } else { None })
+    }
+
+    /// Adds the tokens that leave a loop and go on from the state behind it.
+    fn leave_loop(&mut self, loop_: &Interior, after: ByteState, looping: &Looping, draft: &mut Draft) -> Answer<()> {
+        let walked = self.walk(loop_.exits(self.vocab), after, draft)?;
+        loop_.keep_own(self.vocab, (looping.plain, looping.changing), draft);
+        Ok(walked)
     }
 
     /// How many times tokens go around the loop `inner`, if that is certain.
@@ -72,7 +79,7 @@ impl MaskMaker<'_> {
             && let Some((interior, after)) = self.interior(inner, Head { rest, ..head }, looping)?
             && let Some(rounds) = self.rounds(inner, looping)?
         {
-            if self.walk(&interior.exits, after, &mut draft)?.is_none() {
+            if self.leave_loop(&interior, after, looping, &mut draft)?.is_none() {
                 return Ok(None);
             }
             let fits = |t: &u32| (least..=most).contains(&rounds.exits[t]);
@@ -82,7 +89,7 @@ impl MaskMaker<'_> {
             return Ok(Some(draft));
         }
         let start = self.machine.byte_state(&[head], self.budget)?;
-        for t in class.others() {
+        for t in class.others(self.vocab) {
             match self.try_token(start, t)? {
                 DEAD => {}
                 state => draft.reach(self.machine.is_unsure(state), &[t]),
@@ -112,7 +119,7 @@ impl MaskMaker<'_> {
         wide.write(&mut before);
         let (mut bits, mut unsure) = (before.clone(), Vec::new());
         self.vocab.exclude_longer(most, &mut bits);
-        for t in class.others().filter(|&t| get_bit(&before, t)) {
+        for t in class.others(self.vocab).filter(|&t| get_bit(&before, t)) {
             if self.vocab.token(t).len() as u64 <= length.into() {
                 set_bit(&mut bits, t);
                 continue;

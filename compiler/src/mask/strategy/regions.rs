@@ -22,8 +22,9 @@ impl MaskMaker<'_> {
             return Ok(Attempt::Declined);
         };
         let class = self.shared.class(self.vocab, region.plain, region.changing);
+        let others = self.shared.class_but_for(self.vocab, region.changing);
         let start = self.machine.closure_state(&[head], self.budget)?;
         let mut draft = Draft { base: Some(class.plain.clone()), ..Draft::default() };
-        Ok(self.walk(class.texts(self.vocab), start, &mut draft)?.map(|()| draft).into())
+        Ok(self.walk(others.texts(self.vocab), start, &mut draft)?.map(|()| draft).into())
     }
 }
