@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::{LONG_LIST, Vocabulary};
+use super::{LONG_LIST, Trie, Vocabulary};
 
 /// A token and where in its text a byte occurs first.
 pub type Occurrence = (u32, u32);
@@ -11,18 +11,24 @@ pub type Occurrence = (u32, u32);
 /// made when they are first asked for.
 pub(super) struct Suffixes {
     by_byte: Box<[OnceLock<Box<[Occurrence]>>]>,
+    tries: Box<[OnceLock<Trie>]>,
     /// The place of each token in the order of the tokens' texts.
     ranks: Box<[u32]>,
 }
 
 impl Suffixes {
     pub(super) fn new() -> Suffixes {
-        Suffixes { by_byte: (0..256).map(|_| OnceLock::new()).collect(), ranks: [].into() }
+        Suffixes {
+            by_byte: (0..256).map(|_| OnceLock::new()).collect(),
+            tries: (0..256).map(|_| OnceLock::new()).collect(),
+            ranks: [].into(),
+        }
     }
 
     pub(super) fn memory(&self) -> usize {
         let lists = self.by_byte.iter().filter_map(OnceLock::get).map(|list| size_of_val(&**list));
-        lists.sum::<usize>() + size_of_val(&*self.ranks)
+        let tries = self.tries.iter().filter_map(OnceLock::get).map(Trie::memory);
+        lists.sum::<usize>() + tries.sum::<usize>() + size_of_val(&*self.ranks)
     }
 }
 
@@ -38,6 +44,14 @@ impl Vocabulary {
             let mut found: Vec<Occurrence> = self.holders(byte).iter().filter_map(first).collect();
             found.sort_unstable_by_key(|&(t, at)| (&self.token(t)[at as usize..], t));
             found.into()
+        })
+    }
+
+    /// The same as a trie: what these tokens have from the first occurrence of the byte on.
+    pub fn suffix_trie(&self, byte: u8) -> &Trie {
+        self.suffixes.tries[byte as usize].get_or_init(|| {
+            let ends = self.suffixes(byte).iter().map(|&(t, at)| (&self.token(t)[at as usize..], t));
+            Trie::of_sorted(&ends.collect::<Vec<_>>())
         })
     }
 

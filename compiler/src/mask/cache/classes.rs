@@ -13,6 +13,7 @@ use crate::vocabulary::{Occurrence, Trie, Vocabulary};
 pub(in crate::mask) struct TokenClass {
     /// Well-formed (but for a cut last character) and of plain bytes alone.
     pub(in crate::mask) plain: Arc<[u32]>,
+    /// The plain and the changing bytes.
     bytes: (ByteSet, ByteSet),
     /// The other tokens that are plain up to a changing byte, and the index of that byte, in the order of what they have
     /// from there on; made when they are first needed, as all that follows.

@@ -12,7 +12,6 @@ use super::classes::TokenClass;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
-use crate::mask::row::Draft;
 use crate::regular::{Arena, Id};
 use crate::vocabulary::{Trie, Vocabulary, count_characters, set_bit};
 
@@ -64,62 +63,27 @@ impl Rounds {
 pub(in crate::mask) struct Interior {
     /// Those that stay inside.
     pub(in crate::mask) inside: Arc<[u32]>,
-    exits: Exits,
+    /// What the others have from where the loop may end, and does if the next byte is not in `going_on`. `None`: the loop
+    /// goes around by plain bytes alone, so that it ends before whatever changing byte comes first.
+    pub(in crate::mask) exits: Option<Trie>,
     /// The bytes that may go on inside where the loop may end.
     pub(in crate::mask) going_on: ByteSet,
 }
 
-/// What tokens have from where a loop may end.
-enum Exits {
-    /// Of those that may leave the loop.
-    Own(Trie),
-    /// Of all tokens that hold a byte that ends the loop, from there on. Those may leave that are plain before it.
-    Shared(Arc<TokenClass>),
-}
-
 impl Interior {
-    /// Of a loop that goes around by plain bytes alone, so that it ends before any of the bytes that end it.
-    ///
-    /// `class`: the tokens, sorted for the bytes of the loop. `all`: the same for all bytes but those that end it.
-    pub(super) fn of_plain(class: &TokenClass, all: Arc<TokenClass>, going_on: ByteSet) -> Interior {
-        Interior { inside: class.plain.clone(), exits: Exits::Shared(all), going_on }
-    }
-
-    /// What tokens that leave the loop have from where it may end, and does if the next byte is not in `going_on`; those
-    /// of other tokens, too, which [`Interior::keep_own`] takes out again.
-    pub(in crate::mask) fn exits<'a>(&'a self, vocab: &Vocabulary) -> &'a Trie {
-        match &self.exits {
-            Exits::Own(exits) => exits,
-            Exits::Shared(all) => all.ends(vocab),
-        }
-    }
-
-    /// Takes out the tokens that do not leave the loop, whose `exits` were added, given the bytes of the loop.
-    pub(in crate::mask) fn keep_own(
-        &self,
-        vocab: &Vocabulary,
-        (plain, changing): (ByteSet, ByteSet),
-        draft: &mut Draft,
-    ) {
-        if let Exits::Shared(_) = self.exits {
-            let leaves = |&mut token: &mut u32| {
-                let mut before = vocab.token(token).iter().take_while(|&&byte| !changing.contains(byte));
-                before.all(|&byte| plain.contains(byte))
-            };
-            draft.set.retain_mut(leaves);
-            draft.unsure.retain_mut(leaves);
-        }
-    }
-
-    /// `class`: the tokens, sorted for the bytes that are plain in the loop `inner`.
+    /// `class`: the tokens, sorted for the plain and the changing bytes of the loop `inner`.
     pub(super) fn new(
         vocab: &Vocabulary,
         class: &TokenClass,
-        plain: ByteSet,
+        (plain, changing): (ByteSet, ByteSet),
         arena: &mut Arena,
         inner: Id,
         budget: &mut Budget,
     ) -> Result<Interior> {
+        let first = arena.first(inner, budget)?;
+        if first.and(changing).is_empty() {
+            return Ok(Interior { inside: class.plain.clone(), exits: None, going_on: first });
+        }
         let plain = plain.and(ByteSet::range(0, 127));
         let ends = class.ends(vocab);
         let (mut inside, mut exits, mut going_on) = (class.plain.to_vec(), Vec::new(), ByteSet::NONE);
@@ -144,14 +108,11 @@ impl Interior {
                 }
             }
         }
-        Ok(Interior { inside: inside.into(), exits: Exits::Own(ends.texts_of(exits.into_iter())), going_on })
+        Ok(Interior { inside: inside.into(), exits: Some(ends.texts_of(exits.into_iter())), going_on })
     }
 
-    /// Bytes held, but for those of token classes.
+    /// Bytes held, but for those of the class.
     pub(super) fn memory(&self) -> usize {
-        match &self.exits {
-            Exits::Own(exits) => self.inside.len() * 4 + exits.memory() + 64,
-            Exits::Shared(_) => 64,
-        }
+        64 + self.exits.as_ref().map_or(0, |exits| self.inside.len() * 4 + exits.memory())
     }
 }

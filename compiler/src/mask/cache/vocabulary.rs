@@ -88,8 +88,7 @@ impl VocabularyCache {
         class
     }
 
-    /// The class of all bytes but the changing ones: what tokens have from one of these on is shared by all classes with
-    /// the same.
+    /// The class in which all bytes but the changing ones are plain.
     pub(in crate::mask) fn class_but_for(&self, vocab: &Vocabulary, changing: ByteSet) -> Arc<TokenClass> {
         self.class(vocab, ByteSet::ALL.minus(changing), changing)
     }
@@ -107,12 +106,7 @@ impl VocabularyCache {
             return Ok(interior);
         }
         let class = self.class(vocab, plain, changing);
-        let first = arena.first(inner, budget)?;
-        let interior = Arc::new(if first.and(changing).is_empty() {
-            Interior::of_plain(&class, self.class_but_for(vocab, changing), first)
-        } else {
-            Interior::new(vocab, &class, plain, arena, inner, budget)?
-        });
+        let interior = Arc::new(Interior::new(vocab, &class, (plain, changing), arena, inner, budget)?);
         self.put(key, Entry::Interior(interior.clone()));
         Ok(interior)
     }

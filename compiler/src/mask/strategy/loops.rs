@@ -35,12 +35,12 @@ impl MaskMaker<'_> {
             && let Some((interior, after)) = self.interior(inner, Head { rest, ..head }, looping)?
         {
             let mut draft = Draft { base: Some(interior.inside.clone()), ..Draft::default() };
-            return Ok(self.leave_loop(&interior, after, looping, &mut draft)?.map(|()| draft));
+            return Ok(self.leave_interior(&interior, after, looping, &mut draft)?.map(|()| draft));
         }
         let class = self.shared.class(self.vocab, looping.plain, looping.changing);
         let mut draft = Draft { base: Some(class.plain.clone()), ..Draft::default() };
         let start = self.machine.byte_state(&[head], self.budget)?;
-        Ok(self.walk(class.ends(self.vocab), start, &mut draft)?.map(|()| draft))
+        Ok(self.leave_plain(start, looping, &mut draft)?.map(|()| draft))
     }
 
     /// If it is clear by the next byte whether the loop `inner` goes on before a head: what tokens do inside, and the
@@ -54,10 +54,36 @@ impl MaskMaker<'_> {
     }
 
     /// Adds the tokens that leave a loop and go on from the state behind it.
-    fn leave_loop(&mut self, loop_: &Interior, after: ByteState, looping: &Looping, draft: &mut Draft) -> Answer<()> {
-        let walked = self.walk(loop_.exits(self.vocab), after, draft)?;
-        loop_.keep_own(self.vocab, (looping.plain, looping.changing), draft);
-        Ok(walked)
+    fn leave_interior(
+        &mut self,
+        interior: &Interior,
+        after: ByteState,
+        looping: &Looping,
+        draft: &mut Draft,
+    ) -> Answer<()> {
+        match &interior.exits {
+            Some(exits) => self.walk(exits, after, draft),
+            None => self.leave_plain(after, looping, draft),
+        }
+    }
+
+    /// Adds the tokens that are plain up to a changing byte and go on with it from a state.
+    fn leave_plain(&mut self, state: ByteState, looping: &Looping, draft: &mut Draft) -> Answer<()> {
+        let vocab = self.vocab;
+        for byte in looping.changing.iter() {
+            // the ends of all tokens with this byte, which are shared by all sets of plain bytes
+            let mut ends = Draft::default();
+            if self.walk(vocab.suffix_trie(byte), state, &mut ends)?.is_none() {
+                return Ok(None);
+            }
+            let is_plain = |&token: &u32| {
+                let mut before = vocab.token(token).iter().take_while(|&&other| other != byte);
+                before.all(|&other| looping.plain.contains(other))
+            };
+            draft.set.extend(ends.set.into_iter().filter(is_plain));
+            draft.unsure.extend(ends.unsure.into_iter().filter(is_plain));
+        }
+        Ok(Some(()))
     }
 
     /// How many times tokens go around the loop `inner`, if that is certain.
@@ -79,7 +105,7 @@ impl MaskMaker<'_> {
             && let Some((interior, after)) = self.interior(inner, Head { rest, ..head }, looping)?
             && let Some(rounds) = self.rounds(inner, looping)?
         {
-            if self.leave_loop(&interior, after, looping, &mut draft)?.is_none() {
+            if self.leave_interior(&interior, after, looping, &mut draft)?.is_none() {
                 return Ok(None);
             }
             let fits = |t: &u32| (least..=most).contains(&rounds.exits[t]);

@@ -22,6 +22,7 @@ impl MaskMaker<'_> {
             return Ok(Attempt::Declined);
         };
         let class = self.shared.class(self.vocab, region.plain, region.changing);
+        // tokens with yet other bytes lead nowhere, so this trie does for all regions with these changing bytes
         let others = self.shared.class_but_for(self.vocab, region.changing);
         let start = self.machine.closure_state(&[head], self.budget)?;
         let mut draft = Draft { base: Some(class.plain.clone()), ..Draft::default() };
