@@ -192,9 +192,9 @@ def language(
         exact = forms(narrow=False)
         # whether an exact grammar takes too many combinations is not known before most of them have been tried
         chosen = exact if budget.most(exact.are_within_limits) else forms(narrow=True)
-        builder, text = prelude(spelled._replace(elements=None))
-        builder.budget = budget
         elements = spelled.elements
+        builder, text = prelude(spelled._replace(elements=None) if elements else spelled)
+        builder.budget = budget
         lowering = ElementLowering(chosen, builder, text, elements) if elements else GoalLowering(chosen, builder, text)
         return builder.build(lowering.start())
     except RecursionError:

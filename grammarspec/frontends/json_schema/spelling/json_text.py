@@ -301,6 +301,8 @@ class JsonText:
             UnsupportedFeature: the notation cannot write it.
         """
         notation = self.spelling.notation
+        if notation == JSON:
+            return self.builder.literal(self.quote(name))
         if not notation.bare_names:
             return self.strings([name])
         if not name or not set(self.not_bare).isdisjoint(name):
