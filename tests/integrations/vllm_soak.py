@@ -1,7 +1,7 @@
 """Keeps a server of vLLM with grammarspec inside busy, and watches its memory: run by the Python of vLLM's environment.
 
-``python -m tests.integrations.vllm_soak MODEL_DIRECTORY SECONDS``. Eight clients ask for JSON of 200 schemas, and for
-what patterns, choices and grammars allow. One request of a hundred is hostile (it hits a limit before or while it is
+``python -m tests.integrations.vllm_soak MODEL_DIRECTORY SECONDS [CLIENTS [SCHEMAS]]``. Eight clients ask for JSON of 200
+schemas, and for what patterns, choices and grammars allow. One request of a hundred is hostile (it hits a limit before or while it is
 answered), one of a hundred is wrong, and one of a hundred is left by its client in the middle. Errors are only to come
 where they are due, finished texts are judged, and the memory of each process of the server is told every ten seconds:
 one line of JSON at the end.
@@ -24,8 +24,6 @@ import openai
 from tests.integrations.vllm_checks import GROWING, HOSTILE, REFUSED, Asker, matching, server
 from tests.integrations.vllm_figures import schema_of
 
-CLIENTS = 8
-
 
 def memory(session: int) -> dict[str, int]:
     """Resident megabytes of each process of a session, by its name."""
@@ -41,7 +39,7 @@ def memory(session: int) -> dict[str, int]:
     return found
 
 
-def one(asker: Asker, number: int) -> str:
+def one(asker: Asker, number: int, schemas: int) -> str:
     """One request; what became of it."""
     chance = random.Random(number)
     kind, most = chance.random(), chance.randint(4, 40)
@@ -62,7 +60,7 @@ def one(asker: Asker, number: int) -> str:
             messages=[{"role": "user", "content": "Some JSON."}],
             max_tokens=200,
             stream=True,
-            extra_body={"structured_outputs": {"json": schema_of(chance.randrange(200))}},
+            extra_body={"structured_outputs": {"json": schema_of(chance.randrange(schemas))}},
         )
         for _ in zip(range(3), stream, strict=False):
             pass
@@ -81,32 +79,33 @@ def one(asker: Asker, number: int) -> str:
         grammar = f'root ::= "x" (" " [a-z]+){{{words}}} "."'
         asker.structured("Words.", matching(f"x( [a-z]+){{{words}}}\\."), max_tokens=most, grammar=grammar)
         return "grammar"
-    asker.schema(f"Request {number}: some JSON.", schema_of(chance.randrange(200)), max_tokens=most)
+    asker.schema(f"Request {number}: some JSON.", schema_of(chance.randrange(schemas)), max_tokens=most)
     return "json"
 
 
-def main(model: str, seconds: float) -> None:
+def main(model: str, seconds: float, clients: int = 8, schemas: int = 200) -> None:
     folder = Path(os.environ.get("TMPDIR", "/tmp"))
     tight = {"GRAMMARSPEC_VLLM_MAX_CALL_STEPS": "200000"}
     outcomes: Counter[str] = Counter()
     report: dict[str, Any] = {"memory": {}}
     log = folder / "vllm-soak.log"
-    with server(model, log, **tight) as (client, session), ThreadPoolExecutor(CLIENTS) as pool:
+    at_once = ("--max-num-seqs", str(max(clients, 32)))
+    with server(model, log, *at_once, **tight) as (client, session), ThreadPoolExecutor(clients) as pool:
         asker, began = Asker(client), time.monotonic()
 
         def work(client_number: int) -> int:
             number = client_number
             while time.monotonic() - began < seconds:
-                outcomes[one(asker, number)] += 1
-                number += CLIENTS
+                outcomes[one(asker, number, schemas)] += 1
+                number += clients
             return number
 
-        clients = [pool.submit(work, i) for i in range(CLIENTS)]
-        while not all(client.done() for client in clients):
+        working = [pool.submit(work, i) for i in range(clients)]
+        while not all(one_client.done() for one_client in working):
             time.sleep(min(10, seconds / 10))
             report["memory"][round(time.monotonic() - began)] = memory(session)
             print(dict(outcomes), memory(session), file=sys.stderr, flush=True)
-        for one_client in clients:
+        for one_client in working:
             one_client.result()
         assert asker.schema("Some JSON.", schema_of(0))
         report |= {"requests": sum(outcomes.values()), "outcomes": outcomes}
@@ -118,4 +117,4 @@ def main(model: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], float(sys.argv[2]))
+    main(sys.argv[1], float(sys.argv[2]), *map(int, sys.argv[3:]))
