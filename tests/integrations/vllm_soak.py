@@ -1,10 +1,10 @@
 """Keeps a server of vLLM with grammarspec inside busy, and watches its memory: run by the Python of vLLM's environment.
 
-``python -m tests.integrations.vllm_soak MODEL_DIRECTORY SECONDS [CLIENTS [SCHEMAS]]``. Eight clients ask for JSON of 200
-schemas, and for what patterns, choices and grammars allow. One request of a hundred is hostile (it hits a limit before or while it is
-answered), one of a hundred is wrong, and one of a hundred is left by its client in the middle. Errors are only to come
-where they are due, finished texts are judged, and the memory of each process of the server is told every ten seconds:
-one line of JSON at the end.
+``python -m tests.integrations.vllm_soak MODEL_DIRECTORY SECONDS [CLIENTS [SCHEMAS]]``. Clients, eight if not given, ask
+for JSON of 200 schemas or as many as given, and for what patterns, choices and grammars allow. One request of a hundred
+is hostile (it hits a limit before or while it is answered), one of a hundred is wrong, and one of a hundred is left by
+its client in the middle. Errors are only to come where they are due, finished texts are judged, and the memory of each
+process of the server is told every ten seconds: one line of JSON at the end.
 """
 
 from __future__ import annotations
