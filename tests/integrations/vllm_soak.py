@@ -89,7 +89,7 @@ def main(model: str, seconds: float, clients: int = 8, schemas: int = 200) -> No
     outcomes: Counter[str] = Counter()
     report: dict[str, Any] = {"memory": {}}
     log = folder / "vllm-soak.log"
-    # Prompts are never read in parts: on a CPU, vLLM 0.32 ends where one is whose request has a seed, whatever the backend.
+    # No prompt is read in parts: on a CPU, that ends vLLM 0.32 if the request has a seed, whatever the backend.
     at_once = ("--max-num-seqs", str(max(clients, 32)), "--max-num-batched-tokens", str(1024 * max(clients, 8)))
     with server(model, log, *at_once, **tight) as (client, session), ThreadPoolExecutor(clients) as pool:
         asker, began = Asker(client), time.monotonic()

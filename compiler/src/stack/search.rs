@@ -161,6 +161,7 @@ impl Machine {
         let counts = self.counts_byte_by_byte(head);
         // what ends a line can go on until the next line fits a block: otherwise, care would be taken everywhere
         if self.ends_freely(head, budget)? || counts && self.searches.free.is_any() {
+            self.searches.alive.insert(head, true);
             return Ok(true);
         }
         self.find_lengths(budget)?;
