@@ -85,7 +85,7 @@ def one(asker: Asker, number: int, schemas: int) -> str:
 
 def main(model: str, seconds: float, clients: int = 8, schemas: int = 200) -> None:
     folder = Path(os.environ.get("TMPDIR", "/tmp"))
-    tight = {"GRAMMARSPEC_VLLM_MAX_CALL_STEPS": "200000"}
+    tight = {"GRAMMARSPEC_VLLM_MAX_CALL_STEPS": "200000", "GRAMMARSPEC_VLLM_CACHE_BYTES": str(64 << 20)}
     outcomes: Counter[str] = Counter()
     report: dict[str, Any] = {"memory": {}}
     log = folder / "vllm-soak.log"
