@@ -80,8 +80,10 @@ impl Arena {
     /// The transition by one byte: bytes that lead to the same residual, and that; none to `EMPTY`.
     #[inline]
     pub fn edge(&mut self, id: Id, byte: u8, budget: &mut Budget) -> Result<(ByteSet, Id)> {
-        let found = self.edges(id, budget)?.find(|edge| edge.0.contains(byte));
-        Ok(found.unwrap_or((ByteSet::NONE, EMPTY)))
+        let State { from, to, .. } = *self.state(id, budget)?;
+        let edges = &self.dfa.edges[from as usize..to as usize];
+        let found = edges.iter().find(|edge| self.sets[edge.0 as usize].contains(byte));
+        Ok(found.map_or((ByteSet::NONE, EMPTY), |&(set, target)| (self.sets[set as usize], target)))
     }
 
     /// The residual after one byte; `EMPTY` if none is alive.
@@ -115,10 +117,11 @@ impl Arena {
                 alive.push((self.set_id(set), target));
             }
         }
+        let first = if let [(only, _)] = alive[..] { only } else { self.set_id(first) };
         let from = self.dfa.edges.len() as u32;
         make_room(&mut self.dfa.edges, alive.len());
         self.dfa.edges.extend_from_slice(&alive);
-        Ok(State { first: self.set_id(first), from, to: self.dfa.edges.len() as u32 })
+        Ok(State { first, from, to: self.dfa.edges.len() as u32 })
     }
 
     /// Whether the language is not empty.
