@@ -129,7 +129,7 @@ def test_masks_of_regular_grammars(drawn: Drawn, tokens: Tokens, seed: int) -> N
     check_walk(drawn, tokens, seed)
 
 
-@examples(400, kept=0.6)
+@examples(400, kept=0.5)
 @given(context_free_grammars(), vocabularies(), st.integers(0, 2**32))
 def test_masks_of_context_free_grammars(drawn: Drawn, tokens: Tokens, seed: int) -> None:
     check_walk(drawn, tokens, seed)
