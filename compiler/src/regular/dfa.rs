@@ -95,11 +95,7 @@ impl Arena {
     /// All transitions of a residual: disjoint sets of bytes, with the residual after any byte of the set; all of them
     /// alive.
     #[inline]
-    pub fn edges(
-        &mut self,
-        id: Id,
-        budget: &mut Budget,
-    ) -> Result<impl ExactSizeIterator<Item = (ByteSet, Id)> + Clone> {
+    pub fn edges(&mut self, id: Id, budget: &mut Budget) -> Result<impl Iterator<Item = (ByteSet, Id)> + Clone> {
         let State { from, to, .. } = *self.state(id, budget)?;
         let sets = &self.sets;
         Ok(self.dfa.edges[from as usize..to as usize].iter().map(|&(set, target)| (sets[set as usize], target)))

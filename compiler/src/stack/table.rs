@@ -298,7 +298,7 @@ impl Machine {
     }
 
     /// Whether each of the bytes that lead on from a state does so whatever the rest of a truncated stack is, so that
-    /// these bytes are known to be allowed without a look at where they lead. To be asked when they are known.
+    /// these bytes are known to be allowed without a look at where they lead. To be asked after [`Machine::first`].
     #[inline]
     pub fn surely_leads_on(&self, state: ByteState) -> bool {
         !self.has_lexemes && !self.table.entries[state as usize].may_be_cut_off
