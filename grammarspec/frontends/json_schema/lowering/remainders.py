@@ -265,7 +265,7 @@ class Remainders:
 
     @cached_property
     def _accepted_with(self) -> list[list[bool]]:
-        """For each number of zeros behind a number in thought: for each remainder, whether it is accepted."""
+        """By the number of zeros appended to a number, then by its remainder: whether the result is accepted."""
         return [
             [self.accept[r * 10**zeros % self.modulus] for r in range(self.modulus)] for zeros in range(self.scale + 1)
         ]
