@@ -127,3 +127,15 @@ def test_every_bit(drawn: Drawn, seed: int) -> None:
         # long tokens and single bytes alike
         token = int(rng.choice(choices)) if rng.random() < 0.7 else int(choices[0])
         assert matcher.accept_token(token)
+
+
+def test_the_end_token_has_no_length() -> None:
+    """A count forbids tokens that are too long; the EOS token, whose text is longer than any here, is none of them."""
+    builder = GrammarBuilder()
+    grammar = builder.build(builder.repeat(builder.bytes_in([(9, 10), (32, 32)]), 0, 10))
+    matcher = _compiler.compile(grammar, INDEX, 100_000, 1 << 28, 20_000_000, 10_000, None, None).matcher()
+    end, rows = len(TOKENS) - 1, np.zeros((1, (len(TOKENS) + 31) // 32), dtype=np.int32)
+    for _ in range(10):
+        matcher.fill_bitmask(rows)
+        assert rows[0, end // 32] >> end % 32 & 1
+        assert matcher.accept_token(TOKENS.index(b"\t"))

@@ -185,10 +185,13 @@ impl Masks {
     }
 }
 
-/// The tokens of a row that have more than so many bytes.
+/// The tokens of a row that have more than so many bytes, but for EOS tokens, whose bytes are no text.
 fn longer(row: &Row, length: u32, vocab: &Vocabulary) -> Vec<u32> {
     match row.listed() {
-        Some(tokens) => tokens.iter().copied().filter(|&t| vocab.token(t).len() as u64 > length.into()).collect(),
+        Some(tokens) => {
+            let is_longer = |&t: &u32| vocab.token(t).len() as u64 > length.into() && !vocab.is_eos(t);
+            tokens.iter().copied().filter(is_longer).collect()
+        }
         None => {
             let mut bits = vec![0u32; vocab.words()];
             row.write(&mut bits);
