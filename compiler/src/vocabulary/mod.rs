@@ -223,6 +223,13 @@ impl Vocabulary {
         &self.holders[b as usize]
     }
 
+    /// Those bytes of the set that few tokens hold.
+    pub fn held_by_few(&self, set: ByteSet) -> ByteSet {
+        let mut few = ByteSet::NONE;
+        set.iter().filter(|&b| self.holders(b).len() <= LONG_LIST).for_each(|b| few.insert(b));
+        few
+    }
+
     /// How many tokens hold a byte of the set, those that hold several counted as often.
     pub fn holders_of_any(&self, set: ByteSet) -> usize {
         set.iter().map(|b| self.holders(b).len()).sum()
@@ -246,12 +253,11 @@ impl Vocabulary {
                 set = set.minus(range);
             }
         }
-        for b in set.iter().filter(|&b| self.holders(b).len() > LONG_LIST) {
+        let few = self.held_by_few(set);
+        for b in set.minus(few).iter() {
             clear(&self.holder_rows[b as usize], ByteSet::only(b));
         }
-        for b in set.iter().filter(|&b| self.holders(b).len() <= LONG_LIST) {
-            self.holders(b).iter().for_each(|&t| clear_bit(row, t));
-        }
+        few.iter().flat_map(|b| self.holders(b)).for_each(|&t| clear_bit(row, t));
     }
 
     /// The tokens that hold any byte of the set, as a row of bits.

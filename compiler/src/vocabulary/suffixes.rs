@@ -2,7 +2,12 @@
 
 use std::sync::OnceLock;
 
-use super::{LONG_LIST, Trie, Vocabulary};
+use super::trie::sorted;
+use super::{LONG_LIST, Trie, Vocabulary, get_bit};
+use crate::byteset::ByteSet;
+
+/// Texts of more tokens than this are not looked at one by one.
+const MANY: usize = 512;
 
 /// A token and where in its text a byte occurs first.
 pub type Occurrence = (u32, u32);
@@ -39,11 +44,10 @@ impl Vocabulary {
             let first = |&t: &u32| {
                 let text = self.token(t);
                 let at = text.iter().position(|&b| b == byte)?;
-                std::str::from_utf8(&text[..at]).ok().map(|_| (t, at as u32))
+                std::str::from_utf8(&text[..at]).ok().map(|_| (&text[at..], (t, at as u32)))
             };
-            let mut found: Vec<Occurrence> = self.holders(byte).iter().filter_map(first).collect();
-            found.sort_unstable_by_key(|&(t, at)| (&self.token(t)[at as usize..], t));
-            found.into()
+            let found = sorted(self.holders(byte).iter().filter_map(first).collect());
+            found.into_iter().map(|(_, occurrence)| occurrence).collect()
         })
     }
 
@@ -53,6 +57,30 @@ impl Vocabulary {
             let ends = self.suffixes(byte).iter().map(|&(t, at)| (&self.token(t)[at as usize..], t));
             Trie::of_sorted(&ends.collect::<Vec<_>>())
         })
+    }
+
+    /// Where a byte occurs first in a token that holds it.
+    pub fn first_of(&self, byte: u8, token: u32) -> u32 {
+        self.token(token).iter().take_while(|&&other| other != byte).count() as u32
+    }
+
+    /// Whether all that a token has before the first occurrence of a byte are bytes of the set.
+    pub fn is_before(&self, set: ByteSet, byte: u8, token: u32) -> bool {
+        self.token(token).iter().take_while(|&&other| other != byte).all(|&other| set.contains(other))
+    }
+
+    /// Adds those of some tokens that hold `byte` to `out` which have only bytes of the set before its first occurrence.
+    pub fn add_those_before(&self, (set, byte): (ByteSet, u8), tokens: Vec<u32>, out: &mut Vec<u32>) {
+        let mut clean = Vec::new();
+        if tokens.len() > MANY {
+            // most have no other byte at all, which a row of bits tells without a look at their texts
+            let mut with_byte = set;
+            with_byte.insert(byte);
+            clean = vec![u32::MAX; self.words()];
+            self.exclude(ByteSet::ALL.minus(with_byte), &mut clean);
+        }
+        let is_clean = |token| !clean.is_empty() && get_bit(&clean, token);
+        out.extend(tokens.into_iter().filter(|&token| is_clean(token) || self.is_before(set, byte, token)));
     }
 
     /// Makes what is needed at the first strings of most grammars.

@@ -20,8 +20,6 @@ pub(in crate::mask) struct TokenClass {
     others: OnceLock<Vec<Occurrence>>,
     /// How many these may be.
     most_others: usize,
-    /// The ends of these tokens from that byte on.
-    ends: OnceLock<Trie>,
     /// Their whole texts.
     texts: OnceLock<Trie>,
 }
@@ -35,7 +33,6 @@ impl TokenClass {
             bytes: (plain, changing),
             others: OnceLock::new(),
             most_others: vocab.holders_of_any(changing),
-            ends: OnceLock::new(),
             texts: OnceLock::new(),
         }
     }
@@ -61,12 +58,7 @@ impl TokenClass {
         })
     }
 
-    /// The tokens that are not plain, from their first byte that is not plain on.
-    pub(in crate::mask) fn ends(&self, vocab: &Vocabulary) -> &Trie {
-        self.ends.get_or_init(|| Trie::of_sorted(&self.split(vocab).map(|(t, _, end)| (end, t)).collect::<Vec<_>>()))
-    }
-
-    /// The same by their whole texts.
+    /// The texts of the tokens that are not plain.
     pub(in crate::mask) fn texts(&self, vocab: &Vocabulary) -> &Trie {
         self.texts.get_or_init(|| {
             let mut tokens: Vec<u32> = self.others(vocab).collect();

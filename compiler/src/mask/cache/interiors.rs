@@ -4,7 +4,8 @@
 //! string; of the others only what they have from the closing quote on matters, which is little. Where characters are
 //! counted, it matters too how many of them a token has.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -13,7 +14,7 @@ use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::regular::{Arena, Id};
-use crate::vocabulary::{Trie, Vocabulary, count_characters, set_bit};
+use crate::vocabulary::{Occurrence, Trie, Vocabulary, count_characters, set_bit};
 
 /// How many times the tokens that are not plain go around a loop: how many characters of a string they have.
 pub(in crate::mask) struct Rounds {
@@ -63,12 +64,23 @@ impl Rounds {
 pub(in crate::mask) struct Interior {
     /// Those that stay inside.
     pub(in crate::mask) inside: Arc<[u32]>,
-    /// What the others have from where the loop may end, and does if the next byte is not in `going_on`. `None`: the loop
-    /// goes around by plain bytes alone, so that it ends before whatever changing byte comes first.
-    pub(in crate::mask) exits: Option<Trie>,
     /// The bytes that may go on inside where the loop may end.
     pub(in crate::mask) going_on: ByteSet,
+    plain: ByteSet,
+    /// The changing bytes that only lead out of the loop.
+    leaving: ByteSet,
+    /// Tokens that have gone on by another changing byte, and where in them the loop may end, and does if that byte is not
+    /// in `going_on`.
+    left: Vec<Occurrence>,
+    /// What the tokens of `left` have from there on.
+    exits: Trie,
+    /// The same with the ends of tokens that leave by bytes which few tokens hold, for interiors that are used often.
+    more_exits: OnceLock<Trie>,
+    uses: AtomicU32,
 }
+
+/// Exits that were used so often are made into one trie at their next use, which takes as long as a few walks over them.
+const OFTEN: u32 = 2;
 
 impl Interior {
     /// `class`: the tokens, sorted for the plain and the changing bytes of the loop `inner`.
@@ -80,39 +92,70 @@ impl Interior {
         inner: Id,
         budget: &mut Budget,
     ) -> Result<Interior> {
-        let first = arena.first(inner, budget)?;
-        if first.and(changing).is_empty() {
-            return Ok(Interior { inside: class.plain.clone(), exits: None, going_on: first });
-        }
-        let plain = plain.and(ByteSet::range(0, 127));
-        let ends = class.ends(vocab);
-        let (mut inside, mut exits, mut going_on) = (class.plain.to_vec(), Vec::new(), ByteSet::NONE);
-        let mut todo = vec![(0, inner)];
-        while let Some((node, rest)) = todo.pop() {
-            if rest == inner
-                && let Some((bytes, tokens)) = ends.below(node)
-                && bytes.minus(plain).is_empty()
-            {
-                tokens.iter().for_each(|&t| set_bit(&mut inside, t));
-                continue;
-            }
-            let (first, may_end) = (arena.first(rest, budget)?, arena.nullable(rest));
-            going_on = if may_end { going_on.or(first) } else { going_on };
-            for (byte, child) in ends.children(node, ByteSet::ALL) {
-                budget.spend(1)?;
-                if first.contains(byte) {
-                    ends.tokens_at(child).iter().for_each(|&t| set_bit(&mut inside, t));
-                    todo.push((child, arena.next(rest, byte, budget)?));
-                } else if may_end {
-                    exits.push(child);
+        let mut going_on = arena.first(inner, budget)?;
+        let (leaving, ascii) = (changing.minus(going_on), plain.and(ByteSet::range(0, 127)));
+        let (mut inside, mut left) = (Vec::new(), Vec::new());
+        for byte in changing.minus(leaving).iter() {
+            let ends = vocab.suffix_trie(byte);
+            let begins_plain = |&&token: &&u32| vocab.is_before(plain, byte, token);
+            let mut todo = vec![(0, 0, inner)];
+            while let Some((node, depth, rest)) = todo.pop() {
+                if rest == inner
+                    && let Some((bytes, tokens)) = ends.below(node)
+                    && bytes.minus(ascii).is_empty()
+                {
+                    inside.extend(tokens.iter().filter(begins_plain));
+                    continue;
+                }
+                let (first, may_end) = (arena.first(rest, budget)?, arena.nullable(rest));
+                going_on = if may_end { going_on.or(first) } else { going_on };
+                for (next, child) in ends.children(node, ByteSet::ALL) {
+                    budget.spend(1)?;
+                    if first.contains(next) {
+                        inside.extend(ends.tokens_at(child).iter().filter(begins_plain));
+                        todo.push((child, depth + 1, arena.next(rest, next, budget)?));
+                    } else if may_end {
+                        let leave = ends.tokens_from(child).iter().filter(begins_plain);
+                        left.extend(leave.map(|&token| (token, vocab.first_of(byte, token) + depth)));
+                    }
                 }
             }
         }
-        Ok(Interior { inside: inside.into(), exits: Some(ends.texts_of(exits.into_iter())), going_on })
+        let mut row = class.plain.clone();
+        if !inside.is_empty() {
+            let mut bits = row.to_vec();
+            inside.into_iter().for_each(|&token| set_bit(&mut bits, token));
+            row = bits.into();
+        }
+        let exits = trie_of(vocab, left.iter());
+        let (more_exits, uses) = Default::default();
+        Ok(Interior { inside: row, going_on, plain, leaving, left, exits, more_exits, uses })
     }
 
-    /// Bytes held, but for those of the class.
-    pub(super) fn memory(&self) -> usize {
-        64 + self.exits.as_ref().map_or(0, |exits| self.inside.len() * 4 + exits.memory())
+    /// What tokens have from where they leave the loop; and the bytes by which others leave, each at the first place in
+    /// them, if they are plain before.
+    pub(in crate::mask) fn exits(&self, vocab: &Vocabulary) -> (&Trie, ByteSet) {
+        if self.uses.fetch_add(1, Ordering::Relaxed) < OFTEN {
+            return (&self.exits, self.leaving);
+        }
+        let few = vocab.held_by_few(self.leaving);
+        let more = self.more_exits.get_or_init(|| {
+            let leave = few.iter().flat_map(|byte| {
+                vocab.suffixes(byte).iter().filter(move |(token, _)| vocab.is_before(self.plain, byte, *token))
+            });
+            trie_of(vocab, leave.chain(&self.left))
+        });
+        (more, self.leaving.minus(few))
     }
+
+    /// Bytes held, with what may be made later.
+    pub(super) fn memory(&self) -> usize {
+        let exits = self.exits.memory() + 2048 * 40;
+        256 + self.inside.len() * 4 + self.left.len() * 8 + exits
+    }
+}
+
+/// The trie of what tokens have from some places on.
+fn trie_of<'a>(vocab: &Vocabulary, ends: impl Iterator<Item = &'a Occurrence>) -> Trie {
+    Trie::new(ends.map(|&(token, at)| (&vocab.token(token)[at as usize..], token)).collect())
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::ir::UNBOUNDED;
 use crate::mask::cache::{Interior, Rounds};
@@ -40,7 +41,7 @@ impl MaskMaker<'_> {
         let class = self.shared.class(self.vocab, looping.plain, looping.changing);
         let mut draft = Draft { base: Some(class.plain.clone()), ..Draft::default() };
         let start = self.machine.byte_state(&[head], self.budget)?;
-        Ok(self.leave_plain(start, looping, &mut draft)?.map(|()| draft))
+        Ok(self.leave_plain(start, (looping.plain, looping.changing), &mut draft)?.map(|()| draft))
     }
 
     /// If it is clear by the next byte whether the loop `inner` goes on before a head: what tokens do inside, and the
@@ -61,27 +62,29 @@ impl MaskMaker<'_> {
         looping: &Looping,
         draft: &mut Draft,
     ) -> Answer<()> {
-        match &interior.exits {
-            Some(exits) => self.walk(exits, after, draft),
-            None => self.leave_plain(after, looping, draft),
+        let (exits, leaving) = interior.exits(self.vocab);
+        if self.walk(exits, after, draft)?.is_none() {
+            return Ok(None);
         }
+        self.leave_plain(after, (looping.plain, leaving), draft)
     }
 
     /// Adds the tokens that are plain up to a changing byte and go on with it from a state.
-    fn leave_plain(&mut self, state: ByteState, looping: &Looping, draft: &mut Draft) -> Answer<()> {
-        let vocab = self.vocab;
-        for byte in looping.changing.iter() {
+    fn leave_plain(
+        &mut self,
+        state: ByteState,
+        (plain, changing): (ByteSet, ByteSet),
+        draft: &mut Draft,
+    ) -> Answer<()> {
+        for byte in self.machine.first(state, self.budget)?.and(changing).iter() {
             // the ends of all tokens with this byte, which are shared by all sets of plain bytes
             let mut ends = Draft::default();
-            if self.walk(vocab.suffix_trie(byte), state, &mut ends)?.is_none() {
+            if self.walk(self.vocab.suffix_trie(byte), state, &mut ends)?.is_none() {
                 return Ok(None);
             }
-            let is_plain = |&token: &u32| {
-                let mut before = vocab.token(token).iter().take_while(|&&other| other != byte);
-                before.all(|&other| looping.plain.contains(other))
-            };
-            draft.set.extend(ends.set.into_iter().filter(is_plain));
-            draft.unsure.extend(ends.unsure.into_iter().filter(is_plain));
+            for (ends, out) in [(ends.set, &mut draft.set), (ends.unsure, &mut draft.unsure)] {
+                self.vocab.add_those_before((plain, byte), ends, out);
+            }
         }
         Ok(Some(()))
     }
