@@ -79,7 +79,7 @@ def _rewritten(text: str, **arguments: Any) -> str:
     return re.sub(r'"<number (.*?)>"', r"\1", json.dumps(value, **arguments))
 
 
-@examples(250)
+@examples(250, kept=0.8)
 @given(PLAIN, WRITTEN, st.booleans(), st.booleans(), st.integers(0, 2**32), st.sampled_from([5, 30, 90]))
 def test_whatever_is_written_is_canonical(
     schema: Any, written: Any, ascii_: bool, closed: bool, seed: int, length: int
