@@ -115,9 +115,13 @@ def selected() -> Tier:
     return _tier
 
 
-def draws(count: int, *, least: int = 1) -> int:
-    """The number of examples of a test that draws ``count`` in the tier ``all``, but not fewer than ``least``."""
-    return max(round(count * _tier.share), min(count, least))
+def draws(count: int, *, least: int = 1, most: int | None = None) -> int:
+    """The number of examples of a test that draws ``count`` in the tier ``all``, but not fewer than ``least``.
+
+    ``most`` is for what is drawn for each of some other examples, whose number grows with the tier, too.
+    """
+    wanted = max(round(count * _tier.share), min(count, least))
+    return wanted if most is None else min(wanted, most)
 
 
 def each_round(count: int) -> int:

@@ -49,7 +49,7 @@ from tests.oracles.tables import (  # noqa: E402
     tables,
 )
 
-SAMPLES = tiers.draws(1200)
+SAMPLES = tiers.draws(1200, most=1200)
 LANGUAGES = tiers.draws(6, least=2)
 ROWS = 1024
 

@@ -80,7 +80,7 @@ def test_every_bit(name: str, vocabulary: gs.Vocabulary) -> None:
     every = [[token] for token in range(vocabulary.size)]
     for _ in range(tiers.draws(3)):
         matcher = constraint.matcher()
-        for _ in range(tiers.draws(6, least=4)):
+        for _ in range(tiers.draws(6, least=4, most=6)):
             matcher.fill_bitmask(rows)
             bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: vocabulary.size].astype(bool)
             takes = np.fromiter(map(matcher.validate_tokens, every), dtype=bool, count=vocabulary.size)

@@ -65,12 +65,12 @@ impl Vocabulary {
     }
 
     /// Whether all that a token has before the first occurrence of a byte are bytes of the set.
-    pub fn is_before(&self, set: ByteSet, byte: u8, token: u32) -> bool {
+    pub fn has_only_before(&self, set: ByteSet, byte: u8, token: u32) -> bool {
         self.token(token).iter().take_while(|&&other| other != byte).all(|&other| set.contains(other))
     }
 
     /// Adds those of some tokens that hold `byte` to `out` which have only bytes of the set before its first occurrence.
-    pub fn add_those_before(&self, (set, byte): (ByteSet, u8), tokens: Vec<u32>, out: &mut Vec<u32>) {
+    pub fn add_with_only_before(&self, (set, byte): (ByteSet, u8), tokens: Vec<u32>, out: &mut Vec<u32>) {
         let mut clean = Vec::new();
         if tokens.len() > MANY {
             // most have no other byte at all, which a row of bits tells without a look at their texts
@@ -80,7 +80,7 @@ impl Vocabulary {
             self.exclude(ByteSet::ALL.minus(with_byte), &mut clean);
         }
         let is_clean = |token| !clean.is_empty() && get_bit(&clean, token);
-        out.extend(tokens.into_iter().filter(|&token| is_clean(token) || self.is_before(set, byte, token)));
+        out.extend(tokens.into_iter().filter(|&token| is_clean(token) || self.has_only_before(set, byte, token)));
     }
 
     /// Makes what is needed at the first strings of most grammars.

@@ -1,8 +1,8 @@
 //! The tokens of a vocabulary, sorted for a residual that loops on most characters (a string's interior).
 //!
 //! A token is *plain* if it consists of such characters, so that the residual is the same behind it; others are plain
-//! up to some byte on which the residual changes. The plain tokens are one row of bits. Of the others only the ends
-//! matter, from that byte on, and equal ends are merged: of 1,345 tokens that hold a quote, some 300 ends remain.
+//! up to some byte on which the residual changes. The plain tokens are one row of bits. Of the others mostly the ends
+//! matter, from that byte on, which are the same for all sets of characters (`vocabulary/suffixes.rs`).
 
 use std::sync::{Arc, OnceLock};
 

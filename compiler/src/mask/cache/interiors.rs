@@ -76,6 +76,8 @@ pub(in crate::mask) struct Interior {
     exits: Trie,
     /// The same with the ends of tokens that leave by bytes which few tokens hold, for interiors that are used often.
     more_exits: OnceLock<Trie>,
+    /// How many tokens these may be.
+    most_exits: usize,
     uses: AtomicU32,
 }
 
@@ -97,7 +99,7 @@ impl Interior {
         let (mut inside, mut left) = (Vec::new(), Vec::new());
         for byte in changing.minus(leaving).iter() {
             let ends = vocab.suffix_trie(byte);
-            let begins_plain = |&&token: &&u32| vocab.is_before(plain, byte, token);
+            let begins_plain = |&&token: &&u32| vocab.has_only_before(plain, byte, token);
             let mut todo = vec![(0, 0, inner)];
             while let Some((node, depth, rest)) = todo.pop() {
                 if rest == inner
@@ -127,9 +129,17 @@ impl Interior {
             inside.into_iter().for_each(|&token| set_bit(&mut bits, token));
             row = bits.into();
         }
-        let exits = trie_of(vocab, left.iter());
-        let (more_exits, uses) = Default::default();
-        Ok(Interior { inside: row, going_on, plain, leaving, left, exits, more_exits, uses })
+        Ok(Interior {
+            inside: row,
+            going_on,
+            plain,
+            leaving,
+            most_exits: left.len() + vocab.holders_of_any(vocab.held_by_few(leaving)),
+            exits: trie_of(vocab, left.iter()),
+            left,
+            more_exits: OnceLock::new(),
+            uses: AtomicU32::new(0),
+        })
     }
 
     /// What tokens have from where they leave the loop; and the bytes by which others leave, each at the first place in
@@ -141,7 +151,7 @@ impl Interior {
         let few = vocab.held_by_few(self.leaving);
         let more = self.more_exits.get_or_init(|| {
             let leave = few.iter().flat_map(|byte| {
-                vocab.suffixes(byte).iter().filter(move |(token, _)| vocab.is_before(self.plain, byte, *token))
+                vocab.suffixes(byte).iter().filter(move |(token, _)| vocab.has_only_before(self.plain, byte, *token))
             });
             trie_of(vocab, leave.chain(&self.left))
         });
@@ -150,8 +160,7 @@ impl Interior {
 
     /// Bytes held, with what may be made later.
     pub(super) fn memory(&self) -> usize {
-        let exits = self.exits.memory() + 2048 * 40;
-        256 + self.inside.len() * 4 + self.left.len() * 8 + exits
+        self.inside.len() * 4 + self.exits.memory() + self.most_exits * 100 + 256
     }
 }
 

@@ -83,7 +83,7 @@ impl MaskMaker<'_> {
                 return Ok(None);
             }
             for (ends, out) in [(ends.set, &mut draft.set), (ends.unsure, &mut draft.unsure)] {
-                self.vocab.add_those_before((plain, byte), ends, out);
+                self.vocab.add_with_only_before((plain, byte), ends, out);
             }
         }
         Ok(Some(()))
