@@ -7,6 +7,9 @@ use crate::byteset::ByteSet;
 use crate::ir::UNBOUNDED;
 use crate::recursion::deep;
 
+/// Forms of more operands, or of more parts in a row, are not looked for.
+const FEW: usize = 8;
+
 /// Ends of terminals: conditions on the whole rest, and positions.
 pub type Ends = SmallVec<[(Id, u32); 4]>;
 
@@ -19,6 +22,44 @@ impl Arena {
 
     pub fn is_accept(&self, id: Id) -> bool {
         matches!(self.nodes[id as usize], Node::Accept(_))
+    }
+
+    /// The part and the rest of an expression that is a part which holds no tag, then the rest, such as the inside of a
+    /// string and what stands from the closing quote on. The rest begins with a byte that is not in `plain`, as far as
+    /// there is such a place, which all operands of a union must have; or the part is the first, if it may be empty.
+    pub fn split_where_it_ends(&mut self, id: Id, plain: ByteSet) -> Option<(Id, Id)> {
+        let operands = self.branches(id);
+        if self.open(id) || operands.len() > FEW {
+            return None;
+        }
+        let mut at = operands[0];
+        while let Node::Concat(head, after) = self.nodes[at as usize] {
+            if let Node::Class(set) = self.nodes[head as usize]
+                && self.sets[set as usize].and(plain).is_empty()
+                && let Some(parts) = operands.iter().map(|&x| self.part_before(at, x)).collect::<Option<List>>()
+            {
+                return Some((self.alt(&parts), at));
+            }
+            at = after;
+        }
+        match self.nodes[id as usize] {
+            Node::Concat(part, rest) if self.nullable(part) && !self.flag(part, Flags::TAGGED) => Some((part, rest)),
+            _ => None,
+        }
+    }
+
+    /// The `p` of an expression `p rest`, if it holds no tag.
+    fn part_before(&mut self, rest: Id, id: Id) -> Option<Id> {
+        let (mut parts, mut at) = (List::new(), id);
+        while at != rest {
+            let Node::Concat(part, after) = self.nodes[at as usize] else { return None };
+            if parts.len() == FEW || self.flag(part, Flags::TAGGED) {
+                return None;
+            }
+            parts.push(part);
+            at = after;
+        }
+        Some(parts.into_iter().rev().fold(EPS, |rest, part| self.concat(part, rest)))
     }
 
     /// One byte, nothing, or one part after the other.

@@ -60,7 +60,7 @@ impl Rounds {
     }
 }
 
-/// The tokens of a vocabulary, followed through a loop: an expression that may end, and that plain bytes lead back to.
+/// The tokens of a vocabulary, followed through a loop: an expression that plain bytes lead back to.
 pub(in crate::mask) struct Interior {
     /// Those that stay inside.
     pub(in crate::mask) inside: Arc<[u32]>,

@@ -10,7 +10,7 @@ use crate::mask::cache::{Interior, Rounds};
 use crate::mask::maker::{Answer, Attempt, MANY, MaskMaker};
 use crate::mask::row::{Draft, Row};
 use crate::mask::shape::Looping;
-use crate::regular::{Form, Id};
+use crate::regular::Id;
 use crate::stack::{ByteState, DEAD, Head};
 use crate::vocabulary::{Name, clear_bit, get_bit, set_bit};
 
@@ -31,8 +31,7 @@ impl MaskMaker<'_> {
         if let Some(most) = looping.most {
             return self.counted_loop_mask(head, looping, most);
         }
-        if let Form::Then(inner, rest) = self.machine.arena.form(head.rest)
-            && self.machine.arena.nullable(inner)
+        if let Some((inner, rest)) = self.machine.arena.split_where_it_ends(head.rest, looping.plain)
             && let Some((interior, after)) = self.interior(inner, Head { rest, ..head }, looping)?
         {
             let mut draft = Draft { base: Some(interior.inside.clone()), ..Draft::default() };
