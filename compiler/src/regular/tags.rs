@@ -24,28 +24,25 @@ impl Arena {
         matches!(self.nodes[id as usize], Node::Accept(_))
     }
 
-    /// The part and the rest of an expression that is a part which holds no tag, then the rest, such as the inside of a
-    /// string and what stands from the closing quote on. The rest begins with a byte that is not in `plain`, as far as
-    /// there is such a place, which all operands of a union must have; or the part is the first, if it may be empty.
-    pub fn split_where_it_ends(&mut self, id: Id, plain: ByteSet) -> Option<(Id, Id)> {
-        let operands = self.branches(id);
-        if self.open(id) || operands.len() > FEW {
+    /// The part and the rest of an expression that is a part which may be empty and holds no tag, then the rest: `p t`, or
+    /// `q t | t` as `(q | ) t`.
+    pub fn optional_part(&mut self, id: Id) -> Option<(Id, Id)> {
+        if self.open(id) {
             return None;
         }
-        let mut at = operands[0];
-        while let Node::Concat(head, after) = self.nodes[at as usize] {
-            if let Node::Class(set) = self.nodes[head as usize]
-                && self.sets[set as usize].and(plain).is_empty()
-                && let Some(parts) = operands.iter().map(|&x| self.part_before(at, x)).collect::<Option<List>>()
-            {
-                return Some((self.alt(&parts), at));
+        let operands: List = match self.nodes[id as usize] {
+            Node::Concat(part, rest) => {
+                return (self.nullable(part) && !self.flag(part, Flags::TAGGED)).then_some((part, rest));
             }
-            at = after;
+            Node::Alt(k) if self.list(k).len() <= FEW => self.list(k).into(),
+            _ => return None,
+        };
+        for &rest in &operands {
+            if let Some(parts) = operands.iter().map(|&x| self.part_before(rest, x)).collect::<Option<List>>() {
+                return Some((self.alt(&parts), rest));
+            }
         }
-        match self.nodes[id as usize] {
-            Node::Concat(part, rest) if self.nullable(part) && !self.flag(part, Flags::TAGGED) => Some((part, rest)),
-            _ => None,
-        }
+        None
     }
 
     /// The `p` of an expression `p rest`, if it holds no tag.
