@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,14 +68,20 @@ NEVER_SAID_TO_FAIL = {"uniqueItems"}
 CANNOT_BE_MALFORMED = {"const"}
 """Any value is one of theirs."""
 
-CASES = [
-    pytest.param(record, dialect.name, id=f"{record.name}-{dialect.name}")
+RECORDS = [
+    (record, dialect.name)
     for dialect in DIALECTS.values()
     for record in keywords(dialect).values()
     if record.parse is not None
 ]
 
-REFUSING = [case for case in CASES if EXAMPLES[case.id.split("-")[0]][2]]
+
+def _cases(records: list[tuple[Keyword, str]]) -> list[Any]:
+    return [pytest.param(record, dialect, id=f"{record.name}-{dialect}") for record, dialect in records]
+
+
+CASES = _cases(RECORDS)
+REFUSING = _cases([(record, dialect) for record, dialect in RECORDS if EXAMPLES[record.name][2]])
 """Those of them whose keyword has examples that it refuses."""
 
 
@@ -175,3 +183,9 @@ def test_each_keyword_can_be_left_out() -> None:
                 asked, goals = _read(schema, "draft2020-12")
                 if record.name not in ("oneOf", "$ref", "$dynamicRef", "$recursiveRef"):  # anyOf remains of oneOf
                     assert holds(goals, [asked], kept) is True, (record.name, kept)
+
+
+def test_the_page_has_every_keyword_that_asserts_something() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "json-schema.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([$\w-]+)", page))
+    assert not {record.name for record, _ in RECORDS} - named
