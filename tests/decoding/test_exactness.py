@@ -156,7 +156,7 @@ def test_distribution(on_host: bool, adapts: bool, monkeypatch: pytest.MonkeyPat
             rate = statistics.acceptance_rate
             print(f"{line} acceptance {rate:.2f}, tau {statistics.tokens_per_pass:.2f}", flush=True)
             values.append((value, case, name))
-    uniform = kolmogorov([value for value, _, _ in values])
+    uniform = kolmogorov([value for value, _, _ in values if value < 1])  # where there is one text, it is 1
     print(f"{len(values)} cases of {SAMPLES} samples: least p {min(values)}, Kolmogorov-Smirnov p {uniform:.4f}")
     assert min(values)[0] > 0.001 / len(values)
     assert uniform > 0.001

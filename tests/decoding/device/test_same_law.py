@@ -68,7 +68,7 @@ def test_distribution() -> None:
                 flush=True,
             )
             values.append((value, case, name))
-    uniform = kolmogorov([value for value, _, _ in values])
+    uniform = kolmogorov([value for value, _, _ in values if value < 1])  # where there is one text, it is 1
     print(f"{len(values)} cases of {SAMPLES} samples: least p {min(values)}, Kolmogorov-Smirnov p {uniform:.4f}")
     assert min(values)[0] > 0.001 / len(values)
     assert uniform > 0.001
