@@ -47,7 +47,7 @@ def _terminal(draw: st.DrawFn, b: GrammarBuilder) -> int:
     quote = b.literal('"')
     least = draw(st.integers(0, 3))
     most = draw(st.none() | st.integers(least, 50))
-    match draw(st.integers(0, 10)):
+    match draw(st.integers(0, 11)):
         case 0:
             return b.terminal(b.seq(quote, b.repeat(character, least, most), quote))
         case 1:
@@ -74,6 +74,9 @@ def _terminal(draw: st.DrawFn, b: GrammarBuilder) -> int:
         case 9:  # what may come first is less, or more, than what may follow
             first = b.codepoints(draw(st.sampled_from([[(0x21, 0x21), (0x23, 0x5B)], [(0x20, 0x5D)]])))
             return b.terminal(b.seq(quote, first, b.repeat(character, 0, None), quote))
+        case 10:  # what may not come last
+            letter, inner = b.codepoints([(97, 122)]), b.codepoints([(0x2C, 0x2C), (97, 122)])
+            return b.terminal(b.seq(quote, letter, b.repeat(inner, 0, None), letter, quote))
         case _:
             return b.literal(draw(st.sampled_from(PUNCTUATION)))
 
