@@ -82,7 +82,7 @@ pub(in crate::mask) struct Interior {
 }
 
 /// Exits that were used so often are made into one trie at their next use, which takes as long as a few walks over them.
-const OFTEN: u32 = 2;
+const OFTEN: u32 = 6;
 
 impl Interior {
     /// `class`: the tokens, sorted for the plain and the changing bytes of the loop `inner`.
