@@ -127,8 +127,8 @@ def check_conditional(sampling: Sampling, particles: int) -> None:
     if sampling.temperature == 0:
         hint = "give a temperature, such as 1, which is the model's own distribution"
         raise ValueError(f"law='conditional' draws texts at random, but temperature is 0\n  hint: {hint}")
-    cuts = sampling.top_p is not None and sampling.top_p < 1
-    cut = "top_k" if sampling.top_k is not None else "top_p" if cuts else "min_p" if sampling.min_p else None
+    cuts = {"top_k": sampling.top_k, "top_p": sampling.nucleus, "min_p": sampling.min_p}
+    cut = next((name for name, value in cuts.items() if value), None)
     if cut is not None:
         hint = f"leave {cut} out, and choose a lower temperature where texts are too wild"
         raise ValueError(f"law='conditional' weighs whole texts, and {cut} cuts each token's choice\n  hint: {hint}")

@@ -226,8 +226,8 @@ class HostChooser:
         weights = _Values(scores.tokens, np.exp(values))
         if options.top_k is not None:
             weights = weights.among(_largest(weights.values, options.top_k))
-        if options.top_p is not None and options.top_p < 1:
-            weights = weights.among(_nucleus(weights.values, options.top_p))
+        if options.nucleus is not None:
+            weights = weights.among(_nucleus(weights.values, options.nucleus))
         if options.min_p:
             weights.values[weights.values < options.min_p * weights.values.max()] = 0
         return _Values(weights.tokens, weights.values / weights.values.sum(dtype=np.float64).astype(values.dtype))

@@ -86,11 +86,11 @@ class Processing:
         self._samples = list(samples)
         self._temperature = each([sampling.temperature or 1.0 for sampling in samplings])
         self._top_k = each([min(sampling.top_k or width, width) for sampling in samplings], torch.int64)
-        self._top_p = each([torch.inf if sampling.top_p is None else sampling.top_p for sampling in samplings])
+        self._top_p = each([torch.inf if sampling.nucleus is None else sampling.nucleus for sampling in samplings])
         self._min_p = each([sampling.min_p or 0.0 for sampling in samplings])
         self._asked: tuple[bool, ...] = (
             any(sampling.top_k is not None for sampling in samplings),
-            any(sampling.top_p is not None for sampling in samplings),
+            any(sampling.nucleus is not None for sampling in samplings),
             any(sampling.min_p for sampling in samplings),
         )
         self._repetition = column([sampling.repetition_penalty for sampling in samplings])

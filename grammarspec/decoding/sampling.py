@@ -121,6 +121,11 @@ class Sampling:
                 raise ValueError("stop must not hold an empty text")
 
     @property
+    def nucleus(self) -> float | None:
+        """``top_p``, or ``None`` where it keeps all tokens. At 1, rounding would leave out the least probable ones."""
+        return None if self.top_p == 1 else self.top_p
+
+    @property
     def penalises(self) -> bool:
         """Whether tokens of the prompt or of the text so far get other scores."""
         return (self.repetition_penalty, self.presence_penalty, self.frequency_penalty) != (1, 0, 0)

@@ -186,6 +186,15 @@ def test_token_beyond_the_mask_is_forbidden() -> None:
     assert (scores[0, 0] == 0).tolist() == [True] * 64 + [False] * 6
 
 
+def test_top_p_of_one_keeps_all_tokens() -> None:
+    """The mass before the last ones is 1 in float32, alone or beside rows with another ``top_p``."""
+    logits = torch.full((2, 1, WIDTH), -18.0)
+    logits[:, :, 0] = 0.0
+    process = processing([Sampling(temperature=1.0, top_p=1.0), Sampling(temperature=1.0, top_p=0.9)])
+    distribution = process.distribution(process.scores(logits, no_masks(2, 1), no_draft(2)))
+    assert (distribution[:, 0] > 0).sum(-1).tolist() == [WIDTH, 1]
+
+
 @pytest.mark.parametrize("temperature", [0.0, COLDEST, 1.0, 1e30])
 @pytest.mark.parametrize("options", [{}, {"top_k": 2, "top_p": 1.0, "min_p": 0.0}, {"repetition_penalty": 1.5}])
 def test_extreme_logits(temperature: float, options: dict[str, Any]) -> None:
