@@ -65,24 +65,33 @@ def chi_square(counts: Sequence[int], distribution: Sequence[float]) -> float:
     )
 
 
+def cells(distribution: dict[tuple[int, ...], float], total: int) -> list[list[tuple[int, ...]]]:
+    """The texts, pooled so that of ``total`` samples 10 are expected in each cell. A single cell tells nothing."""
+    pooled: list[list[tuple[int, ...]]] = [[]]
+    expected = 0.0
+    for text, probability in sorted(distribution.items(), key=lambda item: item[1]):
+        if expected >= 10:
+            pooled.append([])
+            expected = 0.0
+        pooled[-1].append(text)
+        expected += probability * total
+    if len(pooled) > 1 and expected < 10:
+        pooled[-2:] = [pooled[-2] + pooled[-1]]
+    return pooled
+
+
 def p_value(seen: Counter[tuple[int, ...]], distribution: dict[tuple[int, ...], float]) -> float:
-    """Pearson's chi-square test, cells pooled to an expectation of 10; 0 if something impossible was seen."""
+    """Pearson's chi-square test, of cells as :func:`cells` pools them; 0 if something impossible was seen."""
     if set(seen) - set(distribution):
         return 0.0
     total = sum(seen.values())
-    observed, expected = [0.0], [0.0]
-    for text, probability in sorted(distribution.items(), key=lambda item: item[1]):
-        if expected[-1] >= 10:
-            observed.append(0.0)
-            expected.append(0.0)
-        observed[-1] += seen[text]
-        expected[-1] += probability * total
-    if len(expected) > 1 and expected[-1] < 10:
-        observed[-2:], expected[-2:] = [sum(observed[-2:])], [sum(expected[-2:])]
-    if len(expected) == 1:
+    pooled = cells(distribution, total)
+    if len(pooled) == 1:
         return 1.0
+    observed = [sum(seen[text] for text in cell) for cell in pooled]
+    expected = [total * sum(distribution[text] for text in cell) for cell in pooled]
     statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    freedom = torch.tensor((len(expected) - 1) / 2, dtype=torch.float64)
+    freedom = torch.tensor((len(pooled) - 1) / 2, dtype=torch.float64)
     return float(torch.special.gammaincc(freedom, torch.tensor(statistic / 2, dtype=torch.float64)))
 
 

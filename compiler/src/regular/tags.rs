@@ -3,7 +3,9 @@
 use smallvec::SmallVec;
 
 use super::arena::{Arena, EMPTY, EPS, Flags, Id, List, Node, TOP};
+use crate::budget::Budget;
 use crate::byteset::ByteSet;
+use crate::error::Result;
 use crate::ir::UNBOUNDED;
 use crate::recursion::deep;
 
@@ -26,23 +28,23 @@ impl Arena {
 
     /// The part and the rest of an expression that is a part which may be empty and holds no tag, then the rest: `p t`, or
     /// `q t | t` as `(q | ) t`.
-    pub fn optional_part(&mut self, id: Id) -> Option<(Id, Id)> {
+    pub fn optional_part(&mut self, id: Id, budget: &mut Budget) -> Result<Option<(Id, Id)>> {
         if self.open(id) {
-            return None;
+            return Ok(None);
         }
         let operands: List = match self.nodes[id as usize] {
             Node::Concat(part, rest) => {
-                return (self.nullable(part) && !self.flag(part, Flags::TAGGED)).then_some((part, rest));
+                return Ok((self.nullable(part) && !self.flag(part, Flags::TAGGED)).then_some((part, rest)));
             }
             Node::Alt(k) if self.list(k).len() <= FEW => self.list(k).into(),
-            _ => return None,
+            _ => return Ok(None),
         };
-        for &rest in &operands {
-            if let Some(parts) = operands.iter().map(|&x| self.part_before(rest, x)).collect::<Option<List>>() {
-                return Some((self.alt(&parts), rest));
-            }
-        }
-        None
+        self.metered(budget, |arena| {
+            operands.iter().find_map(|&rest| {
+                let parts: Option<List> = operands.iter().map(|&x| arena.part_before(rest, x)).collect();
+                Some((arena.alt(&parts?), rest))
+            })
+        })
     }
 
     /// The `p` of an expression `p rest`, if it holds no tag.

@@ -71,15 +71,13 @@ impl Vocabulary {
 
     /// Adds those of some tokens that hold `byte` to `out` which have only bytes of the set before its first occurrence.
     pub fn add_with_only_before(&self, (set, byte): (ByteSet, u8), tokens: Vec<u32>, out: &mut Vec<u32>) {
-        let mut clean = Vec::new();
-        if tokens.len() > MANY {
-            // most have no other byte at all, which a row of bits tells without a look at their texts
-            let mut with_byte = set;
-            with_byte.insert(byte);
-            clean = vec![u32::MAX; self.words()];
-            self.exclude(ByteSet::ALL.minus(with_byte), &mut clean);
-        }
-        let is_clean = |token| !clean.is_empty() && get_bit(&clean, token);
+        // most of many have no other byte at all, which a row of bits tells without a look at their texts
+        let clean = (tokens.len() > MANY).then(|| {
+            let mut row = vec![u32::MAX; self.words()];
+            self.exclude(ByteSet::ALL.minus(set.or(ByteSet::only(byte))), &mut row);
+            row
+        });
+        let is_clean = |token| clean.as_ref().is_some_and(|row| get_bit(row, token));
         out.extend(tokens.into_iter().filter(|&token| is_clean(token) || self.has_only_before(set, byte, token)));
     }
 

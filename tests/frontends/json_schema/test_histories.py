@@ -176,7 +176,7 @@ def test_every_bit_of_the_masks(schema: Any, order: Any, seed: int) -> None:
             break
 
 
-@examples(150, kept=0.7)
+@examples(150, kept=0.8)
 @given(SCHEMAS, ORDERS, st.integers(0, 2**32))
 def test_every_state_has_an_end(schema: Any, order: Any, seed: int) -> None:
     """The shortest ending is one, is as long as it is said to be, and what it ends satisfies the schema."""
@@ -258,7 +258,7 @@ def _row(matcher: gs.Matcher) -> bytes:
     return row.tobytes()
 
 
-@examples(80, kept=0.7)
+@examples(80, kept=0.8)
 @given(SCHEMAS, ORDERS, st.integers(0, 2**32))
 def test_what_is_forced_and_what_comes_next(schema: Any, order: Any, seed: int) -> None:
     walk = Walk(_compiled(schema, property_order=order, whitespace="compact"), seed)

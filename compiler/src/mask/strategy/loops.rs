@@ -31,7 +31,7 @@ impl MaskMaker<'_> {
         if let Some(most) = looping.most {
             return self.counted_loop_mask(head, looping, most);
         }
-        if let Some((inner, rest)) = self.machine.arena.optional_part(head.rest)
+        if let Some((inner, rest)) = self.machine.arena.optional_part(head.rest, self.budget)?
             && let Some((interior, after)) = self.interior(inner, Head { rest, ..head }, looping)?
         {
             let mut draft = Draft { base: Some(interior.inside.clone()), ..Draft::default() };
