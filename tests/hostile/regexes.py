@@ -31,6 +31,7 @@ REGEXES: dict[str, str] = {
     "lookbehinds that forbid": r"(?:\w+(?<!ing)(?<!ed)(?<!ly) )*\w+",
     "word boundaries in a loop": r"(?:\b\w{1,9}\b\W{1,3})*",
     "both directions": r"(?=.*x.{8}y)[xyz]*(?<=z.{6}x.)",
+    "both directions, counts in a loop": r"(?:(?:(?=[a-c]*/)[a-c]*){6}|(?:(?:(?<![a-c])b)*){1,29})+",
     # ---------------------------------------------------------------- subsets: exponential when determinised
     "the nth from the end": "(?:a|b)*a(?:a|b){30}",
     "the nth from the end, any character": ".*a.{300}",

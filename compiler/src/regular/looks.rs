@@ -15,8 +15,9 @@ use crate::byteset::ByteSet;
 use crate::ir::UNBOUNDED;
 use crate::recursion::deep;
 
-/// Units of work of one step of a derivative with assertions.
+/// Units of work of one step of a derivative with assertions, and of looking at one expression for sets of bytes.
 const STEP: usize = 8;
+const LOOK: usize = 3;
 
 /// What is found once for all derivatives of one scope.
 #[derive(Default)]
@@ -64,9 +65,10 @@ impl Arena {
         seen: &mut FxHashMap<(Id, bool), ()>,
         memo: &mut Scoped,
     ) {
-        if !front && !self.open(x) || seen.insert((x, front), ()).is_some() {
+        if !front && !self.open(x) || self.is_spent() || seen.insert((x, front), ()).is_some() {
             return;
         }
+        self.pay_for(LOOK);
         if front && self.is_plain(x) {
             out.extend(self.plain_parts(x, memo).iter().map(|p| p.0));
         }
