@@ -8,12 +8,13 @@ slots and padding are never read.
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-__all__ = ["CACHE_NAMES", "RaggedCache", "cache_name"]
+__all__ = ["CACHE_NAMES", "Plan", "RaggedCache", "cache_name"]
 
 CACHE_NAMES: Final = ("cache", "past_key_values")
 """What models of transformers call the cache that they are given: from 5.24 on, and before."""
@@ -25,15 +26,35 @@ def cache_name(model: Any) -> str:
     return next((name for name in CACHE_NAMES if name in known), CACHE_NAMES[-1])
 
 
+@dataclass
+class Plan:
+    """What a pass writes and reads.
+
+    The layers of a cache share it, rather than refer to the cache: objects in a circle are freed when Python next looks
+    for circles, and the keys and values of finished texts would be kept until then.
+
+    Attributes:
+        slots: ``int64[rows, new]``, the slots that the new keys and values are written to.
+        visible: attention sees the slots below this number.
+        capacity: the number of allocated slots of each row.
+        span: the slots to write to, if they are the same ones of each row, one behind the other; ``None`` otherwise.
+    """
+
+    slots: torch.Tensor
+    visible: int
+    capacity: int
+    span: slice | None = None
+
+
 class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that registers its subclasses
     """Keys and values of one layer: ``[rows, heads, slots, width]`` in the model's dtype; slots grow by doubling."""
 
     is_sliding = False
     is_compileable = False
 
-    def __init__(self, cache: RaggedCache) -> None:
+    def __init__(self, now: Plan) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._cache = cache
+        self._now = now
         self.keys: torch.Tensor
         self.values: torch.Tensor
 
@@ -48,13 +69,13 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
     ) -> tuple[torch.Tensor, torch.Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        slots, visible = self._cache.slots, self._cache.visible
-        missing = self._cache.capacity - self.keys.shape[2]
+        slots, visible = self._now.slots, self._now.visible
+        missing = self._now.capacity - self.keys.shape[2]
         if missing > 0:
             self.keys, self.values = (
                 torch.nn.functional.pad(states, (0, 0, 0, missing)) for states in (self.keys, self.values)
             )
-        if (span := self._cache.span) is not None:
+        if (span := self._now.span) is not None:
             self.keys[:, :, span] = key_states
             self.values[:, :, span] = value_states
         else:
@@ -64,10 +85,10 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
         return self.keys[:, :, :visible], self.values[:, :, :visible]
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        return self._cache.visible, 0
+        return self._now.visible, 0
 
     def get_seq_length(self) -> int:
-        return self._cache.visible if self.is_initialized else 0
+        return self._now.visible if self.is_initialized else 0
 
     def get_max_length(self) -> int:
         return -1
@@ -97,19 +118,13 @@ class RaggedCache(Cache):
     """The cache of a batch. Before each pass, :meth:`plan` sets where the new keys and values go.
 
     Attributes:
-        slots: ``int64[rows, new]``, the slots that the new keys and values are written to. Padding goes to the last.
-        span: these slots, if they are the same ones of each row, one behind the other; ``None`` otherwise.
-        visible: attention sees the slots below this number.
-        capacity: the number of allocated slots of each row.
+        now: what the next pass writes and reads. Padding is written to the last slot.
     """
 
     def __init__(self) -> None:
         self._kept: list[_Layer] = []
         super().__init__(layers=self._kept)  # type: ignore[arg-type]  # of a list of any of its kinds
-        self.slots = torch.empty(0, 0, dtype=torch.int64)
-        self.span: slice | None = None
-        self.visible = 0
-        self.capacity = 0
+        self.now: Final = Plan(torch.empty(0, 0, dtype=torch.int64), visible=0, capacity=0)
 
     def plan(self, slots: torch.Tensor, visible: int, span: slice | None = None) -> None:
         """Set what the next pass reads and writes, and grow the cache if need be.
@@ -119,16 +134,16 @@ class RaggedCache(Cache):
             visible: attention sees the slots below this number.
             span: the slots, if they are the same ones of each row, one behind the other: these are faster to write.
         """
-        self.span = span
-        if visible >= self.capacity:
-            self.capacity = max(2 * self.capacity, visible + 64)
-        self.slots, self.visible = slots.clamp(max=self.capacity - 1), visible
+        now = self.now
+        if visible >= now.capacity:
+            now.capacity = max(2 * now.capacity, visible + 64)
+        now.slots, now.visible, now.span = slots.clamp(max=now.capacity - 1), visible, span
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
         while len(self._kept) <= layer_idx:
-            self._kept.append(_Layer(self))
+            self._kept.append(_Layer(self.now))
         return self._kept[layer_idx].update(key_states, value_states)
 
     def select(self, rows: torch.Tensor) -> None:
@@ -147,9 +162,9 @@ class RaggedCache(Cache):
             rows: ``int64[copies]``, on the model's device; a row may be taken several times.
         """
         other = RaggedCache()
-        other.capacity = self.capacity
+        other.now.capacity = self.now.capacity
         for layer in self._kept:
-            copied = _Layer(other)
+            copied = _Layer(other.now)
             if layer.is_initialized:
                 copied.lazy_initialization(layer.keys, layer.values)
                 copied.keys, copied.values = layer.keys[rows], layer.values[rows]  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -163,10 +178,10 @@ class RaggedCache(Cache):
             other: the cache; it is not to be used again.
             rows, more: how many rows this cache has, and how many the other. Either may have read nothing yet.
         """
-        self.capacity = max(self.capacity, other.capacity)
+        self.now.capacity = max(self.now.capacity, other.now.capacity)
         for index in range(max(len(self._kept), len(other._kept))):
             if index == len(self._kept):
-                self._kept.append(_Layer(self))
+                self._kept.append(_Layer(self.now))
             mine = self._kept[index]
             theirs = other._kept[index] if index < len(other._kept) else None
-            mine.join(theirs, rows, more, self.capacity)
+            mine.join(theirs, rows, more, self.now.capacity)

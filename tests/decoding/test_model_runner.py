@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +16,8 @@ transformers = pytest.importorskip("transformers")
 from grammarspec import UnsupportedFeature  # noqa: E402
 from grammarspec.decoding import model_runner  # noqa: E402
 from grammarspec.decoding.cache import RaggedCache  # noqa: E402
+from grammarspec.decoding.device.cache import StaticCache  # noqa: E402
+from grammarspec.decoding.device.runner import StaticRunner  # noqa: E402
 from grammarspec.decoding.model_runner import ModelRunner  # noqa: E402
 from grammarspec.decoding.targets import context_length  # noqa: E402
 from tests.oracles.families import CONTEXT, EXPERTS, WIDTH, build  # noqa: E402
@@ -205,7 +209,7 @@ def test_long_texts() -> None:
     capacities = set()
     for begin in range(0, CONTEXT, 16):
         texts.read([range(16), [(7 * token + begin) % WIDTH for token in range(16)]], 3)
-        capacities.add(texts.runner.cache.capacity)
+        capacities.add(texts.runner.cache.now.capacity)
     assert texts.runner.lengths == [CONTEXT, CONTEXT] == [context_length(texts.model)] * 2
     assert len(capacities) > 1
     texts.take_back([100, 128])
@@ -216,9 +220,36 @@ def test_padding_is_written_where_nothing_is_read() -> None:
     cache = RaggedCache()
     for visible in range(1, 400):
         cache.plan(torch.tensor([[torch.iinfo(torch.int64).max, visible - 1]]), visible)
-        [[padding, place]] = cache.slots.tolist()
-        assert (place, cache.visible) == (visible - 1, visible)
-        assert visible <= padding < cache.capacity
+        [[padding, place]] = cache.now.slots.tolist()
+        assert (place, cache.now.visible) == (visible - 1, visible)
+        assert visible <= padding < cache.now.capacity
+
+
+def ragged(model: Any) -> ModelRunner:
+    runner = ModelRunner(model, 1)
+    runner.read([[1, 2, 3]], 1)
+    assert runner.fork([0, 0]).lengths == [3, 3]
+    return runner
+
+
+def static(model: Any) -> StaticRunner:
+    runner = StaticRunner(model, StaticCache(1, 16))
+    runner.read(torch.tensor([[1, 2, 3]]), torch.tensor([0]), torch.ones(1, 3, dtype=torch.bool), visible=3, keep=1)
+    return runner
+
+
+@pytest.mark.parametrize("read", [ragged, static])
+def test_what_is_dropped_is_freed_at_once(read: Callable[[Any], Any]) -> None:
+    """Keys and values are large, and Python looks for circles of objects seldom."""
+    runner = read(build("llama"))
+    keys = [weakref.ref(layer.keys) for layer in runner.cache.layers]
+    gc.disable()
+    try:
+        del runner
+        assert len(keys) > 1
+        assert all(key() is None for key in keys)
+    finally:
+        gc.enable()
 
 
 def test_hidden_states() -> None:

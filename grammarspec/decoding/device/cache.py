@@ -8,10 +8,12 @@ back.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
+
+from grammarspec.decoding.cache import Plan
 
 __all__ = ["StaticCache"]
 
@@ -22,14 +24,14 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
     is_sliding = False
     is_compileable = True
 
-    def __init__(self, cache: StaticCache) -> None:
+    def __init__(self, rows: int, now: Plan) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._cache = cache
+        self._rows, self._now = rows, now
         self.keys: torch.Tensor
         self.values: torch.Tensor
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        rows, slots = self._cache.rows, self._cache.capacity
+        rows, slots = self._rows, self._now.capacity
         self.keys, self.values = (  # pyright: ignore[reportIncompatibleVariableOverride]
             states.new_zeros(rows, states.shape[1], slots, states.shape[3]) for states in (key_states, value_states)
         )
@@ -40,7 +42,7 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
     ) -> tuple[torch.Tensor, torch.Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        slots, visible = self._cache.slots, self._cache.visible
+        slots, visible = self._now.slots, self._now.visible
         keys, values = self.keys[: len(slots)], self.values[: len(slots)]
         rows = torch.arange(len(slots), device=slots.device)[:, None]
         keys[rows, :, slots] = key_states.transpose(1, 2)
@@ -48,13 +50,13 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
         return keys[:, :, :visible], values[:, :, :visible]
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        return self._cache.visible, 0
+        return self._now.visible, 0
 
     def get_seq_length(self) -> int:
         return 0  # positions are always given
 
     def get_max_length(self) -> int:
-        return self._cache.capacity
+        return self._now.capacity
 
     def keep(self, rows: torch.Tensor) -> None:
         if self.is_initialized:
@@ -63,29 +65,27 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
 
 
 class StaticCache(Cache):
-    """The cache of a batch. Before each pass, set ``slots`` and ``visible`` to what the pass writes and reads.
+    """The cache of a batch. Before each pass, set ``now.slots`` and ``now.visible`` to what the pass writes and reads.
 
     Args:
         rows: the greatest number of rows; a pass may have fewer, the first ones.
         capacity: the number of slots of each row. The last slot is for padding, and no query sees it.
 
     Attributes:
-        slots: ``int64[rows of the pass, new]``, the slots to which the new keys and values are written.
-        visible: queries see the slots below this number, as far as the attention mask allows.
+        now: what the next pass writes and reads; queries see what the attention mask allows of the visible slots.
     """
 
     def __init__(self, rows: int, capacity: int) -> None:
         self._kept: list[_Layer] = []
         super().__init__(layers=self._kept)  # type: ignore[arg-type]  # of a list of any of its kinds
-        self.rows, self.capacity = rows, capacity
-        self.slots = torch.empty(0, 0, dtype=torch.int64)
-        self.visible = capacity
+        self._rows = rows
+        self.now: Final = Plan(torch.empty(0, 0, dtype=torch.int64), visible=capacity, capacity=capacity)
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
         while len(self._kept) <= layer_idx:
-            self._kept.append(_Layer(self))
+            self._kept.append(_Layer(self._rows, self.now))
         return self._kept[layer_idx].update(key_states, value_states)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:

@@ -82,8 +82,8 @@ class StaticRunner:
         positions = first[:, None] + torch.arange(tokens.shape[1], device=tokens.device)
         # Padding attends to the first token, as attention over no tokens would be NaN.
         positions = torch.where(used, positions, 0)
-        self.cache.slots = torch.where(used, positions, self.cache.capacity - 1)
-        self.cache.visible = visible
+        self.cache.now.slots = torch.where(used, positions, self.cache.now.capacity - 1)
+        self.cache.now.visible = visible
         options: dict[str, Any] = {"output_hidden_states": True} if self._hidden else {}
         if self._keeps:
             options["logits_to_keep"] = keep
