@@ -117,6 +117,7 @@ impl Search {
 /// A place between two tokens that a search has come to.
 struct Place {
     head: Head,
+    /// What the text to it counts, see [`Machine::cost`].
     length: u64,
     /// The place before it, and the text from there to here.
     from: usize,
@@ -340,7 +341,7 @@ impl Machine {
             length += 1;
             for (text, head, position) in self.ends_of(head, &ways, budget)? {
                 budget.spend(4)?;
-                let length = so_far + text.len() as u64;
+                let length = so_far + self.cost(&text);
                 let estimate = self.left_behind(position, head.stack, budget)?;
                 least = Some(least.unwrap_or(NEVER).min(estimate));
                 if estimate != NEVER && !search.met.contains(&head) {
@@ -358,6 +359,13 @@ impl Machine {
             search.add(bound, Next::Ends { head, from, length });
         }
         Ok(())
+    }
+
+    /// What a text counts: its bytes, but the blanks of a line no more than a new block's. If all counted, a search deep
+    /// inside blocks would try all short texts before the first line.
+    fn cost(&self, text: &[u8]) -> u64 {
+        let blanks = text.iter().rev().take_while(|&&byte| byte == b' ').count() as u64;
+        text.len() as u64 - if self.counts_columns { blanks.saturating_sub(NEW_BLOCK.into()) } else { 0 }
     }
 
     /// Ends of a head, given those of its residual: a text to each, what is left there, and its position. Where blanks of

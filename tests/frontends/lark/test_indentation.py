@@ -22,6 +22,17 @@ LPAR: "("
 RPAR: ")"
 _NL: /(\r?\n[\t ]*)+/
 """
+EXPRESSIONS = r"""
+start: stmt+
+stmt: "if" e ":" _NL _INDENT stmt+ _DEDENT | e _NL
+e: f | f ">" e | f "+" e
+f: "a" | "(" e ")" | "-" f
+%declare _INDENT _DEDENT
+%ignore " "
+LPAR: "("
+RPAR: ")"
+_NL: /(\r?\n[\t ]*)+/
+"""
 PARTS = ["a", "\n", " ", "c:", "b(", "\t", ")"]
 
 
@@ -89,6 +100,18 @@ def test_every_beginning_is_ended(grammar: gs.Grammar, begun: str) -> None:
     matcher.accept_tokens(list(begun.encode()))
     text = begun + bytes(constraint.shortest_completion(matcher.state)).decode()
     lark.Lark(BLOCKS, parser="lalr", postlex=Blocks()).parse(text)
+
+
+@pytest.mark.parametrize("width", [1, 4, 12])
+def test_deep_blocks_take_little_work(width: int) -> None:
+    """Endings through a line of many blanks are found before all short expressions have been tried."""
+    grammar = gs.lark(EXPRESSIONS, parser="lalr", postlex=Blocks())
+    lines = [" " * width * depth + "if a > a:\n" for depth in range(8)] + [" " * width * 8 + "a\n", "a\n"]
+    matcher = gs.compile(grammar, gs.Vocabulary.bytes(), limits=gs.Limits(max_steps=100_000)).matcher()
+    for byte in "".join(lines).encode():
+        assert byte in matcher.next_bytes()[0]
+        assert matcher.accept_token(byte)
+    assert matcher.is_accepting
 
 
 def test_other_code_is_refused() -> None:
