@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from pydantic.errors import PydanticInvalidForJsonSchema
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic.json_schema import GenerateJsonSchema, JsonRef, JsonSchemaValue
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema, to_json
 
 from grammarspec.errors import UnsupportedType
@@ -111,6 +111,22 @@ class ExactSchema(GenerateJsonSchema):
 
     def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonSchemaValue:
         raise UnsupportedType("classes, which JSON has not")
+
+    def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
+        """Pydantic looks for the tag before anything else, and asks for it also where the field has a default."""
+        if callable(schema["discriminator"]):
+            raise UnsupportedType("a Discriminator that is a function", hint="tell the types apart by a field of each")
+        found = super().tagged_union_schema(schema)
+        tag = found.get("discriminator", {}).get("propertyName")
+        if tag is None:
+            raise UnsupportedType("a discriminator that is no member of all alternatives")
+        found["oneOf"] = [self._with_tag(one, tag) for one in found["oneOf"]]
+        return found
+
+    def _with_tag(self, one: JsonSchemaValue, tag: str) -> JsonSchemaValue:
+        """An alternative of a union, whose tag has to be there."""
+        model = self.get_schema_from_definitions(JsonRef(one["$ref"])) or {} if "$ref" in one else one
+        return one if tag in model.get("required", ()) else one | {"required": [*one.get("required", ()), tag]}
 
     def fraction_schema(self, schema: Any) -> JsonSchemaValue:
         return self._texts("-?[0-9]{1,15}(?:/[1-9][0-9]{0,14})?", schema)
