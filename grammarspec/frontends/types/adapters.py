@@ -18,7 +18,7 @@ from grammarspec.errors import LimitExceeded, UnsupportedType, needed_by
 
 with needed_by("Python types"):
     from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
-    from pydantic_core import PydanticOmit
+    from pydantic_core import PydanticOmit, SchemaError
 
     from grammarspec.frontends.types.exact_schemas import ExactSchema, UntitledSchema, made_exact, without_json
     from grammarspec.frontends.types.places import Places
@@ -85,8 +85,12 @@ def refusals_of(type: Any) -> tuple[dict[str, Any], list[UnsupportedType]]:
     try:
         return new_adapter(type).schema, []
     except UnsupportedType as error:
+        refused = error
+    try:
         adapter, refusals = _of_pydantic(type)
-        return (adapter.schema, refusals) if adapter is not None else ({}, [error])
+    except UnsupportedType:
+        adapter = None
+    return ({}, [refused]) if adapter is None else (adapter.schema, refusals)
 
 
 def _check_size(type: Any) -> None:
@@ -109,7 +113,12 @@ def _check_size(type: Any) -> None:
 
 
 def _of_pydantic(type: Any) -> tuple[Adapter | None, list[UnsupportedType]]:
-    """What Pydantic makes of a type, and the refusals of its parts; ``None`` if Pydantic does not know the type."""
+    """What Pydantic makes of a type, and the refusals of its parts; ``None`` if Pydantic does not know the type.
+
+    Raises:
+        UnsupportedType: Pydantic refuses a constraint in it.
+        LimitExceeded: the type is nested too deeply.
+    """
     refusals: list[UnsupportedType] = []
     try:
         _check_size(type)
@@ -122,6 +131,9 @@ def _of_pydantic(type: Any) -> tuple[Adapter | None, list[UnsupportedType]]:
         )
     except (PydanticSchemaGenerationError, PydanticUserError, PydanticOmit, ImportError) as error:
         return None, [UnsupportedType(without_json(error).message, _place(type))]
+    except SchemaError as error:
+        reason = str(error).rpartition("Error: ")[2]  # before it stand the kinds of schemas that it is in
+        raise UnsupportedType(f"Pydantic refuses the type: {reason}", _place(type)) from None
     except UnsupportedType as error:
         return None, [UnsupportedType(error.message, _place(type), error.hint)]
     except RecursionError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonRef, JsonSchemaValue
@@ -135,9 +135,16 @@ class ExactSchema(GenerateJsonSchema):
         pattern = schema.get("pattern")
         if getattr(pattern, "flags", re.UNICODE) & ~(re.UNICODE | re.NOFLAG):
             raise UnsupportedType("a pattern with flags", hint="write [aA] for a letter in any case")
+        schema = cast(core_schema.StringSchema, self._string_settings() | schema)
         found = super().str_schema(schema)
         patterns = unchanged_by(schema)
         return {"allOf": [found, *({"pattern": pattern} for pattern in patterns)]} if patterns else found
+
+    def _string_settings(self) -> dict[str, Any]:
+        """What the configuration of the model says of all its strings, by the names that a string has for it."""
+        names = ("strip_whitespace", "to_lower", "to_upper", "min_length", "max_length")
+        settings = {name: getattr(self._config, f"str_{name}") for name in names}
+        return {name: value for name, value in settings.items() if value}
 
     def json_schema(self, schema: core_schema.JsonSchema) -> JsonSchemaValue:
         raise UnsupportedType("Json, a text that holds JSON", hint="use the type of what it holds in its place")

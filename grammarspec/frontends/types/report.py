@@ -77,10 +77,11 @@ def check_target(target: Any) -> Report | None:
 def _validators(type: Any) -> Iterator[str]:
     """The names of the functions of the user that Pydantic calls to validate values of a type."""
     from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
+    from pydantic_core import SchemaError
 
     try:
         core: Any = TypeAdapter(type).core_schema
-    except (PydanticSchemaGenerationError, PydanticUserError):  # a type of msgspec's
+    except (PydanticSchemaGenerationError, PydanticUserError, SchemaError):  # a type of msgspec's, or a refused one
         return
     waiting, seen = [core], set[int]()
     while waiting:

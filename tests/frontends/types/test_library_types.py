@@ -263,6 +263,34 @@ def test_tags_with_defaults_are_written() -> None:
         adapter.validate_json(grammar.sample(seed=number))
 
 
+class Upper(BaseModel):
+    model_config = ConfigDict(str_strip_whitespace=True, str_to_upper=True, str_min_length=1, str_max_length=4)
+    name: str
+    more: list[Annotated[str, pydantic.Field(max_length=6)]] = []
+
+
+def test_settings_of_all_strings_of_a_model() -> None:
+    grammar = gs.grammar(Upper)
+    assert all(map(grammar.matches, ['{"name":"A B"}', '{"name":"A","more":["ABCDEF"]}']))
+    for name in ("  ", " A", "a", "", "ABCDE"):
+        assert not grammar.matches(json.dumps({"name": name}))
+    for number in range(draws(100, least=20)):
+        Upper.model_validate_json(grammar.sample(seed=number))
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (Annotated[int, pydantic.Field(le=3.5)], "'le' must be coercible to an integer"),
+        (dict[str, Annotated[str, pydantic.Field(pattern="[a")]], "regex parse error"),
+    ],
+)
+def test_constraints_that_pydantic_refuses(kind: Any, reason: str) -> None:
+    with pytest.raises(UnsupportedType, match=f"Pydantic refuses the type: {reason}"):
+        gs.grammar(kind)
+    assert not gs.check(kind).ok
+
+
 class Leaf(BaseModel):
     start: Annotated[datetime.datetime, at.Ge(datetime.datetime(2020, 1, 1))]
     path: pydantic.FilePath
