@@ -253,6 +253,7 @@ class Wait:
     type: Literal["wait"] = "wait"
 
 
+@pytest.mark.property
 def test_tags_with_defaults_are_written() -> None:
     """Pydantic looks for the tag of a union before it fills in what is missing."""
     actions = list[Annotated[Click | Say | Wait, pydantic.Field(discriminator="type")]]
@@ -269,6 +270,7 @@ class Upper(BaseModel):
     more: list[Annotated[str, pydantic.Field(max_length=6)]] = []
 
 
+@pytest.mark.property
 def test_settings_of_all_strings_of_a_model() -> None:
     grammar = gs.grammar(Upper)
     assert all(map(grammar.matches, ['{"name":"A B"}', '{"name":"A","more":["ABCDEF"]}']))
