@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -173,11 +174,12 @@ class _Server:
                     self._metrics.left()
 
         self._open.add(opened)
+        response: Response | None = None
         try:
-            if refused := self._unauthorised(request):
-                end(refused.status_code)
-                return refused
-            response = await self._generated(request, endpoint == "chat", read, opened, end, begin)
+            response = self._unauthorised(request)
+            if response is None:
+                response = await self._generated(request, endpoint == "chat", read, opened, end, begin)
+            return response
         except (_Left, ClientDisconnect):
             end(_LEFT)
             return Response(status_code=_LEFT)
@@ -189,9 +191,10 @@ class _Server:
             if refused_.status >= 500:
                 _LOG.error("a request has failed", exc_info=error)
             response = _error(refused_)
-        if not isinstance(response, _EventStream):
-            end(response.status_code)
-        return response
+            return response
+        finally:  # a stream ends itself; whatever else happens here, the request waits no longer
+            if not isinstance(response, _EventStream):
+                end(500 if response is None else response.status_code)
 
     async def _generated(
         self,
@@ -311,7 +314,10 @@ async def _leaving(receive: Receive) -> None:
 
 
 def _error(refused: Refused, headers: dict[str, str] | None = None) -> Response:
-    return JSONResponse(refused.body, refused.status, headers={**refused.headers, **(headers or {})})
+    # in ASCII, since what a client wrote may hold lone surrogates, which have no bytes
+    body = json.dumps(refused.body).encode()
+    headers = {**refused.headers, **(headers or {})}
+    return Response(body, refused.status, headers=headers, media_type="application/json")
 
 
 class _EventStream(Response):

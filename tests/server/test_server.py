@@ -339,6 +339,21 @@ def test_bodies_that_are_none(tiny: Running) -> None:
     assert error.value.code == "model_not_found"
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        rb'{"model":"tiny","messages":[],"\ud800":1}',
+        rb'{"model":"tiny","messages":[{"role":"user","content":"a","\ud800":1}]}',
+    ],
+)
+def test_names_that_are_no_text_are_refused(tiny: Running, body: bytes) -> None:
+    """The error holds what has no bytes; and the request waits no longer."""
+    response = tiny.post(body)
+    assert response.status_code == 400
+    assert "\\ud800" in response.text
+    tiny.wait_for("grammarspec_waiting_requests", 0)
+
+
 def test_models_health_and_unknown_pages(tiny: Running) -> None:
     assert [one.id for one in tiny.client().models.list()] == ["tiny"]
     assert tiny.client().models.retrieve("tiny").owned_by == "grammarspec"
