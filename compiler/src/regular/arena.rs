@@ -251,7 +251,7 @@ impl Arena {
     }
 
     /// What `make` gives, which works on expressions, or the limit that it hit.
-    pub(super) fn metered<T>(&mut self, budget: &mut Budget, make: impl FnOnce(&mut Arena) -> T) -> Result<T> {
+    pub(crate) fn metered<T>(&mut self, budget: &mut Budget, make: impl FnOnce(&mut Arena) -> T) -> Result<T> {
         self.check_memory()?;
         let before = budget.left().saturating_mul(PER_STEP).max(1);
         self.fuel = before;
@@ -472,6 +472,11 @@ impl Arena {
         }
         match self.nodes[head as usize] {
             Node::Concat(a, b) => {
+                // as many nodes are made as the head has parts
+                if self.is_spent() {
+                    return EMPTY;
+                }
+                self.pay_for(1);
                 let rest = deep(|| self.concat(b, tail));
                 return self.concat(a, rest);
             }

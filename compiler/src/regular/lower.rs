@@ -51,7 +51,7 @@ impl Arena {
                 for &o in os {
                     parts.push(go(self, o, budget)?);
                 }
-                parts.into_iter().rev().fold(EPS, |rest, x| self.concat(x, rest))
+                self.metered(budget, |arena| parts.into_iter().rev().fold(EPS, |rest, x| arena.concat(x, rest)))?
             }
             Node::Alt(os) => {
                 let mut parts = Vec::with_capacity(os.len());

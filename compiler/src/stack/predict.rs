@@ -15,7 +15,7 @@ use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::{Ir, Node, NodeId, PIECE, Placed, RuleId, UNBOUNDED};
-use crate::regular::{EMPTY, EPS, Id, TOP};
+use crate::regular::{Arena, EMPTY, EPS, Id, TOP};
 
 /// What a position predicts within its rule.
 #[derive(Default, Clone)]
@@ -278,7 +278,8 @@ impl Machine {
             let closed = n == node && !matches!(ir.nodes[n as usize], Node::Lexeme(_));
             parts.push(if closed { self.arena.unit(x) } else { x });
         }
-        let x = parts.into_iter().rev().fold(EPS, |rest, x| self.arena.concat(x, rest));
+        let joined = |arena: &mut Arena| parts.into_iter().rev().fold(EPS, |rest, x| arena.concat(x, rest));
+        let x = self.arena.metered(budget, joined)?;
         Ok((literals, x, after))
     }
 

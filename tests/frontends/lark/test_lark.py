@@ -400,3 +400,12 @@ def test_what_lark_would_write_out_is_charged() -> None:
         gs.lark(keywords, parser="lalr")
     with pytest.raises(gs.LimitExceeded, match="the rule start, 266240 alternatives in BNF"):
         gs.lark('start: ("a"? "b"? "c"? "d"? "e"? "f"?)~2..3', parser="lalr")
+
+
+def test_rules_that_double_end_at_a_limit() -> None:
+    """Joined texts are copied, part by part, and each part is paid for."""
+    rules = [f"r{number}: r{number + 1} r{number + 1}" for number in range(40)]
+    grammar = gs.lark("\n".join(["start: r0", *rules, 'r40: "a"']))
+    constraint = gs.compile(grammar, gs.Vocabulary.bytes(), limits=gs.Limits(max_call_steps=100_000))
+    with pytest.raises(gs.LimitExceeded):
+        constraint.mask(constraint.start)
