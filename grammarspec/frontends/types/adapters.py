@@ -89,7 +89,7 @@ def refusals_of(type: Any) -> tuple[dict[str, Any], list[UnsupportedType]]:
     try:
         adapter, refusals = _of_pydantic(type)
     except UnsupportedType:
-        adapter = None
+        return {}, [refused]
     return ({}, [refused]) if adapter is None else (adapter.schema, refusals)
 
 
