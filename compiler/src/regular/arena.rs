@@ -251,7 +251,7 @@ impl Arena {
     }
 
     /// What `make` gives, which works on expressions, or the limit that it hit.
-    pub(crate) fn metered<T>(&mut self, budget: &mut Budget, make: impl FnOnce(&mut Arena) -> T) -> Result<T> {
+    pub(super) fn metered<T>(&mut self, budget: &mut Budget, make: impl FnOnce(&mut Arena) -> T) -> Result<T> {
         self.check_memory()?;
         let before = budget.left().saturating_mul(PER_STEP).max(1);
         self.fuel = before;

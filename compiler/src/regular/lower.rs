@@ -51,7 +51,7 @@ impl Arena {
                 for &o in os {
                     parts.push(go(self, o, budget)?);
                 }
-                self.metered(budget, |arena| parts.into_iter().rev().fold(EPS, |rest, x| arena.concat(x, rest)))?
+                parts.into_iter().rev().try_fold(EPS, |rest, x| self.concat_within(x, rest, budget))?
             }
             Node::Alt(os) => {
                 let mut parts = Vec::with_capacity(os.len());

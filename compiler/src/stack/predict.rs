@@ -15,7 +15,7 @@ use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::{Ir, Node, NodeId, PIECE, Placed, RuleId, UNBOUNDED};
-use crate::regular::{Arena, EMPTY, EPS, Id, TOP};
+use crate::regular::{EMPTY, EPS, Id, TOP};
 
 /// What a position predicts within its rule.
 #[derive(Default, Clone)]
@@ -278,8 +278,7 @@ impl Machine {
             let closed = n == node && !matches!(ir.nodes[n as usize], Node::Lexeme(_));
             parts.push(if closed { self.arena.unit(x) } else { x });
         }
-        let joined = |arena: &mut Arena| parts.into_iter().rev().fold(EPS, |rest, x| arena.concat(x, rest));
-        let x = self.arena.metered(budget, joined)?;
+        let x = parts.into_iter().rev().try_fold(EPS, |rest, x| self.arena.concat_within(x, rest, budget))?;
         Ok((literals, x, after))
     }
 
