@@ -508,8 +508,8 @@ impl Arena {
     /// The concatenation, or the limit that making it hit.
     pub fn concat_within(&mut self, head: Id, tail: Id, budget: &mut Budget) -> Result<Id> {
         match self.nodes[head as usize] {
-            Node::Concat(..) => self.metered(budget, |arena| arena.concat(head, tail)),
-            _ => Ok(self.concat(head, tail)), // one node
+            Node::Concat(..) if tail != EPS => self.metered(budget, |arena| arena.concat(head, tail)),
+            _ => Ok(self.concat(head, tail)), // one node at most
         }
     }
 
