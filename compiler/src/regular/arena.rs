@@ -21,6 +21,9 @@ use crate::vocabulary::Characters;
 /// Operands and nodes whose making counts as one step of a budget.
 const PER_STEP: u64 = 4;
 
+/// Nodes that may be copied without a meter, which would take as long.
+const SMALL_ARENA: usize = 512;
+
 /// A node takes as long to make as so many operands to look at.
 const NODE: usize = 3;
 
@@ -508,8 +511,11 @@ impl Arena {
     /// The concatenation, or the limit that making it hit.
     pub fn concat_within(&mut self, head: Id, tail: Id, budget: &mut Budget) -> Result<Id> {
         match self.nodes[head as usize] {
-            Node::Concat(..) if tail != EPS => self.metered(budget, |arena| arena.concat(head, tail)),
-            _ => Ok(self.concat(head, tail)), // one node at most
+            // each part of the head is a node, so that a small arena has no long ones
+            Node::Concat(..) if tail != EPS && self.nodes.len() > SMALL_ARENA => {
+                self.metered(budget, |arena| arena.concat(head, tail))
+            }
+            _ => Ok(self.concat(head, tail)),
         }
     }
 
