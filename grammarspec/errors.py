@@ -18,6 +18,7 @@ __all__ = [
     "GrammarError",
     "GrammarSyntaxError",
     "GrammarspecError",
+    "InternalError",
     "InvalidLogits",
     "LimitExceeded",
     "MissingPackage",
@@ -106,6 +107,12 @@ class UnsupportedModel(UnsupportedFeature):
     """A model that the decoding loop cannot drive."""
 
     code = "unsupported-model"
+
+
+class InternalError(GrammarspecError, RuntimeError):
+    """A defect of grammarspec itself; what it worked on cannot be used any more."""
+
+    code = "internal"
 
 
 class Unsatisfiable(GrammarError):

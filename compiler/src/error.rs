@@ -1,6 +1,7 @@
 //! The errors of the crate. The Python module has an exception for each variant.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
@@ -26,6 +27,8 @@ pub enum Error {
     Interrupted,
     /// A state id whose state was collected, or that never existed.
     Collected(u32),
+    /// The crate has panicked, and said this: a defect. What the call worked on may be in disorder.
+    Defect(String),
 }
 
 impl fmt::Display for Error {
@@ -43,6 +46,7 @@ impl fmt::Display for Error {
             }
             Error::Interrupted => f.write_str("a brief call took too many steps"),
             Error::Collected(id) => write!(f, "state {id} was collected or never existed"),
+            Error::Defect(m) => write!(f, "a defect of grammarspec: {m}"),
         }
     }
 }
@@ -55,5 +59,14 @@ impl Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Makes a call; if it panics, that is its error.
+pub fn catching<R>(call: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<&str>().map(ToString::to_string);
+        let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
+        Err(Error::Defect(said.unwrap_or_else(|| "an unknown one".to_owned())))
+    })
+}
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use _compiler::automaton::{Bounds, Index, Lease};
 use _compiler::budget::Limits;
+use _compiler::error::Error;
 use _compiler::ir::Ir;
 use common::{Builder, index, walk};
 
@@ -128,4 +129,19 @@ fn threads_share_without_waiting_for_one_that_computes() {
     drop(one);
     let (found, waiting, _) = counts(&index);
     assert_eq!((found, waiting), (3, 3));
+}
+
+#[test]
+fn one_that_has_panicked_fails_from_then_on_and_is_not_found_again() {
+    let index = index();
+    let one = compile(&index, "abc");
+    let start = one.start().id;
+    let broken = one.briefly(|_| -> Result<(), Error> { panic!("a test of {}", "this") }).unwrap();
+    assert_eq!(broken, Err(Error::Defect("a test of this".to_owned())));
+    let failed = Err(Error::Defect("an earlier call has failed".to_owned()));
+    assert_eq!(one.lock().guarded(|engine| engine.row(start)).map(|_| ()), failed);
+    assert_eq!(one.briefly(|engine| engine.row(start)).unwrap().map(|_| ()), failed);
+    let other = compile(&index, "abc");
+    assert!(!same(&one, &other));
+    assert!(other.lock().row(other.start().id).is_ok());
 }

@@ -41,7 +41,8 @@ def fill_bitmasks(
     Raises:
         TypeError: a matcher or a draft is of another type, or ``rows`` is not int32 memory.
         IndexError: there are too few rows.
-        ValueError: rows are too narrow, or there are not as many drafts or indices as matchers.
+        ValueError: rows are too narrow, two sequences have the same row, or there are not as many drafts or indices as
+            matchers.
     """
     given = [()] * len(matchers) if drafts is None else drafts
     firsts = rows_index

@@ -93,6 +93,8 @@ def test_wrong_arguments_of_a_batch() -> None:
         fill_bitmasks([matcher], rows, rows_index=[0, 1])
     with pytest.raises(ValueError, match="as many"):
         fill_bitmasks([matcher], rows, rows_index=[0], drafts=[])
+    with pytest.raises(ValueError, match="row 1 is to hold the masks of two sequences"):
+        fill_bitmasks([matcher, matcher], rows, rows_index=[1, 0], drafts=[[], [1]])
     with pytest.raises(ValueError, match="narrow"):
         fill_bitmasks([matcher], rows[:, :3].copy())
     with pytest.raises(TypeError):

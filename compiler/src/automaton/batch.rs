@@ -47,11 +47,10 @@ impl Job<'_> {
 
     fn compute(&self) -> Result<Rows> {
         let mut engine = self.constraint.lock();
-        let rows = if self.draft.is_empty() {
-            engine.row(self.state).map(|row| (vec![row], 0))
-        } else {
-            engine.draft_rows(self.state, self.draft)
-        };
+        let rows = engine.guarded(|engine| match self.draft {
+            [] => engine.row(self.state).map(|row| (vec![row], 0)),
+            draft => engine.draft_rows(self.state, draft),
+        });
         if rows.as_ref().is_err_and(Error::ends_work) {
             engine.collect(); // what the call has made is of no use
         }

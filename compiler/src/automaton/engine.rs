@@ -8,7 +8,7 @@ use super::progress::Progress;
 use super::states::{Anchor, ENDED, StateId, States};
 use crate::budget::{Budget, Limits};
 use crate::distinct::History;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, catching};
 use crate::frozen::{self, Bounds, Frozen};
 use crate::ir::Ir;
 use crate::mask::{Masks, Row, Sources, VocabularyCache};
@@ -32,6 +32,8 @@ pub struct Engine {
     completable: Completable,
     /// How far it has come.
     pub(super) progress: Progress,
+    /// Whether a call has panicked, and may have left the engine in disorder.
+    is_broken: bool,
 }
 
 /// Keys of structural hashes, drawn once per process: nobody who does not know them can make two expressions collide.
@@ -82,7 +84,18 @@ impl Engine {
             kept: 0,
             completable: Completable::default(),
             progress: Progress::default(),
+            is_broken: false,
         })
+    }
+
+    /// Makes a call. After one that panics, which is its error, all others fail.
+    pub fn guarded<R>(&mut self, call: impl FnOnce(&mut Engine) -> Result<R>) -> Result<R> {
+        if self.is_broken {
+            return Err(Error::Defect("an earlier call has failed".to_owned()));
+        }
+        let answer = catching(|| call(self));
+        self.is_broken = matches!(answer, Err(Error::Defect(_)));
+        answer
     }
 
     pub(super) fn start(&mut self) -> Result<Arc<Anchor>> {
@@ -130,7 +143,8 @@ impl Engine {
 
     /// Whether states in use leave at least half of what the limits allow.
     pub(super) fn has_room(&self) -> bool {
-        self.states.len() <= self.limits.max_states / 2
+        !self.is_broken
+            && self.states.len() <= self.limits.max_states / 2
             && self.kept <= self.limits.max_memory / 2
             && self.states.has_ids()
     }

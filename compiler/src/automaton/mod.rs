@@ -97,7 +97,7 @@ impl Constraint {
     pub fn briefly<R>(&self, call: impl FnOnce(&mut Engine) -> Result<R>) -> Option<Result<R>> {
         let mut engine = self.engine.try_lock()?;
         engine.budget.set_brief(true);
-        let answer = call(&mut engine);
+        let answer = engine.guarded(call);
         engine.budget.set_brief(false);
         if matches!(answer, Err(Error::Interrupted)) { None } else { Some(answer) }
     }

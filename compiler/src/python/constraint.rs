@@ -18,7 +18,7 @@ use super::shared::Shared;
 use super::vocabulary::VocabularyIndex;
 use crate::automaton::{Anchor, StateId};
 use crate::budget::{Cancel, Limits};
-use crate::error::Error;
+use crate::error::{Error, catching};
 use crate::frozen::{Bounds, MOST_CLASSES};
 
 #[pyclass(frozen, module = "grammarspec._compiler")]
@@ -211,6 +211,6 @@ pub(super) fn compile(
     let limits = Limits { max_states, max_memory, max_steps, max_call_steps, max_depth, timeout };
     let cancel = cancel.map(|c| c.0.clone());
     let (ir, index) = (grammar.0.clone(), vocabulary.0.clone());
-    let made = detached(py, || index.compile(ir, limits, cancel));
+    let made = detached(py, || catching(|| index.compile(ir, limits, cancel)));
     Ok(Constraint(Shared::new(made.or_raise(py)?)))
 }

@@ -20,9 +20,11 @@ pub(super) fn raise(py: Python<'_>, error: Error) -> PyErr {
         Error::InnerBytes => unreachable!("such grammars are compiled over characters"),
         Error::Interrupted => unreachable!("brief calls are made again"),
         Error::Collected(_) => "StateCollected",
+        Error::Defect(_) => "InternalError",
     };
     let hint = match &error {
         Error::Limit { which, .. } => hint(which),
+        Error::Defect(_) => "please report it; the grammar can be compiled anew".to_owned(),
         _ => String::new(),
     };
     let make = || py.import("grammarspec.errors")?.getattr(class)?.call1((error.to_string(), place, hint));

@@ -303,6 +303,12 @@ pub(super) fn fill_each<'py>(
     for ((_, constraint, _, draft), first) in all.iter().zip(&firsts) {
         rows.check(first.saturating_add(draft.len()), constraint.vocab.words())?;
     }
+    let mut spans: Vec<_> =
+        all.iter().zip(&firsts).map(|((.., draft), &first)| first..first + draft.len() + 1).collect();
+    spans.sort_unstable_by_key(|span| span.start);
+    if let Some(pair) = spans.windows(2).find(|pair| pair[1].start < pair[0].end) {
+        return Err(PyValueError::new_err(format!("row {} is to hold the masks of two sequences", pair[1].start)));
+    }
     let mut told = Vec::with_capacity(all.len());
     for (((matcher, constraint, _, draft), first), found) in all.iter().zip(firsts).zip(found) {
         let written = found.or_raise(py).and_then(|(masks, allowed)| {

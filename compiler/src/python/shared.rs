@@ -69,7 +69,7 @@ impl Shared {
     ) -> Result<R> {
         detached(py, || {
             let mut engine = self.constraint.lock();
-            let answer = call(&mut engine);
+            let answer = engine.guarded(call);
             if answer.as_ref().is_err_and(Error::ends_work) {
                 let taken = engine.memory();
                 engine.collect();
