@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::characters::{Alphabet, Findings};
@@ -189,8 +189,8 @@ impl Arena {
             hashes: Vec::with_capacity(1024),
             kids: Vec::with_capacity(512),
             table: HashTable::with_capacity(1024),
-            sets: Vec::new(),
-            set_ids: FxHashMap::default(),
+            sets: Vec::with_capacity(64),
+            set_ids: FxHashMap::with_capacity_and_hasher(56, FxBuildHasher),
             alphabet: alphabet.bytes,
             missed: ByteSet::NONE,
             inner: alphabet.inner,
@@ -202,7 +202,7 @@ impl Arena {
             cap,
             keys: (keys.0 | 1, keys.1 | 1),
             dfa: super::dfa::Tables::new(),
-            derived: FxHashMap::default(),
+            derived: FxHashMap::with_capacity_and_hasher(56, FxBuildHasher),
             unions: FxHashMap::default(),
             union_operands: 0,
             written: FxHashSet::default(),
@@ -479,7 +479,7 @@ impl Arena {
                 if self.is_spent() {
                     return EMPTY;
                 }
-                self.pay_for(1);
+                self.pay_for(4);
                 let rest = deep(|| self.concat(b, tail));
                 return self.concat(a, rest);
             }
