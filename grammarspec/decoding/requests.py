@@ -53,8 +53,9 @@ class Request:
             context: how many tokens the model can read, if that is known.
 
         Raises:
-            PromptError: the prompt fills the model's context.
-            BudgetTooSmall: no text can be ended within the budget (``on_limit="close"``).
+            PromptError: the prompt fills the model's context, or leaves no room in it for any text that could be ended
+                (``on_limit="close"``).
+            BudgetTooSmall: no text can be ended within ``max_tokens`` (``on_limit="close"``).
             LimitExceeded, Cancelled: raised by the constraint.
         """
         budget = self.sampling.max_tokens
@@ -67,6 +68,9 @@ class Request:
             shortest = self.matcher.constraint.tokens_to_end(self.matcher.state) + 1
             if shortest > budget:
                 message = f"no text can be whole within {budget} tokens: the shortest known takes {shortest}"
+                if budget < self.sampling.max_tokens:
+                    hint = f"shorten the prompt, whose {len(self.prompt)} tokens leave no more room in the context"
+                    raise PromptError(message, hint=hint)
                 raise BudgetTooSmall(message, hint="raise max_tokens")
         return budget
 

@@ -119,6 +119,8 @@ class Sampling:
                 raise TypeError(f"stop takes texts, not {text!r}")
             if not text:
                 raise ValueError("stop must not hold an empty text")
+            if any("\ud800" <= char <= "\udfff" for char in text):
+                raise ValueError(f"stop must not hold lone surrogates, as in {text!r:.60}: no text has them")
 
     @property
     def nucleus(self) -> float | None:

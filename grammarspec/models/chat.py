@@ -123,7 +123,7 @@ def render(
         PromptError: as :func:`messages_of`; or the chat template refuses the messages; or there are messages, but no
             chat template.
         TypeError: as :func:`messages_of`.
-        ValueError: there are variables, but no chat template.
+        ValueError: there are variables, but no chat template, or it does not have one of them.
         UnsupportedFeature: as :func:`messages_of`; or the chat template leaves the system message out.
     """
     messages = to_template_messages(messages_of(prompt, system))
@@ -133,6 +133,10 @@ def render(
         if variables:
             raise ValueError("the tokenizer has no chat template that variables could be for")
         return "\n\n".join(message["content"] for message in messages)
+    template = chat_template(tokenizer, tools=bool(variables and "tools" in variables))
+    for name in variables or ():
+        if name not in template:
+            raise ValueError(f"the model's chat template has no variable {name}")
     from jinja2 import TemplateError
 
     try:
@@ -142,6 +146,8 @@ def render(
         known = any(message["role"] == "system" for message in messages) and "system" in str(error).lower()
         hint = "put what the system message says before the first message of the user" if known else ""
         raise PromptError(f"the model's chat template refuses these messages: {error}", hint=hint) from error
+    except RecursionError:
+        raise PromptError("a message is nested too deeply for the model's chat template") from None
     for message in messages:
         if message["role"] == "system" and message["content"].strip() not in text:
             hint = "put what it says before the first message of the user"

@@ -10,6 +10,8 @@ from grammarspec.errors import PromptError, UnsupportedFeature
 
 __all__ = ["to_template_messages"]
 
+_TEXTS = ("name", "tool_call_id", "reasoning_content")  # members that are texts, if they are there
+
 
 def to_template_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Messages of OpenAI's chat completions as the chat templates of transformers read them.
@@ -41,6 +43,9 @@ def _message(message: Any, where: str, names: dict[str, str]) -> dict[str, Any]:
     if role == "function" or found.get("function_call") is not None:
         place = f"{where}/role" if role == "function" else f"{where}/function_call"
         raise UnsupportedFeature("calls as they were before tool_calls", place, 'use tool_calls, and the role "tool"')
+    for name in _TEXTS:
+        if not isinstance(found.get(name), str | None):
+            raise PromptError(f"{name} must be a text, and is {_kind(found[name])}", f"{where}/{name}")
     calls = found.pop("tool_calls", None) or []
     if not isinstance(calls, Sequence) or isinstance(calls, str):
         raise PromptError(f"tool_calls must be a list, and is {_kind(calls)}", f"{where}/tool_calls")
@@ -78,6 +83,8 @@ def _arguments(given: Any, where: str) -> dict[str, Any]:
             given = json.loads(given) if given else {}
         except ValueError as error:
             raise PromptError(f"arguments must be JSON: {error}", where) from None
+        except RecursionError:
+            raise PromptError("arguments are nested too deeply", where) from None
     if not isinstance(given, Mapping):
         raise PromptError(f"arguments must be an object, or its JSON, and are {_kind(given)}", where)
     return dict(given)

@@ -34,7 +34,8 @@ __all__ = ["application"]
 
 _LOG = logging.getLogger(__name__)
 _LEFT = 499  # the status that nginx logs for clients that disconnected
-_THREADS = 2  # the number of threads that prepare requests
+_BRIEF = 64 << 10  # the bytes of a body whose prompt takes little time to render
+_THREADS = 2  # the number of threads that prepare new grammars, and of those that do everything else
 
 T = TypeVar("T")
 
@@ -48,15 +49,17 @@ class _Open:
     """A request that has not been answered yet.
 
     Attributes:
+        arrived: whether its body has arrived.
         texts: the texts that are generated for it; ``None`` while it is being prepared.
     """
 
+    arrived: bool = False
     texts: Texts | None = None
 
     @property
     def waits(self) -> bool:
         """Whether the request is being prepared, or waits for room in the batch."""
-        return self.texts is None or self.texts.waits
+        return self.arrived and (self.texts is None or self.texts.waits)
 
 
 def application(model: Model, settings: Settings) -> Starlette:
@@ -84,23 +87,30 @@ def application(model: Model, settings: Settings) -> Starlette:
         Route("/health", server.health),
         Route("/metrics", server.metrics_page),
     ]
-    handlers: dict[Any, Any] = {404: _no_such_page, 405: _no_such_page}
+    handlers: dict[Any, Any] = {404: _no_such_page, 405: _no_such_method}
     return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
 
 
 async def _no_such_page(request: Request, error: Any) -> Response:
-    text = f"{request.method} {request.url.path} does not exist on this server"
-    return _error(Refused(text, code="not_found", status=error.status_code), dict(error.headers or {}))
+    return _error(Refused(f"{request.url.path} does not exist on this server", code="not_found", status=404))
+
+
+async def _no_such_method(request: Request, error: Any) -> Response:
+    allowed = error.headers["Allow"]
+    text = f"{request.url.path} takes {allowed}, not {request.method}"
+    return _error(Refused(text, code="method_not_allowed", status=405), {"Allow": allowed})
 
 
 class _Server:
     def __init__(self, model: Model, settings: Settings) -> None:
         self._settings, self._vocabulary = settings, model.vocabulary
         self._preparer = Preparer(model, settings)
-        self._pool = ThreadPoolExecutor(_THREADS, "grammarspec-prepare")
+        self._new = ThreadPoolExecutor(_THREADS, "grammarspec-grammars")
+        self._brief = ThreadPoolExecutor(_THREADS, "grammarspec-brief")  # nobody waits here for another's new grammar
         batch = RunningBatch(model.model, model.vocabulary, proposers=model.proposers, gamma=model.gamma)
         self.engine = Engine(batch, settings.max_batch)
         self._open: set[_Open] = set()
+        self._arriving = 0  # the bytes of bodies that have arrived in part
         self._metrics = Metrics(
             Gauges(
                 lambda: self.engine.running,
@@ -119,7 +129,8 @@ class _Server:
     def close(self) -> None:
         """Cancel running requests, and end the threads."""
         self.engine.close()
-        self._pool.shutdown(cancel_futures=True)
+        for pool in (self._new, self._brief):
+            pool.shutdown(cancel_futures=True)
         self._preparer.cache.close()
 
     # ------------------------------------------------------------------ routes
@@ -207,14 +218,14 @@ class _Server:
     ) -> Response:
         if not self.engine.alive:
             raise Refused("the server is shutting down", code="shutting_down", status=503)
-        if self._waiting() > self._settings.max_waiting:
-            text = f"the queue is full: {self._settings.max_waiting} requests are waiting already"
-            raise Refused(text, code="queue_full", status=429, headers={"Retry-After": "1"})
         data = await self._body(request)
+        opened.arrived = True
+        if self._waiting() > self._settings.max_waiting:
+            raise _full(f"the queue is full: {self._settings.max_waiting} requests are waiting already")
         asked = read(bodies.parsed(data), self._settings, self._vocabulary.special_tokens)
-        works = await _unless_left(request, self._prepared(asked, chat))
+        works = await _unless_left(request, self._prepared(asked, chat, len(data)))
         self._metrics.prepared(time.perf_counter() - begin)
-        opened.texts = texts = Texts(self.engine, works, self._metrics, self._pool)
+        opened.texts = texts = Texts(self.engine, works, self._metrics, self._brief)
         tokens = sum(len(work.request.prompt) for work in works)
         form = Form(asked, chat, self._settings.name, self._vocabulary, tokens)
         texts.start()
@@ -243,15 +254,16 @@ class _Server:
         count = form.asked.n * len(form.asked.prompts)
         return _EventStream(form.stream(all_events(), count), texts.stop, end)
 
-    async def _prepared(self, asked: bodies.Asked, chat: bool) -> list[Work]:
-        """Prepare the request in a worker thread; if this is cancelled, the front-end stops."""
+    async def _prepared(self, asked: bodies.Asked, chat: bool, size: int) -> list[Work]:
+        """Prepare a request, whose body has ``size`` bytes, in a thread; if this is cancelled, the front-end stops."""
         cancel = CancelToken()
 
         def prepare() -> list[Work]:
             return self._preparer.prepare(asked, cancel, chat=chat)
 
+        pool = self._brief if size <= _BRIEF and self._preparer.is_known(asked) else self._new
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, prepare)
+            return await asyncio.get_running_loop().run_in_executor(pool, prepare)
         except asyncio.CancelledError:
             cancel.cancel()
             raise
@@ -260,7 +272,8 @@ class _Server:
         """The body of a request.
 
         Raises:
-            Refused: the body is too long or arrives too slowly, or its content type is not JSON.
+            Refused: the body is too long or arrives too slowly, its content type is not JSON, or so many bodies are
+                arriving that they would take more memory than those of all requests that may wait.
         """
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":  # browsers ask before pages of other sites may send this type (CORS)
@@ -270,17 +283,26 @@ class _Server:
         async def gather() -> None:
             async for chunk in request.stream():
                 read.extend(chunk)
+                self._arriving += len(chunk)
                 if len(read) > most:
                     break
+                if self._arriving > most * (self._settings.max_waiting + 1):
+                    raise _full("too many bodies are arriving")
 
         try:
             await asyncio.wait_for(gather(), self._settings.body_timeout)
         except TimeoutError:
             raise Refused("the body did not arrive in time", code="timeout", status=408) from None
+        finally:
+            self._arriving -= len(read)
         if len(read) > most:
             text = f"the body has more than {most} bytes, the limit of this server"
             raise Refused(text, code="body_too_large", status=413, headers={"Connection": "close"})
         return bytes(read)
+
+
+def _full(text: str) -> Refused:
+    return Refused(text, code="queue_full", status=429, headers={"Retry-After": "1"})
 
 
 async def _collected(texts: Texts) -> list[Ended]:

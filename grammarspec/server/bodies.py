@@ -30,6 +30,7 @@ _HINTS = {
     "guided_choice": _USE,
     "guided_grammar": _USE,
     "best_of": "use n",
+    "verbosity": "say in a message how long the answer has to be",
     "min_tokens": "a grammar can say how long a text has to be",
 }
 _TEMPLATE = {"enable_thinking", "thinking", "reasoning_effort"}
@@ -120,6 +121,7 @@ def chat(body: Any, settings: Settings, special_tokens: Mapping[str, int]) -> As
     template, effort = _template(fields)
     stream, usage = _stream(fields)
     sampling, n = _sampling(fields, most, settings, top if logprobs else None)
+    fields.drop("verbosity", "medium")
     fields.done(_HINTS)
     choice = choice or "auto"
     asked = Asked([messages], sampling, n, answer, field, stream, usage, logprobs, budget, tools, choice, parallel)
@@ -150,6 +152,7 @@ def completion(body: Any, settings: Settings, special_tokens: Mapping[str, int])
     stream, usage = _stream(fields)
     top = fields.within("logprobs", 0, _MOST_TOP, 0) if "logprobs" in fields else None
     sampling, n = _sampling(fields, most, settings, top)
+    fields.drop("best_of", n)
     fields.done(_HINTS)
     if n * len(prompts) > settings.max_batch:
         texts = f"the request asks for {n * len(prompts)} texts"
@@ -175,6 +178,8 @@ def _message(message: Any, where: str) -> Any:
     found = {name: value for name, value in message.items() if value is not None or name == "content"}
     if found.get("role") == "developer":
         found["role"] = "system"
+    if found.get("annotations") == []:  # clients send back what OpenAI's API has answered
+        del found["annotations"]
     return found
 
 

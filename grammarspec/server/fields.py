@@ -89,6 +89,11 @@ class RequestFields:
             raise Refused(f"{self.name(field)} must be from {least} to {most}, not {value}", self.name(field))
         return int(value)
 
+    def drop(self, field: str, value: Any) -> None:
+        """Accept a member that is not supported, if it has the value that changes nothing."""
+        if field in self._left and self._left[field] == value:
+            del self._left[field]
+
     def __contains__(self, field: str) -> bool:
         return field in self._left
 

@@ -6,6 +6,8 @@ here, before the request joins the batch.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,8 +44,11 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Preparer", "Work"]
 
 _KEPT = 64  # the number of lowered declarations that are kept
+_KNOWN = 1024  # the number of grammars that are known to have been prepared
 _MEMBERS = {"role", "content", "name", "tool_calls", "tool_call_id", "reasoning_content", "thinking"}
 """The members of messages that are read. A chat template may read others."""
+_ROLES = {"system", "user", "assistant", "tool", "function"}
+"""The roles of messages; ``function`` is refused later on, by name. A chat template may have others."""
 _PART_MEMBERS = {"type", "text", "image_url", "input_audio", "file", "refusal"}
 """Those of the parts of a content; parts that are no texts are refused by their type."""
 
@@ -113,6 +118,11 @@ class Preparer:
         self._compiler = _Compiler(model, self.cache)
         self._lock = Lock()
         self._lowered: OrderedDict[bytes, Lowered] = OrderedDict()
+        self._prepared: OrderedDict[bytes, None] = OrderedDict()  # the keys of requests that have been prepared
+
+    def is_known(self, asked: Asked) -> bool:
+        """Whether a request has no grammar, or one that has been prepared before."""
+        return not (asked.answer or asked.tools) or _key(asked) in self._prepared
 
     def prepare(self, asked: Asked, cancel: CancelToken, *, chat: bool) -> list[Work]:
         """Prepare a request.
@@ -128,6 +138,14 @@ class Preparer:
         Raises:
             Refused: a prompt, the grammar, a tool or an option cannot be used.
         """
+        works = self._works(asked, cancel, chat)
+        with self._lock:
+            self._prepared[_key(asked)] = None
+            if len(self._prepared) > _KNOWN:
+                self._prepared.popitem(last=False)
+        return works
+
+    def _works(self, asked: Asked, cancel: CancelToken, chat: bool) -> list[Work]:
         size = self._vocabulary.size
         if wrong := [token for token in asked.sampling.logit_bias if token >= size]:
             raise Refused(f"logit_bias names the token {wrong[0]}, but the model has only {size} tokens", "logit_bias")
@@ -214,13 +232,25 @@ class Preparer:
         return list(self._tokenizer.encode(prompt))
 
 
+def _key(asked: Asked) -> bytes:
+    """A digest of what the grammar of a request depends on; empty if it cannot be prepared at all."""
+    try:
+        told = json.dumps([asked.tools, asked.tool_choice, asked.parallel, asked.template, asked.reasoning_effort])
+        return hashlib.sha256(told.encode() + (asked.answer.key if asked.answer else b"")).digest()
+    except (ValueError, RecursionError):
+        return b""
+
+
 def _check_members(messages: Sequence[dict[str, Any]], template: str) -> None:
-    """Refuse members of messages, and of their parts, that nothing reads.
+    """Refuse roles of messages, and members of them and of their parts, that nothing reads.
 
     Raises:
         Refused: there is one, and the chat template has no such name either.
     """
     for at, message in enumerate(messages):
+        role = message.get("role")
+        if isinstance(role, str) and role not in _ROLES and role not in template:
+            raise Refused(f"the role {role!r:.40} is not supported", f"messages[{at}].role")
         content = message.get("content")
         parts = content if isinstance(content, list) else []
         read = [("", message, _MEMBERS), *((f".content[{n}]", part, _PART_MEMBERS) for n, part in enumerate(parts))]

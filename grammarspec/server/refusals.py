@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from grammarspec.errors import BudgetTooSmall, GrammarError, GrammarspecError, PromptError
+from grammarspec.errors import BudgetTooSmall, GrammarError, GrammarspecError, LimitExceeded, PromptError
 
 __all__ = ["Refused", "refusal_of"]
 
+_LIMITS_HINT = "make it smaller; the server's limits are set where it is started (grammarspec serve --limits)"
 _KINDS = {
     401: "authentication_error",
     404: "not_found_error",
@@ -64,6 +65,8 @@ def refusal_of(error: BaseException, param: str | None = None, *, budget_field: 
         return Refused(str(error), "messages" if param is None else param, error.code)
     if isinstance(error, BudgetTooSmall):
         return Refused(str(error), budget_field, error.code)
+    if isinstance(error, LimitExceeded) and "gs.Limits" in error.hint:  # which clients cannot give
+        error = LimitExceeded(error.message, error.where, _LIMITS_HINT)
     if isinstance(error, GrammarError):  # limits included: a request that needs more work is the client's error
         return Refused(str(error), param, error.code)
     if isinstance(error, GrammarspecError):

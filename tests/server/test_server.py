@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import jsonschema
@@ -15,6 +16,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 import grammarspec as gs
+from grammarspec.server.bodies import Asked
+from grammarspec.server.prepared import Preparer
 from tests.server.conftest import Running, serving
 
 openai = pytest.importorskip("openai")
@@ -246,13 +249,23 @@ def test_a_call_that_is_cut_short_ends_with_its_reason(tiny: Running) -> None:
 
 def test_results_of_tools_go_back(tiny: Running) -> None:
     message = ask(tiny, tools=TOOLS, tool_choice="required", parallel_tool_calls=False).choices[0].message
-    chat = [*ASK, message.model_dump(), {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "3"}]
+    chat = [
+        *ASK,
+        {**message.model_dump(), "annotations": []},
+        {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "3"},
+    ]
     found = ask(tiny, messages=chat, tools=TOOLS, tool_choice="none", response_format={"type": "json_schema",
                 "json_schema": {"name": "n", "strict": True, "schema": {"enum": [7]}}})  # fmt: skip
     assert found.choices[0].message.content == "7"
 
 
 # ---------------------------------------------------------------------- refusals
+def called(arguments: str) -> dict[str, Any]:
+    """A message with a call of a tool."""
+    function = {"name": "add", "arguments": arguments}
+    return {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": function}]}
+
+
 @pytest.mark.parametrize(
     ("options", "param", "said"),
     [
@@ -271,6 +284,9 @@ def test_results_of_tools_go_back(tiny: Running) -> None:
         ({"max_completion_tokens": 5000}, "max_completion_tokens", "max_completion_tokens must be from 1 to 2048"),
         ({"max_tokens": 5, "max_completion_tokens": 6}, "max_tokens", "different values"),
         ({"stop": [1]}, "stop", "texts"),
+        ({"stop": ["\ud800"]}, "stop", "lone surrogates"),
+        ({"best_of": 2}, "best_of", "hint: use n"),
+        ({"verbosity": "low"}, "verbosity", "hint: say in a message"),
         ({"logit_bias": {"x": 1}}, "logit_bias", "by their numbers"),
         ({"logit_bias": {"9999": 1}}, "logit_bias", "9999"),
         ({"stream_options": {"include_usage": True}}, "stream_options", "only with stream=true"),
@@ -281,6 +297,11 @@ def test_results_of_tools_go_back(tiny: Running) -> None:
         ({"messages": [{"role": "user", "content": "x" * 5000}]}, "messages", "context"),
         ({"messages": [{"role": "user", "content": "\ud800"}]}, "messages", "surrogate"),
         ({"messages": ["hi"]}, "messages[0]", "object"),
+        ({"messages": [{"role": "wizard", "content": "hi"}]}, "messages[0].role", "'wizard' is not supported"),
+        ({"messages": [{"role": "user", "content": "hi", "name": [[]]}]}, "messages", "name must be a text"),
+        ({"messages": [*ASK, called("[" * 900 + "]" * 900)]}, "messages", "object"),
+        ({"messages": [*ASK, called("[" * 50_000)]}, "messages", "nested too deeply"),
+        ({"messages": [*ASK, called('{"a": ' * 900 + "1" + "}" * 900)]}, "messages", "nested too deeply"),
         ({"messages": [{"role": "user", "content": "hi", "prefix": True}]}, "messages[0].prefix", "not supported"),
         ({"messages": [*ASK, {"role": "assistant", "content": "x", "refusal": "no"}]}, "messages[1].refusal", "not"),
         ({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b",
@@ -315,6 +336,10 @@ def test_results_of_tools_go_back(tiny: Running) -> None:
         ({"structured_outputs": {"json": {"allOf": [{"type": "string"}, {"type": "null"}]}}},
          "structured_outputs.json", "no"),
         ({"structured_outputs": {"regex": "a{30}"}, "max_tokens": 5, "on_limit": "close"}, "max_tokens", "raise"),
+        ({"messages": [{"role": "user", "content": "x" * 3000}], "structured_outputs": {"regex": "a{1800}"},
+          "on_limit": "close"}, "messages", "shorten the prompt"),
+        ({"structured_outputs": {"json": {"oneOf": [{"type": "string", "pattern": f"a.{{{n}}}b"} for n in range(60)]}}},
+         "structured_outputs.json", "limits are set where it is started"),
         ({"structured_outputs": {"regex": "a{30}"}, "max_completion_tokens": 5, "on_limit": "close"},
          "max_completion_tokens", "raise"),
     ],
@@ -361,8 +386,10 @@ def test_models_health_and_unknown_pages(tiny: Running) -> None:
         tiny.client().models.retrieve("other")
     assert httpx.get(f"{tiny.url}/health").json() == {"status": "ok"}
     error = httpx.get(f"{tiny.url}/no").json()["error"]
-    assert (error["code"], error["message"]) == ("not_found", "GET /no does not exist on this server")
-    assert httpx.get(f"{tiny.url}/v1/completions").status_code == 405
+    assert (error["code"], error["message"]) == ("not_found", "/no does not exist on this server")
+    response = httpx.get(f"{tiny.url}/v1/completions")
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+    assert response.json()["error"]["message"] == "/v1/completions takes POST, not GET"
 
 
 def test_keys(tiny_model: gs.Model) -> None:
@@ -433,6 +460,45 @@ def test_the_queue_is_bounded(tiny_model: gs.Model) -> None:
             assert error.value.response.headers["retry-after"] == "1" and error.value.code == "queue_full"
             stream.close()
             assert waits.result(timeout=60).usage.completion_tokens == 2
+
+
+def test_bodies_that_do_not_arrive_hold_no_place(tiny_model: gs.Model) -> None:
+    with serving(tiny_model, max_waiting=1, max_body=1000) as server, ExitStack() as stack:
+        host, port = server.url.removeprefix("http://").split(":")
+
+        def begin(sent: int) -> socket.socket:
+            slow = stack.enter_context(socket.create_connection((host, int(port))))
+            slow.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                         b"Content-Length: 999\r\n\r\n" + b" " * sent)  # fmt: skip
+            return slow
+
+        for _ in range(9):
+            begin(1)
+        assert ask(server, max_tokens=2).usage.completion_tokens == 2
+        begin(900)
+        begin(900)
+        assert b"429" in begin(900).recv(99)  # there is no memory for so many
+
+
+def test_known_grammars_wait_for_no_new_ones(tiny_model: gs.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    works, go_on = Preparer._works, threading.Event()
+
+    def slow(self: Preparer, asked: Asked, *others: Any) -> Any:
+        if asked.answer is not None and asked.answer.declaration == "[cd]":
+            go_on.wait(60)
+        return works(self, asked, *others)
+
+    monkeypatch.setattr(Preparer, "_works", slow)
+    known, new = ({"structured_outputs": {"regex": pattern}} for pattern in ("[ab]", "[cd]"))
+    with serving(tiny_model) as server, ThreadPoolExecutor(4) as pool:
+        ask(server, extra_body=known)
+        waiting = [pool.submit(ask, server, extra_body=new) for _ in range(4)]
+        server.wait_for("grammarspec_waiting_requests", 4)
+        assert ask(server, extra_body=known).choices[0].message.content in ("a", "b")
+        assert ask(server, max_tokens=2).usage.completion_tokens == 2
+        assert not any(one.done() for one in waiting)
+        go_on.set()
+        assert all(one.result().choices[0].message.content in ("c", "d") for one in waiting)
 
 
 def test_requests_with_several_prompts_wait_as_one(tiny_model: gs.Model) -> None:
