@@ -324,7 +324,7 @@ def _grammar(
         builder.build(node),
         read=reading.reader(parsed),
         call=call,
-        why_empty=lambda: contradiction(source, options.start[0]),
+        why_empty=lambda: contradiction(source, options.start[0], options.dialect),
         captures=Captures(parsed, reading.names) if reading.names else None,
     )
 
@@ -339,5 +339,7 @@ def _node(source: Source, text: str, file: Path | None, options: Options, builde
         tables = options.tables(text, file, source.grammar, builder.budget)
         terminals: AnyTerminals = BasicTerminals(tables, source.text, builder)
     else:
-        terminals = Terminals(source, builder, options.flags, complete=options.lexer == "dynamic_complete")
+        terminals = Terminals(
+            source, builder, options.flags, options.dialect, complete=options.lexer == "dynamic_complete"
+        )
     return Rules(source, terminals, builder).start(options.start)

@@ -15,7 +15,7 @@ from grammarspec.frontends.lark.loader import Source
 from grammarspec.frontends.lark.terminals import Terminals
 from grammarspec.frontends.lark.tree import Alternatives, Body, Literal, Maybe, Pattern, Repetition, Sequence, Symbol
 from grammarspec.frontends.regex.contradictions import contradiction as contradiction_of_regex
-from grammarspec.frontends.regex.patterns import parser_of
+from grammarspec.frontends.regex.patterns import Dialect, parser_of
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.engine import over_bytes
 
@@ -25,20 +25,22 @@ _SECONDS: Final = 0.5
 """After which the search for the cause is given up."""
 
 
-def contradiction(source: Source, start: str) -> Unsatisfiable:
-    """The error that says why a grammar has no texts from a rule on."""
-    return _Search(source).error(start)
+def contradiction(source: Source, start: str, dialect: Dialect) -> Unsatisfiable:
+    """The error that says why a grammar, whose expressions are of a dialect, has no texts from a rule on."""
+    return _Search(source, dialect).error(start)
 
 
-def unproductive(source: Source, names: Collection[str]) -> Iterator[tuple[str, str]]:
+def unproductive(source: Source, names: Collection[str], dialect: Dialect) -> Iterator[tuple[str, str]]:
     """The rules and terminals that have no texts, each with the reason.
 
     Templates are not looked into, and nothing is found if the search takes too long.
 
     Args:
+        source: the grammar.
         names: those that are looked for; the rules in the order of the grammar come first, then the terminals.
+        dialect: the dialect of its expressions.
     """
-    search = _Search(source)
+    search = _Search(source, dialect)
     for name, body in search.rules.items():
         missed = search.needed(body) if name in names and name not in search.productive else None
         if search.gives_up:
@@ -56,8 +58,9 @@ def unproductive(source: Source, names: Collection[str]) -> Iterator[tuple[str, 
 class _Search:
     """The search in one grammar."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, dialect: Dialect) -> None:
         self.source = source
+        self.dialect: Dialect = dialect
         self.empty_terminals: dict[str, bool] = {}
         self.rules = {name: rule.body for name, rule in source.rules.items() if rule.body and not rule.parameters}
         """The bodies of the rules. Templates are not looked into."""
@@ -108,7 +111,7 @@ class _Search:
         if pattern and pattern.literal is not None:
             return False
         builder = GrammarBuilder()
-        terminals = Terminals(self.source, builder, 0, complete=True)
+        terminals = Terminals(self.source, builder, 0, self.dialect, complete=True)
         try:
             over_bytes(builder.build(terminals.literal(pattern) if pattern else terminals.named(name)))
         except Unsatisfiable:
@@ -136,8 +139,7 @@ class _Search:
             last, path[found.name] = found.name, len(path)
         return Unsatisfiable(f"no text belongs to the grammar: the rule {last} has none", place(last))
 
-    @staticmethod
-    def _of_terminal(name: str, where: str, pattern: Any) -> Unsatisfiable:
+    def _of_terminal(self, name: str, where: str, pattern: Any) -> Unsatisfiable:
         said = f"no text belongs to the grammar: the terminal {name} matches none"
-        inner = contradiction_of_regex(parser_of(pattern.regex, 0, "python"), said)
+        inner = contradiction_of_regex(parser_of(pattern.regex, 0, self.dialect), said)
         return Unsatisfiable(inner.message, f"{where or f'the terminal {name}'}\n  in its expression, {inner.where}")

@@ -33,7 +33,7 @@ from grammarspec.frontends.regex.before import behind, classes_before, wider_cla
 from grammarspec.frontends.regex.charsets import Ranges
 from grammarspec.frontends.regex.facts import ANYWHERE, FactTable, Neighbour
 from grammarspec.frontends.regex.lower import lexeme, lower
-from grammarspec.frontends.regex.patterns import parse
+from grammarspec.frontends.regex.patterns import Dialect, parse
 from grammarspec.frontends.regex.preference import guarded, head_of, may_both_match, preferred, text_rivals
 from grammarspec.frontends.regex.reach import looks_outside
 from grammarspec.frontends.regex.tree import EMPTY, NOTHING, Alternation, Node, Sequence, Text
@@ -90,6 +90,7 @@ class Lexemes:
             GrammarError: a terminal's expression is malformed or uses what is refused.
         """
         self.text, self.flags, self.re, self.builder = text, flags, re_module, builder
+        self.dialect: Dialect = "python" if re_module is re else "regex"
         self.alphabet = PlainText(builder)
         self.table = FactTable()
         self.trees: dict[str, Node] = {}
@@ -207,7 +208,7 @@ class Lexemes:
             return Text(pattern.value)
         title, where = self.called(definition)
         try:
-            tree = parse(pattern.to_regexp(), flags=self.flags)
+            tree = parse(pattern.to_regexp(), flags=self.flags, dialect=self.dialect)
         except GrammarError as error:
             place = f"{where or title}\n  in its expression, {error.where}"
             raise type(error)(f"{error.message} ({title})", place, error.hint) from None

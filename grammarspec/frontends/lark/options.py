@@ -22,6 +22,7 @@ from grammarspec.frontends.lark.imports import Imports
 from grammarspec.frontends.lark.limits import without_long_gaps
 from grammarspec.frontends.lark.tables import Tables
 from grammarspec.frontends.lark.text import GrammarText
+from grammarspec.frontends.regex.patterns import Dialect
 from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.expressions import Grammar
 
@@ -154,6 +155,11 @@ class Options:
     def flags(self) -> int:
         """The flags of :mod:`re` for all terminals."""
         return int(dict(self.others).get("g_regex_flags", 0))
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of the expressions."""
+        return "regex" if dict(self.others).get("regex") else "python"
 
     def tables(self, text: str, file: Path | None, grammar: Any, budget: Budget) -> Any:
         """Lark's parser of a grammar that cannot read: its lexers only say which terminals they would try, and a parser

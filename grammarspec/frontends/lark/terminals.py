@@ -36,7 +36,7 @@ from grammarspec.frontends.regex.before import behind, classes_before, wider_cla
 from grammarspec.frontends.regex.charsets import Ranges, intersect, single, union
 from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, FactTable, Neighbour
 from grammarspec.frontends.regex.lower import lexeme, lower
-from grammarspec.frontends.regex.patterns import parse
+from grammarspec.frontends.regex.patterns import Dialect, parse
 from grammarspec.frontends.regex.preference import preferred
 from grammarspec.frontends.regex.reach import looks_outside
 from grammarspec.frontends.regex.tree import EMPTY, NOTHING, Alternation, Chars, Node, Repeat, Sequence, Text
@@ -98,14 +98,19 @@ class Terminals:
         look_past_their_ends: whether any of the nodes made so far depends on the text behind it.
     """
 
-    def __init__(self, source: Source, builder: GrammarBuilder, flags: int, *, complete: bool) -> None:
+    def __init__(
+        self, source: Source, builder: GrammarBuilder, flags: int, dialect: Dialect, *, complete: bool
+    ) -> None:
         """Make nothing yet.
 
         Args:
-            flags: those of :mod:`re` for all terminals.
+            flags: those for all terminals.
+            dialect: the dialect of their expressions.
             complete: whether the lexer is ``dynamic_complete``.
         """
-        self.source, self.builder, self.flags, self.complete = source, builder, flags, complete
+        self.source, self.builder, self.complete = source, builder, complete
+        self.flags = flags
+        self.dialect: Dialect = dialect
         self.look_past_their_ends = False
         self.used: set[str] = set()
         self.alphabet = PlainText(builder)
@@ -425,7 +430,7 @@ class Terminals:
         if pattern.literal and not self.flags & re.IGNORECASE:
             return Text(pattern.literal)
         try:
-            tree = parse(pattern.regex, flags=self.flags)
+            tree = parse(pattern.regex, flags=self.flags, dialect=self.dialect)
         except GrammarError as error:
             where = f"{origin.where or origin.title}\n  in its expression, {error.where}"
             raise type(error)(f"{error.message} ({origin.title})", where, error.hint) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from grammarspec.errors import GrammarError, LimitExceeded
@@ -25,6 +26,8 @@ from grammarspec.frontends.regex.alphabet import PlainText
 from grammarspec.frontends.regex.lower import lower
 from grammarspec.frontends.regex.patterns import charge
 from grammarspec.frontends.regex.rust import RustParser
+from grammarspec.frontends.regex.tree import EMPTY
+from grammarspec.frontends.regex.tree import Node as Tree
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.positions import where
 
@@ -34,6 +37,20 @@ _STEPS: Final = 20
 """Steps for each part of a terminal."""
 _MOST_WRITTEN_OUT: Final = 40_000
 """Parts of a terminal, with those of the terminals that it names, each as often as it is named."""
+
+
+class _WholeTexts(RustParser):
+    """A pattern stands for all texts that it matches as a whole. So ``^`` at its beginning and ``$`` at its end make no
+    difference; other assertions are refused, as llguidance refuses them."""
+
+    def anchor(self, char: str) -> Tree:
+        outermost = not self.outer and not self.flags & re.MULTILINE
+        if not outermost or not (self.begin == 0 if char == "^" else self.at == len(self.text)):
+            self.refuse(f"the assertion {char}", self.begin)
+        return EMPTY
+
+    def assertion(self, escape: str) -> Tree:
+        self.refuse(f"the assertion {escape}", self.begin)
 
 
 class Terminals:
@@ -119,7 +136,7 @@ class Terminals:
     def _pattern(self, pattern: Pattern) -> int:
         charge(pattern.regex, self.builder.budget)
         try:
-            tree = RustParser(pattern.regex, pattern.flags).parse()
+            tree = _WholeTexts(pattern.regex, pattern.flags).parse()
         except GrammarError as error:
             place = f"{where(self.source.text, pattern.place)}\n  in its expression, {error.where}"
             raise type(error)(error.message, place, error.hint) from None

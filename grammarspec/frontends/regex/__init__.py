@@ -1,13 +1,17 @@
-"""Regular expressions, in the syntax of Python's ``re`` and of ECMA-262 (the one of JSON Schema's ``pattern``).
+"""Regular expressions, in the syntax of Python's ``re`` and of its package ``regex``, of ECMA-262 (the one of JSON
+Schema's ``pattern``), and of Rust's ``regex``.
 
 A pattern's text goes in, and a regular node of the grammar builder comes out (:mod:`.patterns`), by these steps:
 
-* :mod:`.python` or :mod:`.ecma262`, on the common :mod:`.parser`: from the text to a syntax tree (:mod:`.tree`), in
-  which flags are resolved into sets of characters (:mod:`.charsets`, :mod:`.unicode_sets`);
+* :mod:`.python`, :mod:`.regex_package`, :mod:`.ecma262` or :mod:`.rust`, on the common :mod:`.parser`: from the text
+  to a syntax tree (:mod:`.tree`), in which flags are resolved into sets of characters (:mod:`.charsets`,
+  :mod:`.unicode_sets`);
 * :mod:`.simplify`: decide the anchors and lookarounds that their neighbours decide (:mod:`.facts`);
 * :mod:`.lower`: from the tree to the builder's nodes, over an alphabet (:mod:`.alphabet`).
 
 What the named groups of a text are is asked of Python's ``re`` (:mod:`.groups`).
+
+Patterns of types, whose libraries have dialects of their own, are written as ECMA-262 (:mod:`.ecma_text`).
 
 JSON Schema asks of texts that a schema contains whether a pattern matches them: :mod:`.matching` tells, in Python.
 
@@ -48,7 +52,8 @@ def regex(
 
     ``dialect="python"`` is the syntax of :mod:`re`, with ``\\p{...}`` (general categories; scripts and binary
     properties if the package ``regex`` is installed) and lookbehinds of any width. ``dialect="ecma262"`` is that of
-    JSON Schema's ``pattern``, ECMA-262 with the ``u`` flag.
+    JSON Schema's ``pattern``, ECMA-262 with the ``u`` flag. ``dialect="rust"`` is that of Rust's crate ``regex``,
+    and ``dialect="regex"`` that of the package ``regex``, in its version 0.
 
     Laziness makes no difference to which texts match. Refused is what an automaton cannot decide (backreferences,
     conditional groups), and what makes the language depend on the order in which a matcher tries alternatives (atomic
@@ -56,7 +61,7 @@ def regex(
 
     Args:
         pattern: the expression; or what ``re.compile`` made of one, whose flags are taken with it.
-        flags: those of :mod:`re`.
+        flags: those of :mod:`re`, or of the package ``regex`` for its dialect.
         dialect: the syntax.
         captures: whether the groups ``(?P<name>...)`` of Python's dialect are captures (:meth:`Grammar.match`), as
             ``re.fullmatch`` finds them: of a group in a repetition the last text, of one that takes no part none. It

@@ -423,10 +423,18 @@ class Parser(ABC):
         """
         name = self.braced("name of a Unicode property", offset)
         try:
-            ranges = property_ranges(name)
+            ranges = self.property_ranges(name)
         except GrammarError as error:
             raise type(error)(error.message, where(self.text, offset), error.hint) from None
         return complement(ranges) if negative else ranges
+
+    def property_ranges(self, name: str) -> Ranges:
+        """The set that the name of a property means.
+
+        Raises:
+            GrammarError: the name is that of no property that is supported.
+        """
+        return property_ranges(name)
 
     # Errors.
 

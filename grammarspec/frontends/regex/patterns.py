@@ -1,4 +1,4 @@
-"""From the text of a pattern, in either dialect, to its syntax tree or its node in a grammar."""
+"""From the text of a pattern, in any dialect, to its syntax tree or its node in a grammar."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from grammarspec.frontends.regex.ecma262 import EcmaParser
 from grammarspec.frontends.regex.lower import lower
 from grammarspec.frontends.regex.parser import Parser
 from grammarspec.frontends.regex.python import PythonParser
+from grammarspec.frontends.regex.regex_package import RegexPackageParser
+from grammarspec.frontends.regex.rust import RustParser
 from grammarspec.frontends.regex.tree import Node
 from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["Dialect", "charge", "lower_pattern", "parse", "parser_of"]
 
-Dialect = Literal["python", "ecma262"]
+Dialect = Literal["python", "ecma262", "rust", "regex"]
 
 _SIGNS = "()[]{}|*+?.\\^$"  # what a pattern is made of beside plain text
 _STEPS = 40  # of a budget, to read one of them
@@ -34,7 +36,7 @@ def charge(pattern: str, budget: Budget) -> None:
 
 
 def parse(pattern: str, *, flags: int | re.RegexFlag = 0, dialect: Dialect = "python") -> Node:
-    """The syntax tree of a pattern. ``flags`` are those of :mod:`re`; only the Python dialect has any.
+    """The syntax tree of a pattern. ``flags`` are those of :mod:`re` or of the package ``regex``, for their dialects.
 
     Raises:
         GrammarSyntaxError: the pattern is malformed.
@@ -53,11 +55,13 @@ def parser_of(pattern: str, flags: int | re.RegexFlag, dialect: Dialect) -> Pars
     """
     if dialect == "python":
         return PythonParser(pattern, flags)
-    if dialect != "ecma262":
-        raise ValueError(f'dialect must be "python" or "ecma262", not {dialect!r}')
+    if dialect == "regex":
+        return RegexPackageParser(pattern, flags)
+    if dialect not in ("ecma262", "rust"):
+        raise ValueError(f'dialect must be "python", "ecma262", "rust" or "regex", not {dialect!r}')
     if flags:
-        raise ValueError("the dialect ecma262 takes no flags")
-    return EcmaParser(pattern)
+        raise ValueError(f"the dialect {dialect} takes no flags")
+    return EcmaParser(pattern) if dialect == "ecma262" else RustParser(pattern)
 
 
 def lower_pattern(

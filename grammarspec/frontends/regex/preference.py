@@ -211,6 +211,8 @@ class _Preference:
     def repetition(self, node: Repeat, follow: _Follow) -> Node:
         """A loop: in each round, another round and the end of the loop are the two ways."""
         body, least, most = node.body, node.least, node.most
+        if self.table.of(body).zero_width:  # holds as often as once, or need not hold
+            return self.node(body, follow) if least else EMPTY
         if self.table.of(body).nullable:
             if node.lazy and least:  # the rounds up to the lower bound may be empty, further ones never are
                 further = Repeat(body, 0, None if most is None else most - least, lazy=True)

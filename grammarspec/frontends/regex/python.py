@@ -22,9 +22,9 @@ __all__ = ["PythonParser"]
 _FLAGS = {"i": re.IGNORECASE, "L": re.LOCALE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "a": re.ASCII}
 _FLAGS |= {"u": re.UNICODE}
 _KNOWN_FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.ASCII | re.UNICODE | re.LOCALE
+_NO_MATTER = int(re.DEBUG) | 1  # the latter was TEMPLATE, before Python 3.13
 _KINDS = re.ASCII | re.UNICODE | re.LOCALE  # of which at most one can be on
 _SIMPLE_ESCAPES = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92}
-_BOUNDARIES = "AZbBz" if sys.version_info >= (3, 14) else "AZbB"
 _PLAIN_VERBOSE = re.compile(r"[^\\\[(){|.^$*+?# \t\n\r\v\f]+")
 _OCTAL = re.compile("[0-7]{1,3}")
 _DIGITS = re.compile("[0-9]{1,2}")
@@ -36,6 +36,9 @@ _NEWLINE = Text("\n")
 class PythonParser(Parser):
     """One parse of a pattern of Python's ``re``.
 
+    Attributes:
+        boundaries: the letters of escapes that are assertions.
+
     Raises:
         ValueError: a flag is unknown.
         GrammarError: as :class:`~.parser.Parser`.
@@ -45,10 +48,13 @@ class PythonParser(Parser):
         r"(?:[*+?]|\{(?:(?P<exact>[0-9]+)|(?P<least>[0-9]*),(?P<most>[0-9]*))\})(?P<suffix>[?+]?)"
     )
 
+    boundaries: ClassVar[str] = "AZbBz" if sys.version_info >= (3, 14) else "AZbB"
+
     def __init__(self, pattern: str, flags: int) -> None:
-        if int(flags) & ~int(_KNOWN_FLAGS):
+        flags = int(flags) & ~_NO_MATTER
+        if flags & ~int(_KNOWN_FLAGS):
             raise ValueError(f"unknown flags for a regular expression: {re.RegexFlag(flags)!r}")
-        super().__init__(pattern, int(flags))
+        super().__init__(pattern, flags)
         self.names: dict[str, int] = {}
         self.groups = 0
         self.check_kinds(0)
@@ -99,7 +105,7 @@ class PythonParser(Parser):
         return Alternation((tree.END, Look(newline, True, False)))
 
     def boundary(self, letter: str) -> Node:
-        """The meaning of an escape of :data:`_BOUNDARIES`."""
+        """The meaning of an escape of :attr:`boundaries`."""
         if letter == "A":
             return tree.Start()
         if letter in "Zz":
@@ -115,7 +121,7 @@ class PythonParser(Parser):
     def escape(self) -> None:
         offset = self.at
         letter = self.text[offset + 1 : offset + 2]
-        if letter and letter in _BOUNDARIES:
+        if letter and letter in self.boundaries:
             self.at += 2
             self.add(self.boundary(letter), Last.ANCHOR)
         elif letter.isascii() and letter.isdigit() and letter != "0":

@@ -1,20 +1,20 @@
-"""The syntax of Rust's ``regex`` crate, as llguidance uses it for its terminals.
+"""The syntax of Rust's ``regex`` crate, which Pydantic uses for its patterns, and llguidance for its terminals.
 
-A pattern and flags go in, and a syntax tree comes out. The reference is https://docs.rs/regex/latest/regex/#syntax. A
-pattern stands for all the texts that it matches as a whole. So laziness makes no difference, and neither does ``^`` at
-its beginning or ``$`` at its end; other assertions are refused, as llguidance refuses them.
+A pattern and flags go in, and a syntax tree comes out. The reference is https://docs.rs/regex/latest/regex/#syntax.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import cache
 from typing import ClassVar, Final
 
+from grammarspec.errors import GrammarSyntaxError
 from grammarspec.frontends.regex import tree
 from grammarspec.frontends.regex.charsets import ALL, Ranges, complement, intersect, normalise, single, subtract, union
-from grammarspec.frontends.regex.parser import Parser
-from grammarspec.frontends.regex.tree import Chars, Node
+from grammarspec.frontends.regex.parser import Last, Parser
+from grammarspec.frontends.regex.tree import Alternation, Chars, Look, Node, Sequence
 from grammarspec.frontends.regex.unicode_sets import property_ranges
 
 __all__ = ["RustParser"]
@@ -23,6 +23,8 @@ _FLAGS: Final = {"i": re.IGNORECASE, "s": re.DOTALL, "u": re.UNICODE, "m": re.MU
 _ESCAPES: Final = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _HEX: Final = {"x": 2, "u": 4, "U": 8}
 _PUNCTUATION: Final = frozenset("!\"#$%&'()*+,-./:;=?@[\\]^_`{|}~ \n\t\r\v\f")
+_ASSERTION = re.compile(r"\\(?:b\{(?:start|end)(?:-half)?\}|[AzbB<>])")
+_STARTS: Final = frozenset((r"\<", r"\b{start}", r"\b{start-half}"))
 _GROUP = re.compile(
     r"\?(?:(?P<plain>:)|P?<(?P<name>[A-Za-z_][\w.\[\]]*)>|(?P<on>[a-zA-Z]*)(?:-(?P<off>[a-zA-Z]+))?(?P<end>[:)]))"
 )
@@ -114,15 +116,31 @@ class RustParser(Parser):
         return ALL if self.flags & re.DOTALL else complement(single(10))
 
     def anchor(self, char: str) -> Node:
-        outermost = not self.outer and not self.flags & re.MULTILINE
-        if not outermost or not (self.begin == 0 if char == "^" else self.at == len(self.text)):
-            self.refuse(f"the assertion {char}", self.begin)
-        return tree.EMPTY
+        begins = char == "^"
+        if self.flags & re.MULTILINE:
+            return Alternation((tree.Start() if begins else tree.End(), Look(Chars(single(10)), not begins, False)))
+        return tree.Start() if begins else tree.End()
+
+    def assertion(self, escape: str) -> Node:
+        """The meaning of an escape that is an assertion."""
+        if escape in "\\A\\z":
+            return tree.Start() if escape == "\\A" else tree.End()
+        word = Chars(_letter_class("w"))
+        if escape in ("\\b", "\\B"):
+            return self.word_boundary(word, escape == "\\B")
+        before, after = Look(word, False, escape in _STARTS), Look(word, True, escape not in _STARTS)
+        if escape.endswith("-half}"):
+            return before if escape in _STARTS else after
+        return Sequence((before, after))
 
     # Escapes.
 
     def escape(self) -> None:
         offset = self.at
+        if found := _ASSERTION.match(self.text, offset):
+            self.at = found.end()
+            self.add(self.assertion(found[0]), Last.ANCHOR)
+            return
         value = self.class_escape()
         if isinstance(value, int):
             self.add_codepoint(value, offset)
@@ -148,11 +166,16 @@ class RustParser(Parser):
             return self.number(letter, offset)
         if letter in _ESCAPES:
             return _ESCAPES[letter]
-        if letter in "AzbB<>":
-            self.refuse(f"the assertion \\{letter}", offset)
         if letter not in _PUNCTUATION:
             self.fail(f"bad escape \\{letter}", offset)
         return ord(letter)
+
+    def property_ranges(self, name: str) -> Ranges:
+        """In Rust, case does not matter in names, and those of scripts stand alone, too."""
+        for candidate in (name, name.title(), f"Script={name.title()}"):
+            with suppress(GrammarSyntaxError):
+                return property_ranges(candidate)
+        return super().property_ranges(name)
 
     def number(self, letter: str, offset: int) -> int:
         """Read the digits of an escape, in braces or as many as its letter asks for."""
@@ -246,6 +269,8 @@ class RustParser(Parser):
         if not opening:
             self.fail("unknown kind of group", offset)
         self.at = opening.end()
+        if "u" in (opening["off"] or ""):
+            self.refuse("bytes in place of characters (the flag -u)", offset)
         added = self.bits(opening["on"] or "", offset)
         removed = self.bits(opening["off"] or "", offset)
         if opening["end"] == ")":  # from here to the end of the group around it

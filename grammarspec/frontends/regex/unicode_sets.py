@@ -24,7 +24,15 @@ from itertools import chain
 from grammarspec.errors import GrammarSyntaxError, UnsupportedFeature
 from grammarspec.frontends.regex.charsets import ALL, Ranges, intersect, normalise, subtract, union
 
-__all__ = ["ECMA_SPACE", "ascii_class", "fold_case", "property_ranges", "unicode_class"]
+__all__ = [
+    "ECMA_SPACE",
+    "ascii_class",
+    "fold_case",
+    "fold_case_by_package",
+    "package_set",
+    "property_ranges",
+    "unicode_class",
+]
 
 ECMA_SPACE: Ranges = (
     (0x09, 0x0D), (0x20, 0x20), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029), (0x202F, 0x202F),
@@ -158,15 +166,29 @@ def property_ranges(text: str) -> Ranges:
 def _from_regex_package(text: str) -> Ranges:
     """The code points of ``\\p{text}``, by the package ``regex``."""
     try:
-        import regex
+        return package_set(rf"\p{{{text}}}")
     except ImportError:
         raise UnsupportedFeature(
             f"the Unicode property {text!r} needs tables that the standard library lacks", hint="pip install regex"
         ) from None
-    try:
-        pattern = regex.compile(rf"\p{{{text}}}+")
-    except regex.error:
+    except GrammarSyntaxError:
         raise GrammarSyntaxError(f"unknown Unicode property {text!r}") from None
+
+
+@lru_cache(maxsize=512)
+def package_set(item: str, *, ascii_only: bool = False) -> Ranges:
+    """The code points that a class or an escape matches by the package ``regex``.
+
+    Raises:
+        GrammarSyntaxError: the package has no such set.
+        ImportError: the package is not installed.
+    """
+    import regex
+
+    try:
+        pattern = regex.compile(f"{item}+", regex.ASCII if ascii_only else 0)
+    except regex.error:
+        raise GrammarSyntaxError(f"unknown set {item!r}") from None
     return _ranges_of_runs([m.span() for m in pattern.finditer(_universe())])
 
 
@@ -196,6 +218,26 @@ def fold_case(ranges: Ranges, *, ascii_only: bool) -> Ranges:
     cased = intersect(ranges, cased_ranges)
     if not cased:
         return ranges
-    spelled = "".join(rf"\U{low:08x}-\U{high:08x}" for low, high in cased)
-    matched = re.findall(f"[{spelled}]", characters, re.IGNORECASE)
-    return union(ranges, normalise((ord(c), ord(c)) for c in matched))
+    return union(ranges, _of_characters(re.findall(_spelled(cased), characters, re.IGNORECASE)))
+
+
+@lru_cache(maxsize=4096)
+def fold_case_by_package(ranges: Ranges, *, ascii_only: bool) -> Ranges:
+    """As :func:`fold_case`, by the rules of the package ``regex``, which has to be there."""
+    import regex
+
+    characters, cased_ranges = _cased()
+    cased = intersect(ranges, cased_ranges)
+    if not cased:
+        return ranges
+    flags = regex.IGNORECASE | (regex.ASCII if ascii_only else 0)
+    return union(ranges, _of_characters(regex.findall(_spelled(cased), characters, flags)))
+
+
+def _spelled(ranges: Ranges) -> str:
+    """A set as a class of a pattern."""
+    return "[" + "".join(rf"\U{low:08x}-\U{high:08x}" for low, high in ranges) + "]"
+
+
+def _of_characters(characters: list[str]) -> Ranges:
+    return normalise((ord(c), ord(c)) for c in characters)

@@ -314,6 +314,55 @@ def test_malformed(grammar: str, where: str) -> None:
     assert caught.value.where.startswith(where)
 
 
+@pytest.mark.parametrize(
+    ("parser", "lexer"),
+    [("earley", "dynamic"), ("earley", "dynamic_complete"), ("lalr", "contextual"), ("earley", "basic")],
+)
+@pytest.mark.parametrize(
+    ("terminal", "flags"),
+    [
+        (r"/\s/", 0), (r"/\w/", 0), (r"/\d/", 0), (r"/[[:alpha:]]+/", 0), (r"/\p{Greek}/", 0), (r"/\pL/i", 0),
+        (r"/(?<name>a)|²/", 0), (r"/[[:punct:]]/", 0), (r"/\w/", "A"), (r"/k/", "I"), (r"/./", "S"), (r"/\w/", "D"),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Possible nested set")  # says re, which lark asks for the width
+def test_expressions_of_the_package_regex(parser: str, lexer: str, terminal: str, flags: int | str) -> None:
+    regex = pytest.importorskip("regex")
+    options = {"regex": True, "g_regex_flags": getattr(regex, flags) if isinstance(flags, str) else flags}
+    grammar = f"start: A\nA: {terminal}"
+    ours = gs.lark(grammar, parser=parser, lexer=lexer, **options).matches
+    theirs = lark.Lark(grammar, parser=parser, lexer=lexer, **options)
+    seen = set()
+    for text in ("a", "K", "k", "\u212a", "²", "٣", "\x1c", "\x85", "\u3000", "\n", "α", "é", "_", "$", "!", "+", "ab"):
+        try:
+            theirs.parse(text)
+            valid = True
+        except lark.exceptions.UnexpectedInput:
+            valid = False
+        assert ours(text) == valid, text
+        seen.add(valid)
+    assert seen == {True, False}
+
+
+def test_flags_that_change_nothing_and_what_the_package_alone_has() -> None:
+    grammar = "start: A\nA: /a/"
+    for flags in (re.DEBUG, 1):  # the latter is re.TEMPLATE, where there is one
+        assert gs.lark(grammar, g_regex_flags=flags).matches("a")
+    pytest.importorskip("regex")
+    for terminal, options in (("/(?:ab){e<=1}/", {}), ("/a/", {"g_regex_flags": 256})):
+        with pytest.raises(gs.UnsupportedFeature, match=r"fuzzy matching|the flag VERSION1"):
+            gs.lark(f"start: A\nA: {terminal}", regex=True, **options)
+
+
+@pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])
+@pytest.mark.parametrize("terminal", ["/(?!b)+[ab]/", "/(?=a)*[ab]/", "/(?=a){2}[ab]/", "/(?:(?!b)(?!c))+[a-d]/"])
+def test_assertions_may_be_repeated(terminal: str, lexer: str) -> None:
+    grammar = f"start: A\nA: {terminal}"
+    theirs, ours = reference(grammar, lexer), matches(gs.lark(grammar, lexer=lexer))
+    for text in "abcd":
+        assert ours(text) == theirs(text), text
+
+
 def test_options_are_checked() -> None:
     one = 'start: "a"'
     for options, match in (

@@ -337,6 +337,7 @@ def test_scripts_and_binary_properties(name: str) -> None:
 def test_properties_without_the_regex_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "regex", None)
     unicode_sets.property_ranges.cache_clear()
+    unicode_sets.package_set.cache_clear()
     assert unicode_sets.property_ranges("Lu")
     with pytest.raises(gs.UnsupportedFeature, match="Script=Greek"):
         parse(r"\p{Script=Greek}")
@@ -477,7 +478,8 @@ def test_arguments_are_checked() -> None:
     with pytest.raises(ValueError, match="flags"):
         gs.regex("a", flags=re.I, dialect="ecma262")
     with pytest.raises(ValueError, match="flags"):
-        gs.regex("a", flags=re.DEBUG)
+        gs.regex("a", flags=1 << 12)
+    assert gs.regex("a", flags=re.DEBUG).matches("a")
     assert language("a.", flags=re.IGNORECASE | re.DOTALL)("A\n")
 
 

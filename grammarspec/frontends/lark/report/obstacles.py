@@ -128,7 +128,8 @@ class _DynamicTerminals(Terminals):
 
     def __init__(self, source: Source, builder: GrammarBuilder, options: Options, found: list[GrammarError]) -> None:
         self.found = found
-        super().__init__(source, builder, options.flags, complete=options.lexer == "dynamic_complete")
+        complete = options.lexer == "dynamic_complete"
+        super().__init__(source, builder, options.flags, options.dialect, complete=complete)
 
     def classes_before(self) -> tuple[Neighbour, ...]:
         """Looks at terminals that may not be used, too: what is refused is an error where it is used, if it is."""

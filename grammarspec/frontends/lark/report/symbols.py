@@ -22,7 +22,7 @@ def symbols(source: Source, options: Options) -> Iterator[Finding]:
         if name not in used and place:
             kind = "terminal" if name in source.terminals else "rule"
             yield Finding("unused", f"the {kind} {name} is used by nothing that is reached from the start", place)
-    for name, why in unproductive(source, used):
+    for name, why in unproductive(source, used, options.dialect):
         kind = "terminal" if name in source.terminals else "rule"
         yield Finding("unproductive", f"the {kind} {name} {why}", _place(source, name))
 
