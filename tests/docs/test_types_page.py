@@ -34,6 +34,10 @@ Where a type changes the texts that it reads (`strip_whitespace`, `to_lower`), t
 Of URLs, mail addresses and the like, a part is written that every reader takes: hosts are names of letters, digits and
 hyphens, or IPv4 addresses.
 
+Patterns are read as the library reads them: in Rust's syntax; or in Python's if they are compiled, with Pydantic's
+`regex_engine="python-re"`, and with msgspec. Numbers have no exponents. Members have their alias as their name, the
+first of several.
+
 | Type | JSON Schema | Enforced | Never written | Read back as |
 |---|---|---|---|---|
 """

@@ -173,7 +173,8 @@ def _of_msgspec(type: Any) -> Adapter:
         if isinstance(part, inspect.DictType) and not isinstance(part.key_type, inspect.StrType):
             raise UnsupportedType("msgspec's names of members other than str", _place(type))
     read = msgspec.json.Decoder(type).decode
-    return Adapter(made_exact(msgspec.json.schema(type)), read, lambda: msgspec.json.schema(type))
+    schema = made_exact(msgspec.json.schema(type), python_patterns=True)
+    return Adapter(schema, read, lambda: msgspec.json.schema(type))
 
 
 def _parts(info: Any, seen: set[int]) -> Iterator[Any]:

@@ -7,15 +7,19 @@ refused, so that every text that satisfies one can be read.
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
+from functools import partial
 from typing import Any, cast
 
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonRef, JsonSchemaValue
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema, to_json
 
-from grammarspec.errors import UnsupportedType
+from grammarspec.errors import GrammarError, UnsupportedType
+from grammarspec.frontends.regex.ecma_text import to_ecma262
+from grammarspec.frontends.regex.patterns import Dialect
 from grammarspec.frontends.types.dates import DATE, TIME, ZONE, dates
 from grammarspec.frontends.types.library_functions import added_schema, known_schema
 from grammarspec.frontends.types.places import Places
@@ -27,7 +31,16 @@ _SPAN = (
     "-?P(?=[0-9]|T[0-9])(?:[0-9]{1,6}D)?"
     r"(?:T(?=[0-9])(?:[0-9]{1,6}H)?(?:[0-9]{1,6}M)?(?:[0-9]{1,6}(?:\.[0-9]{1,6})?S)?)?"
 )
-_KEYS = {"int": "^-?(?:0|[1-9][0-9]{0,17})$", "float": r"^-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?$"}
+_KEYS = {"int": "^(?:0|-?[1-9][0-9]{0,17})$", "float": r"^-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?$"}
+
+
+_LARGEST = 1e308  # every text up to it is read as a finite float
+_LEAST = 1e-300  # every text from it on is read as a float above 0
+
+
+def _next(limit: float, beyond: float) -> float:
+    """The float after a limit in the direction of ``beyond``; after 0, one that has not too many digits."""
+    return math.copysign(_LEAST, beyond) if limit == 0 else math.nextafter(limit, beyond)
 
 
 def _network() -> str:
@@ -132,13 +145,17 @@ class ExactSchema(GenerateJsonSchema):
         return self._texts("-?[0-9]{1,15}(?:/[1-9][0-9]{0,14})?", schema)
 
     def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
-        pattern = schema.get("pattern")
-        if getattr(pattern, "flags", re.UNICODE) & ~(re.UNICODE | re.NOFLAG):
-            raise UnsupportedType("a pattern with flags", hint="write [aA] for a letter in any case")
         schema = cast(core_schema.StringSchema, self._string_settings() | schema)
         found = super().str_schema(schema)
+        if pattern := schema.get("pattern"):
+            found["pattern"] = self._pattern(pattern)
         patterns = unchanged_by(schema)
         return {"allOf": [found, *({"pattern": pattern} for pattern in patterns)]} if patterns else found
+
+    def _pattern(self, pattern: Any) -> str:
+        """A pattern, which Pydantic gives to Rust's ``regex`` or to Python's, as JSON Schema has it."""
+        by_python = isinstance(pattern, re.Pattern) or self._config.regex_engine == "python-re"
+        return pattern_of(pattern, "python" if by_python else "rust")
 
     def _string_settings(self) -> dict[str, Any]:
         """What the configuration of the model says of all its strings, by the names that a string has for it."""
@@ -216,13 +233,62 @@ class ExactSchema(GenerateJsonSchema):
                 numbers[keyword] = schema[name]  # type: ignore[literal-required]
         places, digits = schema.get("decimal_places"), schema.get("max_digits")
         also: JsonSchemaValue = {}
-        if places is not None:
-            also["multipleOf"] = Decimal(1).scaleb(-places)
         if digits is not None:
             if places is None:
                 raise UnsupportedType("max_digits of a Decimal", hint="give decimal_places, too")
+            places = min(places, digits)
             also |= {"exclusiveMinimum": -(10 ** (digits - places)), "exclusiveMaximum": 10 ** (digits - places)}
+            if places == digits:
+                also["not"] = {"const": 0}  # no digit is left for the 0 before the point
+        if places is not None:
+            also["multipleOf"] = Decimal(1).scaleb(-places)
         return {"allOf": [numbers, also]} if also else numbers
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
+        """Texts become floats before they are compared with bounds: one near a bound becomes the bound itself."""
+        found = super().float_schema(schema)
+        least, most = found.pop("exclusiveMinimum", -math.inf), found.pop("exclusiveMaximum", math.inf)
+        if math.isfinite(least):
+            found["minimum"] = max(_next(least, math.inf), found.get("minimum", -math.inf))
+        if math.isfinite(most):
+            found["maximum"] = min(_next(most, -math.inf), found.get("maximum", math.inf))
+        if not schema.get("allow_inf_nan", self._config.allow_inf_nan):
+            also = {"minimum": -_LARGEST, "maximum": _LARGEST}
+            found = {"allOf": [found, also]} if also.keys() & found.keys() else found | also
+        return found
+
+    def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
+        self._check_distinct(schema, schema.get("items_schema"))
+        return super().set_schema(schema)
+
+    def frozenset_schema(self, schema: core_schema.FrozenSetSchema) -> JsonSchemaValue:
+        self._check_distinct(schema, schema.get("items_schema"))
+        return super().frozenset_schema(schema)
+
+    def _check_distinct(self, schema: Any, items: Any) -> None:
+        """Refuse a least number of items, or of names, if different texts can be read as the same value.
+
+        Raises:
+            UnsupportedType: there is one, and they can.
+        """
+        if (schema.get("min_length") or 0) > 1 and items is not None and not self._is_distinct(items):
+            raise UnsupportedType(
+                f"min_length beside {items['type']}s, some of which are equal though their texts differ",
+                hint="leave out min_length, or use a list",
+            )
+
+    def _is_distinct(self, schema: Any) -> bool:
+        """Whether different texts are read as different values."""
+        kind, function = schema["type"], schema.get("function")
+        if isinstance(function, dict) and known_schema(function["function"]) is not None:
+            return False
+        if "schema" in schema:  # of what may be missing or null, or goes through a function
+            return self._is_distinct(schema["schema"])
+        if kind == "tuple":
+            return all(map(self._is_distinct, schema["items_schema"]))
+        if kind == "literal":
+            return len(set(schema["expected"])) == len(schema["expected"])
+        return kind in ("str", "int", "bool", "none", "date", "enum", "any")
 
     def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
         written = self._config.val_json_bytes
@@ -246,6 +312,7 @@ class ExactSchema(GenerateJsonSchema):
                 found[keyword] = schema[name]  # type: ignore[literal-required]
         keys = schema.get("keys_schema", {"type": "any"})
         kind = keys["type"]
+        self._check_distinct(schema, keys)
         if kind in _KEYS and len(keys) == 1:
             found["propertyNames"] = {"pattern": _KEYS[kind]}
         elif kind == "bool":
@@ -317,22 +384,41 @@ def _reads(schema: Any, values: list[Any]) -> bool:
     return True
 
 
-def made_exact(schema: Any) -> Any:
-    """A schema with patterns instead of the formats that Pydantic or msgspec define, or read differently.
+def pattern_of(pattern: str | re.Pattern[str], dialect: Dialect) -> str:
+    """A pattern of a type as JSON Schema has it.
 
     Raises:
-        UnsupportedType: there is a format whose texts no pattern describes.
+        UnsupportedType: the pattern cannot be decided while texts are generated.
     """
+    try:
+        return to_ecma262(pattern, dialect)
+    except GrammarError as error:
+        raise UnsupportedType(f"the pattern of a string: {error.message}", hint=error.hint) from None
+
+
+def made_exact(schema: Any, *, python_patterns: bool = False) -> Any:
+    """A schema with patterns instead of the formats that Pydantic or msgspec define, or read differently.
+
+    Args:
+        schema: the schema.
+        python_patterns: whether its patterns are Python's; else they are those of JSON Schema.
+
+    Raises:
+        UnsupportedType: there is a format whose texts no pattern describes, or a pattern that cannot be decided.
+    """
+    exact = partial(made_exact, python_patterns=python_patterns)
     if isinstance(schema, list):
-        return [made_exact(item) for item in schema]
+        return [exact(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     found = dict(schema)
     for keyword, value in schema.items():
         if keyword in ("properties", "$defs"):
-            found[keyword] = {name: made_exact(member) for name, member in value.items()}
+            found[keyword] = {name: exact(member) for name, member in value.items()}
         elif keyword in ("items", "prefixItems", "additionalProperties", "propertyNames", "anyOf", "oneOf", "allOf"):
-            found[keyword] = made_exact(value)
+            found[keyword] = exact(value)
+        elif keyword == "pattern" and python_patterns:
+            found[keyword] = pattern_of(value, "python")
     return narrowed(found)
 
 

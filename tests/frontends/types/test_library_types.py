@@ -12,12 +12,15 @@ import sys
 import uuid
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 
 import annotated_types as at
+import msgspec
 import pydantic
 import pydantic.networks
 import pydantic.types
@@ -30,6 +33,7 @@ from pydantic_extra_types.currency_code import Currency
 import grammarspec as gs
 from grammarspec.errors import UnsupportedType
 from grammarspec.frontends.types import texts_of_formats
+from grammarspec.frontends.types.adapters import known_adapter
 from tests.tiers import draws, some
 
 
@@ -111,11 +115,18 @@ MORE: list[Any] = [
     Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, pattern="^[a-z ]+$")],
     Annotated[str, StringConstraints(to_upper=True)], Annotated[float, at.Predicate(math.isfinite)],
     Annotated[Sequence[int], at.Len(1, 2)], Annotated[Counter[str], at.Len(1, 2)],
+    Annotated[str, StringConstraints(pattern=re.compile("^a", re.I))], Annotated[set[int], at.MinLen(2)],
+    Annotated[dict[int, bool], at.MinLen(1)], Annotated[set[tuple[bool, datetime.date] | None], at.MinLen(1)],
+    Annotated[set[Literal["a", 1]], at.MinLen(2)], Annotated[float, at.Gt(0.1), at.Lt(0.3)],
+    Annotated[Decimal, pydantic.Field(max_digits=2, decimal_places=2)],
+    Annotated[Decimal, pydantic.Field(max_digits=2, decimal_places=3)],
+    Annotated[pydantic.FiniteFloat, at.Ge(-1), at.Lt(0)],
 ]  # fmt: skip
 MORE_REFUSED: list[Any] = [
     Pairs, Literal[Pairs.A], Stripped, CountryAlpha2, ipaddress.IPv6Interface, Hashable, type[int],
-    Annotated[str, StringConstraints(pattern=re.compile("^a", re.I))], Annotated[int | str, at.Ge(3)],
-    Annotated[ipaddress.IPv4Address, at.Ge(ipaddress.IPv4Address("1.1.1.1"))],
+    Annotated[int | str, at.Ge(3)], Annotated[ipaddress.IPv4Address, at.Ge(ipaddress.IPv4Address("1.1.1.1"))],
+    *(Annotated[set[item], at.MinLen(2)] for item in (uuid.UUID, float, datetime.datetime, datetime.timedelta)),
+    Annotated[frozenset[Literal[1, True]], at.MinLen(2)], Annotated[dict[datetime.time, int], at.MinLen(2)],
 ]  # fmt: skip
 NO_TYPES = {"EncoderProtocol", "validate_email"}
 NEEDS = {"EmailStr": "email_validator", "NameEmail": "email_validator"}
@@ -291,6 +302,101 @@ def test_constraints_that_pydantic_refuses(kind: Any, reason: str) -> None:
     with pytest.raises(UnsupportedType, match=f"Pydantic refuses the type: {reason}"):
         gs.grammar(kind)
     assert not gs.check(kind).ok
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts"),
+    [
+        (Annotated[float, at.Gt(0.1)], ["0.1", "0.10000000000000000001", "0.10000000000000002", "0.2"]),
+        (Annotated[float, at.Lt(0.1)], ["0.1", "0.09999999999999999999", "0.09999999999999999", "0"]),
+        (Annotated[float, at.Ge(0.1)], ["0.1", "0.10000000000000000001", "0.09"]),
+        (Annotated[float, at.Gt(0)], ["0", "0.0", "0." + "0" * 400 + "1", "0.001", "-1"]),
+        (pydantic.FiniteFloat, ["1" * 310, "-" + "1" * 310, "1" * 300, "0"]),
+        (Annotated[float, at.Gt(1), pydantic.AllowInfNan(False)], ["1", "2", "9" * 310]),
+        (
+            Annotated[Decimal, pydantic.Field(max_digits=2, decimal_places=2)],
+            ["0", "0.5", "0.55", "0.555", "1", "-0.1"],
+        ),
+        (Annotated[Decimal, pydantic.Field(max_digits=2, decimal_places=3)], ["0.05", "0.055", "0.1", "1"]),
+        (Annotated[Decimal, pydantic.Field(max_digits=3, decimal_places=2)], ["0", "9.99", "10", "0.001", "-9.9"]),
+    ],
+)
+def test_numbers_at_their_bounds(kind: Any, texts: list[str]) -> None:
+    grammar, adapter, seen = gs.grammar(kind), TypeAdapter(kind), set()
+    for text in texts:
+        try:
+            adapter.validate_json(text)
+            valid = True
+        except pydantic.ValidationError:
+            valid = False
+        assert grammar.matches(text) == valid, text
+        seen.add(valid)
+    assert seen == {True, False}
+
+
+_TEXTS = (
+    *"aAb1_-][\\/\r٣²éαΩKſß一ⓐ\x1c\x85\xa0\ufeff\u2028\u200c\U0001f600", "", "ab", "abc", "a b", " a", "a\n", "\na",
+    "b\na", "a1", "12", "12a", "éa", "a-b", "foo", "FOO", "xfoo", "foo bar", "aaa", "aaaa",
+)  # fmt: skip
+_RUST = r"""
+^\d$ ^\D$ \w ^\W$ \s ^\S+$ [[:alpha:]] ^[[:^alpha:]]$ (?i)^foo (?i:k) (?P<y>a)b (?<y>a)b \ba a\b a\B ^a$ \Aa\z (?m)^a$
+(?s)^.$ ^.$ \<foo\> \b{start}foo \b{end} \b{start-half}a a\b{end-half} ^\pL+$ ^\p{Greek}$ \p{lu} ^\P{L}$
+^[a-z&&[^aeiou]]$ ^[\w--a]$ \x{41} \u0041 []a] [^\]] ^a{2,}$ ^a{3}$ ^(?:a|b|)$ a|^1 ^[^\d\s]+$ \/ ^[\[\]]$ ^\\$ [α-ω]
+^(foo|bar)?\x20?b
+"""
+_PYTHON = r"""
+^\d$ ^\D$ \w ^\W$ \s ^\S+$ (?i)^foo (?i:k) (?P<y>a)b \ba a\b a\B ^a$ \Aa\Z (?m)^a$ (?s)^.$ ^.$ (?=a)\w (?<!a)b (?<=a)b
+(?!a)^. (?x)ab#c (?a)^\w$ \u0041 \N{SOLIDUS} []a] ^a{,2}$ (?:(?=a)a)+$ a|^1 ^(?:a*?)$
+"""
+_COMPILED = [re.compile("^foo$", re.I), re.compile("^a$", re.M), re.compile(r"^\w$", re.A), re.compile("^.$", re.S)]
+
+
+@pytest.mark.parametrize(
+    ("engine", "patterns"),
+    [("rust-regex", _RUST.split()), ("python-re", _PYTHON.split()), ("rust-regex", _COMPILED)],
+    ids=["Rust", "Python", "compiled"],
+)
+def test_patterns_are_read_as_pydantic_reads_them(engine: Any, patterns: list[str | re.Pattern[str]]) -> None:
+    for pattern in patterns:
+        config = ConfigDict(regex_engine=engine)
+        made = pydantic.create_model(
+            "Made", __config__=config, a=(Annotated[str, pydantic.Field(pattern=pattern)], ...)
+        )
+        grammar, seen = gs.grammar(made), set()
+        for text in _TEXTS:
+            written = json.dumps({"a": text}, ensure_ascii=False, separators=(",", ":"))
+            try:
+                made.model_validate_json(written)
+                valid = True
+            except pydantic.ValidationError:
+                valid = False
+            assert grammar.matches(written) == valid, (pattern, text)
+            seen.add(valid)
+        assert seen == {True, False}, pattern
+
+
+def test_patterns_that_mean_the_same_stay_as_they_are() -> None:
+    def schema(pattern: str) -> Any:
+        return known_adapter(Annotated[str, pydantic.Field(pattern=pattern)]).schema["pattern"]
+
+    for pattern in ("^[A-Z]{3}$", r"^(?:a|b)+\.[0-9]{2,}$", "é", "^(?<year>[0-9]{4})$"):
+        assert schema(pattern) == pattern
+    assert schema(r"^\d+$") == r"^\p{Nd}+$"
+    assert len(schema(r"^[\w.-]+$")) < 130
+    with pytest.raises(UnsupportedType, match="the flag x"):
+        schema("(?x) a")
+
+
+def test_patterns_of_msgspec_are_python_s() -> None:
+    class Coded(msgspec.Struct):
+        code: Annotated[str, msgspec.Meta(pattern=r"(?i)^\d[a-z]$")]
+
+    grammar = gs.grammar(Coded)
+    for text, valid in (("1A", True), ("٣b", True), ("1a\n", True), ("AA", False)):
+        written = json.dumps({"code": text}, ensure_ascii=False, separators=(",", ":"))
+        assert grammar.matches(written) == valid
+        with nullcontext() if valid else pytest.raises(msgspec.ValidationError):
+            msgspec.json.decode(written, type=Coded)
 
 
 class Leaf(BaseModel):
