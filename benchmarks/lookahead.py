@@ -314,6 +314,15 @@ def plot(outcomes: Sequence[Outcome], path: Path) -> None:
 def thresholds(bench: Bench) -> None:
     """Pairs of thresholds on the tuning sets, and the best pair on the untouched ones."""
     options = bench.options
+    chosen = tuned(bench) if options.tuning else bench.cdsl("", acceptance=options.acceptance, reward=options.reward)
+    cases = bench.concepts(TUNING, min(options.sets, UNTOUCHED))
+    ways = [*bench.baselines(), Way("CDSL", chosen.how)]
+    write("thresholds", bench.compare(ways, cases, timed=options.timed), cases, options.out)
+
+
+def tuned(bench: Bench) -> Way:
+    """The best pair of thresholds on the tuning sets."""
+    options = bench.options
     cases = bench.concepts(0, min(options.tuning, TUNING))
     grid = [(a, r) for a in SHARES for r in REWARDS]
     ways = [bench.cdsl(f"a_t {a:.2f}, r_t {r:.2f}", acceptance=a, reward=r) for a, r in grid[:: options.every]]
@@ -324,9 +333,7 @@ def thresholds(bench: Bench) -> None:
     near = [one for one in outcomes[1:] if mean(one.soft) >= best - options.margin]
     chosen = min(near, key=lambda one: mean(one.passes)).way
     print(f"chosen: {chosen.name}")
-    cases = bench.concepts(TUNING, min(options.sets, UNTOUCHED))
-    ways = [*bench.baselines(), Way("CDSL", chosen.how)]
-    write("thresholds", bench.compare(ways, cases, timed=options.timed), cases, options.out)
+    return chosen
 
 
 def drafts(bench: Bench) -> None:
@@ -457,7 +464,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("part", choices=list(PARTS))
     parser.add_argument("--model", default="smollm2", help="as for grammarspec generate (%(default)s)")
     parser.add_argument("--sets", type=int, default=40, help="cases at most (%(default)s)")
-    parser.add_argument("--tuning", type=int, default=20, help="sets that thresholds are chosen on (%(default)s)")
+    parser.add_argument("--tuning", type=int, default=20, help="sets to choose thresholds on; 0: those given (%(default)s)")
     parser.add_argument("--timed", type=int, default=10, help="cases that are timed, one by one (%(default)s)")
     parser.add_argument("--layers", type=int, help="of the target, as the draft in place of the head")
     # What thresholds chooses on the tuning sets.
