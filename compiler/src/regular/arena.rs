@@ -26,6 +26,8 @@ const SMALL_ARENA: usize = 512;
 
 /// A node takes as long to make as so many operands to look at.
 const NODE: usize = 3;
+/// Each so many nodes that there are make a further one cost one operand more: tables that no cache holds are slow.
+const FAR: usize = 1 << 17;
 
 /// The fuel of work that is not metered.
 const ENDLESS: u64 = u64::MAX;
@@ -356,7 +358,7 @@ impl Arena {
 
     /// Interns a node; `kids` are the operands of an `Alt` or `And`, whose own `Kids` are filled in here.
     pub(super) fn intern(&mut self, node: Node, kids: &[Id], flags: Flags) -> Id {
-        self.pay_for(NODE + kids.len());
+        self.pay_for(NODE + kids.len() + self.nodes.len() / FAR);
         let h = |id: Id| self.hashes[id as usize];
         // unions and intersections are sets: their operands' order is that of ids, which differs between arenas
         let sum = |ids: &[Id]| ids.iter().fold(0u128, |acc, &i| acc.wrapping_add(self.mix(h(i), 77)));

@@ -288,7 +288,7 @@ class ExactSchema(GenerateJsonSchema):
             return all(map(self._is_distinct, schema["items_schema"]))
         if kind == "literal":
             return len(set(schema["expected"])) == len(schema["expected"])
-        return kind in ("str", "int", "bool", "none", "date", "enum", "any")
+        return kind in ("str", "int", "bool", "none", "date", "enum")
 
     def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
         written = self._config.val_json_bytes
@@ -312,7 +312,8 @@ class ExactSchema(GenerateJsonSchema):
                 found[keyword] = schema[name]  # type: ignore[literal-required]
         keys = schema.get("keys_schema", {"type": "any"})
         kind = keys["type"]
-        self._check_distinct(schema, keys)
+        if kind != "any":
+            self._check_distinct(schema, keys)
         if kind in _KEYS and len(keys) == 1:
             found["propertyNames"] = {"pattern": _KEYS[kind]}
         elif kind == "bool":

@@ -125,7 +125,7 @@ MORE: list[Any] = [
 MORE_REFUSED: list[Any] = [
     Pairs, Literal[Pairs.A], Stripped, CountryAlpha2, ipaddress.IPv6Interface, Hashable, type[int],
     Annotated[int | str, at.Ge(3)], Annotated[ipaddress.IPv4Address, at.Ge(ipaddress.IPv4Address("1.1.1.1"))],
-    *(Annotated[set[item], at.MinLen(2)] for item in (uuid.UUID, float, datetime.datetime, datetime.timedelta)),
+    *(Annotated[set[item], at.MinLen(2)] for item in (uuid.UUID, float, Any, datetime.datetime, int | bool)),
     Annotated[frozenset[Literal[1, True]], at.MinLen(2)], Annotated[dict[datetime.time, int], at.MinLen(2)],
 ]  # fmt: skip
 NO_TYPES = {"EncoderProtocol", "validate_email"}
