@@ -26,8 +26,8 @@ const SMALL_ARENA: usize = 512;
 
 /// A node takes as long to make as so many operands to look at.
 const NODE: usize = 3;
-/// Each so many nodes that there are make a further one cost one operand more: tables that no cache holds are slow.
-const FAR: usize = 1 << 17;
+/// With each so many nodes that there are, work costs once more what it does with few: it misses the caches.
+const FAR: usize = 1 << 18;
 
 /// The fuel of work that is not metered.
 const ENDLESS: u64 = u64::MAX;
@@ -258,7 +258,8 @@ impl Arena {
     /// What `make` gives, which works on expressions, or the limit that it hit.
     pub(super) fn metered<T>(&mut self, budget: &mut Budget, make: impl FnOnce(&mut Arena) -> T) -> Result<T> {
         self.check_memory()?;
-        let before = budget.left().saturating_mul(PER_STEP).max(1);
+        let dear = 1 + (self.nodes.len() / FAR) as u64;
+        let before = (budget.left().saturating_mul(PER_STEP) / dear).max(1);
         self.fuel = before;
         let made = make(self);
         let left = std::mem::replace(&mut self.fuel, ENDLESS);
@@ -266,7 +267,7 @@ impl Arena {
             self.check_memory()?;
             return Err(budget.exhausted());
         }
-        budget.spend((before - left).div_ceil(PER_STEP))?;
+        budget.spend((before - left).div_ceil(PER_STEP) * dear)?;
         Ok(made)
     }
 
@@ -358,7 +359,7 @@ impl Arena {
 
     /// Interns a node; `kids` are the operands of an `Alt` or `And`, whose own `Kids` are filled in here.
     pub(super) fn intern(&mut self, node: Node, kids: &[Id], flags: Flags) -> Id {
-        self.pay_for(NODE + kids.len() + self.nodes.len() / FAR);
+        self.pay_for(NODE + kids.len());
         let h = |id: Id| self.hashes[id as usize];
         // unions and intersections are sets: their operands' order is that of ids, which differs between arenas
         let sum = |ids: &[Id]| ids.iter().fold(0u128, |acc, &i| acc.wrapping_add(self.mix(h(i), 77)));
