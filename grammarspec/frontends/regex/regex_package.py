@@ -74,7 +74,8 @@ class RegexPackageParser(PythonParser):
     def set(self, item: str, offset: int) -> Ranges:
         """The set that an item of a class stands for, by the package."""
         try:
-            return package_set(item, ascii_only=bool(self.flags & re.ASCII))
+            flags = self.flags
+            return package_set(item, ascii_only=bool(flags & re.ASCII), ignore_case=bool(flags & re.IGNORECASE))
         except GrammarSyntaxError as error:
             self.fail(error.message, offset)
 
@@ -87,6 +88,12 @@ class RegexPackageParser(PythonParser):
         if letter in _FURTHER:
             self.refuse(f"\\{letter} of the package regex", self.at)
         return super().common_escape(letter)
+
+    def character_class(self) -> Ranges:
+        """Read ``[...]``. The package is asked for all of it: with ``IGNORECASE``, items depend on their neighbours."""
+        offset = self.at
+        super().character_class()
+        return self.set(self.text[offset : self.at], offset)
 
     def class_item(self) -> int | Ranges:
         posix = _POSIX.match(self.text, self.at)

@@ -176,8 +176,13 @@ def _from_regex_package(text: str) -> Ranges:
 
 
 @lru_cache(maxsize=512)
-def package_set(item: str, *, ascii_only: bool = False) -> Ranges:
+def package_set(item: str, *, ascii_only: bool = False, ignore_case: bool = False) -> Ranges:
     """The code points that a class or an escape matches by the package ``regex``.
+
+    Args:
+        item: the class or escape.
+        ascii_only: whether the flag ``ASCII`` is on.
+        ignore_case: whether ``IGNORECASE`` is, which matters to properties as ``\\p{Lu}``, too.
 
     Raises:
         GrammarSyntaxError: the package has no such set.
@@ -186,7 +191,7 @@ def package_set(item: str, *, ascii_only: bool = False) -> Ranges:
     import regex
 
     try:
-        pattern = regex.compile(f"{item}+", regex.ASCII if ascii_only else 0)
+        pattern = regex.compile(f"{item}+", regex.ASCII * ascii_only | regex.IGNORECASE * ignore_case)
     except regex.error:
         raise GrammarSyntaxError(f"unknown set {item!r}") from None
     return _ranges_of_runs([m.span() for m in pattern.finditer(_universe())])

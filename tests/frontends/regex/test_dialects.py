@@ -53,7 +53,8 @@ own_atoms = st.recursive(
     own_leaves, lambda inner: st.builds(lambda o, b: f"{o}{b})", own_groups, alternations(inner)), max_leaves=6
 )
 own_patterns = alternations(own_atoms)
-FLAGS = [0, regex.I, regex.A, regex.I | regex.A, regex.M, regex.S, regex.V0, regex.B | regex.E]
+# I and A together are left out: with both, the package takes other letters for [[:upper:]]+ than for [[:upper:]].
+FLAGS = [0, regex.I, regex.A, regex.M, regex.S, regex.V0, regex.B | regex.E]
 
 
 @examples(500, kept=0.6)
@@ -103,6 +104,13 @@ def test_malformed_patterns_of_the_package() -> None:
             parse(pattern, dialect="regex")
     with pytest.raises(ValueError, match="unknown flags"):
         parse("a", flags=1 << 20, dialect="regex")
+
+
+def test_sets_that_ignore_case() -> None:
+    for pattern in (r"[\p{^Lu}]", "[[:upper:]a]", r"[^[:^alpha:]\p{Lt}]", r"\p{Ll}", "[[:lower:][:punct:]]"):
+        theirs, ours = regex.compile(pattern, regex.I), language(pattern, flags=regex.I, dialect="regex")
+        for text in map(chr, range(0x250)):
+            assert ours(text) == (theirs.fullmatch(text) is not None), (pattern, text)
 
 
 # ---------------------------------------------------------------------- Rust
