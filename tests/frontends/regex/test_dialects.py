@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,13 +59,18 @@ own_patterns = alternations(own_atoms)
 FLAGS = [0, regex.I, regex.A, regex.M, regex.S, regex.V0, regex.B | regex.E]
 
 
-@examples(500, kept=0.6)
+SETS = re.compile(r"\[:|\\[pP]|\[\^")  # with IGNORECASE, the package finds other cases of them in other places
+
+
+@examples(500, kept=0.5)
 @given(own_patterns, st.sampled_from(FLAGS), texts)
 def test_matches_what_the_package_matches(pattern: str, flags: int, samples: list[str]) -> None:
     try:
         theirs = regex.compile(pattern, flags)
     except regex.error:
         discard("a pattern that the package refuses")
+    if (flags & regex.I or "(?i:" in pattern) and SETS.search(pattern):
+        discard("a set of which the package does not always find the same cases")
     try:
         ours = language(pattern, flags=flags, dialect="regex")
     except gs.GrammarError:
