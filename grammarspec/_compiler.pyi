@@ -402,7 +402,11 @@ class Constraint:
         """Keep states from being collected, for as long as the result lives."""
 
     def collect(self) -> int:
-        """Drop the states that no matcher and no pin holds; returns how many there were."""
+        """Drop the states that no matcher and no pin holds; returns how many there were.
+
+        Raises:
+            InternalError: an earlier call has failed for a defect.
+        """
 
     @property
     def memory(self) -> int | None:

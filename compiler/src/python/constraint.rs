@@ -146,8 +146,8 @@ impl Constraint {
         Ok(Pin { anchors: Mutex::new(anchors.or_raise(py)?) })
     }
 
-    fn collect(&self, py: Python<'_>) -> usize {
-        detached(py, || self.0.lock().collect())
+    fn collect(&self, py: Python<'_>) -> PyResult<usize> {
+        self.0.at_length(py, |engine| Ok(engine.collect())).or_raise(py)
     }
 
     /// Without waiting: `None` while another thread has the engine.

@@ -26,8 +26,8 @@ const SMALL_ARENA: usize = 512;
 
 /// A node takes as long to make as so many operands to look at.
 const NODE: usize = 3;
-/// With each so many nodes that there are, work costs once more what it does with few: it misses the caches.
-const FAR: usize = 1 << 18;
+/// Nodes that caches hold: with each so many more, work costs once more what it does with few.
+const CACHED_NODES: usize = 1 << 18;
 
 /// The fuel of work that is not metered.
 const ENDLESS: u64 = u64::MAX;
@@ -258,7 +258,7 @@ impl Arena {
     /// What `make` gives, which works on expressions, or the limit that it hit.
     pub(super) fn metered<T>(&mut self, budget: &mut Budget, make: impl FnOnce(&mut Arena) -> T) -> Result<T> {
         self.check_memory()?;
-        let dear = 1 + (self.nodes.len() / FAR) as u64;
+        let dear = 1 + (self.nodes.len() / CACHED_NODES) as u64;
         let before = (budget.left().saturating_mul(PER_STEP) / dear).max(1);
         self.fuel = before;
         let made = make(self);
