@@ -9,7 +9,7 @@ import json
 import re
 from typing import NamedTuple
 
-__all__ = ["Position", "excerpt", "locate", "pointer_token", "where"]
+__all__ = ["Position", "excerpt", "locate", "lone_surrogate", "pointer_token", "where"]
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 _WIDTH = 100  # characters of a line that are shown
@@ -27,6 +27,11 @@ class Position(NamedTuple):
     def of(text: str, start: int, end: int) -> Position:
         """The position of ``text[start:end]``."""
         return Position(text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), start, end)
+
+
+def lone_surrogate(error: UnicodeEncodeError) -> str:
+    """What is wrong with a text that has no UTF-8."""
+    return f"a lone surrogate (U+{ord(error.object[error.start]):04X}) cannot be spelled in UTF-8"
 
 
 class _Container:

@@ -35,6 +35,7 @@ from grammarspec.grammars.operators import (
 )
 from grammarspec.grammars.reading import Match
 from grammarspec.grammars.writing.converted import Converted
+from grammarspec.positions import lone_surrogate
 
 __all__ = ["Grammar", "choice", "literal", "read_types_by", "special", "text"]
 
@@ -445,5 +446,4 @@ def _encoded(text: str, where: str = "") -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        message = f"a lone surrogate (U+{ord(text[error.start]):04X}) cannot be spelled in UTF-8"
-        raise GrammarSyntaxError(message, where=f"{where}character {error.start}") from None
+        raise GrammarSyntaxError(lone_surrogate(error), where=f"{where}character {error.start}") from None

@@ -24,6 +24,7 @@ from grammarspec.grammars.budget import Budget
 from grammarspec.grammars.engine import Limits
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
+from grammarspec.positions import lone_surrogate
 
 if TYPE_CHECKING:
     import re
@@ -200,8 +201,7 @@ def language(
     except RecursionError:
         raise LimitExceeded("the nesting depth of the schema", "#") from None
     except UnicodeEncodeError as error:
-        message = f"a lone surrogate (U+{ord(error.object[error.start]):04X}) cannot be spelled in UTF-8"
-        raise GrammarSyntaxError(message) from None
+        raise GrammarSyntaxError(lone_surrogate(error), "#") from None
 
 
 def json_value(**options: Unpack[OptionsOfCall]) -> Grammar[Any]:

@@ -6,7 +6,7 @@ msgspec does so for its own structs and for attrs classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -17,7 +17,12 @@ from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 from grammarspec.errors import LimitExceeded, UnsupportedType, needed_by
 
 with needed_by("Python types"):
-    from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
+    from pydantic import (
+        PydanticSchemaGenerationError,
+        PydanticUndefinedAnnotation,
+        PydanticUserError,
+        TypeAdapter,
+    )
     from pydantic_core import PydanticOmit, SchemaError
 
     from grammarspec.frontends.types.exact_schemas import ExactSchema, UntitledSchema, made_exact, without_json
@@ -69,8 +74,12 @@ def new_adapter(type: Any) -> Adapter:
         return _of_msgspec(type)
     adapter, refusals = _of_pydantic(type)
     if adapter is None:
-        with suppress(ImportError, TypeError):  # it may hold structs
-            return _of_msgspec(type)
+        with suppress(ImportError):  # it may hold structs
+            try:
+                return _of_msgspec(type)
+            except UnsupportedType as error:
+                if not error.where.startswith("the type "):  # it knows the field
+                    raise
     if refusals or adapter is None:
         raise refusals[0]
     return adapter
@@ -116,7 +125,7 @@ def _of_pydantic(type: Any) -> tuple[Adapter | None, list[UnsupportedType]]:
     """What Pydantic makes of a type, and the refusals of its parts; ``None`` if Pydantic does not know the type.
 
     Raises:
-        UnsupportedType: Pydantic refuses a constraint in it.
+        UnsupportedType: Pydantic refuses a constraint in it, or a name in it is not defined.
         LimitExceeded: the type is nested too deeply.
     """
     refusals: list[UnsupportedType] = []
@@ -130,6 +139,7 @@ def _of_pydantic(type: Any) -> tuple[Adapter | None, list[UnsupportedType]]:
             made_exact(schema), adapter.validate_json, lambda: adapter.json_schema(schema_generator=UntitledSchema)
         )
     except (PydanticSchemaGenerationError, PydanticUserError, PydanticOmit, ImportError) as error:
+        _check_names(type)
         return None, [UnsupportedType(without_json(error).message, _place(type))]
     except SchemaError as error:
         reason = str(error).rpartition("Error: ")[2]  # before it stand the kinds of schemas that it is in
@@ -140,6 +150,20 @@ def _of_pydantic(type: Any) -> tuple[Adapter | None, list[UnsupportedType]]:
         where = f"{_place(type):.80}"  # as deep as the type is, its name is long
         raise LimitExceeded("the nesting depth of the type is beyond what Pydantic can read", where) from None
     return read, refusals
+
+
+def _check_names(type: Any) -> None:
+    """Say which name means nothing, if that is why Pydantic does not know a type.
+
+    Raises:
+        UnsupportedType: a name is not defined.
+    """
+    with suppress(PydanticSchemaGenerationError, PydanticUserError, PydanticOmit, ImportError):
+        try:
+            TypeAdapter(type).rebuild(force=True)
+        except PydanticUndefinedAnnotation as error:
+            hint = "names in quotes are looked up in the module of the class that has them"
+            raise UnsupportedType(f"the name {error.name!r} is not defined", _place(type), hint) from None
 
 
 _known_adapter = cache(new_adapter)
@@ -166,6 +190,12 @@ def _of_msgspec(type: Any) -> Adapter:
     with needed_by(_place(type)):
         import msgspec
     inspect = msgspec.inspect
+    try:
+        schema = made_exact(msgspec.json.schema(type), python_patterns=True)
+    except (TypeError, NameError) as error:
+        place, refused = _refused_part(type, type_name(type), msgspec.json.schema, error)
+        message = f"the type has no JSON: {str(refused).splitlines()[-1]}"
+        raise UnsupportedType(message, place if "." in place else _place(type)) from None
     for part in _parts(inspect.type_info(type), set()):
         if isinstance(part, inspect.DateTimeType | inspect.TimeType) and not part.tz:
             hint = "Annotated[datetime, msgspec.Meta(tz=True)] has a time zone"
@@ -173,8 +203,24 @@ def _of_msgspec(type: Any) -> Adapter:
         if isinstance(part, inspect.DictType) and not isinstance(part.key_type, inspect.StrType):
             raise UnsupportedType("msgspec's names of members other than str", _place(type))
     read = msgspec.json.Decoder(type).decode
-    schema = made_exact(msgspec.json.schema(type), python_patterns=True)
     return Adapter(schema, read, lambda: msgspec.json.schema(type))
+
+
+def _refused_part(type: Any, place: str, schema: Callable[[Any], Any], error: Exception) -> tuple[str, Exception]:
+    """The innermost field that msgspec refuses, with its error: its place is as in :class:`Places`."""
+    with suppress(TypeError, NameError):
+        fields = get_type_hints(type, include_extras=True) if isclass(type) else {}
+        origin = get_origin(type)
+        within = f"{place}[]" if isclass(origin) and issubclass(origin, Collection) else place
+        for where, part in [
+            *((f"{place}.{name}", field) for name, field in fields.items()),
+            *((within, part) for part in get_args(type)),
+        ]:
+            try:
+                schema(part)
+            except (TypeError, NameError) as refused:
+                return _refused_part(part, where, schema, refused)
+    return place, error
 
 
 def _parts(info: Any, seen: set[int]) -> Iterator[Any]:

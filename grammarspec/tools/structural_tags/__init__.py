@@ -20,6 +20,7 @@ from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.engine import Limits
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call
+from grammarspec.positions import lone_surrogate
 from grammarspec.tools.structural_tags.formats import Formats
 from grammarspec.tools.structural_tags.members import Members
 
@@ -69,6 +70,5 @@ def structural_tag(
     except RecursionError:
         raise LimitExceeded("the nesting depth of the structural tag", "#") from None
     except UnicodeEncodeError as error:
-        message = f"a lone surrogate (U+{ord(error.object[error.start]):04X}) cannot be spelled in UTF-8"
-        raise GrammarSyntaxError(message) from None
+        raise GrammarSyntaxError(lone_surrogate(error)) from None
     return Grammar(builder.build(node), call=Call(structural_tag, (tag,), options))

@@ -420,6 +420,40 @@ def test_refusals_have_places() -> None:
     assert "#/properties/name/type" in {entry.pointer for entry in report.of("enforced")}
 
 
+class Point(msgspec.Struct):
+    at: list[complex]
+
+
+class Line(msgspec.Struct):
+    points: dict[str, Point]
+
+
+@dataclass
+class Holder:
+    line: int | Line
+
+
+@dataclass
+class Unfinished:
+    items: list[NotDefinedYet]  # type: ignore[name-defined]  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    ("type_", "where", "why"),
+    [
+        (Line, "Line.points[].at[]", "complex'> is not supported"),
+        (Holder, "Holder.line.points[].at[]", "complex'> is not supported"),
+        (Unfinished, "the type Unfinished", "the name 'NotDefinedYet' is not defined"),
+        (list[Unfinished], "the type list", "the name 'NotDefinedYet' is not defined"),
+    ],
+)
+def test_refusals_of_msgspec_and_of_names_have_places(type_: Any, where: str, why: str) -> None:
+    with pytest.raises(UnsupportedType, match=why) as caught:
+        gs.grammar(type_)
+    assert caught.value.where.startswith(where)
+    assert [entry.pointer for entry in gs.check(type_).of("refused")] == [caught.value.where]
+
+
 def test_types_without_json_are_reported() -> None:
     for type_ in (complex, type, CountryAlpha2):
         (entry,) = gs.check(type_).of("refused")

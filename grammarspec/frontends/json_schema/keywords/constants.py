@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from grammarspec.errors import GrammarSyntaxError
 from grammarspec.frontends.json_schema.document.subschema import NOTHING, Assertion, Subschema
 from grammarspec.frontends.json_schema.json_values import (
     ARRAY,
@@ -110,11 +111,26 @@ def _spelled_out(constant: list[Any] | dict[str, Any], schema: Subschema) -> Sub
 def _enum(schema: Subschema, value: Any) -> Constants:
     if not isinstance(value, list):
         raise schema.malformed("enum", "an array")
+    for number, constant in enumerate(value):
+        _check(constant, schema, "enum", str(number))
     return Constants(value)
 
 
 def _const(schema: Subschema, value: Any) -> Constants:
+    _check(value, schema, "const")
     return Constants((value,))
+
+
+def _check(constant: Any, schema: Subschema, *keyword: str) -> None:
+    """Check that a constant is a JSON value; what is inside of arrays and objects is looked at when it is spelled.
+
+    Raises:
+        GrammarSyntaxError: it is none.
+    """
+    try:
+        type_of(constant)
+    except GrammarSyntaxError as error:
+        raise GrammarSyntaxError(error.message, where=schema.where(*keyword)) from None
 
 
 def _narrowings(constants: list[Any], choices: Choices) -> Iterator[str]:

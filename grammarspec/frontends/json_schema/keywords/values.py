@@ -11,6 +11,8 @@ from grammarspec.frontends.json_schema.json_values import Number, is_finite, is_
 
 __all__ = ["count", "mapping", "name_list", "number", "schema_list", "schema_map", "text"]
 
+_HUGE = 10**400  # such an exponent is not written out
+
 
 def number(schema: Subschema, keyword: str, value: Any) -> Number:
     """Read a number exactly: a float is the decimal that ``repr`` writes.
@@ -32,7 +34,7 @@ def count(schema: Subschema, keyword: str, value: Any) -> int:
         GrammarSyntaxError: the value is no integer, or negative.
     """
     if type(value) is not int:
-        if isinstance(value, float | Decimal) and is_finite(value) and is_whole(value) and 0 <= value < 10**18:
+        if isinstance(value, float | Decimal) and is_finite(value) and is_whole(value) and 0 <= value < _HUGE:
             return int(value)
         raise schema.malformed(keyword, "a non-negative integer")
     if value < 0:

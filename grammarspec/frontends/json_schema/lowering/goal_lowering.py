@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from functools import partial
 
-from grammarspec.errors import GrammarError
+from grammarspec.errors import GrammarError, GrammarSyntaxError
 from grammarspec.frontends.json_schema.json_values import ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE
 from grammarspec.frontends.json_schema.lowering.arrays import array_node
 from grammarspec.frontends.json_schema.lowering.constants import constants_node
@@ -30,6 +30,7 @@ from grammarspec.frontends.json_schema.normal_form.shapes import (
 )
 from grammarspec.frontends.json_schema.spelling.builder import SchemaBuilder
 from grammarspec.frontends.json_schema.spelling.json_text import JsonText
+from grammarspec.positions import lone_surrogate
 
 __all__ = ["GoalLowering"]
 
@@ -151,6 +152,8 @@ class GoalLowering(Lowering):
             if isinstance(shape, Constants):
                 return constants_node(self, shape)
             return self.any_of([self.lower(alternative) for alternative in shape.goals])
+        except UnicodeEncodeError as error:
+            raise GrammarSyntaxError(lone_surrogate(error), where=place(goal)) from None
         except GrammarError as error:
             if error.where:
                 raise
