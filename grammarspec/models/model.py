@@ -388,6 +388,7 @@ class Model:
             _grammar(type),
             tuple(known.values()),
             resolved.tool_choice,
+            resolved.allowed_tools,
             resolved.parallel,
             resolved.tool_format,
             chat_template(self.tokenizer, tools=bool(known)),

@@ -28,6 +28,7 @@ __all__ = [
     "override",
     "refuse_unknown",
     "resolve",
+    "unforced",
 ]
 
 Reasoning = Literal["auto"] | bool
@@ -79,7 +80,8 @@ class ModelOptions(SamplingOptions, total=False):
             most so many times (the message is :attr:`grammarspec.ValidationFailed.feedback`).
         tool_choice: ``"auto"``, the default, lets the model choose between calls of tools and an answer; with
             ``"required"`` it must call tools, with ``"none"`` it must answer; with the name of a tool (or OpenAI's JSON
-            for it) it must call that tool.
+            for it) it must call that tool. OpenAI's ``{"type": "allowed_tools", ...}`` tells the model of all tools,
+            and allows calls of those alone that it lists.
         parallel: whether the model may call several tools in one turn; it may by default.
         tool_format: the format in which the model writes calls: a value or a name in
             :data:`grammarspec.tools.formats.FORMATS`; by default that of its chat template, or else plain JSON.
@@ -129,6 +131,7 @@ class CallOptions:
 
     Attributes:
         tool_choice: ``"auto"``, ``"required"``, ``"none"`` or the name of a tool that there is.
+        allowed_tools: the names of the tools that may be called; ``None``: all that there are.
         particles: 1 with ``law="masked"``.
 
     Raises:
@@ -147,6 +150,7 @@ class CallOptions:
     max_reasoning_chars: int | None = None
     retries: int = 0
     tool_choice: str = "auto"
+    allowed_tools: tuple[str, ...] | None = None
     parallel: bool = True
     tool_format: str | ToolFormat | None = None
     law: Law = "masked"
@@ -211,11 +215,13 @@ def resolve(options: Options, tools: Collection[str] = ()) -> CallOptions:
         ValueError: an option has a value that it cannot have.
     """
     refuse_unknown(options)
+    choice, allowed = _tool_choice(options.get("tool_choice", "auto"), tools)
     given: dict[str, Any] = {
         **{name: value for name, value in options.items() if name not in _SAMPLING},
         "sampling": _sampling(options),
         "template": options.get("template") or {},
-        "tool_choice": _tool_choice(options.get("tool_choice", "auto"), tools),
+        "tool_choice": choice,
+        "allowed_tools": allowed,
         "particles": options.get("particles", _PARTICLES if options.get("law") == "conditional" else 1),
     }
     return CallOptions(**given)
@@ -282,22 +288,63 @@ def refuse_unknown(options: Iterable[str], known: Collection[str] = Options.__op
             raise TypeError(f"there is no option {name}\n  hint: {hint}")
 
 
-def _tool_choice(choice: str | Mapping[str, Any], tools: Collection[str]) -> str:
-    """A choice of tools as one word: ``"auto"``, ``"required"``, ``"none"`` or the name of one of the tools.
+def unforced(choice: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
+    """A choice of tools that leaves it to the model whether it calls any; which ones may be called stays as it is."""
+    if choice in ("auto", "none"):
+        return choice
+    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+        within = choice.get("allowed_tools", choice)
+        return {**choice, "allowed_tools": {**within, "mode": "auto"}} if isinstance(within, Mapping) else choice
+    return "auto"
+
+
+def _tool_choice(choice: str | Mapping[str, Any], tools: Collection[str]) -> tuple[str, tuple[str, ...] | None]:
+    """A choice of tools as one word, and the names of those that may be called, if not all may.
+
+    The word is ``"auto"``, ``"required"``, ``"none"`` or the name of one of the tools.
 
     Raises:
         ValueError: it is none of these; it is a mapping, but not OpenAI's; it asks for calls, but there are no tools.
     """
     name: Any = choice
     if isinstance(choice, Mapping):
-        function = choice.get("function", choice)
-        name = function.get("name") if isinstance(function, Mapping) else None
-        if choice.get("type") != "function" or not isinstance(name, str):
+        if choice.get("type") == "allowed_tools":
+            return _allowed_tools(choice, tools)
+        name = _function_name(choice)
+        if name is None:
             known = '{"type": "function", "function": {"name": ...}}'
             raise ValueError(f"a tool is chosen by its name or {known}, not by {choice!r}")
     elif choice in ("auto", "none") or (choice == "required" and tools):
-        return choice
+        return choice, None
     if name not in tools:
         there = f"of a tool ({', '.join(tools)})" if tools else "of a tool, of which there are none"
         raise ValueError(f"tool_choice must be 'auto', 'required', 'none' or the name {there}, not {choice!r}")
-    return str(name)
+    return str(name), None
+
+
+def _allowed_tools(choice: Mapping[str, Any], tools: Collection[str]) -> tuple[str, tuple[str, ...]]:
+    """OpenAI's choice among some of the tools: its mode, and their names in the order of the tools.
+
+    Raises:
+        ValueError: it is malformed, or names a tool that there is not.
+    """
+    within = choice.get("allowed_tools", choice)  # without that member it is written for the Responses interface
+    if not isinstance(within, Mapping) or within.get("mode") not in ("auto", "required"):
+        raise ValueError(f"the mode of allowed_tools must be 'auto' or 'required', in {choice!r}")
+    listed = within.get("tools")
+    names = [_function_name(one) for one in listed] if isinstance(listed, Sequence) and listed else [None]
+    if None in names:
+        known = '[{"type": "function", "function": {"name": ...}}, ...]'
+        raise ValueError(f"the tools of allowed_tools must be {known}, not {listed!r}")
+    if missing := [name for name in names if name not in tools]:
+        raise ValueError(f"allowed_tools names {missing[0]!r}, which is no tool of the call ({', '.join(tools)})")
+    return within["mode"], tuple(name for name in tools if name in names)
+
+
+def _function_name(choice: Any) -> str | None:
+    """The name in OpenAI's choice of one tool, nested as Chat Completions has it or flat; ``None`` if it is no such."""
+    if not isinstance(choice, Mapping) or choice.get("type") != "function":
+        return None
+    function = choice.get("function", choice)
+    name = function.get("name") if isinstance(function, Mapping) else None
+    return name if isinstance(name, str) else None

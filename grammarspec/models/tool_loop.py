@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpa
 
 from grammarspec.errors import GrammarspecError, needed_by
 from grammarspec.grammars.expressions import Grammar
-from grammarspec.models.options import ModelOptions, refuse_unknown
+from grammarspec.models.options import ModelOptions, refuse_unknown, unforced
 from grammarspec.tools.sources import ToolLike, as_tools
 from grammarspec.tools.tool import Tool, ToolCall
 
@@ -284,8 +284,9 @@ class _LoopState:
         if self._rounds == self._max_rounds:
             raise ToolLimitExceeded(self.messages, self._max_rounds)
         options = {**self._options, "tools": list(self.tools.values())}
-        if self._rounds > 0 and options.get("tool_choice", "auto") not in ("auto", "none"):
-            options["tool_choice"] = "auto"  # a forced call in every round would leave no round for the answer
+        if self._rounds > 0 and "tool_choice" in options:
+            # a forced call in every round would leave no round for the answer
+            options["tool_choice"] = unforced(options["tool_choice"])
         self._rounds += 1
         if self._rounds == self._max_rounds and self._on_limit == "answer":
             options["tool_choice"] = "none"

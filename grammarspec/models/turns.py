@@ -147,6 +147,7 @@ class ToolTurn(Turn):
 
     Attributes:
         tools: the tools that the prompt declares to the model.
+        allowed: those of them that may be called.
         format: the format of its calls.
         choice, parallel: as for :meth:`grammarspec.tools.formats.ToolFormat.grammar`.
         vocabulary: the model's tokens.
@@ -155,6 +156,7 @@ class ToolTurn(Turn):
     """
 
     tools: tuple[Tool[..., Any], ...]
+    allowed: tuple[Tool[..., Any], ...]
     format: ToolFormat
     choice: str
     parallel: bool
@@ -164,7 +166,7 @@ class ToolTurn(Turn):
     @cached_property
     def grammar(self) -> Grammar[Reply[str]]:
         return self.format.grammar(
-            map(_unread, self.tools),  # arguments are read later: calls are known even if one is refused
+            map(_unread, self.allowed),  # arguments are read later: calls are known even if one is refused
             choice=self.choice,
             parallel=self.parallel,
             answer=None if self._free else Grammar(self.answer.ir),  # only its text: its value is read later
@@ -221,7 +223,7 @@ class ToolTurn(Turn):
     @property
     def _callable(self) -> tuple[Tool[..., Any], ...]:
         """The tools that may be called in this turn."""
-        return () if self.choice == "none" else self.tools
+        return () if self.choice == "none" else self.allowed
 
     def read(self, data: bytes) -> TurnResult:
         reply = self.grammar.match_marked(data).value
@@ -335,6 +337,7 @@ def turn_of(
     answer: Grammar[Any],
     tools: tuple[Tool[..., Any], ...],
     choice: str,
+    allowed: tuple[str, ...] | None,
     parallel: bool,
     written: str | ToolFormat | None,
     template: str,
@@ -344,7 +347,8 @@ def turn_of(
     Args:
         tokenizer, vocabulary: the model's.
         answer: the grammar of the answer.
-        tools: the tools that the model may call; may be empty.
+        tools: the tools that the model is told of; may be empty.
+        allowed: the names of those that it may call; ``None``: all of them.
         choice, parallel: as for :meth:`grammarspec.tools.formats.ToolFormat.grammar`.
         written: the format of calls, or its name; ``None``: that of the chat template, or else plain JSON.
         template: the chat template; empty if there is none.
@@ -363,4 +367,6 @@ def turn_of(
     if tools and not template:
         raise PromptError("the tokenizer has no chat template, which could tell of tools", hint="give it one")
     template_has_tools = "tools" in template and not written.prompt
-    return ToolTurn(answer, tools, written, choice if tools else "none", parallel, vocabulary, template_has_tools)
+    callable_tools = tools if allowed is None else tuple(tool for tool in tools if tool.name in allowed)
+    choice = choice if tools else "none"
+    return ToolTurn(answer, tools, callable_tools, written, choice, parallel, vocabulary, template_has_tools)

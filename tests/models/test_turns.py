@@ -22,7 +22,7 @@ CALL = '{"name": "weather", "arguments": {"city": "Oslo"}}'
 
 def shown(said: str, answer: gs.Grammar[object], written: str, choice: str = "auto") -> list[str]:
     """What is shown of a text that comes byte by byte."""
-    turn = ToolTurn(answer, (weather,), FORMATS[written], choice, True, gs.Vocabulary.bytes(), False)
+    turn = ToolTurn(answer, (weather,), (weather,), FORMATS[written], choice, True, gs.Vocabulary.bytes(), False)
     assert turn.grammar.matches(said)
     show = VisibleText(turn, lambda piece: piece)
     return [piece for piece in map(show, said) if piece]
@@ -45,7 +45,7 @@ def test_answers_are_shown_when_they_can_be_no_calls() -> None:
 
 
 def test_prompts_get_no_empty_system_message() -> None:
-    untold = ToolTurn(ANSWER, (weather,), FORMATS["hermes"], "auto", True, gs.Vocabulary.bytes(), False)
+    untold = ToolTurn(ANSWER, (weather,), (weather,), FORMATS["hermes"], "auto", True, gs.Vocabulary.bytes(), False)
     assert untold.messages("Who?", None) == [{"role": "user", "content": "Who?"}]
-    told = ToolTurn(ANSWER, (weather,), FORMATS["json"], "auto", True, gs.Vocabulary.bytes(), False)
+    told = ToolTurn(ANSWER, (weather,), (weather,), FORMATS["json"], "auto", True, gs.Vocabulary.bytes(), False)
     assert [message["role"] for message in told.messages("Who?", None)] == ["system", "user"]

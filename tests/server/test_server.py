@@ -189,7 +189,14 @@ def joined(pieces: Any) -> list[Any]:
     return calls
 
 
-@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "sky"}}, "none", "auto"])
+SKY = {"type": "function", "function": {"name": "sky"}}
+
+
+def one_of(mode: str, *tools: Any) -> Any:
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": list(tools)}}
+
+
+@pytest.mark.parametrize("choice", ["required", SKY, "none", "auto", one_of("required", SKY), one_of("auto", SKY)])
 @pytest.mark.parametrize("stream", [False, True])
 def test_tools(tiny: Running, choice: Any, stream: bool) -> None:
     options = {"tools": TOOLS, "tool_choice": choice, "parallel_tool_calls": False, "extra_body": {"on_limit": "close"}}
@@ -201,7 +208,7 @@ def test_tools(tiny: Running, choice: Any, stream: bool) -> None:
         calls, reason = found.choices[0].message.tool_calls or [], found.choices[0].finish_reason
     if choice == "none":
         assert not calls
-    if choice not in ("auto", "none"):
+    if choice not in ("auto", "none", one_of("auto", SKY)):
         assert len(calls) == 1 and reason == "tool_calls"
     for call in calls:
         parameters = {one["function"]["name"]: one["function"]["parameters"] for one in TOOLS}[call.function.name]
@@ -319,6 +326,9 @@ def called(arguments: str) -> dict[str, Any]:
         ({"tool_choice": "auto"}, "tool_choice", "no tools"),
         ({"tools": [{"type": "code"}]}, "tools[0]", "function"),
         ({"tools": TOOLS, "tool_choice": "no_such"}, "tool_choice", "no_such"),
+        ({"tools": TOOLS, "tool_choice": one_of("auto", tool("no_such"))}, "tool_choice", "no_such"),
+        ({"tools": TOOLS, "tool_choice": one_of("auto")}, "tool_choice", "tools of allowed_tools"),
+        ({"tools": TOOLS, "tool_choice": one_of("none", SKY)}, "tool_choice", "mode"),
         ({"tools": [tool("f", a={"type": "nothing"})]}, "tools", "#/properties/a/type"),
         ({"response_format": {"type": "xml"}}, "response_format.type", "xml"),
         ({"response_format": {"type": "json_schema"}}, "response_format.json_schema", "missing"),

@@ -114,11 +114,22 @@ def test_messages_are_gone_on_with() -> None:
     assert (found.output, found.calls, found.rounds, len(messages)) == ("Hello.", [], 1, 2)
 
 
+def _one_of(mode: str) -> dict[str, Any]:
+    listed = [{"type": "function", "function": {"name": "find"}}]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": listed}}
+
+
 @pytest.mark.parametrize(
     ("choice", "then"),
-    [("required", ["required", "auto"]), ("find", ["find", "auto"]), ("auto", ["auto"] * 2), ("none", ["none"] * 2)],
+    [
+        ("required", ["required", "auto"]),
+        ("find", ["find", "auto"]),
+        ("auto", ["auto"] * 2),
+        ("none", ["none"] * 2),
+        (_one_of("required"), [_one_of("required"), _one_of("auto")]),
+    ],
 )
-def test_demands_hold_once(choice: str, then: list[str]) -> None:
+def test_demands_hold_once(choice: Any, then: list[Any]) -> None:
     script = Script(calls((find, {"name": "Rome"})), Said("5"))
     gs.run_tools(script, "Hi.", TOOLS, tool_choice=choice)
     assert [one["tool_choice"] for one in script.asked] == then
