@@ -183,8 +183,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Answer all texts in all ways, and print and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="smollm2", help="as for grammarspec generate (%(default)s)")
-    parser.add_argument("--texts", type=int, default=8, help="of each type, at most (%(default)s)")
-    parser.add_argument("--timed", type=int, default=16, help="texts that are timed, one by one (%(default)s)")
+    parser.add_argument("--texts", type=int, default=5, help="of each type, at most (%(default)s)")
+    parser.add_argument("--timed", type=int, default=12, help="texts that are timed, one by one (%(default)s)")
     parser.add_argument("--particles", type=int, default=8, help="(%(default)s)")
     head = Path("examples/drafts/smollm2.safetensors")
     parser.add_argument("--eagle", type=Path, default=head, metavar="FILE", help="the head (%(default)s)")
