@@ -388,10 +388,10 @@ class Model:
             _grammar(type),
             tuple(known.values()),
             resolved.tool_choice,
-            resolved.allowed_tools,
             resolved.parallel,
             resolved.tool_format,
             chat_template(self.tokenizer, tools=bool(known)),
+            resolved.allowed_tools,
         )
         return Call(self._generator, self.tokenizer, self.vocabulary, type, turn, resolved)
 

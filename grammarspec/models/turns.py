@@ -337,10 +337,10 @@ def turn_of(
     answer: Grammar[Any],
     tools: tuple[Tool[..., Any], ...],
     choice: str,
-    allowed: tuple[str, ...] | None,
     parallel: bool,
     written: str | ToolFormat | None,
     template: str,
+    allowed: tuple[str, ...] | None = None,
 ) -> Turn:
     """The turn of a model with an answer and tools.
 
@@ -348,10 +348,10 @@ def turn_of(
         tokenizer, vocabulary: the model's.
         answer: the grammar of the answer.
         tools: the tools that the model is told of; may be empty.
-        allowed: the names of those that it may call; ``None``: all of them.
         choice, parallel: as for :meth:`grammarspec.tools.formats.ToolFormat.grammar`.
         written: the format of calls, or its name; ``None``: that of the chat template, or else plain JSON.
         template: the chat template; empty if there is none.
+        allowed: the names of the tools that the model may call; ``None``: all of them.
 
     Raises:
         ValueError: there is no such format.

@@ -163,8 +163,8 @@ class Preparer:
         template = chat_template(self._tokenizer, tools=bool(tools))
         _check_members(messages, template)
         turn = self._step("tools" if tools else "messages", turn_of, self._tokenizer, self._vocabulary, answer,
-                          tuple(tools.values()), resolved.tool_choice, resolved.allowed_tools, resolved.parallel,
-                          None, template)  # fmt: skip
+                          tuple(tools.values()), resolved.tool_choice, resolved.parallel, None, template,
+                          resolved.allowed_tools)  # fmt: skip
         if tools:
             self._step("tools", lambda: turn.grammar)
         call = Call(self._compiler, self._tokenizer, self._vocabulary, answer, turn, resolved)
