@@ -22,7 +22,7 @@ import grammarspec as gs
 from benchmarks.speculation import text_cases
 from grammarspec.decoding import Request, Sampling, generate_batch
 from grammarspec.decoding.alternation import Interval
-from grammarspec.decoding.proposers import Forced, Lookup
+from grammarspec.decoding.proposers import Forced, Lookup, Proposer
 from grammarspec.models.loading import encode_prompt, load_model
 
 HERE = Path(__file__).parent
@@ -94,7 +94,7 @@ def by_xgrammar(tokenizer: Any, schemas: Sequence[Any]) -> list[Callable[[], Mas
 
 def ours(model: gs.Model, cases: Sequence[tuple[Sequence[int], Any]], sampling: Sampling, drafts: bool) -> Way:
     """Our loop."""
-    proposers = [Forced(), Lookup()] if drafts else []
+    proposers: list[Proposer] = [Forced(), Lookup()] if drafts else []
 
     def run(number: int) -> int:
         prompt, constraint = cases[number]
@@ -179,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     report("compact JSON", alternate(ways, len(cases), options.turns))
 
     free = [(case.prompt, None) for case in text_cases(model, "free")[: options.limit]]
-    prompts = [prompt for prompt, _ in free]
+    prompts = [list(prompt) for prompt, _ in free]
     ways = {
         "ours, drafts": ours(model, free, sampling, True),
         "ours, no drafts": ours(model, free, sampling, False),

@@ -64,8 +64,8 @@ class Synthetic(Processing):
         lucky = uniform(self._streams, positions[:, :-1], Purpose.ACCEPT, rounds) < self.rate
         accepted = (lucky & inside).to(torch.int64).cumprod(1).sum(1)
         at = accepted[:, None, None]
-        there = (each.gather(1, at.expand(-1, 1, each.shape[2])) for each in (logits, masks))
-        return accepted, self.scores(*there, prefix[:, :0]).argmax(-1)[:, 0], found[2]
+        logits, masks = (each.gather(1, at.expand(-1, 1, each.shape[2])) for each in (logits, masks))
+        return accepted, self.scores(logits, masks, prefix[:, :0]).argmax(-1)[:, 0], found[2]
 
 
 def requests_for(run: Run, rows: int, tokens: int, constrained: bool) -> list[Request]:

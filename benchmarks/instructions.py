@@ -52,8 +52,8 @@ def write_replay(path: Path, tokenizer: Any, cases: list[Case]) -> None:
             numbers(len(grammar))
             out.write(grammar)
             numbers(len(case.texts))
-            for text in case.texts:
-                tokens = tokenizer.encode(text, add_special_tokens=False)
+            for written in case.texts:
+                tokens = tokenizer.encode(written, add_special_tokens=False)
                 numbers(len(tokens), *tokens)
 
 

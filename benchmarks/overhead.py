@@ -155,7 +155,8 @@ def replay(
     batch = Batch(model.model, requests, model.vocabulary, proposers=[Replay(trace)], gamma=GAMMA)
     batch.chooser = ReplayedChooser(batch.chooser, trace)
     batch.round()  # it reads the prompt
-    timed = [request.matcher for request in requests if isinstance(request.matcher, TimedMatcher)]
+    matchers: list[Any] = [request.matcher for request in requests]
+    timed = [matcher for matcher in matchers if isinstance(matcher, TimedMatcher)]
     for matcher in timed:
         matcher.seconds = 0.0
     begin = perf_counter()

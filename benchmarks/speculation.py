@@ -18,7 +18,7 @@ import torch
 import grammarspec as gs
 from grammarspec.decoding import Sampling
 from grammarspec.decoding.alternation import Case, Measurement, Setting, alternate
-from grammarspec.decoding.proposers import Eagle, Forced, Lookup
+from grammarspec.decoding.proposers import Eagle, Forced, Lookup, Proposer
 from grammarspec.models.chat import chat_template, encode, render
 from grammarspec.models.loading import encode_prompt, load_model, vocabulary_of
 from grammarspec.models.turns import turn_of
@@ -32,7 +32,7 @@ PLAIN = "none"
 def settings(tokens: int, head: Eagle | None = None) -> list[Setting]:
     """What is compared; the last one is what a model does that nobody has tuned, but for a head that is given."""
     sampling = Sampling(max_tokens=tokens)
-    both = [Forced(), Lookup()]
+    both: list[Proposer] = [Forced(), Lookup()]
     beside = [Setting("eagle", [*both, head], GAMMA, sampling=sampling)] if head else []
     return [
         Setting(PLAIN, sampling=sampling),

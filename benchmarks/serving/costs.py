@@ -96,7 +96,8 @@ def measured(tokenizer: Any, schemas: int = 300) -> Costs:
     rows = gs.allocate_bitmask(1, vocabulary.size)
     new: list[float] = []
     counts = {"first": [0, 0], "later": [0, 0]}
-    known, accepts = [], []
+    known: list[float] = []
+    accepts: list[float] = []
     matchers = []
     for number, constraint in zip(numbers, constraints, strict=True):
         for which in ("first", "later", "later"):

@@ -29,7 +29,7 @@ import random
 import re
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import signature
@@ -301,9 +301,7 @@ class Score:
         return min(self.differing, key=lambda found: len(found[1]), default=None)
 
 
-def judge(
-    ours: Callable[[str], bool], theirs: Callable[[str], bool], texts: Mapping[str, Iterator[str] | Sequence[str]]
-) -> Score:
+def judge(ours: Callable[[str], bool], theirs: Callable[[str], bool], texts: Mapping[str, Iterable[str]]) -> Score:
     """Compare the verdicts on texts; those on which they differ are shrunk.
 
     Args:
