@@ -146,6 +146,20 @@ def test_budgets_are_kept_or_refused(family: Family, name: str) -> None:
     assert refused == [budget for budget in budgets if budget <= largest]
 
 
+@pytest.mark.parametrize("name", ["hermes", "json", "harmony"])
+@pytest.mark.parametrize("nested", [True, False])  # as Chat Completions write it, or as Responses do
+def test_only_allowed_tools_are_called(family: Family, name: str, nested: bool) -> None:
+    model = family(name, bool(FORMATS[name].markers))
+    tool = {"type": "function", "function": {"name": "ping"}} if nested else {"type": "function", "name": "ping"}
+    which = {"mode": "required", "tools": [tool]}
+    allowed = {"type": "allowed_tools", **({"allowed_tools": which} if nested else which)}
+    with prompts(model) as said:
+        for seed in range(4):
+            result = model.run("Hi", tools=BOTH, tool_choice=allowed, sampling=sampling(seed))
+            assert {call.name for call in result.tool_calls} == {"ping"}
+    assert all("get_weather" in prompt for prompt in said)  # the model is told of all
+
+
 # ---------------------------------------------------------------------- texts that spell markers
 QUOTES = {
     "qwen-xml": "</parameter>",
