@@ -97,6 +97,9 @@ impl Machine {
         let Some(parser) = ir.parser(rule) else { return Ok(false) };
         let Some(completing) = self.searches.free.completing.get(&rule).cloned() else { return Ok(true) };
         let start = (stack, Numbers::default());
+        if let Some(&known) = self.searches.completed.get(&start) {
+            return Ok(known);
+        }
         let mut todo = vec![start.clone()];
         let mut before: FxHashMap<Configuration, Configuration> =
             FxHashMap::from_iter([(start.clone(), start.clone())]);
@@ -149,7 +152,7 @@ impl Machine {
         budget: &mut Budget,
     ) -> Result<SmallVec<[Stack; 2]>> {
         let frames = self.reduced(place, top, item, budget)?.unwrap_or_default();
-        Ok(frames.into_iter().map(|(frame, _)| self.stacks.of_frames(UNSET, vec![frame])).collect())
+        Ok(frames.into_iter().map(|(frame, _)| self.stacks.of_frames(UNSET, &mut [frame])).collect())
     }
 
     /// The terminals that the lexer of a parser can read, by its modes, whatever character stands before.

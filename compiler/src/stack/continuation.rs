@@ -10,9 +10,11 @@
 //! The parameter stands here and not in positions, so that all that a rule can read is shared by all values of its
 //! parameter: after each member of an object, what may come next is a part of the same expressions.
 
-use std::sync::Arc;
+use std::hash::{Hash, Hasher};
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
 
 use super::instances::{ParamId, UNSET};
 use super::position::{BOTTOM, PosId};
@@ -47,42 +49,64 @@ pub struct Frame {
     pub below: Stack,
 }
 
-pub struct Continuations {
+/// Frames, mostly one.
+pub(super) type Frames = SmallVec<[Frame; 4]>;
+
+/// The parameters and frames of continuations, by number. The frames lie one after another, so that a continuation is no
+/// allocation of its own.
+#[derive(Default)]
+struct Nodes {
     params: Vec<ParamId>,
-    frames: Vec<Arc<[Frame]>>,
-    ids: FxHashMap<(ParamId, Arc<[Frame]>), Stack>,
+    frames: Vec<Frame>,
+    /// For each continuation, where its frames end; those of the next one begin there.
+    ends: Vec<u32>,
+}
+
+impl Nodes {
+    fn frames(&self, k: Stack) -> &[Frame] {
+        let start = if k == 0 { 0 } else { self.ends[k as usize - 1] };
+        &self.frames[start as usize..self.ends[k as usize] as usize]
+    }
+
+    fn hash_of(param: ParamId, frames: &[Frame]) -> u64 {
+        let mut hasher = FxHasher::default();
+        (param, frames).hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+pub struct Continuations {
+    nodes: Nodes,
+    ids: HashTable<Stack>,
     unions: FxHashMap<(Stack, Stack), Stack>,
     /// Truncated and saturated forms, by depth.
     cut: FxHashMap<(Stack, u32, Counts), (Stack, u32)>,
-    size: usize,
     work: usize,
 }
 
 impl Default for Continuations {
     fn default() -> Self {
         let mut made = Continuations {
-            params: Vec::new(),
-            frames: Vec::new(),
-            ids: FxHashMap::default(),
+            nodes: Nodes::default(),
+            ids: HashTable::new(),
             unions: FxHashMap::default(),
             cut: FxHashMap::default(),
-            size: 0,
             work: 0,
         };
         made.cut_off(UNSET); // ANY
-        made.push(UNSET, [].into()); // UNSURE, which is not to be found by its frames
+        made.push(UNSET, &[]); // UNSURE, which is not to be found by its frames
         made
     }
 }
 
 impl Continuations {
     pub fn frames(&self, k: Stack) -> &[Frame] {
-        &self.frames[k as usize]
+        self.nodes.frames(k)
     }
 
     /// The parameter of the rule that a head with this continuation stands in.
     pub(super) fn param(&self, k: Stack) -> ParamId {
-        self.params[k as usize]
+        self.nodes.params[k as usize]
     }
 
     /// Whether nothing is known of the stack.
@@ -92,65 +116,77 @@ impl Continuations {
 
     /// A stack of which nothing is known but the parameter of the rule above it.
     fn cut_off(&mut self, param: ParamId) -> Stack {
-        self.intern(param, Vec::new().into())
+        self.intern(param, &[])
     }
 
     /// The same frames below a rule with another parameter.
     pub(super) fn below(&mut self, param: ParamId, k: Stack) -> Stack {
-        if self.param(k) == param { k } else { self.intern(param, self.frames[k as usize].clone()) }
+        if self.param(k) == param {
+            return k;
+        }
+        let frames: Frames = self.frames(k).into();
+        self.intern(param, &frames)
     }
 
     /// How many there are; their numbers are below that.
     pub(super) fn len(&self) -> usize {
-        self.frames.len()
+        self.nodes.params.len()
     }
 
     /// Bytes held, roughly.
     pub fn memory(&self) -> usize {
-        self.frames.len() * 84 + self.size * 12 + (self.unions.len() + self.cut.len()) * 24
+        self.len() * 24 + self.nodes.frames.len() * 16 + (self.unions.len() + self.cut.len()) * 24
     }
 
     /// Frames that have been merged or interned, the latter counted twice, and unions: a measure of work, of which two
     /// are as much as a step of a budget.
     pub fn work(&self) -> usize {
-        self.work + self.size
+        self.work + self.nodes.frames.len() * 2
     }
 
     /// The continuation with these frames, below a rule with this parameter. Frames that return to the same position in
-    /// a rule of the same parameter are merged.
-    pub(super) fn of_frames(&mut self, param: ParamId, mut frames: Vec<Frame>) -> Stack {
-        if frames.len() > 1 {
-            self.work += frames.len();
-            frames.sort_unstable_by_key(|f| (f.callee, f.back, self.param(f.below), f.below));
-            let mut out: Vec<Frame> = Vec::with_capacity(frames.len());
-            for f in frames {
-                match out.last_mut() {
-                    Some(last) if self.merges(*last, f) => last.below = deep(|| self.union(last.below, f.below)),
-                    _ => out.push(f),
-                }
-            }
-            frames = out;
+    /// a rule of the same parameter are merged; they are changed in place.
+    pub(super) fn of_frames(&mut self, param: ParamId, frames: &mut [Frame]) -> Stack {
+        if frames.len() < 2 {
+            return self.intern(param, frames);
         }
-        self.intern(param, frames.into())
+        self.work += frames.len();
+        frames.sort_unstable_by_key(|f| (f.callee, f.back, self.param(f.below), f.below));
+        let mut last = 0;
+        for at in 1..frames.len() {
+            let f = frames[at];
+            if self.merges(frames[last], f) {
+                frames[last].below = deep(|| self.union(frames[last].below, f.below));
+            } else {
+                last += 1;
+                frames[last] = f;
+            }
+        }
+        self.intern(param, &frames[..=last])
     }
 
     fn merges(&self, a: Frame, b: Frame) -> bool {
         (a.callee, a.back) == (b.callee, b.back) && self.param(a.below) == self.param(b.below)
     }
 
-    fn intern(&mut self, param: ParamId, frames: Arc<[Frame]>) -> Stack {
-        let next = self.frames.len() as Stack;
-        let id = *self.ids.entry((param, frames.clone())).or_insert(next);
-        if id == next {
-            self.push(param, frames);
+    fn intern(&mut self, param: ParamId, frames: &[Frame]) -> Stack {
+        let hash = Nodes::hash_of(param, frames);
+        let is_same = |&k: &Stack| self.param(k) == param && self.frames(k) == frames;
+        if let Some(&known) = self.ids.find(hash, is_same) {
+            return known;
         }
-        id
+        let k = self.push(param, frames);
+        let nodes = &self.nodes;
+        self.ids.insert_unique(hash, k, |&k| Nodes::hash_of(nodes.params[k as usize], nodes.frames(k)));
+        k
     }
 
-    fn push(&mut self, param: ParamId, frames: Arc<[Frame]>) {
-        self.size += frames.len() * 2;
-        self.frames.push(frames);
-        self.params.push(param);
+    fn push(&mut self, param: ParamId, frames: &[Frame]) -> Stack {
+        let nodes = &mut self.nodes;
+        nodes.params.push(param);
+        nodes.frames.extend_from_slice(frames);
+        nodes.ends.push(nodes.frames.len() as u32);
+        nodes.params.len() as Stack - 1
     }
 
     /// The stacks of both, which are below a rule of one parameter; cut off if one of them is.
@@ -167,9 +203,9 @@ impl Continuations {
             return u;
         }
         self.work += UNION;
-        let mut all = self.frames[a as usize].to_vec();
-        all.extend_from_slice(&self.frames[b as usize]);
-        let u = self.of_frames(self.param(a), all);
+        let mut all: Frames = self.frames(a).into();
+        all.extend_from_slice(self.frames(b));
+        let u = self.of_frames(self.param(a), &mut all);
         self.unions.insert(key, u);
         u
     }
@@ -183,8 +219,8 @@ impl Continuations {
         if let Some(&cut_off) = all.iter().find(|&&stack| self.is_cut_off(stack)) {
             return cut_off;
         }
-        let frames = all.iter().flat_map(|&stack| self.frames[stack as usize].iter().copied()).collect();
-        self.of_frames(self.param(first), frames)
+        let mut frames: Frames = all.iter().flat_map(|&stack| self.frames(stack).iter().copied()).collect();
+        self.of_frames(self.param(first), &mut frames)
     }
 
     /// The topmost `depth` frames of every stack, with their positions saturated by `position`, and the least upper
@@ -202,7 +238,7 @@ impl Continuations {
         if let Some(&t) = self.cut.get(&(k, depth, counts)) {
             return t;
         }
-        let mut frames: Vec<Frame> = self.frames[k as usize].to_vec();
+        let mut frames: Frames = self.frames(k).into();
         let mut dropped = UNBOUNDED;
         for f in &mut frames {
             if !self.is_bottom(*f) {
@@ -212,7 +248,7 @@ impl Continuations {
                 dropped = dropped.min(below.1).min(back.1);
             }
         }
-        let t = (self.of_frames(self.param(k), frames), dropped);
+        let t = (self.of_frames(self.param(k), &mut frames), dropped);
         self.cut.insert((k, depth, counts), t);
         t
     }
@@ -234,12 +270,12 @@ impl Continuations {
         if let Some(&id) = done.get(&k) {
             return id;
         }
-        let mut frames = from.frames(k).to_vec();
+        let mut frames: Frames = from.frames(k).into();
         for f in &mut frames {
             f.below = deep(|| self.import(from, f.below, position, param, done));
             f.back = position(f.back);
         }
-        let id = self.of_frames(param(from.param(k)), frames);
+        let id = self.of_frames(param(from.param(k)), &mut frames);
         done.insert(k, id);
         id
     }

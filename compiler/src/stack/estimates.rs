@@ -52,7 +52,7 @@ impl Machine {
         };
         let mut least = NEVER;
         for frame in self.stacks.frames(next).to_vec() {
-            let from = (self.stacks.of_frames(UNSET, vec![frame]), refused.clone());
+            let from = (self.stacks.of_frames(UNSET, &mut [frame]), refused.clone());
             let known = self.searches.to_come.get(&from).copied();
             let left = match known {
                 Some(left) => left,
@@ -128,9 +128,9 @@ impl Machine {
 
     /// The stack on which the whole text has been read.
     fn ended(&mut self, rule: RuleId, parser: &Parser, start: Frame) -> Stack {
-        let below = self.stacks.of_frames(UNSET, vec![start]);
+        let below = self.stacks.of_frames(UNSET, &mut [start]);
         let frame = self.frame_of(rule, parser.end(), below);
-        self.stacks.of_frames(UNSET, vec![frame])
+        self.stacks.of_frames(UNSET, &mut [frame])
     }
 
     /// What each state of a parser may have begun and can complete, and how many bytes the rest of it takes.

@@ -44,6 +44,20 @@ impl Numbers {
         self.0.get(word).is_some_and(|&bits| bits & bit != 0)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many words of memory it takes.
+    pub(super) fn words(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Those that are in both.
+    pub(super) fn and(&self, others: &Numbers) -> Numbers {
+        Numbers::shortened(self.0.iter().zip(&others.0).map(|(a, b)| a & b).collect())
+    }
+
     pub(super) fn has_others_than(&self, others: &Numbers) -> bool {
         self.0.iter().enumerate().any(|(at, &bits)| bits & !others.0.get(at).copied().unwrap_or(0) != 0)
     }
@@ -63,10 +77,14 @@ impl Numbers {
 
     pub(super) fn without(&self, others: &Numbers) -> Numbers {
         let other = |at: usize| others.0.get(at).copied().unwrap_or(0);
-        let mut left: SmallVec<[u64; 2]> = self.0.iter().enumerate().map(|(at, &bits)| bits & !other(at)).collect();
-        while left.last() == Some(&0) {
-            left.pop();
+        Numbers::shortened(self.0.iter().enumerate().map(|(at, &bits)| bits & !other(at)).collect())
+    }
+
+    /// Equal sets are equal words: the last one is not empty.
+    fn shortened(mut words: SmallVec<[u64; 2]>) -> Numbers {
+        while words.last() == Some(&0) {
+            words.pop();
         }
-        Numbers(left)
+        Numbers(words)
     }
 }

@@ -14,13 +14,14 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::continuation::{Frame, NO_CALLEE, Stack, UNSURE};
+use super::continuation::{Frame, Frames, NO_CALLEE, Stack, UNSURE};
 use super::instances::{ParamId, UNSET};
+use super::numbers::Numbers;
 use super::position::Pos;
 use super::step::{Closure, Further, Head, Machine};
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Action, Indenter, Layout, Lexeme, Parser, RuleId};
+use crate::ir::{Action, Layout, Lexeme, Parser, RuleId};
 use crate::regular::{Counts, EMPTY, Id};
 
 /// What a parser can do between two tokens.
@@ -29,9 +30,9 @@ struct Between {
     lexemes: Id,
     /// Any lexeme of which that depends on more of the stack.
     unsure: Id,
-    /// The terminals of these lexemes, in order.
-    possible: Box<[u32]>,
-    open: Box<[u32]>,
+    /// The terminals of these lexemes.
+    possible: Numbers,
+    open: Numbers,
     /// The callers' continuations, if the text can end here.
     callers: SmallVec<[Stack; 1]>,
     /// Whether it depends on more of the stack if the text can end here.
@@ -48,8 +49,25 @@ impl Between {
     }
 }
 
+/// What a state does before terminals.
+struct Actions {
+    /// Those that it reads.
+    reads: Numbers,
+    /// The rules that it reduces by, each with the terminals before which it does.
+    reductions: Box<[(u32, Numbers)]>,
+    /// How many words all these sets take.
+    words: usize,
+}
+
+/// The terminals that the lexer takes in a mode.
+struct Mode {
+    read: Numbers,
+    /// Those that the parser passes over.
+    ignored: Numbers,
+}
+
 /// A set of terminals of a mode: the rule of the parser, the mode, and the terminals.
-type Lexemes = (RuleId, u32, Box<[u32]>);
+type Lexemes = (RuleId, u32, Numbers);
 
 /// The topmost states after a reduction, each with the continuation below the state that it began in.
 pub(super) type Reduced = SmallVec<[(Frame, Stack); 2]>;
@@ -61,6 +79,11 @@ pub(super) struct Parsers {
     between: FxHashMap<(Stack, u32), Arc<Between>>,
     /// The stacks after a token.
     after: FxHashMap<(Stack, u32), Stack>,
+    /// By rule of the parser, and state or mode.
+    actions: FxHashMap<(RuleId, u32), Arc<Actions>>,
+    modes: FxHashMap<(RuleId, u32), Arc<Mode>>,
+    /// Words of all sets of terminals.
+    words: usize,
     lexemes: FxHashMap<Lexemes, Id>,
     /// Single lexemes, by parser.
     lexeme: FxHashMap<(RuleId, Lexeme), Id>,
@@ -70,7 +93,12 @@ pub(super) struct Parsers {
 
 impl Parsers {
     pub(super) fn memory(&self) -> usize {
-        self.between.len() * 160 + self.after.len() * 24 + self.lexemes.len() * 160 + self.lexeme.len() * 32
+        self.between.len() * 160
+            + self.after.len() * 24
+            + (self.actions.len() + self.modes.len()) * 160
+            + self.lexemes.len() * 160
+            + self.lexeme.len() * 32
+            + self.words * 8
     }
 }
 
@@ -78,7 +106,7 @@ impl Parsers {
 #[derive(Default)]
 pub(super) struct Moves {
     /// The topmost states after it.
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Frames,
     /// For the end of the text: the callers' continuations.
     pub(super) callers: SmallVec<[Stack; 1]>,
     cut_off: bool,
@@ -89,7 +117,7 @@ impl Machine {
     pub(super) fn before_text(&mut self, rule: RuleId, caller: Stack) -> Stack {
         let start = self.ir.parser(rule).expect("the rule is a parser's").start;
         let frame = self.frame_of(rule, start, caller);
-        self.stacks.of_frames(UNSET, vec![frame])
+        self.stacks.of_frames(UNSET, &mut [frame])
     }
 
     pub(super) fn frame_of(&mut self, rule: RuleId, state: u32, below: Stack) -> Frame {
@@ -110,9 +138,10 @@ impl Machine {
             return Ok(());
         }
         let param = self.stacks.param(stack);
-        let frames: SmallVec<[Frame; 4]> = self.stacks.frames(stack).into();
+        let frames: Frames = self.stacks.frames(stack).into();
+        let is_single = frames.len() == 1;
         for frame in frames {
-            let stack = self.stacks.of_frames(param, vec![frame]);
+            let stack = if is_single { stack } else { self.stacks.of_frames(param, &mut [frame]) };
             let between = self.between((rule, class), stack, frame, budget)?;
             self.add_head(condition, Head { rest: between.lexemes, stack }, out);
             self.add_head(condition, Head { rest: between.unsure, stack: UNSURE }, out);
@@ -132,7 +161,7 @@ impl Machine {
 
     /// Makes the returns of a completed rule to the frames of a continuation.
     fn return_to(&mut self, condition: Id, rule: RuleId, stack: Stack, further: &mut Further) {
-        let frames: SmallVec<[Frame; 4]> = self.stacks.frames(stack).into();
+        let frames: Frames = self.stacks.frames(stack).into();
         for f in frames {
             if (f.callee == NO_CALLEE || f.callee == rule) && !self.stacks.is_bottom(f) {
                 further.push((condition, Head { rest: self.accept(f.back), stack: f.below }));
@@ -230,14 +259,14 @@ impl Machine {
         budget: &mut Budget,
     ) -> Result<Option<Option<Stack>>> {
         for &token in tokens {
-            let moves = self.moves(rule, parser, stack, token, budget)?;
+            let mut moves = self.moves(rule, parser, stack, token, budget)?;
             if moves.cut_off {
                 return Ok(None);
             }
             if moves.frames.is_empty() {
                 return Ok(Some(None));
             }
-            stack = self.stacks.of_frames(UNSET, moves.frames);
+            stack = self.stacks.of_frames(UNSET, &mut moves.frames);
         }
         Ok(Some(Some(self.stacks.below(param, stack))))
     }
@@ -300,32 +329,26 @@ impl Machine {
         let never_ends = shallow.is_some_and(|known| !known.may_end && known.callers.is_empty());
         let end = if never_ends { Moves::default() } else { self.at_end(rule, parser, stack, budget)? };
         let in_brackets = parser.indenter().is_some() && self.instances.layout(self.stacks.param(stack)).depth > 0;
-        let (mut possible, mut open): (Vec<u32>, Vec<u32>) = Default::default();
-        let terminals: Vec<u32> = match shallow {
-            Some(known) => {
-                possible.extend_from_slice(&known.possible);
-                known.open.to_vec()
-            }
+        let (mut possible, mut terminals) = match shallow {
+            Some(known) => (known.possible.clone(), known.open.clone()),
             None => {
-                let lexemes = parser.modes()[mode as usize].iter();
-                let mut all: Vec<u32> = lexemes.map(|lexeme| lexeme.terminal).collect();
-                all.sort_unstable();
-                all.dedup();
-                all
+                let all = self.mode_of(rule, parser, mode);
+                (all.ignored.clone(), all.read.clone())
             }
         };
-        let (passed_over, others): (Vec<u32>, Vec<u32>) = terminals.into_iter().partition(|&terminal| {
-            let in_brackets = |i: &Indenter| terminal == i.newline && in_brackets;
-            parser.is_ignored(terminal) || parser.indenter().is_some_and(in_brackets)
-        });
-        possible.extend(passed_over);
-        self.read_any((rule, parser), stack, others, (&mut possible, &mut open), budget)?;
-        possible.sort_unstable();
-        open.sort_unstable();
-        let (possible, open): (Box<[u32]>, Box<[u32]>) = (possible.into(), open.into());
+        if let Some(indenter) = parser.indenter()
+            && in_brackets
+            && terminals.contains(indenter.newline)
+        {
+            let newline = Numbers::of([indenter.newline]);
+            terminals = terminals.without(&newline);
+            possible.extend(&newline);
+        }
+        let open = self.read_any((rule, parser), stack, terminals, &mut possible, budget)?;
         let lexemes = self.lexemes(rule, parser, mode, possible.clone(), budget)?;
         let unsure = self.lexemes(rule, parser, mode, open.clone(), budget)?;
         let (callers, may_end) = (end.callers, end.cut_off);
+        self.parsers.words += possible.words() + open.words();
         let between = Arc::new(Between { lexemes, unsure, possible, open, callers, may_end });
         self.parsers.between.insert((stack, class), between.clone());
         Ok(between)
@@ -337,20 +360,24 @@ impl Machine {
         rule: RuleId,
         parser: &Parser,
         mode: u32,
-        terminals: Box<[u32]>,
+        terminals: Numbers,
         budget: &mut Budget,
     ) -> Result<Id> {
+        if terminals.is_empty() {
+            return Ok(EMPTY);
+        }
         let key = (rule, mode, terminals);
         if let Some(&known) = self.parsers.lexemes.get(&key) {
             return Ok(known);
         }
         let mut all = Vec::new();
         for &lexeme in &parser.modes()[mode as usize] {
-            if key.2.binary_search(&lexeme.terminal).is_ok() {
+            if key.2.contains(lexeme.terminal) {
                 all.push(self.lexeme(rule, lexeme, budget)?);
             }
         }
         let any = self.arena.alt_within(&all, budget)?;
+        self.parsers.words += key.2.words();
         self.parsers.lexemes.insert(key, any);
         Ok(any)
     }
@@ -373,55 +400,76 @@ impl Machine {
         Ok(x)
     }
 
-    /// Which of some terminals, in order, the parser can read next: adds those that it can, and those of which it depends
-    /// on more of the stack. Terminals with the same reduction before them are followed together.
+    /// Which of some terminals the parser can read next: adds those that it can to `possible`, and returns those of which
+    /// it depends on more of the stack. Terminals with the same reduction before them are followed together.
     fn read_any(
         &mut self,
         (rule, parser): (RuleId, &Parser),
         stack: Stack,
-        terminals: Vec<u32>,
-        (possible, open): (&mut Vec<u32>, &mut Vec<u32>),
+        terminals: Numbers,
+        possible: &mut Numbers,
         budget: &mut Budget,
-    ) -> Result<()> {
-        let mut todo: Vec<(Frame, Arc<[u32]>)> = Vec::new();
-        let all: Arc<[u32]> = terminals.into();
-        todo.extend(self.stacks.frames(stack).iter().map(|&frame| (frame, all.clone())));
-        let (mut read, mut left): (FxHashSet<u32>, FxHashSet<u32>) = Default::default();
-        let mut seen: FxHashSet<(Frame, Arc<[u32]>)> = FxHashSet::default();
+    ) -> Result<Numbers> {
+        let frames = self.stacks.frames(stack).iter();
+        let mut todo: SmallVec<[(Frame, Numbers); 4]> = frames.map(|&frame| (frame, terminals.clone())).collect();
+        let mut left = Numbers::default();
+        let mut seen: FxHashSet<(Frame, Numbers)> = FxHashSet::default();
         while let Some((frame, terminals)) = todo.pop() {
             let Pos::State { state, .. } = self.positions.get(frame.back) else { continue };
-            let actions = parser.actions(state);
-            budget.spend(1 + (terminals.len() + actions.len()) as u64 / 8)?;
-            let mut reductions: SmallVec<[(u32, Vec<u32>); 4]> = SmallVec::new();
-            let mut at = 0;
-            for &terminal in terminals.iter() {
-                at += actions[at..].iter().take_while(|action| action.0 < terminal).count();
-                match actions.get(at) {
-                    Some(&(this, Action::Shift(_))) if this == terminal => {
-                        read.insert(terminal);
-                    }
-                    Some(&(this, Action::Reduce(by))) if this == terminal => {
-                        match reductions.iter_mut().find(|known| known.0 == by) {
-                            Some(known) => known.1.push(terminal),
-                            None => reductions.push((by, vec![terminal])),
-                        }
-                    }
-                    _ => {}
+            let actions = self.actions_of(rule, parser, state);
+            budget.spend(1 + (actions.reductions.len() + actions.words / 8) as u64)?;
+            possible.extend(&actions.reads.and(&terminals));
+            for (by, before) in &actions.reductions {
+                let terminals = before.and(&terminals);
+                if terminals.is_empty() {
+                    continue;
                 }
-            }
-            for (by, terminals) in reductions {
-                let Some(frames) = self.reduced((rule, parser), frame, parser.rule(by), budget)? else {
-                    left.extend(terminals);
+                let Some(frames) = self.reduced((rule, parser), frame, parser.rule(*by), budget)? else {
+                    left.extend(&terminals);
                     continue;
                 };
-                let terminals: Arc<[u32]> = terminals.into();
                 let next = frames.into_iter().map(|(frame, _)| (frame, terminals.clone()));
                 todo.extend(next.filter(|next| seen.insert(next.clone())));
             }
         }
-        open.extend(left.into_iter().filter(|terminal| !read.contains(terminal)));
-        possible.extend(read);
-        Ok(())
+        Ok(left.without(possible))
+    }
+
+    /// What a state does before terminals.
+    fn actions_of(&mut self, rule: RuleId, parser: &Parser, state: u32) -> Arc<Actions> {
+        if let Some(known) = self.parsers.actions.get(&(rule, state)) {
+            return known.clone();
+        }
+        let mut reads = Vec::new();
+        let mut reduces = Vec::new();
+        for &(terminal, action) in parser.actions(state) {
+            match action {
+                Action::Shift(_) => reads.push(terminal),
+                Action::Reduce(by) => reduces.push((by, terminal)),
+            }
+        }
+        reduces.sort_unstable();
+        let reads = Numbers::of(reads);
+        let same = reduces.chunk_by(|a, b| a.0 == b.0);
+        let reductions: Box<[_]> = same.map(|all| (all[0].0, Numbers::of(all.iter().map(|one| one.1)))).collect();
+        let words = reads.words() + reductions.iter().map(|(_, before)| before.words()).sum::<usize>();
+        let made = Arc::new(Actions { reads, reductions, words });
+        self.parsers.words += words;
+        self.parsers.actions.insert((rule, state), made.clone());
+        made
+    }
+
+    /// The terminals that the lexer takes in a mode.
+    fn mode_of(&mut self, rule: RuleId, parser: &Parser, mode: u32) -> Arc<Mode> {
+        if let Some(known) = self.parsers.modes.get(&(rule, mode)) {
+            return known.clone();
+        }
+        let terminals = parser.modes()[mode as usize].iter().map(|lexeme| lexeme.terminal);
+        let (ignored, read): (Vec<u32>, Vec<u32>) = terminals.partition(|&terminal| parser.is_ignored(terminal));
+        let made = Arc::new(Mode { read: Numbers::of(read), ignored: Numbers::of(ignored) });
+        self.parsers.words += made.read.words() + made.ignored.words();
+        self.parsers.modes.insert((rule, mode), made.clone());
+        made
     }
 
     /// Where it leads that a symbol is made of so many symbols on a stack; `None`: it depends on more of the stack.
@@ -447,7 +495,7 @@ impl Machine {
         for top in tops {
             let Pos::State { state, .. } = self.positions.get(top.back) else { continue };
             let Some(next) = parser.goto(state, symbol) else { continue };
-            let below = self.stacks.of_frames(UNSET, vec![top]);
+            let below = self.stacks.of_frames(UNSET, &mut [top]);
             after.push((self.frame_of(rule, next, below), top.below));
         }
         Ok(Some(after))
@@ -463,7 +511,7 @@ impl Machine {
         budget: &mut Budget,
     ) -> Result<Moves> {
         let mut out = Moves::default();
-        let mut todo: Vec<Frame> = self.stacks.frames(stack).to_vec();
+        let mut todo: Frames = self.stacks.frames(stack).into();
         let mut seen: FxHashSet<Frame> = FxHashSet::default();
         while let Some(frame) = todo.pop() {
             budget.spend(1)?;
@@ -471,7 +519,7 @@ impl Machine {
             match parser.action(state, terminal) {
                 None => {}
                 Some(Action::Shift(next)) => {
-                    let below = self.stacks.of_frames(UNSET, vec![frame]);
+                    let below = self.stacks.of_frames(UNSET, &mut [frame]);
                     out.frames.push(self.frame_of(rule, next, below));
                 }
                 Some(Action::Reduce(by)) => {

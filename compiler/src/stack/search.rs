@@ -205,9 +205,9 @@ impl Machine {
             let mut left = List::new();
             for branch in branches {
                 budget.spend(4)?;
-                let Some(ways) = self.ways_of_length(branch, length, budget)? else { continue };
+                let Some(ends) = self.ends_of_length(branch, length, budget)? else { continue };
                 left.push(branch);
-                for &(_, rest, _) in ways.iter() {
+                for rest in ends {
                     if self.lives(Head { rest, ..head }, budget)? {
                         return Ok(true);
                     }

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::combining::Care;
-use super::continuation::{ANY, Continuations, Frame, NO_CALLEE, Stack, UNSURE};
+use super::continuation::{ANY, Continuations, Frame, Frames, NO_CALLEE, Stack, UNSURE};
 use super::grammar::Analysis;
 use super::instances::{Instance, Instances, ParamId, UNSET};
 use super::parser::Parsers;
@@ -126,7 +126,7 @@ impl Machine {
     pub fn start(&mut self) -> Heads {
         let rule = self.ir.start();
         let callee = if self.analysis.left_recursive(rule) { rule } else { NO_CALLEE };
-        let stack = self.stacks.of_frames(UNSET, vec![Frame { callee, back: BOTTOM, below: ANY }]);
+        let stack = self.stacks.of_frames(UNSET, &mut [Frame { callee, back: BOTTOM, below: ANY }]);
         let end = self.positions.intern(Pos::End(rule));
         let first = self.positions.intern(Pos::Then(self.ir.body(rule), end));
         let rest = self.accept(first);
@@ -271,7 +271,7 @@ impl Machine {
                     continue;
                 }
                 // `further` has the returns from texts of their own; others are made here
-                let frames: SmallVec<[Frame; 4]> = self.stacks.frames(head.stack).into();
+                let frames: Frames = self.stacks.frames(head.stack).into();
                 for f in frames {
                     if f.callee != NO_CALLEE && f.callee != rule || self.stacks.is_bottom(f) {
                         continue;
@@ -286,11 +286,11 @@ impl Machine {
         }
         // callers before callees, so that every callee is entered once, for all its callers
         while let Some(i) = (0..calls.len()).max_by_key(|&i| calls[i].0) {
-            let (_, instance, frames, passed) = calls.swap_remove(i);
+            let (_, instance, mut frames, passed) = calls.swap_remove(i);
             budget.spend(4 + calls.len() as u64 / SCANNED + frames.len() as u64 / 4)?;
             let work = self.stacks.work();
             let (rule, param) = (self.instances.rule(instance), self.instances.param(instance));
-            let mut stack = if frames.is_empty() { None } else { Some(self.stacks.of_frames(param, frames)) };
+            let mut stack = if frames.is_empty() { None } else { Some(self.stacks.of_frames(param, &mut frames)) };
             for k in passed {
                 let k = self.stacks.below(param, k);
                 stack = Some(stack.map_or(k, |s| self.stacks.union(s, k)));
@@ -372,7 +372,7 @@ impl Machine {
             return Ok(true);
         }
         // the text that the condition is about ends here
-        let mut frames: SmallVec<[Frame; 4]> = self.stacks.frames(stack).into();
+        let mut frames: Frames = self.stacks.frames(stack).into();
         frames.retain(|f| met && fits(f) && !self.stacks.is_bottom(*f));
         for f in frames {
             further.push((TOP, Head { rest: self.accept(f.back), stack: f.below }));
@@ -393,7 +393,7 @@ impl Machine {
         let recursive = self.analysis.left_recursive(rule);
         let component = self.analysis.component(rule);
         let i = calls.iter().position(|c| c.1 == callee).unwrap_or_else(|| {
-            calls.push((component, callee, Vec::new(), SmallVec::new()));
+            calls.push((component, callee, Frames::new(), SmallVec::new()));
             calls.len() - 1
         });
         budget.spend((i + calls[i].3.len()) as u64 / SCANNED)?;
@@ -511,7 +511,7 @@ const MERGED: u64 = 2;
 
 /// Calls that wait to be entered: the callee's component and rule, the frames to return to, and the continuations of
 /// callers that end with the call, which are handed on.
-type Pending = Vec<(u32, Instance, Vec<Frame>, SmallVec<[Stack; 2]>)>;
+type Pending = Vec<(u32, Instance, Frames, SmallVec<[Stack; 2]>)>;
 
 /// Heads that follow under a condition on all the text that follows.
 pub(super) type Further = Vec<(Id, Head)>;

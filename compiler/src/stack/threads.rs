@@ -14,7 +14,7 @@ use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::recursion::deep;
-use crate::regular::{EMPTY, EPS, Form, Id};
+use crate::regular::{EMPTY, EPS, Form, Id, List};
 
 /// The residual `part tail` over a continuation; `tail` is `EPS` where the residual is not split.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -75,7 +75,7 @@ impl Machine {
     /// The alternatives of a head that have an ending.
     fn living(&mut self, head: Head, budget: &mut Budget) -> Result<Id> {
         let all = self.arena.alternatives(head.rest);
-        let mut living = Vec::with_capacity(all.len());
+        let mut living = List::new();
         for &rest in &all {
             if self.arena.alive(rest, budget)? && self.lives(Head { rest, ..head }, budget)? {
                 living.push(rest);

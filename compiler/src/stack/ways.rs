@@ -11,7 +11,7 @@ use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::{Node, NodeId};
-use crate::regular::Id;
+use crate::regular::{Id, List};
 
 /// An end of a residual: a shortest text to it, and what is left there (an `Accept`, perhaps under a condition).
 pub(super) type Way = (Box<[u8]>, Id, PosId);
@@ -49,8 +49,8 @@ impl Machine {
     /// The length of a shortest text that leads to an end of a residual.
     pub(super) fn nearest_end(&mut self, rest: Id, budget: &mut Budget) -> Result<Option<u64>> {
         let mut length = 0;
-        while let Some(ways) = self.ways_of_length(rest, length, budget)? {
-            if !ways.is_empty() {
+        while let Some(ends) = self.ends_of_length(rest, length, budget)? {
+            if !ends.is_empty() {
                 return Ok(Some(length as u64));
             }
             length += 1;
@@ -104,13 +104,23 @@ impl Machine {
         let (alike, tag) = self.untagged(rest);
         let Some(ways) = self.ways_of_alike(alike, length, budget)? else { return Ok(None) };
         let Some(position) = tag else { return Ok(Some(ways)) };
+        let own = ways.iter().map(|(text, left, _)| (text.clone(), self.tagged(*left, position), position));
+        Ok(Some(own.collect()))
+    }
+
+    /// What is left at the ends of [`Machine::ways_of_length`].
+    pub(super) fn ends_of_length(&mut self, rest: Id, length: usize, budget: &mut Budget) -> Result<Option<List>> {
+        let (alike, tag) = self.untagged(rest);
+        let Some(ways) = self.ways_of_alike(alike, length, budget)? else { return Ok(None) };
+        let own = ways.iter().map(|&(_, left, _)| tag.map_or(left, |position| self.tagged(left, position)));
+        Ok(Some(own.collect()))
+    }
+
+    /// What is left at an end with a tag that means nothing, with another tag in its place.
+    fn tagged(&mut self, left: Id, position: PosId) -> Id {
         let end = self.accept(position);
-        let mut own = Vec::with_capacity(ways.len());
-        for (text, left, _) in ways.iter() {
-            let (condition, _) = self.arena.under_condition(*left);
-            own.push((text.clone(), self.arena.under(condition, end), position));
-        }
-        Ok(Some(own.into()))
+        let (condition, _) = self.arena.under_condition(left);
+        self.arena.under(condition, end)
     }
 
     /// The residual with a tag that means nothing in the place of its only one, and that one; the residual itself and

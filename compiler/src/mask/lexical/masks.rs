@@ -16,13 +16,17 @@ use crate::stack::{Closure, DEAD, Head, Stack, UNSURE};
 use crate::vocabulary::NodeIndex;
 
 /// The steps that a mask has followed already: trie, residual and continuation.
-type Followed = FxHashSet<(Place, Id, Stack)>;
+pub(super) type Followed = FxHashSet<(Place, Id, Stack)>;
 
 impl MaskMaker<'_> {
     /// The mask of the heads of a closure.
     pub(in crate::mask) fn lexical_mask(&mut self, heads: &[Head]) -> Answer<Draft> {
         let mut all = Union::default();
-        Ok(self.follow(heads, VOCABULARY, &mut Followed::default(), &mut all)?.map(|()| all.draft()))
+        let mut followed = std::mem::take(&mut self.local.steps.followed); // to grow anew for each mask takes time
+        let whole = self.follow(heads, VOCABULARY, &mut followed, &mut all);
+        followed.clear();
+        self.local.steps.followed = followed;
+        Ok(whole?.map(|()| all.draft()))
     }
 
     /// Adds the tokens of a trie that heads allow.

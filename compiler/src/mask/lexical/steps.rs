@@ -4,7 +4,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
+use super::masks::Followed;
 use super::runs::Exceptions;
 use crate::byteset::ByteSet;
 use crate::error::Result;
@@ -93,7 +95,7 @@ pub(in crate::mask) struct Steps {
     tries: Vec<Source>,
     by_name: FxHashMap<Name, Place>,
     /// The tries that were made from nodes of other tries, by these.
-    by_nodes: FxHashMap<(Place, Box<[NodeIndex]>), Place>,
+    by_nodes: FxHashMap<Place, FxHashMap<Box<[NodeIndex]>, Place>>,
     taken: FxHashMap<(Place, Id), Arc<Step>>,
     /// Of lexemes that can end lines, by column; `None`: it cannot be made.
     pub(super) lines: FxHashMap<(Place, Id, Column), Option<Arc<Step>>>,
@@ -104,6 +106,8 @@ pub(in crate::mask) struct Steps {
     alternatives: FxHashMap<Id, Arc<[(Id, ByteSet)]>>,
     /// For each end of a lexeme, the closure after it, and the bytes with which its heads begin.
     pub(super) closures: FxHashMap<Head, Arc<(Closure, ByteSet)>>,
+    /// What the mask at hand has followed; empty between masks.
+    pub(super) followed: Followed,
     /// Bytes of the tries and tokens, roughly.
     held: usize,
 }
@@ -120,6 +124,7 @@ impl Default for Steps {
             behind: FxHashMap::default(),
             alternatives: FxHashMap::default(),
             closures: FxHashMap::default(),
+            followed: Followed::default(),
             held: 0,
         }
     }
@@ -254,23 +259,24 @@ impl<'a> MaskMaker<'a> {
             Behind::From(place, nodes) => (*place, nodes),
         };
         let trie = self.trie(place);
-        let nodes: Vec<NodeIndex> = nodes.iter().copied().filter(|&node| first.contains(trie.byte(node))).collect();
-        if nodes.is_empty() { Ok(None) } else { self.texts_of(place, &trie, nodes).map(Some) }
+        let fit = nodes.iter().copied().filter(|&node| first.contains(trie.byte(node)));
+        let nodes: SmallVec<[NodeIndex; 32]> = fit.collect();
+        if nodes.is_empty() { Ok(None) } else { self.texts_of(place, &trie, &nodes).map(Some) }
     }
 
     /// The trie of the texts from some nodes on.
-    fn texts_of(&mut self, place: Place, trie: &Trie, nodes: Vec<NodeIndex>) -> Result<Place> {
+    fn texts_of(&mut self, place: Place, trie: &Trie, nodes: &[NodeIndex]) -> Result<Place> {
         let steps = &mut self.local.steps;
-        let key = (place, nodes.into_boxed_slice());
-        if let Some(&known) = steps.by_nodes.get(&key) {
+        let by_nodes = steps.by_nodes.entry(place).or_default();
+        if let Some(&known) = by_nodes.get(nodes) {
             return Ok(known);
         }
-        let texts = trie.texts_of(key.1.iter().copied());
+        let texts = trie.texts_of(nodes.iter().copied());
         self.budget.spend(texts.tokens().len() as u64)?;
-        steps.held += texts.memory() + key.1.len() * 4;
+        steps.held += texts.memory() + nodes.len() * 4;
         steps.tries.push(Source::Shared(Arc::new(texts)));
         let made = steps.tries.len() as Place - 1;
-        steps.by_nodes.insert(key, made);
+        by_nodes.insert(nodes.into(), made);
         Ok(made)
     }
 
