@@ -463,7 +463,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=list(PARTS))
     parser.add_argument("--model", default="smollm2", help="as for grammarspec generate (%(default)s)")
-    parser.add_argument("--sets", type=int, default=24, help="cases at most (%(default)s)")
+    parser.add_argument("--sets", type=int, default=16, help="cases at most (%(default)s)")
     parser.add_argument("--tuning", type=int, default=16, help="sets to choose thresholds on, if any (%(default)s)")
     parser.add_argument("--timed", type=int, default=6, help="cases that are timed, one by one (%(default)s)")
     parser.add_argument("--layers", type=int, help="of the target, as the draft in place of the head")

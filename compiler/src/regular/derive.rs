@@ -15,13 +15,17 @@ use crate::recursion::deep;
 pub(super) type Parts = SmallVec<[(ByteSet, Id); 4]>;
 
 /// The derivatives of a union under construction: those of its operands, cut into disjoint sets of bytes.
-#[derive(Default)]
 struct Overlay {
-    entries: Vec<(ByteSet, SmallVec<[Id; 2]>)>,
+    entries: SmallVec<[(ByteSet, SmallVec<[Id; 2]>); 8]>,
     covered: ByteSet,
 }
 
 impl Overlay {
+    /// An overlay with room for so many sets. More than all bytes are never there.
+    fn with_room(sets: usize) -> Overlay {
+        Overlay { entries: SmallVec::with_capacity(sets.min(256)), covered: ByteSet::NONE }
+    }
+
     fn add(&mut self, set: ByteSet, target: Id) {
         let mut rest = set;
         if !self.covered.and(set).is_empty() {
@@ -51,7 +55,7 @@ impl Overlay {
     }
 
     fn close(self, arena: &mut Arena) -> Parts {
-        let mut out = Parts::new();
+        let mut out = Parts::with_capacity(self.entries.len());
         for (set, targets) in self.entries {
             let target = if targets.len() == 1 { targets[0] } else { arena.alt(&targets) };
             push(&mut out, set, target);
@@ -107,13 +111,13 @@ impl Arena {
                 if parts.is_empty() {
                     return after;
                 }
-                let mut all = Overlay::default();
+                let mut all = Overlay::with_room(parts.len() + after.len());
                 parts.into_iter().chain(after).for_each(|(set, target)| all.add(set, target));
                 all.close(self)
             }
             Node::Alt(k) => {
                 let kids: List = self.list(k).into();
-                let mut all = Overlay::default();
+                let mut all = Overlay::with_room(kids.len());
                 for i in kids {
                     let parts = match self.nodes[i as usize] {
                         // the branches of a trie, without recursion

@@ -15,6 +15,7 @@ const MIN_LOOP: u32 = 8;
 pub(in crate::mask) const MIN_PLAIN: u32 = 20;
 
 /// The first byte of a character beyond ASCII in UTF-8.
+#[derive(Clone, Copy)]
 pub(in crate::mask) struct Lead {
     pub(in crate::mask) byte: u8,
     /// Bytes to come.

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::mask::cache::Region;
 use crate::mask::maker::MaskMaker;
 use crate::recursion::deep;
-use crate::regular::{Arena, EMPTY, Form, Id};
+use crate::regular::{Arena, EMPTY, Form, Id, List};
 
 /// Larger regions are not looked for: finding one costs as much as a few walks.
 const MOST: usize = 256;
@@ -86,6 +86,8 @@ fn explore_by(
     budget: &mut Budget,
 ) -> Result<Found> {
     let mut leads: Vec<Lead> = lead_bytes().collect();
+    let mut kept: Vec<Lead> = Vec::with_capacity(leads.len());
+    let mut known: Vec<(Id, u8, ByteSet, bool)> = Vec::new(); // leads of one kind have the same answer
     let mut first = ByteSet::NONE;
     let mut met = FxHashSet::from_iter([members[0]]);
     let mut explored: FxHashSet<SmallVec<[Id; 4]>> = FxHashSet::default();
@@ -128,15 +130,15 @@ fn explore_by(
             *plain = plain.minus(out);
             return Ok(Found::Narrower);
         }
-        let mut known: Vec<(Id, u8, ByteSet, bool)> = Vec::new(); // leads of one kind have the same answer
-        let mut kept = Vec::with_capacity(leads.len());
-        for lead in leads {
+        known.clear();
+        kept.clear();
+        for &lead in &leads {
             let q = arena.next(x, lead.byte, budget)?;
             let before = known.iter().find(|k| (k.0, k.1, k.2) == (q, lead.more, lead.second)).map(|k| k.3);
             let all_alive = match before {
                 Some(all_alive) => all_alive,
                 None => {
-                    let mut ends = Vec::new();
+                    let mut ends = List::new();
                     let all_alive = characters_end(arena, q, lead.more, lead.second, &mut ends, budget)?;
                     if all_alive {
                         members.extend(ends.into_iter().filter(|&end| met.insert(end)));
@@ -149,7 +151,7 @@ fn explore_by(
                 kept.push(lead);
             }
         }
-        leads = kept;
+        std::mem::swap(&mut leads, &mut kept);
     }
     let mut all = *plain;
     leads.iter().for_each(|lead| all.insert(lead.byte));
@@ -216,15 +218,15 @@ fn characters_end(
     q: Id,
     more: u8,
     set: ByteSet,
-    ends: &mut Vec<Id>,
+    ends: &mut List,
     budget: &mut Budget,
 ) -> Result<bool> {
     let set = set.and(arena.alphabet());
     if q == EMPTY || arena.first(q, budget)? != set {
         return Ok(false);
     }
-    let edges: Vec<(ByteSet, Id)> = arena.edges(q, budget)?.collect();
-    for (_, next) in edges {
+    let targets: List = arena.edges(q, budget)?.map(|edge| edge.1).collect();
+    for next in targets {
         if more == 1 {
             ends.push(next);
         } else if !characters_end(arena, next, more - 1, ByteSet::range(0x80, 0xBF), ends, budget)? {
