@@ -12,7 +12,7 @@
 //! * [`automaton`]: states with ids, steps and masks, behind a lock: what a caller uses;
 //! * `python`: the same as a Python module.
 //!
-//! [`byteset`], [`charset`], [`budget`], [`error`], `growth` and `recursion` are the ground that all of them stand on.
+//! [`byteset`], [`charset`], [`budget`], [`error`], `growth`, `recursion` and `small_set` are the ground that all of them stand on.
 
 pub mod automaton;
 pub mod budget;
@@ -31,3 +31,4 @@ mod growth;
 #[cfg(feature = "python")]
 mod python;
 mod recursion;
+mod small_set;

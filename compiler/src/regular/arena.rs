@@ -161,7 +161,9 @@ pub struct Arena {
     keys: (u128, u128),
     pub(super) dfa: super::dfa::Tables,
     /// Derivatives of expressions without tags.
-    pub(super) derived: FxHashMap<Id, super::derive::Parts>,
+    pub(super) derived: FxHashMap<Id, (u32, u32)>,
+    /// Derivatives that are known, one expression after another.
+    pub(super) derivatives: Vec<(ByteSet, Id)>,
     /// Unions of what follows a common head, as far as they were dear.
     pub(super) unions: FxHashMap<Box<[Id]>, Id>,
     /// The operands of all of these.
@@ -205,6 +207,7 @@ impl Arena {
             keys: (keys.0 | 1, keys.1 | 1),
             dfa: super::dfa::Tables::new(),
             derived: FxHashMap::with_capacity_and_hasher(56, FxBuildHasher),
+            derivatives: Vec::new(),
             unions: FxHashMap::default(),
             union_operands: 0,
             written: FxHashSet::default(),
@@ -233,7 +236,8 @@ impl Arena {
         self.nodes.len() * 48
             + (self.kids.len() + self.union_operands) * 4
             + self.dfa.memory()
-            + self.derived.len() * 240
+            + self.derived.len() * 24
+            + self.derivatives.len() * size_of::<(ByteSet, Id)>()
             + known * 40
     }
 

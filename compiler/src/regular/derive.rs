@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::arena::{Arena, EMPTY, Flags, Id, List, Node, TOP};
 use crate::byteset::ByteSet;
+use crate::growth::make_room;
 use crate::ir::UNBOUNDED;
 use crate::recursion::deep;
 
@@ -80,15 +81,18 @@ impl Arena {
     pub(super) fn parts(&mut self, id: Id) -> Parts {
         // what holds no tag is part of many residuals: a string's interior, at every position where strings may stand
         let shared = !self.flag(id, Flags::TAGGED) && !matches!(self.nodes[id as usize], Node::Class(_) | Node::Eps);
-        if shared && let Some(known) = self.derived.get(&id) {
-            return known.clone();
+        if shared && let Some(&(from, to)) = self.derived.get(&id) {
+            return self.derivatives[from as usize..to as usize].iter().copied().collect();
         }
         if self.is_spent() {
             return Parts::new();
         }
         let parts = self.new_parts(id);
         if shared && !self.is_spent() {
-            self.derived.insert(id, parts.clone());
+            let from = self.derivatives.len() as u32;
+            make_room(&mut self.derivatives, parts.len());
+            self.derivatives.extend_from_slice(&parts);
+            self.derived.insert(id, (from, self.derivatives.len() as u32));
         }
         parts
     }
@@ -154,8 +158,9 @@ impl Arena {
             }
             Node::Not(x) => {
                 let mut rest = self.alphabet;
-                let mut out = Parts::new();
-                for (set, target) in deep(|| self.parts(x)) {
+                let inner = deep(|| self.parts(x));
+                let mut out = Parts::with_capacity(inner.len() + 1);
+                for (set, target) in inner {
                     rest = rest.minus(set);
                     let target = self.not(target);
                     push(&mut out, set, target);

@@ -106,7 +106,7 @@ impl Arena {
         let parts = self.metered(budget, |arena| arena.parts(id))?;
         budget.spend(8 + parts.len() as u64 * 4)?;
         let mut first = ByteSet::NONE;
-        let mut alive: SmallVec<[(SetId, Id); 8]> = SmallVec::new();
+        let mut alive: SmallVec<[(SetId, Id); 16]> = SmallVec::new();
         for (set, target) in parts {
             if self.alive(target, budget)? {
                 first = first.or(set);

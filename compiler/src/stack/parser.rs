@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::continuation::{Frame, Frames, NO_CALLEE, Stack, UNSURE};
@@ -23,6 +23,7 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::{Action, Layout, Lexeme, Parser, RuleId};
 use crate::regular::{Counts, EMPTY, Id};
+use crate::small_set::SmallSet;
 
 /// What a parser can do between two tokens.
 struct Between {
@@ -413,7 +414,7 @@ impl Machine {
         let frames = self.stacks.frames(stack).iter();
         let mut todo: SmallVec<[(Frame, Numbers); 4]> = frames.map(|&frame| (frame, terminals.clone())).collect();
         let mut left = Numbers::default();
-        let mut seen: FxHashSet<(Frame, Numbers)> = FxHashSet::default();
+        let mut seen: SmallSet<(Frame, Numbers)> = SmallSet::default();
         while let Some((frame, terminals)) = todo.pop() {
             let Pos::State { state, .. } = self.positions.get(frame.back) else { continue };
             let actions = self.actions_of(rule, parser, state);
@@ -512,7 +513,7 @@ impl Machine {
     ) -> Result<Moves> {
         let mut out = Moves::default();
         let mut todo: Frames = self.stacks.frames(stack).into();
-        let mut seen: FxHashSet<Frame> = FxHashSet::default();
+        let mut seen: SmallSet<Frame> = SmallSet::default();
         while let Some(frame) = todo.pop() {
             budget.spend(1)?;
             let Pos::State { state, .. } = self.positions.get(frame.back) else { continue };

@@ -15,7 +15,11 @@ use super::step::Machine;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::{Ir, Node, NodeId, PIECE, Placed, RuleId, UNBOUNDED};
-use crate::regular::{EMPTY, EPS, Id, TOP};
+use crate::regular::{EMPTY, EPS, Id, List, TOP};
+use crate::small_set::SmallSet;
+
+/// Positions, mostly few.
+type Positions = SmallVec<[PosId; 16]>;
 
 /// What a position predicts within its rule.
 #[derive(Default, Clone)]
@@ -95,10 +99,10 @@ impl Machine {
     fn expand(&mut self, from: PosId, param: ParamId, budget: &mut Budget) -> Result<Expansion> {
         let ir = self.ir.clone();
         let mut out = Expansion::default();
-        let mut directs: Vec<Id> = Vec::new();
-        let mut seen: FxHashSet<PosId> = Default::default();
+        let mut directs = List::new();
+        let mut seen: SmallSet<PosId> = SmallSet::default();
         let mut entered = Entered::default();
-        let mut todo = vec![from];
+        let mut todo = Positions::from_slice(&[from]);
         while let Some(p) = todo.pop() {
             if !seen.insert(p) {
                 continue;
@@ -174,7 +178,7 @@ impl Machine {
         (body, least, most): (NodeId, u32, u32),
         next: PosId,
         param: ParamId,
-        (entered, todo): (&mut Entered, &mut Vec<PosId>),
+        (entered, todo): (&mut Entered, &mut Positions),
         budget: &mut Budget,
     ) -> Result<()> {
         let nullable = self.nullable(body, param, budget)?;

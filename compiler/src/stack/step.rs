@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::combining::Care;
@@ -24,6 +24,7 @@ use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::ir::{Ir, Kinds, Parser, RuleId, UNBOUNDED};
 use crate::regular::{Arena, Counts, EMPTY, Id, Lowered, TOP};
+use crate::small_set::SmallSet;
 
 /// A residual of the terminal at hand, which ends in the `Accept`s of the positions after it, and the continuation of
 /// the rule that it stands in.
@@ -228,7 +229,7 @@ impl Machine {
         let mut further = Further::new();
         self.close_under(TOP, kernel, (&mut out, &mut further), budget)?;
         if !further.is_empty() {
-            let mut seen: FxHashSet<(Id, Head)> = FxHashSet::default();
+            let mut seen: SmallSet<(Id, Head)> = SmallSet::default();
             while let Some((condition, head)) = further.pop() {
                 if seen.insert((condition, head)) && self.arena.alive(condition, budget)? {
                     budget.spend(8)?;
@@ -249,9 +250,9 @@ impl Machine {
         (out, further): (&mut Closure, &mut Further),
         budget: &mut Budget,
     ) -> Result<()> {
-        let mut calls: Pending = Vec::new();
+        let mut calls = Pending::new();
         let mut todo: SmallVec<[Head; 8]> = kernel.into();
-        let mut seen: FxHashSet<Head> = Default::default();
+        let mut seen: SmallSet<Head> = SmallSet::default();
         while let Some(head) = todo.pop() {
             if !self.arena.nullable(head.rest) {
                 self.add_head(condition, head, out);
@@ -511,7 +512,7 @@ const MERGED: u64 = 2;
 
 /// Calls that wait to be entered: the callee's component and rule, the frames to return to, and the continuations of
 /// callers that end with the call, which are handed on.
-type Pending = Vec<(u32, Instance, Frames, SmallVec<[Stack; 2]>)>;
+type Pending = SmallVec<[(u32, Instance, Frames, SmallVec<[Stack; 2]>); 2]>;
 
 /// Heads that follow under a condition on all the text that follows.
 pub(super) type Further = Vec<(Id, Head)>;

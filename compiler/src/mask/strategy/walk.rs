@@ -35,6 +35,7 @@ impl MaskMaker<'_> {
     pub(in crate::mask) fn walk(&mut self, trie: &Trie, start: ByteState, out: &mut Draft) -> Answer<()> {
         let mut todo = Vec::with_capacity(64);
         todo.push((0, start));
+        out.set.reserve(64);
         self.walk_on(trie, todo, out)
     }
 
