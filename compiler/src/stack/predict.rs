@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::instances::{Instance, ParamId};
@@ -308,10 +308,10 @@ impl Machine {
             return Ok(e.clone());
         }
         let free = |&(condition, tag): &(Id, PosId)| (condition == TOP).then_some(tag);
-        let mut todo: Vec<PosId> = self.arena.ends(rest).iter().filter_map(free).collect();
-        let mut seen: FxHashSet<PosId> = Default::default();
+        let mut todo: Positions = self.arena.ends(rest).iter().filter_map(free).collect();
+        let mut seen: SmallSet<PosId> = SmallSet::default();
         let mut out = Ending { direct: EMPTY, calls: Vec::new(), completes: SmallVec::new() };
-        let mut directs: Vec<Id> = Vec::new();
+        let mut directs = List::new();
         if !self.arena.is_end(rest) {
             directs.push(rest);
         }
@@ -331,7 +331,7 @@ impl Machine {
                 out.completes.push(rule);
                 if self.analysis.left_recursive(rule) {
                     self.entry(rule, budget)?;
-                    todo.extend(self.loops.get(&rule).into_iter().flatten());
+                    todo.extend(self.loops.get(&rule).into_iter().flatten().copied());
                 }
             }
         }
