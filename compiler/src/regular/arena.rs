@@ -237,7 +237,7 @@ impl Arena {
             + (self.kids.len() + self.union_operands) * 4
             + self.dfa.memory()
             + self.derived.len() * 24
-            + self.derivatives.len() * size_of::<(ByteSet, Id)>()
+            + self.derivatives.capacity() * size_of::<(ByteSet, Id)>()
             + known * 40
     }
 
