@@ -10,6 +10,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::characters::{Alphabet, Findings};
+use super::derive::Entries;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
@@ -164,6 +165,8 @@ pub struct Arena {
     pub(super) derived: FxHashMap<Id, (u32, u32)>,
     /// Derivatives that are known, one expression after another.
     pub(super) derivatives: Vec<(ByteSet, Id)>,
+    /// Empty lists, to be used again.
+    pub(super) spare_entries: Vec<Entries>,
     /// Unions of what follows a common head, as far as they were dear.
     pub(super) unions: FxHashMap<Box<[Id]>, Id>,
     /// The operands of all of these.
@@ -208,6 +211,7 @@ impl Arena {
             dfa: super::dfa::Tables::new(),
             derived: FxHashMap::with_capacity_and_hasher(56, FxBuildHasher),
             derivatives: Vec::new(),
+            spare_entries: Vec::new(),
             unions: FxHashMap::default(),
             union_operands: 0,
             written: FxHashSet::default(),

@@ -17,14 +17,17 @@ pub(super) type Parts = SmallVec<[(ByteSet, Id); 4]>;
 
 /// The derivatives of a union under construction: those of its operands, cut into disjoint sets of bytes.
 struct Overlay {
-    entries: SmallVec<[(ByteSet, SmallVec<[Id; 2]>); 8]>,
+    entries: Entries,
     covered: ByteSet,
 }
 
+/// Disjoint sets of bytes, each with the residuals of the operands after any byte of the set.
+pub(super) type Entries = Vec<(ByteSet, SmallVec<[Id; 2]>)>;
+
 impl Overlay {
-    /// An overlay with room for so many sets. More than all bytes are never there.
-    fn with_room(sets: usize) -> Overlay {
-        Overlay { entries: SmallVec::with_capacity(sets.min(256)), covered: ByteSet::NONE }
+    /// An overlay of nothing, with the room of one before it.
+    fn new(arena: &mut Arena) -> Overlay {
+        Overlay { entries: arena.spare_entries.pop().unwrap_or_default(), covered: ByteSet::NONE }
     }
 
     fn add(&mut self, set: ByteSet, target: Id) {
@@ -55,12 +58,13 @@ impl Overlay {
         self.covered = self.covered.or(set);
     }
 
-    fn close(self, arena: &mut Arena) -> Parts {
+    fn close(mut self, arena: &mut Arena) -> Parts {
         let mut out = Parts::with_capacity(self.entries.len());
-        for (set, targets) in self.entries {
+        for (set, targets) in self.entries.drain(..) {
             let target = if targets.len() == 1 { targets[0] } else { arena.alt(&targets) };
             push(&mut out, set, target);
         }
+        arena.spare_entries.push(self.entries);
         out
     }
 }
@@ -115,14 +119,20 @@ impl Arena {
                 if parts.is_empty() {
                     return after;
                 }
-                let mut all = Overlay::with_room(parts.len() + after.len());
+                let mut all = Overlay::new(self);
                 parts.into_iter().chain(after).for_each(|(set, target)| all.add(set, target));
                 all.close(self)
             }
             Node::Alt(k) => {
                 let kids: List = self.list(k).into();
-                let mut all = Overlay::with_room(kids.len());
+                let mut all = Overlay::new(self);
                 for i in kids {
+                    if let Some(&(from, to)) = self.derived.get(&i) {
+                        self.pay_for(1 + (to - from) as usize * all.entries.len() / 8);
+                        let known = &self.derivatives[from as usize..to as usize];
+                        known.iter().for_each(|&(set, target)| all.add(set, target));
+                        continue;
+                    }
                     let parts = match self.nodes[i as usize] {
                         // the branches of a trie, without recursion
                         Node::Concat(h, t) if matches!(self.nodes[h as usize], Node::Class(_)) => {
