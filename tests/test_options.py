@@ -26,7 +26,8 @@ def test_defaults() -> None:
 
 def test_every_option_is_resolved() -> None:
     fields = set(gs.Sampling.__dataclass_fields__)
-    assert set(CallOptions.__dataclass_fields__) | fields == Options.__optional_keys__
+    # a choice of tools is resolved into one word and the tools that may be called
+    assert (set(CallOptions.__dataclass_fields__) | fields) - {"allowed_tools"} == Options.__optional_keys__
     kinds = {name: kind for name, kind in Options.__annotations__.items() if name in fields}
     declared = {name: field.type for name, field in gs.Sampling.__dataclass_fields__.items()}
     assert {name: getattr(kind, "__forward_arg__", kind) for name, kind in kinds.items()} == declared
@@ -43,6 +44,9 @@ def test_every_option_is_resolved() -> None:
     }
     found = resolve(given, ["ping"])
     assert {name: getattr(found, name) for name in given} == {**given, "tool_choice": "ping"}
+    some = {"mode": "required", "tools": [given["tool_choice"]]}
+    found = resolve({"tool_choice": {"type": "allowed_tools", "allowed_tools": some}}, ["pong", "ping"])
+    assert (found.tool_choice, found.allowed_tools) == ("required", ("ping",))
 
 
 @pytest.mark.parametrize(
