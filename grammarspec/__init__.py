@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from grammarspec.bitmask import allocate_bitmask, apply_bitmask
@@ -200,15 +201,22 @@ _LATER = {
 }
 
 
+_importing = RLock()
+"""Held while something is imported on first use. Where one thread imports a package and another a module of it, Python
+takes that for a deadlock, and gives one of them a module that is half imported
+(https://github.com/python/cpython/issues/83065)."""
+
+
 def __getattr__(name: str) -> object:
-    if name in _LATER:
-        value = getattr(import_module(f"grammarspec.{_LATER[name]}"), name)
-    elif name == "types":
-        value = import_module("grammarspec.types")
-    elif name == "__version__":
-        value = import_module("importlib.metadata").version("grammarspec")
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with _importing:
+        if name in _LATER:
+            value = getattr(import_module(f"grammarspec.{_LATER[name]}"), name)
+        elif name == "types":
+            value = import_module("grammarspec.types")
+        elif name == "__version__":
+            value = import_module("importlib.metadata").version("grammarspec")
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
     return value
 
@@ -216,11 +224,11 @@ def __getattr__(name: str) -> object:
 def _type_grammar(type: Any) -> Grammar[Any]:
     """What a type, or a compiled regular expression, stands for as an operand; front-ends are imported on first use."""
     if isinstance(type, re.Pattern):
-        from grammarspec.frontends.regex import regex
-
+        with _importing:
+            from grammarspec.frontends.regex import regex
         return regex(type)
-    from grammarspec.frontends.types.python import grammar
-
+    with _importing:
+        from grammarspec.frontends.types.python import grammar
     return grammar(type)
 
 

@@ -6,12 +6,17 @@ import ast
 import pickle
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import grammarspec
+import grammarspec as gs
 
 PROBE = """
 import sys
@@ -119,3 +124,24 @@ def test_cancelled_work_stops() -> None:
     cancel.cancel()
     with pytest.raises(grammarspec.Cancelled, match="cancelled"):
         walk(cancel=cancel)
+
+
+def test_threads_import_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python gives half-imported modules to threads that import a package and its modules at once."""
+    importing, most = 0, 0
+
+    def slowly(name: str) -> object:
+        nonlocal importing, most
+        importing += 1
+        most = max(most, importing)
+        time.sleep(0.01)
+        importing -= 1
+        return import_module(name)
+
+    monkeypatch.setattr(gs, "import_module", slowly)
+    names = ["regex", "lark", "gbnf", "json_schema"]
+    for name in names:
+        monkeypatch.delitem(vars(gs), name, raising=False)
+    with ThreadPoolExecutor(len(names)) as pool:
+        assert all(pool.map(partial(getattr, gs), names))
+    assert most == 1
