@@ -193,7 +193,7 @@ def _of_msgspec(type: Any) -> Adapter:
     try:
         schema = made_exact(msgspec.json.schema(type), python_patterns=True)
     except (TypeError, NameError) as error:
-        place, refused = _refused_part(type, type_name(type), msgspec.json.schema, error)
+        place, refused = _refused_part(type, type_name(type), msgspec.json.schema, error, []) or ("", error)
         message = f"the type has no JSON: {str(refused).splitlines()[-1]}"
         raise UnsupportedType(message, place if "." in place else _place(type)) from None
     for part in _parts(inspect.type_info(type), set()):
@@ -206,21 +206,30 @@ def _of_msgspec(type: Any) -> Adapter:
     return Adapter(schema, read, lambda: msgspec.json.schema(type))
 
 
-def _refused_part(type: Any, place: str, schema: Callable[[Any], Any], error: Exception) -> tuple[str, Exception]:
-    """The innermost field that msgspec refuses, with its error: its place is as in :class:`Places`."""
+def _refused_part(
+    type: Any, place: str, schema: Callable[[Any], Any], error: Exception, met: list[Any]
+) -> tuple[str, Exception] | None:
+    """The innermost part that msgspec refuses, with its error: its place is as in :class:`Places`.
+
+    ``None`` if all that it refuses was ``met`` before: types may refer to each other in circles.
+    """
+    if any(type is known for known in met):
+        return None
+    met.append(type)
+    within = f"{place}[]" if isclass(origin := get_origin(type)) and issubclass(origin, Collection) else place
+    parts = [(within, part) for part in get_args(type)]
     with suppress(TypeError, NameError):
         fields = get_type_hints(type, include_extras=True) if isclass(type) else {}
-        origin = get_origin(type)
-        within = f"{place}[]" if isclass(origin) and issubclass(origin, Collection) else place
-        for where, part in [
-            *((f"{place}.{name}", field) for name, field in fields.items()),
-            *((within, part) for part in get_args(type)),
-        ]:
-            try:
-                schema(part)
-            except (TypeError, NameError) as refused:
-                return _refused_part(part, where, schema, refused)
-    return place, error
+        parts += [(f"{place}.{name}", field) for name, field in fields.items()]
+    is_innermost = True
+    for where, part in parts:
+        try:
+            schema(part)
+        except (TypeError, NameError) as refused:
+            is_innermost = False
+            if found := _refused_part(part, where, schema, refused, met):
+                return found
+    return (place, error) if is_innermost else None
 
 
 def _parts(info: Any, seen: set[int]) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from importlib.util import find_spec
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Optional
 
 import annotated_types as at
 import msgspec
@@ -428,6 +428,11 @@ class Line(msgspec.Struct):
     points: dict[str, Point]
 
 
+class Chain(msgspec.Struct):
+    next: Optional[Chain]  # noqa: UP045
+    at: list[complex]
+
+
 @dataclass
 class Holder:
     line: int | Line
@@ -442,6 +447,7 @@ class Unfinished:
     ("type_", "where", "why"),
     [
         (Line, "Line.points[].at[]", "complex'> is not supported"),
+        (Chain, "Chain.at[]", "complex'> is not supported"),
         (Holder, "Holder.line.points[].at[]", "complex'> is not supported"),
         (Unfinished, "the type Unfinished", "the name 'NotDefinedYet' is not defined"),
         (list[Unfinished], "the type list", "the name 'NotDefinedYet' is not defined"),
