@@ -9,6 +9,7 @@ imported when it is first used.
 
 from __future__ import annotations
 
+import os
 import re
 from importlib import import_module
 from threading import RLock
@@ -205,6 +206,15 @@ _importing = RLock()
 """Held while something is imported on first use. Where one thread imports a package and another a module of it, Python
 takes that for a deadlock, and gives one of them a module that is half imported
 (https://github.com/python/cpython/issues/83065)."""
+
+
+def _renew_lock() -> None:
+    """In a forked process: no thread is left there that could release the lock."""
+    globals()["_importing"] = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def __getattr__(name: str) -> object:

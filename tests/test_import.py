@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import pickle
 import subprocess
 import sys
@@ -145,3 +146,25 @@ def test_threads_import_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     with ThreadPoolExecutor(len(names)) as pool:
         assert all(pool.map(partial(getattr, gs), names))
     assert most == 1
+
+
+FORK = """
+import os, threading, time, warnings
+import grammarspec as gs
+warnings.simplefilter("ignore")
+imported, gs.import_module = gs.import_module, lambda name: time.sleep(1) or imported(name)
+threading.Thread(target=lambda: gs.regex, daemon=True).start()
+time.sleep(0.3)
+child = os.fork()
+if child == 0:
+    gs.import_module = imported
+    gs.lark
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_fork_during_an_import_can_import() -> None:
+    run = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout == "7\n"
