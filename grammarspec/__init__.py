@@ -9,10 +9,8 @@ imported when it is first used.
 
 from __future__ import annotations
 
-import os
 import re
 from importlib import import_module
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from grammarspec.bitmask import allocate_bitmask, apply_bitmask
@@ -42,6 +40,7 @@ from grammarspec.errors import (
     ValidationFailed,
 )
 from grammarspec.grammars.expressions import Grammar, choice, literal, read_types_by, special, text
+from grammarspec.imports import importing
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -202,23 +201,8 @@ _LATER = {
 }
 
 
-_importing = RLock()
-"""Held while something is imported on first use. Where one thread imports a package and another a module of it, Python
-takes that for a deadlock, and gives one of them a module that is half imported
-(https://github.com/python/cpython/issues/83065)."""
-
-
-def _renew_lock() -> None:
-    """In a forked process: no thread is left there that could release the lock."""
-    globals()["_importing"] = RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
-
-
 def __getattr__(name: str) -> object:
-    with _importing:
+    with importing:
         if name in _LATER:
             value = getattr(import_module(f"grammarspec.{_LATER[name]}"), name)
         elif name == "types":
@@ -234,10 +218,10 @@ def __getattr__(name: str) -> object:
 def _type_grammar(type: Any) -> Grammar[Any]:
     """What a type, or a compiled regular expression, stands for as an operand; front-ends are imported on first use."""
     if isinstance(type, re.Pattern):
-        with _importing:
+        with importing:
             from grammarspec.frontends.regex import regex
         return regex(type)
-    with _importing:
+    with importing:
         from grammarspec.frontends.types.python import grammar
     return grammar(type)
 

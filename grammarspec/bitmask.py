@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Indices: TypeAlias = Sequence[int] | NDArray[np.integer[Any]] | torch.Tensor
 
 from grammarspec.errors import needed_by
+from grammarspec.imports import importing
 
 __all__ = ["allocate_bitmask", "allows_few", "apply_bitmask"]
 
@@ -139,7 +140,8 @@ def _torch_operator() -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor | No
     """The operator that applies mask rows to a batch; it can be made only where torch is, and only once."""
     global _operator  # noqa: PLW0603  # what torch compiles cannot take a lock, and takes none once it is made
     if _operator is None:
-        from grammarspec.kernels.dispatch import operator
+        with importing:
+            from grammarspec.kernels.dispatch import operator
 
         schema = "apply_bitmask(Tensor(a!) logits, Tensor rows, Tensor? indices) -> ()"
         with _making:

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import ast
-import os
 import pickle
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import grammarspec
-import grammarspec as gs
 
 PROBE = """
 import sys
@@ -125,46 +119,3 @@ def test_cancelled_work_stops() -> None:
     cancel.cancel()
     with pytest.raises(grammarspec.Cancelled, match="cancelled"):
         walk(cancel=cancel)
-
-
-def test_threads_import_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python gives half-imported modules to threads that import a package and its modules at once."""
-    importing, most = 0, 0
-
-    def slowly(name: str) -> object:
-        nonlocal importing, most
-        importing += 1
-        most = max(most, importing)
-        time.sleep(0.01)
-        importing -= 1
-        return import_module(name)
-
-    monkeypatch.setattr(gs, "import_module", slowly)
-    names = ["regex", "lark", "gbnf", "json_schema"]
-    for name in names:
-        monkeypatch.delitem(vars(gs), name, raising=False)
-    with ThreadPoolExecutor(len(names)) as pool:
-        assert all(pool.map(partial(getattr, gs), names))
-    assert most == 1
-
-
-FORK = """
-import os, threading, time, warnings
-import grammarspec as gs
-warnings.simplefilter("ignore")
-imported, gs.import_module = gs.import_module, lambda name: time.sleep(1) or imported(name)
-threading.Thread(target=lambda: gs.regex, daemon=True).start()
-time.sleep(0.3)
-child = os.fork()
-if child == 0:
-    gs.import_module = imported
-    gs.lark
-    os._exit(7)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-def test_a_fork_during_an_import_can_import() -> None:
-    run = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=True, timeout=60)
-    assert run.stdout == "7\n"

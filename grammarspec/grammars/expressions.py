@@ -35,6 +35,7 @@ from grammarspec.grammars.operators import (
 )
 from grammarspec.grammars.reading import Match
 from grammarspec.grammars.writing.converted import Converted
+from grammarspec.imports import importing
 from grammarspec.positions import lone_surrogate
 
 __all__ = ["Grammar", "choice", "literal", "read_types_by", "special", "text"]
@@ -143,7 +144,8 @@ class Grammar(Generic[T_co]):
                 ``.lark`` file, a parser's tables or terminals that depend on the text behind them; or as :attr:`ir`.
             GrammarError: as :attr:`ir`.
         """
-        from grammarspec.grammars.writing.gbnf import to_gbnf
+        with importing:
+            from grammarspec.grammars.writing.gbnf import to_gbnf
 
         return to_gbnf(self.ir)
 
@@ -156,7 +158,8 @@ class Grammar(Generic[T_co]):
         Raises:
             Unsatisfiable, UnsupportedFeature, GrammarError: as :meth:`to_gbnf`.
         """
-        from grammarspec.grammars.writing.llguidance import to_llguidance
+        with importing:
+            from grammarspec.grammars.writing.llguidance import to_llguidance
 
         return to_llguidance(self.ir)
 
@@ -227,7 +230,8 @@ class Grammar(Generic[T_co]):
             GrammarError: the grammar cannot be compiled (see :func:`grammarspec.compile`).
             TypeError: ``seed`` or ``max_bytes`` is no whole number.
         """
-        from grammarspec.grammars.examples import sample
+        with importing:
+            from grammarspec.grammars.examples import sample
 
         if seed is not None:
             _check_whole("seed", seed)

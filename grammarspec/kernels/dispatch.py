@@ -18,6 +18,8 @@ from typing import Any, Literal, ParamSpec, TypeVar, get_args
 
 import torch
 
+from grammarspec.imports import importing
+
 __all__ = ["Mode", "operator", "takes_over", "using"]
 
 P = ParamSpec("P")
@@ -79,7 +81,8 @@ def _interprets() -> bool:
         return False
     from triton.runtime.interpreter import InterpretedFunction
 
-    return isinstance(importlib.import_module("grammarspec.kernels.noise").uniform_kernel, InterpretedFunction)
+    with importing:
+        return isinstance(importlib.import_module("grammarspec.kernels.noise").uniform_kernel, InterpretedFunction)
 
 
 def operator(
@@ -127,5 +130,6 @@ def operator(
 @cache
 def _launcher(kernel: str) -> Callable[..., Any]:
     module, _, function = kernel.partition(":")
-    launcher: Callable[..., Any] = getattr(importlib.import_module(f"grammarspec.kernels.{module}"), function)
+    with importing:
+        launcher: Callable[..., Any] = getattr(importlib.import_module(f"grammarspec.kernels.{module}"), function)
     return launcher

@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from grammarspec.imports import importing
+
 if TYPE_CHECKING:
     from grammarspec.models.decorators import AsyncOutputFunction, OutputFunction, output, use
     from grammarspec.models.loading import encode_prompt, load_draft, load_model, vocabulary_of
@@ -59,7 +61,8 @@ _MODULES = {
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"grammarspec.models.{_MODULES[name]}"), name)
+    with importing:
+        value = getattr(import_module(f"grammarspec.models.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -16,6 +16,7 @@ from grammarspec.decoding import Generation, Request, Statistics
 from grammarspec.decoding.conditional import Evidence
 from grammarspec.errors import GrammarspecError, Truncated, UnsupportedFeature, ValidationFailed
 from grammarspec.grammars import marks
+from grammarspec.imports import importing
 from grammarspec.models.chat import Prompt, encode, messages_of
 from grammarspec.models.generator import Generator
 from grammarspec.models.instructions import instructions_for, with_instructions
@@ -154,7 +155,8 @@ class Call:
         Raises:
             ValueError: another number of them is given.
         """
-        from grammarspec.decoding.lookahead import Reward
+        with importing:
+            from grammarspec.decoding.lookahead import Reward
 
         given: Any = self.options.reward
         if not isinstance(given, Sequence) or isinstance(given, Reward):

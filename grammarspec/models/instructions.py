@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, get_args
 
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call, Leaf
+from grammarspec.imports import importing
 
 __all__ = ["INSTRUCTIONS", "Instructions", "instructions_for", "with_instructions"]
 
@@ -57,8 +58,9 @@ def with_instructions(messages: Sequence[Mapping[str, Any]], told: str) -> list[
 
 def _schema_of(target: Any) -> Mapping[str, Any] | None:
     """The JSON Schema of a type, as its library writes it, or of a grammar that was made of one."""
-    from grammarspec.frontends.json_schema import json_schema
-    from grammarspec.frontends.types.adapters import known_adapter
+    with importing:
+        from grammarspec.frontends.json_schema import json_schema
+        from grammarspec.frontends.types.adapters import known_adapter
 
     found: Any = None
     if isinstance(target, Grammar):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from grammarspec.errors import DraftMismatch, needed_by
 from grammarspec.grammars import marks
+from grammarspec.imports import importing
 from grammarspec.models.chat import Prompt, encode, render
 from grammarspec.vocabulary import Vocabulary, end_token_ids
 
@@ -67,7 +68,8 @@ def load_model(
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        from grammarspec.decoding.prepacking import prepack
+        with importing:
+            from grammarspec.decoding.prepacking import prepack
 
     source, file = located(path_or_name)
     options |= file

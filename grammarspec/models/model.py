@@ -17,6 +17,7 @@ from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer
 from grammarspec.decoding.targets import can_draft
 from grammarspec.grammars.engine import Limits, given_or_default
 from grammarspec.grammars.expressions import Grammar
+from grammarspec.imports import importing
 from grammarspec.models.calls import Call
 from grammarspec.models.chat import Prompt, chat_template
 from grammarspec.models.generator import KEPT, Generator
@@ -437,6 +438,7 @@ def _grammar(type: Any) -> Grammar[Any]:
     """The grammar of a type."""
     if isinstance(type, Grammar):
         return type
-    from grammarspec.frontends.types.python import grammar
+    with importing:
+        from grammarspec.frontends.types.python import grammar
 
     return grammar(type)

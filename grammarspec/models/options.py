@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
+from grammarspec.imports import importing
 from grammarspec.models.instructions import INSTRUCTIONS, Instructions
 
 if TYPE_CHECKING:
@@ -159,7 +160,8 @@ class CallOptions:
     lookahead: Lookahead | None = None
 
     def __post_init__(self) -> None:
-        from grammarspec.decoding.sampling import Sampling  # with it comes torch
+        with importing:
+            from grammarspec.decoding.sampling import Sampling  # with it comes torch
 
         if not isinstance(self.sampling, Sampling):
             raise TypeError(f"sampling must be a gs.Sampling, not {self.sampling!r}")
@@ -172,7 +174,8 @@ class CallOptions:
         if self.retries < 0:
             raise ValueError(f"retries={self.retries} must be at least 0")
         if self.law == "conditional":
-            from grammarspec.decoding.conditional import check_conditional
+            with importing:
+                from grammarspec.decoding.conditional import check_conditional
 
             check_conditional(self.sampling, self.particles)
         elif self.law != "masked":
@@ -184,7 +187,8 @@ class CallOptions:
 
     def _check_lookahead(self) -> None:
         """Check a lookahead and its reward."""
-        from grammarspec.decoding.lookahead import Lookahead, Reward, as_reward  # with it comes torch
+        with importing:
+            from grammarspec.decoding.lookahead import Lookahead, Reward, as_reward  # with it comes torch
 
         if self.law == "conditional":
             raise ValueError(
@@ -234,7 +238,8 @@ def _sampling(options: Options) -> Any:
         TypeError: it is given in both ways, or a field has a value of another type.
         ValueError: a field is out of range.
     """
-    from grammarspec.decoding.sampling import Sampling  # with it comes torch
+    with importing:
+        from grammarspec.decoding.sampling import Sampling  # with it comes torch
 
     fields: dict[str, Any] = {name: value for name, value in options.items() if name in _SAMPLING}
     whole = options.get("sampling")

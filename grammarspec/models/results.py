@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from grammarspec.errors import Invalid, ValidationFailed
+from grammarspec.imports import importing
 from grammarspec.positions import pointer_token
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ class Result(Generic[T_co]):
         Raises:
             LimitExceeded: the schema is too large for a report.
         """
-        from grammarspec.frontends.types.report import check_target
+        with importing:
+            from grammarspec.frontends.types.report import check_target
 
         return check_target(self.type)

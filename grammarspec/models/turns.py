@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from grammarspec.errors import GrammarError, Invalid, PromptError, UnsupportedFeature, ValidationFailed
 from grammarspec.grammars import marks
 from grammarspec.grammars.expressions import Grammar, text
+from grammarspec.imports import importing
 from grammarspec.models.chat import Prompt, messages_of
 from grammarspec.models.messages import to_template_messages
 from grammarspec.models.reasoning import gap, marker
@@ -213,7 +214,8 @@ class ToolTurn(Turn):
         return self.format.visible(text, self._callable, answered=not self._free)
 
     def growing_calls(self) -> GrowingCalls | None:
-        from grammarspec.tools.formats import GrowingCalls
+        with importing:
+            from grammarspec.tools.formats import GrowingCalls
 
         if not self._callable:
             return None
@@ -357,7 +359,8 @@ def turn_of(
         ValueError: there is no such format.
         PromptError: there are tools, and no chat template.
     """
-    from grammarspec.tools.formats import JSON, ToolFormat, detect_format, tool_format
+    with importing:
+        from grammarspec.tools.formats import JSON, ToolFormat, detect_format, tool_format
 
     if not isinstance(written, ToolFormat):
         detected = detect_format(template, getattr(tokenizer, "response_template", None)) or JSON

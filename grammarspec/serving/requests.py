@@ -20,6 +20,7 @@ from grammarspec._compiler import Grammar as Ir
 from grammarspec.constraint import Limits, compile
 from grammarspec.errors import GrammarError, GrammarSyntaxError
 from grammarspec.grammars.expressions import Grammar, choice
+from grammarspec.imports import importing
 from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["Kind", "Lowered", "Request"]
@@ -276,7 +277,8 @@ def _json_schema(
 ) -> Grammar[Any]:
     import re
 
-    from grammarspec.frontends.json_schema import json_schema
+    with importing:
+        from grammarspec.frontends.json_schema import json_schema
 
     if not isinstance(schema, dict | bool | str):
         raise TypeError(f"a schema must be an object, a boolean or JSON text, not {schema!r:.60}")
@@ -292,7 +294,8 @@ def _json_schema(
 
 
 def _regex(pattern: Any, options: dict[str, Any], limits: Limits | None, cancel: CancelToken | None) -> Grammar[Any]:
-    from grammarspec.frontends.regex import regex
+    with importing:
+        from grammarspec.frontends.regex import regex
 
     return regex(pattern, limits=limits, cancel=cancel, **options)
 
@@ -302,9 +305,10 @@ def _choice(texts: Any, options: dict[str, Any], limits: Limits | None, cancel: 
 
 
 def _grammar(text: Any, options: dict[str, Any], limits: Limits | None, cancel: CancelToken | None) -> Grammar[Any]:
-    from grammarspec.frontends.gbnf import gbnf
-    from grammarspec.frontends.lark import lark
-    from grammarspec.frontends.llguidance import llguidance
+    with importing:
+        from grammarspec.frontends.gbnf import gbnf
+        from grammarspec.frontends.lark import lark
+        from grammarspec.frontends.llguidance import llguidance
 
     if not isinstance(text, str):
         raise TypeError(f"a grammar must be a string, not {text!r:.60}")
@@ -336,15 +340,17 @@ def _language(text: str) -> str:
 def _structural_tag(
     tag: Any, options: dict[str, Any], limits: Limits | None, cancel: CancelToken | None
 ) -> Grammar[Any]:
-    from grammarspec.tools.structural_tags import structural_tag
+    with importing:
+        from grammarspec.tools.structural_tags import structural_tag
 
     return structural_tag(tag, limits=limits, cancel=cancel, **options)
 
 
 def _tools(tools: Any, options: dict[str, Any], limits: Limits | None, cancel: CancelToken | None) -> Grammar[Any]:
-    from grammarspec.grammars.expressions import literal, special
-    from grammarspec.tools.formats import tool_format
-    from grammarspec.tools.sources import as_tools
+    with importing:
+        from grammarspec.grammars.expressions import literal, special
+        from grammarspec.tools.formats import tool_format
+        from grammarspec.tools.sources import as_tools
 
     known = frozenset(options.pop("special_tokens", ()))
     chosen = tool_format(options.pop("tool_format"))

@@ -15,6 +15,7 @@ from types import MethodType, SimpleNamespace
 from typing import Any, ParamSpec, TypeAlias, TypeVar, get_type_hints, overload
 
 from grammarspec.errors import UnsupportedFeature
+from grammarspec.imports import importing
 from grammarspec.tools.declaration import Declaration, arguments_schema
 from grammarspec.tools.docstrings import parse
 from grammarspec.tools.tool import Tool
@@ -197,7 +198,8 @@ def _bound(
 def _declaration(
     function: Callable[..., Any], name: str, description: str | None, parameters: list[Parameter]
 ) -> Declaration:
-    from grammarspec.frontends.types.adapters import new_adapter  # it needs Pydantic
+    with importing:
+        from grammarspec.frontends.types.adapters import new_adapter  # it needs Pydantic
 
     hints = _hints(function, name, parameters)
     fields = [(one.name, hints[one.name], _default(one, hints[one.name], name)) for one in parameters]
@@ -272,7 +274,8 @@ def class_tool(
         MissingPackage: Pydantic is not installed.
         ValueError: the name is none of a tool (see :class:`Tool`).
     """
-    from grammarspec.frontends.types.adapters import known_adapter
+    with importing:
+        from grammarspec.frontends.types.adapters import known_adapter
 
     own: str = type.__name__ if name is None else name
 

@@ -10,6 +10,7 @@ from functools import cached_property, update_wrapper
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+from grammarspec.imports import importing
 from grammarspec.tools.declaration import Declaration
 from grammarspec.tools.wire import read_json_tool
 
@@ -109,7 +110,8 @@ class Tool(Generic[P, R_co]):
         Raises:
             GrammarError: the schema cannot be enforced.
         """
-        from grammarspec.frontends.json_schema import json_schema
+        with importing:
+            from grammarspec.frontends.json_schema import json_schema
 
         return json_schema(self.schema, additional_properties=False, numbers="plain").map(self.read)
 

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from grammarspec._compiler import VocabularyIndex
 from grammarspec.grammars import marks
+from grammarspec.imports import importing
 
 __all__ = ["Vocabulary", "end_token_ids"]
 
@@ -211,7 +212,8 @@ class Vocabulary:
             UnsupportedTokenizer: the tokenizer is of another kind, or a token's text depends on its neighbours.
             ValueError: no end-of-text token is known and none was given.
         """
-        from grammarspec.vocabulary.adapters import adapter_of
+        with importing:
+            from grammarspec.vocabulary.adapters import adapter_of
 
         adapter = adapter_of(tokenizer)
         if eos_token_ids is None:
@@ -250,7 +252,8 @@ class Vocabulary:
             MissingPackage: transformers is not installed.
             UnsupportedTokenizer, ValueError: as :meth:`from_tokenizer`.
         """
-        from grammarspec.vocabulary.pretrained import configured_ends, load_tokenizer
+        with importing:
+            from grammarspec.vocabulary.pretrained import configured_ends, load_tokenizer
 
         tokenizer = load_tokenizer(path_or_name, **options)
         if eos_token_ids is None:
@@ -278,7 +281,8 @@ def end_token_ids(tokenizer: Any) -> list[int]:
     Args:
         tokenizer: as for :meth:`Vocabulary.from_tokenizer`; for any other object the list is empty.
     """
-    from grammarspec.vocabulary.adapters import find_adapter
+    with importing:
+        from grammarspec.vocabulary.adapters import find_adapter
 
     adapter = find_adapter(tokenizer)
     candidates = () if adapter is None else adapter.ends()

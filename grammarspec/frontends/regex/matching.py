@@ -14,6 +14,7 @@ from grammarspec.errors import GrammarError
 from grammarspec.frontends.regex import tree
 from grammarspec.frontends.regex.charsets import ALL
 from grammarspec.grammars.budget import Budget
+from grammarspec.imports import importing
 
 __all__ = ["begin_apart", "exact_prefix", "few_candidates", "few_texts", "parsed", "pattern_found"]
 
@@ -28,7 +29,8 @@ def parsed(pattern: str) -> tree.Node:
     Raises:
         GrammarError: the pattern is malformed, or uses a construct that is not supported.
     """
-    from grammarspec.frontends.regex import parse
+    with importing:
+        from grammarspec.frontends.regex import parse
 
     return parse(pattern, dialect="ecma262")
 

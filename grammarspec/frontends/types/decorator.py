@@ -10,6 +10,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, dataclass_transform, overload
 
+from grammarspec.imports import importing
+
 if TYPE_CHECKING:
     from grammarspec.frontends.json_schema.options import Options
 
@@ -44,7 +46,8 @@ def schema(cls: Any = None, /, **options: Unpack[Options]) -> Any:
         GrammarError: the pattern of whitespace is one that no automaton can decide.
     """
     if options:
-        from grammarspec.frontends.json_schema.options import check_options
+        with importing:
+            from grammarspec.frontends.json_schema.options import check_options
 
         check_options(**options)  # wrong options are refused here, and not where the class is used
 

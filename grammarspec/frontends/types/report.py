@@ -18,6 +18,7 @@ from grammarspec.frontends.json_schema.report.verdicts import check as check_sch
 from grammarspec.frontends.types.decorator import stored_options
 from grammarspec.grammars.expressions import Grammar
 from grammarspec.grammars.operators import Call, Leaf
+from grammarspec.imports import importing
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -47,7 +48,8 @@ def check(
         what = json_of(what)
     if isinstance(what, Mapping | bool | str | bytes):
         return check_schema(what, **options)
-    from grammarspec.frontends.types.adapters import refusals_of
+    with importing:
+        from grammarspec.frontends.types.adapters import refusals_of
 
     schema, refusals = refusals_of(what)
     chosen: dict[str, Any] = {"additional_properties": False, "numbers": "plain", **stored_options(what), **options}

@@ -19,6 +19,7 @@ from uuid import UUID
 from grammarspec.frontends.types.dates import DATE, TIME, ZONE, dates
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.grammars.expressions import Grammar
+from grammarspec.imports import importing
 
 __all__ = [
     "boolean",
@@ -169,7 +170,8 @@ def _json(
     name: str, schema: dict[str, Any], options: dict[str, Any], read: Callable[[str], T] = json.loads
 ) -> Grammar[T]:
     """The JSON of a schema with the keywords of these options; ``read`` makes a value of a text."""
-    from grammarspec.frontends.json_schema import json_schema
+    with importing:
+        from grammarspec.frontends.json_schema import json_schema
 
     asked = {_KEYWORDS[option]: value for option, value in options.items() if value is not None}
     return _named(name, options, json_schema(schema | asked, numbers="plain"), read)
@@ -177,15 +179,17 @@ def _json(
 
 def _regex(name: str, pattern: str, options: dict[str, Any], read: Callable[[str], T]) -> Grammar[T]:
     """The texts that match a pattern; ``read`` makes a value of a text."""
-    from grammarspec.frontends.regex import regex
+    with importing:
+        from grammarspec.frontends.regex import regex
 
     return _named(name, options, regex(pattern), read)
 
 
 def _format(name: str, read: Callable[[str], T] | None = None) -> Grammar[T]:
     """A format of JSON Schema, in plain text: nothing is quoted or escaped."""
-    from grammarspec.frontends.json_schema.formats.table import Formats
-    from grammarspec.frontends.regex import PlainText
+    with importing:
+        from grammarspec.frontends.json_schema.formats.table import Formats
+        from grammarspec.frontends.regex import PlainText
 
     builder = GrammarBuilder()
     node = Formats(builder, PlainText(builder)).inside(name)

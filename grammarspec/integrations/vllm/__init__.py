@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 
+from grammarspec.imports import importing
 from grammarspec.integrations.vllm.expected import check
 from grammarspec.integrations.vllm.settings import NAME, Settings
 
@@ -42,7 +43,8 @@ def register(settings: Settings | None = None) -> None:
     if _registered:
         return
     check()
-    from grammarspec.integrations.vllm.patches import patch
+    with importing:
+        from grammarspec.integrations.vllm.patches import patch
 
     patch()
     _registered = True
