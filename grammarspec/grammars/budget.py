@@ -10,15 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from typing import Final
 
 from grammarspec._compiler import CancelToken
 from grammarspec.errors import LimitExceeded
 from grammarspec.grammars.engine import Limits, check_cancel, given_or_default
 
 __all__ = ["Budget"]
-
-T = TypeVar("T")
 
 _WATCHED: Final = 20_000
 """Steps between two looks at the clock and the flag: a few milliseconds."""
@@ -29,7 +27,7 @@ _PER_PART: Final = 3_000
 class Budget:
     """The steps that are left to one call. A step is about a fifth of a microsecond, as the engine's are."""
 
-    __slots__ = ("_cancel", "_deadline", "_further", "_left", "_limits", "_parts", "_reserve")
+    __slots__ = ("_aside", "_cancel", "_deadline", "_further", "_left", "_limits", "_parts", "_reserve")
 
     def __init__(self, limits: Limits | None = None, cancel: CancelToken | None = None) -> None:
         """A budget, whose time begins now.
@@ -49,6 +47,7 @@ class Budget:
         timeout = self._limits.timeout
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._left, self._reserve, self._further = 0, self._limits.max_steps, self._limits.max_steps // 2
+        self._aside = 0
 
     def allow(self, parts: Callable[[], int]) -> None:
         """Add steps for each part of a declaration that is read now, so that large ones may take what they need.
@@ -93,15 +92,15 @@ class Budget:
         """Whether steps were asked for that were not there."""
         return self._left < 0
 
-    def most(self, work: Callable[[], T]) -> T:
-        """What ``work`` returns, which may take no more than three quarters of the steps that are left."""
+    def set_aside(self) -> None:
+        """Keep a quarter of the steps that are left for what is done after :meth:`take_back`."""
         there = max(0, self._left + self._reserve)
         kept = there // 4
-        self._left, self._reserve = 0, there - kept
-        try:
-            return work()
-        finally:
-            self._left, self._reserve = max(0, self._left), self._reserve + kept
+        self._left, self._reserve, self._aside = 0, there - kept, self._aside + kept
+
+    def take_back(self) -> None:
+        """Add the steps that were set aside. Work that asked for more than there were does not count against them."""
+        self._left, self._reserve, self._aside = max(0, self._left), self._reserve + self._aside, 0
 
     def _go_on(self, where: str) -> None:
         """Look at the clock and the flag, and move on to the next steps."""

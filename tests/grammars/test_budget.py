@@ -69,10 +69,28 @@ def test_further_steps_are_half_of_the_limit_at_most() -> None:
 
 def test_what_is_kept_for_later_is_there_later() -> None:
     budget = Budget(gs.Limits(max_steps=100))
+    budget.set_aside()
     with pytest.raises(gs.LimitExceeded):
-        budget.most(lambda: budget.spend(76))
+        budget.spend(76)
+    budget.take_back()
+    assert not budget.is_used_up
     budget.spend(25)
-    budget.most(lambda: budget.spend(0))
+    budget.set_aside()
+    budget.take_back()
+    with pytest.raises(gs.LimitExceeded):
+        budget.spend(1)
+
+
+def test_what_is_kept_twice_is_there_later() -> None:
+    budget = Budget(gs.Limits(max_steps=1600))
+    budget.spend(0)
+    budget.set_aside()
+    budget.set_aside()
+    budget.spend(900)
+    with pytest.raises(gs.LimitExceeded):
+        budget.spend(1)
+    budget.take_back()
+    budget.spend(700)
     with pytest.raises(gs.LimitExceeded):
         budget.spend(1)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from grammarspec._compiler import CancelToken
 from grammarspec._compiler import Grammar as Ir
-from grammarspec.errors import GrammarSyntaxError, LimitExceeded, NotEnforced
+from grammarspec.errors import GrammarError, GrammarSyntaxError, LimitExceeded, NotEnforced
 from grammarspec.frontends.json_schema.document.loading import json_of, load
 from grammarspec.frontends.json_schema.keywords.tables import read
 from grammarspec.frontends.json_schema.lowering.elements import ElementLowering
@@ -189,15 +189,23 @@ def language(
         goals = Analysis(document, budget, assert_formats=assert_formats, narrow=narrow)
         return NormalForms(goals, any_order=any_order, closed=closed)
 
-    try:
-        exact = forms(narrow=False)
-        # whether an exact grammar takes too many combinations is not known before most of them have been tried
-        chosen = exact if budget.most(exact.are_within_limits) else forms(narrow=True)
+    def lowered(forms: NormalForms) -> Ir:
         elements = spelled.elements
         builder, text = prelude(spelled._replace(elements=None) if elements else spelled)
         builder.budget = budget
-        lowering = ElementLowering(chosen, builder, text, elements) if elements else GoalLowering(chosen, builder, text)
+        lowering = ElementLowering(forms, builder, text, elements) if elements else GoalLowering(forms, builder, text)
         return builder.build(lowering.start())
+
+    try:
+        exact = forms(narrow=False)
+        try:
+            return lowered(exact)
+        except GrammarError:
+            if not exact.take_less_if_narrowed:
+                raise
+        finally:
+            budget.take_back()
+        return lowered(forms(narrow=True))
     except RecursionError:
         raise LimitExceeded("the nesting depth of the schema", "#") from None
     except UnicodeEncodeError as error:

@@ -48,6 +48,7 @@ class Analysis:
         assert_formats: whether ``format`` is enforced.
         strict_integers: whether integers are spelled with digits only (draft 4).
         comparisons: how many goals have been tested for emptiness, which is limited.
+        has_overlaps: whether such branches were met, and not narrowed.
     """
 
     def __init__(self, document: Document, budget: Budget, *, assert_formats: bool, narrow: bool = False) -> None:
@@ -55,6 +56,7 @@ class Analysis:
         self.assert_formats = assert_formats
         self.strict_integers = document.main.dialect.year == 4
         self.comparisons = 0
+        self.has_overlaps = False
         self._choices: dict[tuple[Subschema, ...], Subschema] = {}
         self._no_text: dict[tuple[frozenset[str], frozenset[str]], bool] = {}
         self._acyclic: set[Subschema] = set()
@@ -191,12 +193,19 @@ class Analysis:
         def make() -> list[Subschema]:
             self._comparing.add(origin)
             try:
-                return exclusive(self, origin, branches, narrow=self.narrow)
+                return exclusive(self, origin, branches, self._narrows)
             finally:
                 self._comparing.discard(origin)
 
         made: list[Subschema] = origin.derive("oneOf", make)
         return made
+
+    def _narrows(self) -> bool:
+        """Whether branches that overlap are narrowed; if not, steps are kept to do it after all."""
+        if not (self.narrow or self.has_overlaps):
+            self.has_overlaps = True
+            self.budget.set_aside()
+        return self.narrow
 
     # ------------------------------------------------------------------ references
     def resolve(self, schema: Subschema, reference: str, keyword: str) -> Subschema:

@@ -6,7 +6,7 @@ these are added.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from grammarspec.errors import LimitExceeded, UnsupportedFeature
 from grammarspec.frontends.json_schema.document.subschema import Subschema
@@ -22,7 +22,9 @@ MAX_PAIRS = 20_000
 """Pairs of ``oneOf`` branches that are compared with each other."""
 
 
-def exclusive(goals: Goals, origin: Subschema, branches: Sequence[Subschema], *, narrow: bool) -> list[Subschema]:
+def exclusive(
+    goals: Goals, origin: Subschema, branches: Sequence[Subschema], narrows: Callable[[], bool]
+) -> list[Subschema]:
     """Alternatives that together are equivalent to ``oneOf``, and of which at most one holds for any value.
 
     If more than two branches overlap, and all of these have a property with disjoint constants (a tag) that is not
@@ -33,8 +35,9 @@ def exclusive(goals: Goals, origin: Subschema, branches: Sequence[Subschema], *,
         goals: gathers and negates the branches.
         origin: the schema in which ``oneOf`` stands.
         branches: its branches.
-        narrow: whether to narrow a branch that overlaps another one to objects that lack a property which the other one
-            requires, in place of adding the negation, which may take too many combinations.
+        narrows: says whether to narrow a branch that overlaps another one to objects that lack a property which the
+            other one requires, in place of adding the negation, which may take too many combinations. It is asked if
+            there is such a branch.
 
     Returns:
         One alternative for each branch, in their order; a branch that overlaps no other is returned as it is.
@@ -59,7 +62,7 @@ def exclusive(goals: Goals, origin: Subschema, branches: Sequence[Subschema], *,
             out.append(origin.derived(AllOf((branch, tagged))))
             continue
         try:
-            apart = [_unlike(goals, branches[j], branch, narrow=narrow) for j in others]
+            apart = [_unlike(goals, branches[j], branch, narrow=narrows()) for j in others]
         except UnsupportedFeature as error:
             hint = "use anyOf, or give the branches a required property with a different const in each"
             message = f"oneOf branches that are not provably disjoint, as one of them uses {error.message}"

@@ -145,20 +145,11 @@ class NormalForms:
                 raise type(error)(error.message, where=place(goal), hint=error.hint) from None
         return shape
 
-    def are_within_limits(self) -> bool:
-        """Whether the shapes of all goals that the start leads to can be made within the limits for one document.
-
-        That is also answered with yes if some shape cannot be made for another reason.
-        """
-        shapes, pending = self._shapes, [self.start]
-        try:
-            while pending:
-                goal = self.resolved(pending.pop())
-                if goal not in shapes:
-                    pending += reversed(self[goal].goals)
-        except GrammarError:
-            return self._combinations <= MAX_COMBINATIONS and not self.goals.budget.is_used_up
-        return not self.goals.budget.is_used_up
+    @property
+    def take_less_if_narrowed(self) -> bool:
+        """Whether a limit was hit after overlapping branches of ``oneOf`` were met, which can be narrowed instead."""
+        exceeded = self._combinations > MAX_COMBINATIONS or self.goals.budget.is_used_up
+        return exceeded and self.goals.has_overlaps
 
     def _shape(self, facts: Conjunction) -> Shape:
         if not facts.types:
