@@ -262,6 +262,23 @@ def test_patterns_as_node() -> None:
     assert json.loads(done.stdout) == []
 
 
+@pytest.mark.parametrize("begun", ['"', '"(', '"((?:a', '"(?<n>', '"[a-', '"a(b|\\\\w+)+('])
+def test_masks_of_patterns_whose_groups_nest(begun: str) -> None:
+    """Most tokens stay where letters and digits do, brackets lead deeper: masks say what each token by itself does."""
+    printable = list(map(chr, range(0x20, 0x7F)))
+    pairs = [one + other for one in printable for other in printable]
+    longer = [pair + "x" + pair for pair in pairs[::3]]
+    texts = [*printable, *pairs, *longer, *"äßλж語🙂", "läß", "語(", "(語", "(((", ")))", "x|y", "é"]
+    vocabulary = gs.Vocabulary.from_tokens([*(text.encode() for text in texts), b""], [len(texts)])
+    matcher = gs.compile(gs.json_schema({"type": "string", "format": "regex"}), vocabulary).matcher()
+    assert matcher.accept_tokens(list(map(texts.index, begun))) == len(begun)
+    rows = gs.allocate_bitmask(1, vocabulary.size)
+    matcher.fill_bitmask(rows)
+    allowed = {token for token in range(len(texts)) if rows[0, token // 32] >> (token % 32) & 1}
+    assert allowed == {token for token in range(len(texts)) if matcher.validate_tokens([token]) == 1}
+    assert len(allowed) > len(printable)
+
+
 @given(st.binary(max_size=20))
 def test_base64_as_the_standard_library(data: bytes) -> None:
     assert _base64(f'"{base64.b64encode(data).decode()}"')
