@@ -176,6 +176,7 @@ impl Merging<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocabulary::{get_bit, set_bit};
 
     /// A text, the tokens that it is, those that begin with it, and what the trie says of what is below.
     type Contents = (Vec<u8>, Vec<u32>, Vec<u32>, Option<(ByteSet, Vec<u32>)>);
@@ -201,17 +202,46 @@ mod tests {
         found
     }
 
-    #[test]
-    fn merged_branches_are_the_trie_of_their_texts() {
+    /// Draws numbers below others.
+    fn draws() -> impl FnMut(u32) -> u32 {
         let mut seed = 1u32;
-        let mut draw = |below: u32| {
+        move |below| {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (seed >> 16) % below
-        };
+        }
+    }
+
+    fn texts(letters: u32, mut draw: impl FnMut(u32) -> u32) -> Vec<Vec<u8>> {
+        (0..400).map(|_| (0..=draw(7)).map(|_| b'a' + draw(letters) as u8).collect()).collect()
+    }
+
+    /// The trie of texts, each with its number as its token.
+    fn trie_of(texts: &[Vec<u8>], wanted: impl Fn(u32) -> bool) -> Trie {
+        let tokens = texts.iter().zip(0..).filter(|(_, token)| wanted(*token));
+        Trie::new(tokens.map(|(text, token)| (&text[..], token)).collect())
+    }
+
+    #[test]
+    fn a_restricted_trie_is_that_of_the_texts_of_its_tokens() {
+        let mut draw = draws();
         for letters in [2, 3, 20] {
-            let texts: Vec<Vec<u8>> =
-                (0..400).map(|_| (0..=draw(7)).map(|_| b'a' + draw(letters) as u8).collect()).collect();
-            let trie = Trie::new(texts.iter().zip(0..).map(|(text, token)| (&text[..], token)).collect());
+            let texts = texts(letters, &mut draw);
+            for share in [1, 2, 20, 400] {
+                let mut row = vec![0; texts.len().div_ceil(32)];
+                (0..texts.len() as u32).filter(|_| draw(share) == 0).for_each(|token| set_bit(&mut row, token));
+                let restricted = trie_of(&texts, |_| true).restricted(&row);
+                let whole = trie_of(&texts, |token| get_bit(&row, token));
+                assert_eq!(contents(&restricted), contents(&whole));
+                assert_eq!(restricted.tokens(), whole.tokens());
+            }
+        }
+    }
+
+    #[test]
+    fn merged_branches_are_the_trie_of_their_texts() {
+        let mut draw = draws();
+        for letters in [2, 3, 20] {
+            let trie = trie_of(&texts(letters, &mut draw), |_| true);
             for _ in 0..20 {
                 let nodes: Vec<NodeIndex> = (0..draw(12)).map(|_| 1 + draw(trie.nodes.len() as u32 - 1)).collect();
                 let merged = trie.texts_of(nodes.iter().copied());

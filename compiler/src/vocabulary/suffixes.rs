@@ -17,8 +17,6 @@ pub type Occurrence = (u32, u32);
 pub(super) struct Suffixes {
     by_byte: Box<[OnceLock<Box<[Occurrence]>>]>,
     tries: Box<[OnceLock<Trie>]>,
-    /// The place of each token in the order of the tokens' texts.
-    ranks: Box<[u32]>,
 }
 
 impl Suffixes {
@@ -26,14 +24,13 @@ impl Suffixes {
         Suffixes {
             by_byte: (0..256).map(|_| OnceLock::new()).collect(),
             tries: (0..256).map(|_| OnceLock::new()).collect(),
-            ranks: [].into(),
         }
     }
 
     pub(super) fn memory(&self) -> usize {
         let lists = self.by_byte.iter().filter_map(OnceLock::get).map(|list| size_of_val(&**list));
         let tries = self.tries.iter().filter_map(OnceLock::get).map(Trie::memory);
-        lists.sum::<usize>() + tries.sum::<usize>() + size_of_val(&*self.ranks)
+        lists.sum::<usize>() + tries.sum::<usize>()
     }
 }
 
@@ -82,19 +79,11 @@ impl Vocabulary {
     }
 
     /// Makes what is needed at the first strings of most grammars.
-    pub(super) fn index_suffixes(&mut self) {
-        let mut ranks = vec![0; self.size].into_boxed_slice();
-        self.trie.tokens().iter().zip(0..).for_each(|(&t, rank)| ranks[t as usize] = rank);
-        self.suffixes.ranks = ranks;
+    pub(super) fn index_suffixes(&self) {
         for byte in 0..=255 {
             if self.holders(byte).len() <= LONG_LIST {
                 self.suffixes(byte);
             }
         }
-    }
-
-    /// Sorts tokens by their texts.
-    pub fn sort_by_text(&self, tokens: &mut [u32]) {
-        tokens.sort_unstable_by_key(|&t| self.suffixes.ranks[t as usize]);
     }
 }

@@ -3,6 +3,7 @@
 //! The children of a node lie side by side, so that a walk reads their bytes from one cache line and never visits those
 //! that it cannot enter. Where there are many, a set of their bytes says which these are.
 
+use super::get_bit;
 use crate::byteset::ByteSet;
 
 /// Nodes with fewer children than this have no set of their bytes: the children are tried one by one.
@@ -65,6 +66,34 @@ pub(super) fn sorted<T: Ord>(items: Vec<(&[u8], T)>) -> Vec<(&[u8], T)> {
     let mut keyed: Vec<_> = items.into_iter().map(|item| (beginning(item.0), item)).collect();
     keyed.sort_unstable();
     keyed.into_iter().map(|(_, item)| item).collect()
+}
+
+/// Which places of a list are kept, and how many before each.
+struct Places {
+    /// 64 places each, and how many are kept before them.
+    words: Vec<(u64, u32)>,
+}
+
+impl Places {
+    fn of(kept: impl Iterator<Item = bool>) -> Places {
+        let mut words = vec![(0, 0)];
+        for (at, kept) in kept.enumerate() {
+            if at % 64 == 0 && at > 0 {
+                let &(word, before): &(u64, u32) = &words[at / 64 - 1];
+                words.push((0, before + word.count_ones()));
+            }
+            words[at / 64].0 |= u64::from(kept) << (at % 64);
+        }
+        let (last, before) = words[words.len() - 1];
+        words.push((0, before + last.count_ones()));
+        Places { words }
+    }
+
+    /// How many places before this one are kept.
+    fn before(&self, at: u32) -> u32 {
+        let (word, before) = self.words[at as usize / 64];
+        before + (word & !(u64::MAX << (at % 64))).count_ones()
+    }
 }
 
 /// Texts with the tokens that they stand for.
@@ -138,6 +167,41 @@ impl Trie {
         }
         trie.find_bytes_below();
         trie
+    }
+
+    /// The trie of those of its tokens that are in a row of bits. What belongs to the others is not looked at.
+    pub fn restricted(&self, row: &[u32]) -> Trie {
+        let kept = Places::of(self.tokens.iter().map(|&token| get_bit(row, token)));
+        let tokens = self.tokens.iter().copied().filter(|&token| get_bit(row, token)).collect();
+        let mut made = Trie { tokens, ..Trie::bare() };
+        made.add(0);
+        let mut todo: Vec<(NodeIndex, NodeIndex)> = vec![(0, 0)];
+        while let Some((node, source)) = todo.pop() {
+            let source = self.nodes[source as usize];
+            let [first_token, own, end_token] =
+                [source.first_token, source.first_token + source.tokens, source.end_token].map(|at| kept.before(at));
+            let (first_child, pending, mut bytes) = (made.nodes.len() as NodeIndex, todo.len(), ByteSet::NONE);
+            for child in source.first_child..source.first_child + NodeIndex::from(source.children) {
+                let below = &self.nodes[child as usize];
+                if kept.before(below.first_token) < kept.before(below.end_token) {
+                    todo.push((made.nodes.len() as NodeIndex, child));
+                    made.add(self.byte(child));
+                    bytes.insert(self.byte(child));
+                }
+            }
+            todo[pending..].reverse(); // so that what lies below a node lies near it
+            let children = (todo.len() - pending) as u16;
+            let mut set = NO_SET;
+            if usize::from(children) >= MANY {
+                made.sets.push(bytes);
+                set = made.sets.len() as u32 - 1;
+            }
+            let tokens = own - first_token;
+            made.nodes[node as usize] =
+                TrieNode { first_child, first_token, end_token, set, children, tokens, ..EMPTY_NODE };
+        }
+        made.find_bytes_below();
+        made
     }
 
     /// Children come after their parents.

@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::byteset::ByteSet;
-use crate::vocabulary::{Occurrence, Trie, Vocabulary};
+use crate::vocabulary::{Occurrence, Vocabulary};
 
 /// The tokens of a vocabulary, sorted for a residual that loops on plain bytes.
 pub(in crate::mask) struct TokenClass {
@@ -20,8 +20,6 @@ pub(in crate::mask) struct TokenClass {
     others: OnceLock<Vec<Occurrence>>,
     /// How many these may be.
     most_others: usize,
-    /// Their whole texts.
-    texts: OnceLock<Trie>,
 }
 
 impl TokenClass {
@@ -33,7 +31,6 @@ impl TokenClass {
             bytes: (plain, changing),
             others: OnceLock::new(),
             most_others: vocab.holders_of_any(changing),
-            texts: OnceLock::new(),
         }
     }
 
@@ -58,17 +55,8 @@ impl TokenClass {
         })
     }
 
-    /// The texts of the tokens that are not plain.
-    pub(in crate::mask) fn texts(&self, vocab: &Vocabulary) -> &Trie {
-        self.texts.get_or_init(|| {
-            let mut tokens: Vec<u32> = self.others(vocab).collect();
-            vocab.sort_by_text(&mut tokens);
-            Trie::of_sorted(&tokens.into_iter().map(|t| (vocab.token(t), t)).collect::<Vec<_>>())
-        })
-    }
-
     /// Bytes held, with what may be made later.
     pub(super) fn memory(&self) -> usize {
-        self.plain.len() * 4 + self.most_others * 100 + 128
+        self.plain.len() * 4 + self.most_others * 8 + 128
     }
 }

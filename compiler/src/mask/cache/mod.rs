@@ -8,7 +8,6 @@ mod vocabulary;
 mod whitespace;
 
 pub(super) use branches::{Branch, Ends};
-pub(super) use classes::TokenClass;
 pub(super) use constraint::{ConstraintCache, Region};
 pub(super) use interiors::{Interior, Rounds};
 pub use vocabulary::VocabularyCache;

@@ -31,6 +31,7 @@ pub struct VocabularyCache {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Key {
     Class(ByteSet, ByteSet),
+    Holders(ByteSet),
     Interior(u128, ByteSet, ByteSet),
     Rounds(u128, ByteSet, ByteSet),
     Branch(Name, NodeIndex, ByteSet),
@@ -42,6 +43,7 @@ enum Key {
 #[derive(Clone)]
 enum Entry {
     Class(Arc<TokenClass>),
+    Holders(Arc<Trie>),
     Interior(Arc<Interior>),
     Rounds(Option<Arc<Rounds>>),
     Branch(Arc<Branch>),
@@ -54,6 +56,7 @@ impl Entry {
     fn memory(&self) -> usize {
         match self {
             Entry::Class(class) => class.memory(),
+            Entry::Holders(trie) => trie.memory(),
             Entry::Interior(interior) => interior.memory(),
             Entry::Rounds(rounds) => 128 + rounds.as_ref().map_or(0, |rounds| rounds.memory()),
             Entry::Branch(branch) => branch.memory(),
@@ -88,9 +91,15 @@ impl VocabularyCache {
         class
     }
 
-    /// The class in which all bytes but the changing ones are plain.
-    pub(in crate::mask) fn class_but_for(&self, vocab: &Vocabulary, changing: ByteSet) -> Arc<TokenClass> {
-        self.class(vocab, ByteSet::ALL.minus(changing), changing)
+    /// The texts of the tokens that hold any of some bytes.
+    pub(in crate::mask) fn holders(&self, vocab: &Vocabulary, bytes: ByteSet) -> Arc<Trie> {
+        let key = Key::Holders(bytes);
+        if let Some(Entry::Holders(trie)) = self.get(key) {
+            return trie;
+        }
+        let trie = Arc::new(vocab.trie.restricted(&vocab.holders_row(bytes)));
+        self.put(key, Entry::Holders(trie.clone()));
+        trie
     }
 
     /// What tokens do in the loop `inner` of an expression with these plain and changing bytes.

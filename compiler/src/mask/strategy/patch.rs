@@ -4,11 +4,8 @@
 //! Both heads are followed over the trie in lockstep. Where they come to the same byte state, they allow the same from
 //! there on, so only the tokens before that are patched.
 
-use std::sync::Arc;
-
 use crate::byteset::ByteSet;
 use crate::error::Result;
-use crate::mask::cache::TokenClass;
 use crate::mask::maker::{Answer, Attempt, MANY, MaskMaker};
 use crate::mask::row::Draft;
 use crate::mask::shape::Looping;
@@ -25,7 +22,6 @@ struct Exclusion {
     /// "Any": the loop.
     base: Head,
     looping: Looping,
-    class: Arc<TokenClass>,
     /// What is excluded and what is added: on other texts the head is like its loop.
     texts: Vec<Id>,
 }
@@ -59,8 +55,7 @@ impl MaskMaker<'_> {
             return Ok(None);
         }
         texts.extend(excluded);
-        let class = self.shared.class(self.vocab, looping.plain, changing);
-        Ok(Some(Exclusion { base, looping, class, texts }))
+        Ok(Some(Exclusion { base, looping, texts }))
     }
 
     /// The strategy for exclusions. Plain tokens can be followed by something that is not excluded. So only tokens with
@@ -69,7 +64,8 @@ impl MaskMaker<'_> {
     pub(super) fn by_exclusion(&mut self, head: Head) -> Result<Attempt> {
         let Some(exclusion) = self.exclusion(head)? else { return Ok(Attempt::Declined) };
         let Some(draft) = self.base_mask(exclusion.base, &exclusion.looping)? else { return Ok(Attempt::Deeper) };
-        let trie = exclusion.class.texts(self.vocab);
+        let holders = self.shared.holders(self.vocab, exclusion.looping.changing);
+        let trie = &*holders;
         let mut patch = Patch::new(trie, draft);
         let start = self.start(head, exclusion.base)?;
         let mut forks = Forks { trie, ending: exclusion.looping.changing, path: Vec::new(), found: Vec::new() };

@@ -22,10 +22,9 @@ impl MaskMaker<'_> {
             return Ok(Attempt::Declined);
         };
         let class = self.shared.class(self.vocab, region.plain, region.changing);
-        // tokens with yet other bytes lead nowhere, so this trie does for all regions with these changing bytes
-        let others = self.shared.class_but_for(self.vocab, region.changing);
+        let others = self.shared.holders(self.vocab, region.changing);
         let start = self.machine.closure_state(&[head], self.budget)?;
         let mut draft = Draft { base: Some(class.plain.clone()), ..Draft::default() };
-        Ok(self.walk(others.texts(self.vocab), start, &mut draft)?.map(|()| draft).into())
+        Ok(self.walk(&others, start, &mut draft)?.map(|()| draft).into())
     }
 }
