@@ -75,18 +75,29 @@ struct Places {
 }
 
 impl Places {
-    fn of(kept: impl Iterator<Item = bool>) -> Places {
-        let mut words = vec![(0, 0)];
-        for (at, kept) in kept.enumerate() {
-            if at % 64 == 0 && at > 0 {
-                let &(word, before): &(u64, u32) = &words[at / 64 - 1];
-                words.push((0, before + word.count_ones()));
-            }
-            words[at / 64].0 |= u64::from(kept) << (at % 64);
+    /// Where tokens are that are in a row of bits.
+    fn of(tokens: &[u32], row: &[u32]) -> Places {
+        let mut before = 0;
+        let mut words = Vec::with_capacity(tokens.len() / 64 + 2);
+        for some in tokens.chunks(64) {
+            let word = some.iter().rev().fold(0, |word, &token| word << 1 | u64::from(get_bit(row, token)));
+            words.push((word, before));
+            before += word.count_ones();
         }
-        let (last, before) = words[words.len() - 1];
-        words.push((0, before + last.count_ones()));
+        words.push((0, before));
         Places { words }
+    }
+
+    /// What is at the places.
+    fn items<'a>(&'a self, all: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
+        self.words.iter().zip(all.chunks(64)).flat_map(|(&(word, _), some)| {
+            let mut left = word;
+            std::iter::from_fn(move || {
+                let at = left.trailing_zeros();
+                left &= left.wrapping_sub(1);
+                some.get(at as usize).copied()
+            })
+        })
     }
 
     /// How many places before this one are kept.
@@ -171,22 +182,27 @@ impl Trie {
 
     /// The trie of those of its tokens that are in a row of bits. What belongs to the others is not looked at.
     pub fn restricted(&self, row: &[u32]) -> Trie {
-        let kept = Places::of(self.tokens.iter().map(|&token| get_bit(row, token)));
-        let tokens = self.tokens.iter().copied().filter(|&token| get_bit(row, token)).collect();
+        let kept = Places::of(&self.tokens, row);
+        let tokens = kept.items(&self.tokens).collect();
         let mut made = Trie { tokens, ..Trie::bare() };
         made.add(0);
-        let mut todo: Vec<(NodeIndex, NodeIndex)> = vec![(0, 0)];
-        while let Some((node, source)) = todo.pop() {
+        // nodes to be given their children, each with its source and how many tokens are kept before and in it
+        let mut todo: Vec<(NodeIndex, NodeIndex, u32, u32)> = vec![(0, 0, 0, made.tokens.len() as u32)];
+        while let Some((node, source, first_token, end_token)) = todo.pop() {
             let source = self.nodes[source as usize];
-            let [first_token, own, end_token] =
-                [source.first_token, source.first_token + source.tokens, source.end_token].map(|at| kept.before(at));
+            let own = kept.before(source.first_token + source.tokens);
             let (first_child, pending, mut bytes) = (made.nodes.len() as NodeIndex, todo.len(), ByteSet::NONE);
+            let mut before = own; // what is below a child comes behind what is below the child before it
             for child in source.first_child..source.first_child + NodeIndex::from(source.children) {
-                let below = &self.nodes[child as usize];
-                if kept.before(below.first_token) < kept.before(below.end_token) {
-                    todo.push((made.nodes.len() as NodeIndex, child));
+                if before == end_token {
+                    break;
+                }
+                let end = kept.before(self.nodes[child as usize].end_token);
+                if before < end {
+                    todo.push((made.nodes.len() as NodeIndex, child, before, end));
                     made.add(self.byte(child));
                     bytes.insert(self.byte(child));
+                    before = end;
                 }
             }
             todo[pending..].reverse(); // so that what lies below a node lies near it
