@@ -261,7 +261,7 @@ impl Vocabulary {
     }
 
     /// The tokens that hold any byte of the set, as a row of bits.
-    pub fn holders_row(&self, set: ByteSet) -> Box<[u32]> {
+    fn holders_row(&self, set: ByteSet) -> Box<[u32]> {
         let mut bits = vec![0; self.words()].into_boxed_slice();
         set.iter().flat_map(|b| self.holders(b)).for_each(|&t| set_bit(&mut bits, t));
         bits

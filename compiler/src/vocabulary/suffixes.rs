@@ -9,6 +9,9 @@ use crate::byteset::ByteSet;
 /// Texts of more tokens than this are not looked at one by one.
 const MANY: usize = 512;
 
+/// A trie of so small a part of the tokens is made of their texts: a look at all others would cost more.
+const FEW: usize = 16;
+
 /// A token and where in its text a byte occurs first.
 pub type Occurrence = (u32, u32);
 
@@ -17,6 +20,8 @@ pub type Occurrence = (u32, u32);
 pub(super) struct Suffixes {
     by_byte: Box<[OnceLock<Box<[Occurrence]>>]>,
     tries: Box<[OnceLock<Trie>]>,
+    /// The place of each token in the order of the tokens' texts.
+    ranks: Box<[u32]>,
 }
 
 impl Suffixes {
@@ -24,13 +29,14 @@ impl Suffixes {
         Suffixes {
             by_byte: (0..256).map(|_| OnceLock::new()).collect(),
             tries: (0..256).map(|_| OnceLock::new()).collect(),
+            ranks: [].into(),
         }
     }
 
     pub(super) fn memory(&self) -> usize {
         let lists = self.by_byte.iter().filter_map(OnceLock::get).map(|list| size_of_val(&**list));
         let tries = self.tries.iter().filter_map(OnceLock::get).map(Trie::memory);
-        lists.sum::<usize>() + tries.sum::<usize>()
+        lists.sum::<usize>() + tries.sum::<usize>() + size_of_val(&*self.ranks)
     }
 }
 
@@ -56,6 +62,17 @@ impl Vocabulary {
         })
     }
 
+    /// The texts of the tokens that hold a byte of the set.
+    pub fn texts_with(&self, set: ByteSet) -> Trie {
+        if self.holders_of_any(set) > self.size / FEW {
+            return self.trie.restricted(&self.holders_row(set));
+        }
+        let mut tokens: Vec<u32> = set.iter().flat_map(|byte| self.holders(byte)).copied().collect();
+        tokens.sort_unstable_by_key(|&t| self.suffixes.ranks[t as usize]);
+        tokens.dedup();
+        Trie::of_sorted(&tokens.into_iter().map(|t| (self.token(t), t)).collect::<Vec<_>>())
+    }
+
     /// Where a byte occurs first in a token that holds it.
     pub fn first_of(&self, byte: u8, token: u32) -> u32 {
         self.token(token).iter().take_while(|&&other| other != byte).count() as u32
@@ -79,7 +96,10 @@ impl Vocabulary {
     }
 
     /// Makes what is needed at the first strings of most grammars.
-    pub(super) fn index_suffixes(&self) {
+    pub(super) fn index_suffixes(&mut self) {
+        let mut ranks = vec![0; self.size].into_boxed_slice();
+        self.trie.tokens().iter().zip(0..).for_each(|(&t, rank)| ranks[t as usize] = rank);
+        self.suffixes.ranks = ranks;
         for byte in 0..=255 {
             if self.holders(byte).len() <= LONG_LIST {
                 self.suffixes(byte);

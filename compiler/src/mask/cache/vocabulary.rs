@@ -97,7 +97,7 @@ impl VocabularyCache {
         if let Some(Entry::Holders(trie)) = self.get(key) {
             return trie;
         }
-        let trie = Arc::new(vocab.trie.restricted(&vocab.holders_row(bytes)));
+        let trie = Arc::new(vocab.texts_with(bytes));
         self.put(key, Entry::Holders(trie.clone()));
         trie
     }
