@@ -51,17 +51,50 @@ impl MaskMaker<'_> {
 fn explore(arena: &mut Arena, members: &mut Vec<Id>, budget: &mut Budget) -> Result<Option<Region>> {
     let mut plain = arena.first(members[0], budget)?.and(ByteSet::range(0, 127));
     let mut looked_at = 0;
+    let mut of_letters: Option<(Region, Vec<Id>)> = None;
+    let mut only_letters = false;
     loop {
-        match explore_by(arena, members, (&mut plain, &mut looked_at), budget)? {
-            Found::Region(region) => return Ok(Some(region)),
+        match (explore_by(arena, members, (&mut plain, &mut looked_at), budget)?, &of_letters) {
+            (Found::Region(region), None) if only_letters => {
+                let within = leading_within(arena, members, budget)?.or(plain);
+                if within.minus(plain).is_empty() {
+                    return Ok(Some(region));
+                }
+                plain = within;
+                of_letters = Some((region, members.clone()));
+            }
+            (Found::Region(region), _) => return Ok(Some(region)),
             // a byte that leads out has led to members before, which would narrow the region for nothing
-            Found::Narrower => {}
+            (Found::Narrower, _) => {}
+            (Found::Large | Found::None, Some((region, found))) => {
+                members.clone_from(found);
+                return Ok(Some(*region));
+            }
             // brackets lead deeper and deeper: letters do not
-            Found::Large if !plain.minus(alphanumeric()).is_empty() => plain = plain.and(alphanumeric()),
-            Found::Large | Found::None => return Ok(None),
+            (Found::Large, None) if !plain.minus(alphanumeric()).is_empty() => {
+                plain = plain.and(alphanumeric());
+                only_letters = true;
+            }
+            (Found::Large | Found::None, None) => return Ok(None),
         }
         members.truncate(1);
     }
+}
+
+/// The ASCII bytes that lead from every one of some residuals to one of them.
+fn leading_within(arena: &mut Arena, members: &[Id], budget: &mut Budget) -> Result<ByteSet> {
+    let known: FxHashSet<Id> = members.iter().copied().collect();
+    let mut within = ByteSet::range(0, 127);
+    for &member in members {
+        let mut here = ByteSet::NONE;
+        for (set, target) in arena.edges(member, budget)? {
+            if known.contains(&target) {
+                here = here.or(set);
+            }
+        }
+        within = within.and(here);
+    }
+    Ok(within)
 }
 
 fn alphanumeric() -> ByteSet {
