@@ -85,6 +85,7 @@ impl Arena {
             }
             Node::Alt(k) | Node::And(k) => {
                 let kids: List = self.list(k).into();
+                self.pay_for(kids.len() / 2); // most are passed over
                 kids.into_iter().for_each(|i| go(self, i, front));
             }
             Node::Not(a) | Node::Repeat(a, ..) | Node::Ahead(a) | Node::Scope(a) => go(self, a, front),

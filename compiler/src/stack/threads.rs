@@ -183,6 +183,7 @@ impl Machine {
             _ => add(out, Thread { part, ..t }),
         }
         if self.arena.nullable(t.part) {
+            budget.spend(1)?; // a thousand optional parts are passed one by one
             same = same.and(self.follow_rest(t.tail, t.stack, byte, out, budget)?);
         }
         Ok(same)
