@@ -479,6 +479,13 @@ class Matcher:
         Limits are those of :meth:`accept_tokens`.
         """
 
+    def accepting_prefixes(self, tokens: Sequence[int]) -> list[int]:
+        """The numbers of tokens, from the first on, behind which the text may end, in ascending order: 0 if it may end
+        here. Nothing is accepted.
+
+        Limits are those of :meth:`accept_tokens`.
+        """
+
     def rollback(self, n: int) -> None:
         """Take back the last ``n`` tokens.
 

@@ -113,13 +113,7 @@ class Reader:
             matcher = part.byte_constraint.matcher()
         except Unsatisfiable:
             return []
-        found = [start] if matcher.is_accepting else []
-        for at in range(start, len(self._data)):
-            if not matcher.accept_token(self._data[at]):
-                break
-            if matcher.is_accepting:
-                found.append(at + 1)
-        return found
+        return [start + length for length in matcher.accepting_prefixes(self._data[start:])]
 
     def reached(self, part: Readable, starts: set[int]) -> set[int]:
         """Where texts of the part that begin at one of ``starts`` may end."""

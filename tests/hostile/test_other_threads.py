@@ -26,6 +26,9 @@ COMMAS = list(b"," * 60)
 """A beginning of texts with counts in counts; every call is at work for long behind it."""
 
 
+TEXTS = [b"%d" % i for i in range(400_000)]
+
+
 def counting() -> gs.Matcher:
     """A matcher on a constraint that no call has used: one that can be cancelled is not found again."""
     grammar = gs.lark(LARK_FILES["counts of rules in counts"])
@@ -49,7 +52,7 @@ CALLS: dict[str, Callable[[gs.Matcher], Any]] = {
     "masks of a regex": lambda _: walked(gs.regex(REGEXES["lookaheads, twenty distances"])),
     "a large choice": lambda _: walked(gs.choice([f"{i:06d}" * 3 for i in range(20_000)])),
     "a front-end": lambda _: gs.json_schema(SCHEMAS["a wide union"]),
-    "a vocabulary": lambda _: gs.Vocabulary.from_tokens([b"%d" % i for i in range(400_000)], [400_000]),
+    "a vocabulary": lambda _: gs.Vocabulary.from_tokens(TEXTS, [400_000]),
 }
 
 

@@ -233,6 +233,25 @@ impl Engine {
         })
     }
 
+    /// Behind how many of the tokens, from the first on, the text may end.
+    pub fn accepting_prefixes(&mut self, id: StateId, tokens: &[u32]) -> Result<Vec<usize>> {
+        self.call(id, |engine| {
+            let mut found = Vec::new();
+            let mut at = engine.states.anchor(id)?;
+            for accepted in 0..=tokens.len() {
+                if at.id == ENDED || engine.accepting(at.id)? {
+                    found.push(accepted);
+                }
+                let Some(&token) = tokens.get(accepted) else { break };
+                engine.make_room()?;
+                let Some(next) = engine.follow(at.id, token)? else { break };
+                engine.passed(token, Some(next.id))?;
+                at = next;
+            }
+            Ok(found)
+        })
+    }
+
     pub(super) fn follow(&mut self, id: StateId, token: u32) -> Result<Option<Arc<Anchor>>> {
         if self.vocab.is_eos(token) {
             return Ok(if self.accepting(id)? { Some(self.states.anchor(ENDED)?) } else { None });

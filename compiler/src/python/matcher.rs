@@ -161,6 +161,11 @@ impl Matcher {
         self.constraint.run(py, |engine| engine.validate(state, &tokens))
     }
 
+    fn accepting_prefixes(&self, py: Python<'_>, tokens: Vec<Token>) -> PyResult<Vec<usize>> {
+        let (state, tokens) = (self.last(), self.all_known(&tokens));
+        self.constraint.run(py, |engine| engine.accepting_prefixes(state, &tokens))
+    }
+
     fn rollback(&self, n: usize) -> PyResult<()> {
         let mut path = self.path.lock();
         if n >= path.len() {

@@ -1,5 +1,8 @@
 //! `VocabularyIndex`: a tokenizer's tokens, indexed once for all constraints on them.
 
+use std::thread::sleep;
+use std::time::Duration;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -11,6 +14,11 @@ use crate::vocabulary::Vocabulary;
 
 /// Logits of a model, at most.
 const MOST_TOKENS: usize = 1 << 24;
+
+/// Tokens whose texts are copied while no other thread can run Python: a few milliseconds' work.
+const COPIED_AT_ONCE: usize = 1 << 15;
+/// Others have their turn then. Without a pause, one that waits would be woken and come too late each time.
+const TURN: Duration = Duration::from_micros(300);
 
 #[pyclass(frozen, module = "grammarspec._compiler")]
 pub(super) struct VocabularyIndex(pub(super) Index);
@@ -30,13 +38,22 @@ impl VocabularyIndex {
                 "a vocabulary of {size} tokens; at most {MOST_TOKENS} are possible"
             )));
         }
-        let mut texts: Vec<Option<Vec<u8>>> = Vec::new();
-        for token in tokens.try_iter()? {
-            let token = token?;
-            texts.push(if token.is_none() { None } else { Some(token.cast::<PyBytes>()?.as_bytes().to_vec()) });
+        // All texts stand in one piece of memory, each a range of it.
+        let (mut bytes, mut ranges) = (Vec::new(), Vec::new());
+        for (at, token) in tokens.try_iter()?.enumerate() {
+            let (token, start) = (token?, bytes.len());
+            ranges.push(if token.is_none() {
+                None
+            } else {
+                bytes.extend_from_slice(token.cast::<PyBytes>()?.as_bytes());
+                Some(start..bytes.len())
+            });
+            if (at + 1) % COPIED_AT_ONCE == 0 {
+                py.detach(|| sleep(TURN));
+            }
         }
         Ok(VocabularyIndex(detached(py, || {
-            let texts = texts.iter().map(|t| t.as_deref());
+            let texts = ranges.into_iter().map(|range| range.map(|range| &bytes[range]));
             Index::new(Vocabulary::new(texts, eos_token_ids, special_token_ids, size))
         })))
     }

@@ -2,12 +2,13 @@
 
 Data flows one way: the text of a grammar (:mod:`.text`) goes through lark's own loader (:mod:`.loader`), which makes
 records of its rules (:mod:`.tree`) and regular expressions of its terminals; these become nodes of the grammar builder
-(:mod:`.rules`, :mod:`.terminals`), or, for lark's LALR parser, the tables that lark makes become a parser of the
-builder (:mod:`.lalr`, :mod:`.lexers`). :mod:`.options` says under which of lark's options that is done,
-:mod:`.limits` what is too large to be loaded, :mod:`.imports` what it may import, and :mod:`.errors` how lark's errors
-are shown. Trees of generated texts are made by lark (:mod:`.parsing`). :mod:`.contradictions` says why a grammar has no
-texts. Terminals can be given other grammars (:mod:`.given_terminals`). Some grammars come with the package
-(:mod:`.shipped`, :mod:`.opening`). Reports on grammars and on their texts are made in :mod:`.report`.
+(:mod:`.rules`, :mod:`.terminals`), or, for lark's LALR parser, the tables (:mod:`.tables`) of its states
+(:mod:`.lalr_states`) become a parser of the builder (:mod:`.lalr`, :mod:`.lexers`). :mod:`.options` says under which of
+lark's options that is done, :mod:`.limits` what is too large to be loaded, :mod:`.imports` what it may import, and
+:mod:`.errors` how lark's errors are shown. Trees of generated texts are made by lark (:mod:`.parsing`).
+:mod:`.contradictions` says why a grammar has no texts. Terminals can be given other grammars (:mod:`.given_terminals`).
+Some grammars come with the package (:mod:`.shipped`, :mod:`.opening`). Reports on grammars and on their texts are made
+in :mod:`.report`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """From lark's LALR parser to the parser of the grammar builder.
 
-Lark itself makes the tables: actions and gotos by state, conflicts resolved as lark resolves them, and the terminals
-that each state's lexer tries. What is made here is the same automaton in numbers, with lexemes as nodes
-(:mod:`.lexers`).
+The tables say what each state does (:mod:`.tables`), and lark which terminals its lexer tries there. What is made here
+is the same automaton in the builder's numbers, with lexemes as nodes (:mod:`.lexers`).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ __all__ = ["lalr"]
 
 _END = "$END"
 _STATE = 16
-"""Steps of an action or goto, beside those of lark's own tables (:mod:`.tables`)."""
+"""Steps of an action or goto, beside those of the tables (:mod:`.tables`)."""
 
 
 def lalr(parser: Any, starts: Sequence[str], text: GrammarText, builder: GrammarBuilder) -> int:
@@ -108,7 +107,7 @@ class _Tables:
         for state, refused in self.tables.refused.items():
             for rule, terminals in refused.items():
                 self.builder.budget.spend(_STATE)
-                yield state, self.rule(rule), [self.symbol(terminal.name) for terminal in terminals]
+                yield state, self.rule(rule), [*map(self.symbol, terminals)]
 
     def indenter(self, indenter: Any) -> tuple[int, int, int, int, list[int], list[int]]:
         """What a ``lark.indenter.Indenter`` is told to do, in numbers."""

@@ -43,9 +43,9 @@ __all__ = ["IGNORED", "BasicTerminals", "Lexeme", "Lexemes"]
 
 _DECIDED: Final = 1_000
 """Steps of deciding the assertions of a terminal about the character before it."""
-_COMPARED: Final = 8
+_COMPARED: Final = 10
 """Steps of finding out whether two terminals may match at one place."""
-_GUARD: Final = 500
+_GUARD: Final = 600
 """Steps of the guard of a lexeme against another expression, which is simplified and lowered with the lexeme."""
 _ASSERTING: Final = 800
 """The same against an expression that has assertions."""
@@ -100,6 +100,9 @@ class Lexemes:
         self.heads: dict[_Terminal, tuple[Ranges, ...]] = {}
         self.rivalries: dict[tuple[_Terminal, _Terminal], bool] = {}
         self.embeddings: dict[tuple[str, str], bool] = {}
+        self.preferred_trees: dict[_Terminal, Node] = {}
+        self.guarded_trees: dict[tuple[_Terminal, tuple[_Terminal, ...]], Node] = {}
+        self.titles: dict[str, tuple[str, str]] = {}
         self.nodes: dict[tuple[object, ...], int] = {}
         self.classes = classes_before([self.tree(definition) for definition in definitions], self.table)
         self.parts = LexemeParts(self.classes, self.table, self.alphabet, builder)
@@ -218,6 +221,13 @@ class Lexemes:
 
     def called(self, definition: Any) -> tuple[str, str]:
         """What a terminal is called in messages, and where it stands in the grammar, if it does."""
+        known = self.titles.get(definition.name)
+        if known is None:
+            known = self.titles[definition.name] = self.new_title(definition)
+        return known
+
+    def new_title(self, definition: Any) -> tuple[str, str]:
+        """As :meth:`called`, for the first time."""
         raw = definition.pattern.raw
         if definition.name.startswith("__") or (raw and not self.text.definition(definition.name)):
             return f"the terminal {raw or definition.name}", self.text.literal(raw or "")
@@ -276,19 +286,9 @@ class Lexemes:
         Raises:
             UnsupportedFeature: as :meth:`mode`.
         """
-        steps = sum(
-            _ASSERTING if rival.tree.asserts else _GUARD for rival in rivals if not isinstance(rival.tree, Text)
-        )
-        self.builder.budget.spend(steps, f"guards of {terminal.name} against {len(rivals)} other terminals")
-        try:
-            guard = guarded([rival.tree for rival in rivals], terminal.tree, self.table)
-            if guard is NOTHING:
-                return []
-            tree = preferred(terminal.tree, self.table, ANYWHERE)
-        except UnsupportedFeature as error:
-            title, where = self.called(terminal.definition)
-            raise UnsupportedFeature(f"{error.message} ({title})", where, error.hint) from None
-        tree = tree if guard is EMPTY else Sequence((guard, tree))
+        tree = self.guarded(terminal, rivals)
+        if tree is NOTHING:
+            return []
         key: tuple[object, ...] = (terminal, rivals)
         if not words and len(self.classes) == 1:
             return [(terminal.name, self.once(key, lambda: lexeme(tree, self.builder, self.alphabet)), 0)]
@@ -303,6 +303,35 @@ class Lexemes:
                 found += self.by_last(word, (*key, "as", word, tuple(earlier)), equal)
             earlier.append(word)
         return found
+
+    def guarded(self, terminal: _Terminal, rivals: tuple[_Terminal, ...]) -> Node:
+        """The syntax tree of a terminal that is tried after others, with guards; made once.
+
+        Raises:
+            UnsupportedFeature: as :meth:`mode`.
+        """
+        known = self.guarded_trees.get((terminal, rivals))
+        if known is None:
+            known = self.guarded_trees[terminal, rivals] = self.new_guarded(terminal, rivals)
+        return known
+
+    def new_guarded(self, terminal: _Terminal, rivals: tuple[_Terminal, ...]) -> Node:
+        """As :meth:`guarded`, for the first time."""
+        steps = sum(
+            _ASSERTING if rival.tree.asserts else _GUARD for rival in rivals if not isinstance(rival.tree, Text)
+        )
+        self.builder.budget.spend(steps, f"guards of {terminal.name} against {len(rivals)} other terminals")
+        try:
+            guard = guarded([rival.tree for rival in rivals], terminal.tree, self.table)
+            if guard is NOTHING:
+                return NOTHING
+            tree = self.preferred_trees.get(terminal)
+            if tree is None:
+                tree = self.preferred_trees[terminal] = preferred(terminal.tree, self.table, ANYWHERE)
+        except UnsupportedFeature as error:
+            title, where = self.called(terminal.definition)
+            raise UnsupportedFeature(f"{error.message} ({title})", where, error.hint) from None
+        return tree if guard is EMPTY else Sequence((guard, tree))
 
     def by_last(self, terminal: _Terminal, key: tuple[object, ...], make: Callable[[int | None], int]) -> list[Lexeme]:
         """The lexemes of a terminal, sorted by the class of their last character.

@@ -37,9 +37,8 @@ _MAX_SYMBOLS: Final = 40_000
 """References of terminals to others, all written out in full: lark writes them out, which takes half a second then."""
 _MAX_BACKSLASHES: Final = 8
 """Escaped backslashes in what is read as a literal that never ends; lark's time doubles with each."""
-_PRODUCTION: Final = 80
-"""Steps of a symbol of a rule in plain BNF. Lark's tables may take a tenth of a millisecond for each, and cannot be
-stopped: as many as are charged here are taken for grammars of real languages."""
+_PRODUCTION: Final = 40
+"""Steps of a symbol of a rule in plain BNF, which lark makes and compares with others."""
 _ENTRY: Final = 1
 """Steps of a terminal in a state of LALR tables, as many states being charged as there are places in the rules in plain
 BNF. Grammars of real languages have up to a million such entries."""

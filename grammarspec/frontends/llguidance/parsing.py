@@ -32,7 +32,7 @@ from grammarspec.positions import where
 
 __all__ = ["Source", "read"]
 
-_STEPS: Final = 50
+_STEPS: Final = 70
 """Steps for each part of a rule."""
 _MOST_NESTED: Final = 100
 _END: Final = Token("end", "the end of the text", 0, 0)

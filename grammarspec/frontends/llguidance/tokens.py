@@ -37,7 +37,7 @@ _UNFINISHED: Final = {
     "<": "a token that never ends",
 }
 _WITH_JSON: Final = frozenset(("%json", "%regex", "%llguidance"))
-_STEPS: Final = 25
+_STEPS: Final = 35
 """Steps for each token that is read."""
 
 

@@ -14,6 +14,7 @@ from grammarspec.frontends.json_schema.spelling.json_text import NONZERO, TOLD_A
 __all__ = ["constant_spellings", "number_node", "spellings"]
 
 _MAX_PLAIN = 400  # digits of a constant that is spelled without an exponent
+_EXACT = 2**53  # integers up to it are floats, which are written without an exponent
 
 
 def number_node(lowering: Lowering, shape: NumberShape) -> int:
@@ -80,6 +81,8 @@ def spellings(value: Number | float, *, strict: bool, plain: bool) -> list[str]:
     Raises:
         LimitExceeded: with ``plain``, the number has more than 400 digits.
     """
+    if type(value) is int and 0 < abs(value) <= _EXACT:  # what follows finds the same; there may be thousands of them
+        return [str(value)] if strict or plain else [str(value), f"{value}.0"]
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if plain:
         return _plain(exact, strict=strict)

@@ -16,7 +16,7 @@ __all__ = ["Numbers", "Remainders", "numbers_by_remainder"]
 _MAX_STATES: Final = 20_000
 _MAX_MODULUS: Final = 50_000  # remainders; many of them may be one state
 _MAX_BELOW: Final = 2_000  # numbers below a bound that are followed digit by digit
-_FRACTION: Final = 60  # steps for each remainder and number of places behind the point
+_FRACTION: Final = 120  # steps for each remainder and number of places behind the point
 
 
 class Numbers(NamedTuple):

@@ -33,7 +33,7 @@ from grammarspec.grammars.budget import Budget
 __all__ = ["Analysis"]
 
 _GATHERING = 80  # steps of a conjunction, and of each subschema in it
-_COLLECTING = 20
+_COLLECTING = 24
 _MAX_SEARCHES = 300  # for texts that match some patterns and not others, in one document
 _MAX_IN_PLACE = 100  # nesting depth of allOf, $ref and the like that apply to one value
 

@@ -29,8 +29,8 @@ __all__ = ["Slots", "Tags"]
 
 _FEW = 3  # the fewest choices that compare a property for it to count as a tag
 _MOST = 256  # the most constants of a tag
-_TELLING = 80  # steps to tell whether a schema holds for a constant
-_LOOKING = 6  # steps to compare a case with an alternative
+_TELLING = 100  # steps to tell whether a schema holds for a constant
+_LOOKING = 8  # steps to compare a case with an alternative
 
 _ASKS = Concern.TYPES | Concern.REQUIRED | Concern.MEMBERS | Concern.CHOICES
 

@@ -1,6 +1,6 @@
 """Conflicts of lark's LALR tables: lark shifts where it could also reduce, and refuses to choose between reductions.
 
-Lark's own analysis computes the states and their lookaheads; what it then does about a conflict is what is told here.
+What lark then does about a conflict (:mod:`..tables`) is what is told here.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from grammarspec.errors import GrammarError
+from grammarspec.errors import GrammarError, LimitExceeded
+from grammarspec.frontends.lark.lalr_states import Analysis, State, members
 from grammarspec.frontends.lark.loader import Source
 from grammarspec.frontends.lark.opening import Opened
 from grammarspec.frontends.lark.report.findings import Finding
 from grammarspec.frontends.lark.report.naming import Names
+from grammarspec.grammars.budget import Budget
 
 __all__ = ["conflicts"]
 
@@ -27,51 +29,52 @@ def conflicts(source: Source, opened: Opened, names: Names) -> list[Finding]:
     """The conflicts of a grammar's LALR tables; none for other parsers, or if lark refuses the grammar before that."""
     if opened.options.parser != "lalr":
         return []
-    states: list[Any] = []
-    plugins = {"LALR_Parser": partial(_Analysis, states)}
-    with suppress(GrammarError):  # by which it ends; if it did not come so far, the error is found elsewhere
+    made: list[Analysis] = []
+    plugins = {"LALR_Parser": partial(_Stop, made)}
+    with suppress(
+        GrammarError, LimitExceeded
+    ):  # by which it ends; if it did not come so far, the error is found elsewhere
         opened.options.open(opened.text, opened.file, source.grammar, _plugins=plugins)
-    return [finding for state in states for finding in _of_state(state, names, source)]
+    return [
+        finding
+        for analysis in made
+        for state in analysis.states
+        for finding in _of_state(analysis, state, names, source)
+    ]
 
 
-class _Analysis:
+class _Stop:
     """Stands in for lark's parser: it makes the states with their lookaheads, and goes no further."""
 
-    def __init__(self, states: list[Any], conf: Any, debug: bool = False, strict: bool = False) -> None:
+    def __init__(self, made: list[Analysis], conf: Any, debug: bool = False, strict: bool = False) -> None:
         from lark.exceptions import GrammarError as Enough
-        from lark.parsers.lalr_analysis import LALR_Analyzer
 
-        analysis: Any = LALR_Analyzer(conf)
-        analysis.compute_lr0_states()
-        analysis.compute_reads_relations()
-        analysis.compute_includes_lookback()
-        analysis.compute_lookaheads()
-        states += analysis.lr0_itemsets
+        made.append(Analysis(conf.rules, conf.start, Budget()))
         raise Enough("the states are there")
 
 
-def _of_state(state: Any, names: Names, source: Source) -> Iterator[Finding]:
-    """The conflicts of a state, resolved as lark's ``compute_lalr1_states`` does."""
-    for terminal, rules in state.lookaheads.items():
-        before = names.of(terminal.name)
-        ranked = sorted(rules, key=lambda rule: (-(rule.options.priority or 0), rule.origin.name, rule.order))
-        best = ranked[0]
-        if len(ranked) > 1 and (best.options.priority or 0) == (ranked[1].options.priority or 0):
-            listed = " or ".join(_shown(rule, names) for rule in ranked)
-            message = f"reduce/reduce conflict: before {before}, either of these may have ended: {listed}"
-            hint = "give one of the rules a priority, or use parser='earley'"
-            yield Finding("refused", message, _place(best, source), hint)
-        elif terminal in state.transitions:
-            goes_on = min((item.rule for item in state.closure if _is_next(item, terminal)), key=str)
+def _of_state(analysis: Analysis, state: State, names: Names, source: Source) -> Iterator[Finding]:
+    """The conflicts of a state, resolved as lark does."""
+    refused = 0
+    for terminal, rules in analysis.collisions(state):
+        refused |= 1 << terminal
+        listed = " or ".join(sorted(_shown(analysis.rules[rule], names) for rule in rules))
+        name = names.of(analysis.symbols[terminal].name)
+        message = f"reduce/reduce conflict: before {name}, either of these may have ended: {listed}"
+        hint = "give one of the rules a priority, or use parser='earley'"
+        yield Finding("refused", message, _place(analysis.rules[rules[0]], source), hint)
+    shifted, higher = analysis.bits(state.moves), 0
+    for rule, before in analysis.by_priority(state):
+        for terminal in members(before & shifted & ~higher & ~refused):
+            # an item behind the terminal is one further than that which the state has
+            behind = analysis.states[state.moves[terminal]].kernel
+            goes_on = min((analysis.rules[analysis.rule_of[item]] for item in behind), key=str)
             message = (
-                f"shift/reduce conflict: {before} is taken for the next of {_shown(goes_on, names)}, "
-                f"never for what follows {_shown(best, names)}"
+                f"shift/reduce conflict: {names.of(analysis.symbols[terminal].name)} is taken for the next of "
+                f"{_shown(goes_on, names)}, never for what follows {_shown(analysis.rules[rule], names)}"
             )
-            yield Finding("conflict", message, _place(best, source))
-
-
-def _is_next(item: Any, terminal: Any) -> bool:
-    return not item.is_satisfied and item.next == terminal
+            yield Finding("conflict", message, _place(analysis.rules[rule], source))
+        higher |= before
 
 
 def _shown(rule: Any, names: Names) -> str:
