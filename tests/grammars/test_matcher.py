@@ -36,6 +36,7 @@ def test_a_whole_walk() -> None:
     assert not matcher.accept_token(ord("x"))
     assert matcher.accept_tokens(list(b"caq")) == 2
     assert matcher.validate_tokens([ord("t"), EOS, EOS]) == 2
+    assert matcher.accepting_prefixes([ord("t"), EOS, EOS]) == [1, 2]
     assert not matcher.is_accepting
     assert matcher.accept_token(ord("t")) and matcher.is_accepting and not matcher.is_terminated
     assert matcher.accept_token(EOS) and matcher.is_terminated

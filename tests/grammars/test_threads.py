@@ -29,6 +29,7 @@ TEXT = b"," * 60
 
 CALLS: dict[str, Callable[[gs.Matcher], Any]] = {
     "validate_tokens": lambda matcher: matcher.validate_tokens(TEXT),
+    "accepting_prefixes": lambda matcher: matcher.accepting_prefixes(TEXT),
     "forced_bytes": lambda matcher: matcher.forced_bytes(TEXT),
     "next_bytes": lambda matcher: matcher.next_bytes(TEXT),
     "draft": lambda matcher: matcher.fill_draft_bitmasks(list(TEXT), gs.allocate_bitmask(61, VOCABULARY.size)),

@@ -113,6 +113,14 @@ def check_walk(drawn: Drawn, tokens: Tokens, seed: int) -> None:
         ending = b"".join(texts[t] or b"" for t in constraint.shortest_completion(matcher.state))
         if len(so_far + ending) < 24:
             assert oracle(so_far + ending), (so_far, ending)
+        every = [token for token, text in enumerate(texts) if text is not None]
+        draft = [rng.choice(every) for _ in range(3)] if every else []
+        fork, ends = matcher.fork(), []
+        for length in range(len(draft) + 1):
+            ends += [length] if fork.is_accepting else []
+            if length == len(draft) or not fork.accept_token(draft[length]):
+                break
+        assert matcher.accepting_prefixes(draft) == ends
         forced = matcher.forced_bytes()
         assert all(m[len(so_far) :].startswith(forced) for m in members if m.startswith(so_far)), forced
         choices = sorted(bits - set(eos))

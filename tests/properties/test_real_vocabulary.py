@@ -40,6 +40,8 @@ GRAMMARS: dict[str, gs.Grammar] = {
     "nested": gs.regex(r"((([a-z]*[0-9]?)*)*x?)*!"),
     "greek": gs.regex(r"[α-ωa-z]+( [α-ω]+)*!?"),
     "search": gs.regex(r".*(cat|dog|日本).*"),
+    "search with counts": gs.json_schema({**TEXT, "pattern": "[0-9a-f]{2}-[0-9a-f]{12}"}),
+    "counts in words": gs.regex(r"([a-z]{10,14}x|[a-zA-Z]{9,30} )*[a-z .]*"),
     "ranges": gs.regex(rf"(?:{RANGES}|[^-a-z\]])*\]"),
     "classes": gs.json_schema({**TEXT, "format": "regex"}),
     "counted": gs.regex(r'"([a-zA-Z0-9 ]|\\["\\n]|é){2,6}"[,}]?'),

@@ -44,6 +44,10 @@ const DEPTHS: [u32; 4] = [1, 2, 3, 4];
 /// tokens may go on: to try one by one those that few frames leave open takes longer than the mask of more frames.
 const LEXICAL_DEPTHS: [u32; 1] = [8];
 
+/// To try so many long tokens one by one takes longer than to find out that following a kernel with its counts and
+/// without them takes long.
+const MANY_LONG: usize = 2048;
+
 /// What masks are made from: the grammar's automaton over bytes and the vocabulary.
 pub struct Sources<'a> {
     pub machine: &'a mut Machine,
@@ -139,7 +143,7 @@ impl Masks {
             Some(known) => known.clone(),
             None => {
                 let found = self.new_row(sources, &loose)?;
-                self.rows.insert(loose, found.clone());
+                self.rows.insert(loose.clone(), found.clone());
                 found
             }
         };
@@ -148,7 +152,14 @@ impl Masks {
             Some((row, more)) => (row.map(|row| self.keep(row)), more),
             None => {
                 let candidates = longer(&wide, dropped, sources.vocab);
-                let (mut refused, more) = self.maker(sources).refused(exact, &candidates)?;
+                let known = match candidates.len() {
+                    0..MANY_LONG => None,
+                    _ => self.maker(sources).refused_by_counts(exact, &loose)?,
+                };
+                let (mut refused, more) = match known {
+                    Some(refused) => (refused, Vec::new()),
+                    None => self.maker(sources).refused(exact, &candidates)?,
+                };
                 refused.extend_from_slice(&more);
                 let words = sources.vocab.words();
                 ((!refused.is_empty()).then(|| self.keep(wide.without(&refused, words))), more)

@@ -316,7 +316,11 @@ class Lexemes:
         return known
 
     def new_guarded(self, terminal: _Terminal, rivals: tuple[_Terminal, ...]) -> Node:
-        """As :meth:`guarded`, for the first time."""
+        """As :meth:`guarded`, for the first time.
+
+        Raises:
+            UnsupportedFeature: as :meth:`mode`.
+        """
         steps = sum(
             _ASSERTING if rival.tree.asserts else _GUARD for rival in rivals if not isinstance(rival.tree, Text)
         )

@@ -30,7 +30,7 @@ class Tables:
             debug, strict: of no effect; where conflicts are errors, lark's own tables are made first.
 
         Raises:
-            lark.exceptions.GrammarError: two reductions are possible, and no priority says which.
+            GrammarError: (lark's) two reductions are possible, and no priority says which.
             LimitExceeded, Cancelled: as the budget.
         """
         from lark.exceptions import GrammarError

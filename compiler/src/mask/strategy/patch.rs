@@ -131,14 +131,37 @@ impl MaskMaker<'_> {
         Ok([ours, self.machine.closure_state(&[base], self.budget)?])
     }
 
-    /// Follows the pairs of states that are left in a patch. Where the two meet, the rest is the same. Declines where
-    /// they do not meet soon.
+    /// Those of the tokens that a kernel without its counts allows that the kernel itself does not; `None` where it takes
+    /// long to find them by following both.
+    pub(in crate::mask) fn refused_by_counts(&mut self, kernel: &[Head], loose: &[Head]) -> Answer<Vec<u32>> {
+        self.begin();
+        let ours = self.machine.byte_state(kernel, self.budget)?;
+        let theirs = self.machine.byte_state(loose, self.budget)?;
+        let mut patch = Patch::new(&self.vocab.trie, Draft::default());
+        patch.differ(0, [ours, theirs]);
+        let met = matches!(self.follow_both(&mut patch)?, Meeting::Soon);
+        Ok(if met && patch.alone.is_empty() { Some(patch.draft.clear) } else { None })
+    }
+
+    /// The mask of a patch.
     fn lockstep(&mut self, mut patch: Patch) -> Result<Attempt> {
+        match self.follow_both(&mut patch)? {
+            Meeting::Soon => {}
+            Meeting::Late => return Ok(Attempt::Declined),
+            Meeting::Unsure => return Ok(Attempt::Deeper),
+        }
+        let Patch { trie, mut draft, alone, .. } = patch;
+        draft.drop_cleared(self.vocab.words());
+        Ok(self.walk_on(trie, alone, &mut draft)?.map(|()| draft).into())
+    }
+
+    /// Follows the pairs of states that are left in a patch. Where the two meet, the rest is the same.
+    fn follow_both(&mut self, patch: &mut Patch) -> Result<Meeting> {
         let mut visits = 0;
         while let Some((node, [ours, theirs])) = patch.todo.pop() {
             let first = self.machine.first(ours, self.budget)?.or(self.machine.first(theirs, self.budget)?);
             if visits > FAR {
-                return Ok(Attempt::Declined);
+                return Ok(Meeting::Late);
             }
             let mut rest = patch.trie.child_bytes(node).and(first);
             while let Some(byte) = rest.first() {
@@ -146,7 +169,7 @@ impl MaskMaker<'_> {
                 let (our_bytes, ours) = self.machine.go_class(ours, byte, self.budget)?;
                 let (their_bytes, theirs) = self.machine.go_class(theirs, byte, self.budget)?;
                 if self.machine.is_unsure(ours) || self.machine.is_unsure(theirs) {
-                    return Ok(Attempt::Deeper);
+                    return Ok(Meeting::Unsure);
                 }
                 let class = our_bytes.and(their_bytes).and(rest);
                 rest = rest.minus(class);
@@ -158,10 +181,18 @@ impl MaskMaker<'_> {
                 }
             }
         }
-        let Patch { trie, mut draft, alone, .. } = patch;
-        draft.drop_cleared(self.vocab.words());
-        Ok(self.walk_on(trie, alone, &mut draft)?.map(|()| draft).into())
+        Ok(Meeting::Soon)
     }
+}
+
+/// How two byte states meet that are followed over the trie.
+enum Meeting {
+    /// Or one of them ends.
+    Soon,
+    /// Or never.
+    Late,
+    /// It depends on more of a truncated stack.
+    Unsure,
 }
 
 /// A mask on its way from that of one byte state, theirs, to that of another one, ours.
