@@ -41,7 +41,7 @@ _UNFINISHED: Final = {
     "<": "a token that never ends",
     "{": "a count that is no {m}, {m,} or {m,n}",
 }
-_STEPS: Final = 35
+_STEPS: Final = 25
 """Steps for each token that is read."""
 
 
