@@ -33,11 +33,13 @@ class State:
     Attributes:
         kernel: the items that it was made of.
         moves: by symbol: the state behind it.
+        shifted: the terminals among these symbols, as bits.
         completed: by rule that is complete here: the terminals that may come after it, as bits.
     """
 
     kernel: tuple[int, ...]
     moves: dict[int, int] = field(default_factory=dict)
+    shifted: int = 0
     completed: dict[int, int] = field(default_factory=dict)
 
 
@@ -96,12 +98,8 @@ class Analysis:
         self._numbers: dict[tuple[int, ...], int] = {}
         self.starts = {start: self._state((self._first_items[root],)) for start, root in roots.items()}
         self._find_states()
-        self.ends = {start: self.states[state].moves[self._begun_with(state)] for start, state in self.starts.items()}
+        self.ends = {start: self.states[state].moves[self._started_rule(state)] for start, state in self.starts.items()}
         self._find_lookaheads()
-
-    def bits(self, symbols: Iterable[int]) -> int:
-        """The terminals among symbols, as bits."""
-        return sum(1 << symbol for symbol in symbols if symbol < self.terminals)
 
     def terminals_of(self, bits: int) -> list[Any]:
         """Lark's terminals of a set of bits."""
@@ -125,7 +123,7 @@ class Analysis:
                 yield terminal, [rule for rule, before in entries if before >> terminal & 1]
             higher |= once
 
-    def _begun_with(self, start: int) -> int:
+    def _started_rule(self, start: int) -> int:
         """The rule that a state of :attr:`starts` is for."""
         return self._after[self.states[start].kernel[0]]
 
@@ -182,6 +180,7 @@ class Analysis:
             for symbol, kernel in behind.items():
                 if symbol not in moves:
                     state.moves[symbol] = self._state(kernel)
+            state.shifted = sum(1 << symbol for symbol in state.moves if symbol < self.terminals)
 
     def _begun(self) -> list[int]:
         """By symbol: the rules' origins that a text of it may begin with, itself among them, as bits."""
@@ -212,14 +211,13 @@ class Analysis:
             own = {symbol: len(behind) + at for at, symbol in enumerate(s for s in state.moves if s >= self.terminals)}
             numbers.append(own)
             behind += [state.moves[symbol] for symbol in own]
-        shifted = [self.bits(state.moves) for state in self.states]
-        read = [shifted[state] for state in behind]
+        read = [self.states[state].shifted for state in behind]
         for start in self.starts.values():
-            read[numbers[start][self._begun_with(start)]] |= 1  # the end of the text
+            read[numbers[start][self._started_rule(start)]] |= 1  # the end of the text
         empty = [[number for symbol, number in own.items() if self._nullable[symbol]] for own in numbers]
         read, components = _closed(read, [empty[state] for state in behind], self._budget)
         includes, lookback = self._relations(numbers)
-        # lark has one set for transitions that read each other, and such grammars are rare (see the module)
+        # as in lark, transitions that read each other have one set (see the head of this module)
         for transition, component in enumerate(components):
             if component != transition:
                 includes[component] += includes[transition]
@@ -241,7 +239,7 @@ class Analysis:
         includes: list[list[int]] = [[] for _ in range(count)]
         lookback: list[list[tuple[int, int]]] = [[] for _ in range(count)]
         for number, own in enumerate(numbers):
-            begun = [item for origin in own for item in map(self._first_items.__getitem__, self._rules_of[origin])]
+            begun = [self._first_items[rule] for origin in own for rule in self._rules_of[origin]]
             # lark looks at rules that were begun before, too
             begun += [item for item in self.states[number].kernel if self._origins[self.rule_of[item]] in own]
             for item in begun:

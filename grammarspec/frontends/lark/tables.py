@@ -54,7 +54,7 @@ class Tables:
 
         analysis = self._analysis
         row = {analysis.symbols[symbol].name: (Shift, behind) for symbol, behind in state.moves.items()}
-        taken = analysis.bits(state.moves)  # a shift comes before reductions
+        taken = state.shifted  # a shift comes before reductions
         for rule, before in analysis.by_priority(state):
             reduction = (Reduce, analysis.rules[rule])
             row.update(dict.fromkeys(self._named(before & ~taken), reduction))

@@ -63,9 +63,9 @@ def _of_state(analysis: Analysis, state: State, names: Names, source: Source) ->
         message = f"reduce/reduce conflict: before {name}, either of these may have ended: {listed}"
         hint = "give one of the rules a priority, or use parser='earley'"
         yield Finding("refused", message, _place(analysis.rules[rules[0]], source), hint)
-    shifted, higher = analysis.bits(state.moves), 0
+    higher = 0
     for rule, before in analysis.by_priority(state):
-        for terminal in members(before & shifted & ~higher & ~refused):
+        for terminal in members(before & state.shifted & ~higher & ~refused):
             # an item behind the terminal is one further than that which the state has
             behind = analysis.states[state.moves[terminal]].kernel
             goes_on = min((analysis.rules[analysis.rule_of[item]] for item in behind), key=str)
