@@ -57,8 +57,4 @@ impl Blanks {
         }
         Blanks { runs, run_of, ends: Trie::new(ends).named(Name::AfterBlanks) }
     }
-
-    pub(super) fn memory(&self) -> usize {
-        self.run_of.len() * 4 + self.ends.memory()
-    }
 }

@@ -25,7 +25,7 @@ use crate::byteset::ByteSet;
 /// Tokens of more characters than this are few.
 const SHORT: usize = 24;
 
-/// Lists of tokens longer than this are also kept as rows of bits, once these are needed.
+/// Lists of tokens longer than this are also kept as rows of bits.
 const LONG_LIST: usize = 2048;
 
 /// Ranges of bytes, first and last, each of which most sets of characters hold as a whole or not at all.
@@ -50,17 +50,18 @@ pub struct Vocabulary {
     pub longest: usize,
     /// Tokens that hold the byte, ascending.
     holders: Vec<Vec<u32>>,
-    holder_rows: Vec<OnceLock<Box<[u32]>>>,
+    /// Long lists of these, as rows of bits; other rows are empty.
+    holder_rows: Vec<Box<[u32]>>,
     /// Tokens that hold any byte of a range.
-    range_rows: [OnceLock<Box<[u32]>>; RANGES.len()],
+    range_rows: [Box<[u32]>; RANGES.len()],
     /// How many tokens hold the byte behind their first.
     later_holders: Vec<u32>,
     /// Tokens that are well-formed UTF-8, but for a last character that may be cut off.
-    utf8_prefixes: OnceLock<Box<[u32]>>,
+    utf8_prefixes: Box<[u32]>,
     /// Tokens of more than one character, longest first, with their numbers of characters.
-    by_characters: OnceLock<Vec<(u16, u32)>>,
+    by_characters: Vec<(u16, u32)>,
     /// Tokens of more than 0, 1, 2, ... characters.
-    longer: [OnceLock<Box<[u32]>>; SHORT],
+    longer: [Box<[u32]>; SHORT],
     /// Tokens of more than one byte, longest first.
     by_bytes: Vec<u32>,
     blanks: blanks::Blanks,
@@ -107,12 +108,12 @@ impl Vocabulary {
             characters: OnceLock::new(),
             longest: 0,
             holders: vec![Vec::new(); 256],
-            holder_rows: (0..256).map(|_| OnceLock::new()).collect(),
-            range_rows: [const { OnceLock::new() }; RANGES.len()],
+            holder_rows: Vec::new(),
+            range_rows: Default::default(),
             later_holders: vec![0; 256],
-            utf8_prefixes: OnceLock::new(),
-            by_characters: OnceLock::new(),
-            longer: [const { OnceLock::new() }; SHORT],
+            utf8_prefixes: Box::default(),
+            by_characters: Vec::new(),
+            longer: Default::default(),
             by_bytes: Vec::new(),
             blanks: blanks::Blanks::new(std::iter::empty(), 0),
             suffixes: suffixes::Suffixes::new(),
@@ -168,10 +169,43 @@ impl Vocabulary {
         v.holders = holders;
         v.later_holders = later_holders;
         // once per vocabulary, rather than at the first string of the first grammar
-        v.utf8_prefixes();
-        v.by_characters();
+        v.index_holders();
+        v.index_characters();
         v.index_suffixes();
         v
+    }
+
+    /// Makes the rows of the tokens that hold a byte, and of those that are UTF-8.
+    fn index_holders(&mut self) {
+        let row_of_many = |b: u8| match self.holders(b).len() {
+            0..=LONG_LIST => Box::default(),
+            _ => self.holders_row(ByteSet::only(b)),
+        };
+        self.holder_rows = (0..=255).map(row_of_many).collect();
+        self.range_rows = RANGES.map(|(first, last)| self.holders_row(ByteSet::range(first, last)));
+        let mut prefixes = vec![0; self.words()].into_boxed_slice();
+        for &t in self.trie.tokens() {
+            if std::str::from_utf8(self.token(t)).err().is_none_or(|e| e.error_len().is_none()) {
+                set_bit(&mut prefixes, t);
+            }
+        }
+        self.utf8_prefixes = prefixes;
+    }
+
+    /// Makes the rows of the tokens of so many characters.
+    fn index_characters(&mut self) {
+        let characters = |t| (count_characters(self.token(t)) as u16, t);
+        let text = (0..self.size as u32).filter(|&t| !self.is_special(t) && !self.is_eos(t));
+        let mut list: Vec<(u16, u32)> = text.map(characters).filter(|&(n, _)| n > 1).collect();
+        list.sort_unstable_by(|a, b| b.cmp(a));
+        let (mut bits, mut left) = (vec![0; self.words()], list.iter().peekable());
+        for most in (0..SHORT).rev() {
+            while let Some(&(_, t)) = left.next_if(|(n, _)| usize::from(*n) > most) {
+                set_bit(&mut bits, t);
+            }
+            self.longer[most] = bits.clone().into();
+        }
+        self.by_characters = list;
     }
 
     /// A number by which to see that two vocabularies differ, the same in every process: FNV-1a of the tokens, of those
@@ -242,21 +276,16 @@ impl Vocabulary {
 
     /// Clears the tokens that hold any byte of the set.
     pub fn exclude(&self, mut set: ByteSet, row: &mut [u32]) {
-        let mut clear = |known: &OnceLock<Box<[u32]>>, bytes: ByteSet| {
-            let holders = known.get_or_init(|| self.holders_row(bytes));
-            row.iter_mut().zip(holders).for_each(|(word, held)| *word &= !held);
-        };
-        for (&(first, last), known) in RANGES.iter().zip(&self.range_rows) {
+        let mut clear = |holders: &[u32]| row.iter_mut().zip(holders).for_each(|(word, held)| *word &= !held);
+        for (&(first, last), holders) in RANGES.iter().zip(&self.range_rows) {
             let range = ByteSet::range(first, last);
             if range.minus(set).is_empty() {
-                clear(known, range);
+                clear(holders);
                 set = set.minus(range);
             }
         }
         let few = self.held_by_few(set);
-        for b in set.minus(few).iter() {
-            clear(&self.holder_rows[b as usize], ByteSet::only(b));
-        }
+        set.minus(few).iter().for_each(|b| clear(&self.holder_rows[b as usize]));
         few.iter().flat_map(|b| self.holders(b)).for_each(|&t| clear_bit(row, t));
     }
 
@@ -269,19 +298,7 @@ impl Vocabulary {
 
     /// Tokens that are well-formed UTF-8, but for a last character that may be cut off, as a row of bits.
     pub fn utf8_prefixes(&self) -> &[u32] {
-        self.utf8_prefixes.get_or_init(|| {
-            let mut bits = vec![0u32; self.words()].into_boxed_slice();
-            for &t in self.trie.tokens() {
-                let ok = match std::str::from_utf8(self.token(t)) {
-                    Ok(_) => true,
-                    Err(e) => e.error_len().is_none(),
-                };
-                if ok {
-                    set_bit(&mut bits, t);
-                }
-            }
-            bits
-        })
+        &self.utf8_prefixes
     }
 
     /// Tokens of more than `bytes` bytes.
@@ -308,42 +325,12 @@ impl Vocabulary {
 
     /// Clears the tokens of text of more than `most` characters (a cut one at the end counts).
     pub fn exclude_longer(&self, most: u32, row: &mut [u32]) {
-        let longer = |row: &mut [u32], put: fn(&mut [u32], u32)| {
-            let list = self.by_characters();
-            list.iter().take_while(|&&(n, _)| u32::from(n) > most).for_each(|&(_, t)| put(row, t));
-        };
         match self.longer.get(most as usize) {
-            Some(known) => {
-                let known = known.get_or_init(|| {
-                    let mut bits = vec![0; self.words()];
-                    longer(&mut bits, set_bit);
-                    bits.into_boxed_slice()
-                });
-                row.iter_mut().zip(known).for_each(|(word, longer)| *word &= !longer);
+            Some(longer) => row.iter_mut().zip(longer).for_each(|(word, longer)| *word &= !longer),
+            None => {
+                let longer = self.by_characters.iter().take_while(|&&(n, _)| u32::from(n) > most);
+                longer.for_each(|&(_, t)| clear_bit(row, t)); // they are few
             }
-            None => longer(row, clear_bit), // they are few
         }
-    }
-
-    fn by_characters(&self) -> &[(u16, u32)] {
-        self.by_characters.get_or_init(|| {
-            let mut list: Vec<(u16, u32)> = (0..self.size as u32)
-                .filter(|&t| !self.is_special(t) && !self.is_eos(t))
-                .map(|t| (count_characters(self.token(t)) as u16, t))
-                .filter(|&(n, _)| n > 1)
-                .collect();
-            list.sort_unstable_by(|a, b| b.cmp(a));
-            list
-        })
-    }
-
-    /// Bytes held, roughly.
-    pub fn memory(&self) -> usize {
-        self.bytes.len()
-            + self.spans.len() * 4
-            + self.trie.memory()
-            + self.blanks.memory()
-            + self.suffixes.memory()
-            + self.holders.iter().map(|l| l.len() * 4).sum::<usize>()
     }
 }

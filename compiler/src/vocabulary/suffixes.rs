@@ -32,12 +32,6 @@ impl Suffixes {
             ranks: [].into(),
         }
     }
-
-    pub(super) fn memory(&self) -> usize {
-        let lists = self.by_byte.iter().filter_map(OnceLock::get).map(|list| size_of_val(&**list));
-        let tries = self.tries.iter().filter_map(OnceLock::get).map(Trie::memory);
-        lists.sum::<usize>() + tries.sum::<usize>() + size_of_val(&*self.ranks)
-    }
 }
 
 impl Vocabulary {
@@ -103,6 +97,9 @@ impl Vocabulary {
         for byte in 0..=255 {
             if self.holders(byte).len() <= LONG_LIST {
                 self.suffixes(byte);
+            }
+            if byte.is_ascii() && !byte.is_ascii_alphabetic() && byte != b' ' {
+                self.suffix_trie(byte);
             }
         }
     }

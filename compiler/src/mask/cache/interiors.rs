@@ -4,6 +4,7 @@
 //! string; of the others only what they have from the closing quote on matters, which is little. Where characters are
 //! counted, it matters too how many of them a token has.
 
+use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -13,6 +14,7 @@ use super::classes::TokenClass;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
+use crate::mask::shape::find_self_loop;
 use crate::regular::{Arena, Id};
 use crate::vocabulary::{Occurrence, Trie, Vocabulary, count_characters, set_bit};
 
@@ -81,6 +83,8 @@ pub(in crate::mask) struct Interior {
     uses: AtomicU32,
 }
 
+const ASCII: ByteSet = ByteSet::range(0, 127);
+
 /// Exits that were used so often are made into one trie at their next use, which takes as long as a few walks over them.
 const OFTEN: u32 = 6;
 
@@ -95,38 +99,45 @@ impl Interior {
         budget: &mut Budget,
     ) -> Result<Interior> {
         let mut going_on = arena.first(inner, budget)?;
-        let (leaving, ascii) = (changing.minus(going_on), plain.and(ByteSet::range(0, 127)));
+        let leaving = changing.minus(going_on);
         let (mut inside, mut left) = (Vec::new(), Vec::new());
+        let mut loops: FxHashMap<Id, ByteSet> = FxHashMap::from_iter([(inner, plain.and(ASCII))]);
         for byte in changing.minus(leaving).iter() {
             let ends = vocab.suffix_trie(byte);
-            let begins_plain = |&&token: &&u32| vocab.has_only_before(plain, byte, token);
-            let mut todo = vec![(0, 0, inner)];
+            let (mut stay, mut todo) = (Vec::new(), vec![(0, 0, inner)]);
             while let Some((node, depth, rest)) = todo.pop() {
-                if rest == inner
-                    && let Some((bytes, tokens)) = ends.below(node)
-                    && bytes.minus(ascii).is_empty()
-                {
-                    inside.extend(tokens.iter().filter(begins_plain));
-                    continue;
-                }
                 let (first, may_end) = (arena.first(rest, budget)?, arena.nullable(rest));
                 going_on = if may_end { going_on.or(first) } else { going_on };
+                if let Some((bytes, tokens)) = ends.below(node) {
+                    let back = match loops.entry(rest) {
+                        Entry::Occupied(known) => *known.get(),
+                        Entry::Vacant(new) => {
+                            *new.insert(find_self_loop(arena, rest, budget)?.unwrap_or(ByteSet::NONE).and(ASCII))
+                        }
+                    };
+                    if bytes.minus(back).is_empty() {
+                        stay.extend_from_slice(tokens);
+                        continue;
+                    }
+                }
                 for (next, child) in ends.children(node, ByteSet::ALL) {
                     budget.spend(1)?;
                     if first.contains(next) {
-                        inside.extend(ends.tokens_at(child).iter().filter(begins_plain));
+                        stay.extend_from_slice(ends.tokens_at(child));
                         todo.push((child, depth + 1, arena.next(rest, next, budget)?));
                     } else if may_end {
+                        let begins_plain = |&&token: &&u32| vocab.has_only_before(plain, byte, token);
                         let leave = ends.tokens_from(child).iter().filter(begins_plain);
                         left.extend(leave.map(|&token| (token, vocab.first_of(byte, token) + depth)));
                     }
                 }
             }
+            vocab.add_with_only_before((plain, byte), stay, &mut inside);
         }
         let mut row = class.plain.clone();
         if !inside.is_empty() {
             let mut bits = row.to_vec();
-            inside.into_iter().for_each(|&token| set_bit(&mut bits, token));
+            inside.into_iter().for_each(|token| set_bit(&mut bits, token));
             row = bits.into();
         }
         Ok(Interior {

@@ -159,7 +159,8 @@ impl MaskMaker<'_> {
     }
 }
 
-fn find_self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
+/// The bytes of the characters that lead from `x` back to `x`, if many ASCII characters do.
+pub(in crate::mask) fn find_self_loop(arena: &mut Arena, x: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
     let ascii = ByteSet::range(0, 127);
     let back = arena.edges(x, budget)?.filter(|e| e.1 == x);
     let mut plain = back.fold(ByteSet::NONE, |all, e| all.or(e.0.and(ascii)));

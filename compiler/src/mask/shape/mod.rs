@@ -3,7 +3,7 @@
 mod looping;
 mod region;
 
-pub(super) use looping::{Looping, lead_bytes};
+pub(super) use looping::{Looping, find_self_loop, lead_bytes};
 
 use super::maker::{BROAD, MaskMaker};
 use crate::byteset::ByteSet;
@@ -13,6 +13,9 @@ use crate::stack::Head;
 
 /// If half of the printable bytes lead to the same residual, one of these does, unless a grammar is made to avoid them.
 const PROBES: [u8; 6] = *b"z~Q7k!";
+
+/// A quarter of the printable bytes: more than the digits of numbers in base 16.
+const MANY: u32 = 24;
 
 impl MaskMaker<'_> {
     /// A residual without its tag, which says where it was met.
@@ -31,12 +34,13 @@ impl MaskMaker<'_> {
         Ok(false)
     }
 
-    /// The head that most printable bytes lead to from this one, if that is another.
+    /// The head that most of the printable bytes that may follow lead to from this one, if they are many and it is another.
     pub(super) fn after_most(&mut self, head: Head) -> Result<Option<Head>> {
-        let printable = ByteSet::range(0x20, 0x7E);
+        let printable = self.machine.arena.first(head.rest, self.budget)?.and(ByteSet::range(0x20, 0x7E));
         for probe in PROBES {
             let (set, rest) = self.machine.arena.edge(head.rest, probe, self.budget)?;
-            if set.and(printable).len() * 2 >= printable.len() {
+            let to = set.and(printable).len();
+            if to >= MANY && to * 2 >= printable.len() {
                 return Ok(Some(Head { rest, ..head }).filter(|after| *after != head));
             }
         }

@@ -14,6 +14,10 @@ use crate::regular::Id;
 use crate::stack::{ByteState, DEAD, Head};
 use crate::vocabulary::{Name, clear_bit, get_bit, set_bit};
 
+/// Where more tokens hold a byte that leads out of a loop (`h`, in any text with `http` in it), a region is looked for in
+/// which most of these bytes change nothing.
+const OFTEN_LEFT: usize = 4096;
+
 impl MaskMaker<'_> {
     /// The strategy for heads that loop, where few tokens hold a byte that ends the loop.
     pub(super) fn by_loop(&mut self, head: Head) -> Result<Attempt> {
@@ -30,6 +34,13 @@ impl MaskMaker<'_> {
     pub(super) fn loop_mask(&mut self, head: Head, looping: &Looping) -> Answer<Draft> {
         if let Some(most) = looping.most {
             return self.counted_loop_mask(head, looping, most);
+        }
+        let others = self.vocab.holders_of_any(looping.changing);
+        if others > OFTEN_LEFT
+            && let Some(region) = self.region(head.rest)?
+            && self.vocab.holders_of_any(region.changing) < others / 2
+        {
+            return self.region_mask(head, region);
         }
         if let Some((inner, rest)) = self.machine.arena.optional_part(head.rest, self.budget)?
             && let Some((interior, after)) = self.interior(inner, Head { rest, ..head }, looping)?

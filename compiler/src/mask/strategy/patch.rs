@@ -15,7 +15,10 @@ use crate::stack::{ByteState, DEAD, Head};
 use crate::vocabulary::{NodeIndex, Trie};
 
 /// Walks in lockstep that have not ended after so many nodes will take as long as two walks.
-const FAR: usize = 3072;
+const FAR: usize = 8192;
+
+/// Loops that begin after more characters than this have little to do with what is before them.
+const NEAR: usize = 2;
 
 /// "Any but these, or these" (any key but the declared ones, or one of those): a loop but for finitely many texts.
 struct Exclusion {
@@ -90,20 +93,25 @@ impl MaskMaker<'_> {
         self.lockstep(patch)
     }
 
-    /// The strategy for heads that most printable bytes lead to a loop from: "any key but these" is "any key" after the
-    /// first byte that no such key has.
+    /// The strategy for heads from which most bytes lead to a loop, at once or after a few characters: "any key but these"
+    /// is "any key" after the first byte that no such key has.
     pub(super) fn by_neighbour(&mut self, head: Head) -> Result<Attempt> {
         if !self.stays_broad(head)? {
             return Ok(Attempt::Declined);
         }
-        let Some(base) = self.after_most(head)? else { return Ok(Attempt::Declined) };
-        if self.machine.arena.nullable(base.rest) {
-            return Ok(Attempt::Declined);
-        }
         let good = |l: &Looping| l.most.is_none() && self.vocab.holders_of_any(l.changing) <= MANY;
-        let Some(looping) = self.looping(base)?.filter(good) else { return Ok(Attempt::Declined) };
-        let Some(draft) = self.base_mask(base, &looping)? else { return Ok(Attempt::Deeper) };
-        self.patched(head, base, draft)
+        let mut base = head;
+        for _ in 0..NEAR {
+            match self.after_most(base)? {
+                Some(after) if !self.machine.arena.nullable(after.rest) => base = after,
+                _ => break,
+            }
+            if let Some(looping) = self.looping(base)?.filter(good) {
+                let Some(draft) = self.base_mask(base, &looping)? else { return Ok(Attempt::Deeper) };
+                return self.patched(head, base, draft);
+            }
+        }
+        Ok(Attempt::Declined)
     }
 
     /// The mask of a loop that others are patches of.
@@ -147,7 +155,8 @@ impl MaskMaker<'_> {
     fn lockstep(&mut self, mut patch: Patch) -> Result<Attempt> {
         match self.follow_both(&mut patch)? {
             Meeting::Soon => {}
-            Meeting::Late => return Ok(Attempt::Declined),
+            Meeting::Late if patch.tokens_left() > FAR => return Ok(Attempt::Declined),
+            Meeting::Late => patch.part(),
             Meeting::Unsure => return Ok(Attempt::Deeper),
         }
         let Patch { trie, mut draft, alone, .. } = patch;
@@ -155,14 +164,16 @@ impl MaskMaker<'_> {
         Ok(self.walk_on(trie, alone, &mut draft)?.map(|()| draft).into())
     }
 
-    /// Follows the pairs of states that are left in a patch. Where the two meet, the rest is the same.
+    /// Follows the pairs of states that are left in a patch. Where the two meet, the rest is the same. Pairs that do not
+    /// meet soon are left.
     fn follow_both(&mut self, patch: &mut Patch) -> Result<Meeting> {
         let mut visits = 0;
-        while let Some((node, [ours, theirs])) = patch.todo.pop() {
-            let first = self.machine.first(ours, self.budget)?.or(self.machine.first(theirs, self.budget)?);
+        while let Some(&(node, [ours, theirs])) = patch.todo.last() {
             if visits > FAR {
                 return Ok(Meeting::Late);
             }
+            patch.todo.pop();
+            let first = self.machine.first(ours, self.budget)?.or(self.machine.first(theirs, self.budget)?);
             let mut rest = patch.trie.child_bytes(node).and(first);
             while let Some(byte) = rest.first() {
                 self.budget.spend(1)?;
@@ -189,7 +200,7 @@ impl MaskMaker<'_> {
 enum Meeting {
     /// Or one of them ends.
     Soon,
-    /// Or never.
+    /// Or never: some pairs are left.
     Late,
     /// It depends on more of a truncated stack.
     Unsure,
@@ -208,6 +219,20 @@ struct Patch<'a> {
 impl<'a> Patch<'a> {
     fn new(trie: &'a Trie, draft: Draft) -> Patch<'a> {
         Patch { trie, draft, todo: Vec::new(), alone: Vec::new() }
+    }
+
+    /// How many tokens are below the nodes that are left.
+    fn tokens_left(&self) -> usize {
+        self.todo.iter().map(|&(node, _)| self.trie.tokens_from(node).len()).sum()
+    }
+
+    /// Takes what is below the nodes that are left from ours alone.
+    fn part(&mut self) {
+        for (node, [ours, _]) in std::mem::take(&mut self.todo) {
+            let below = self.trie.tokens_at(node).len();
+            self.draft.clear.extend_from_slice(&self.trie.tokens_from(node)[below..]);
+            self.alone.push((node, ours));
+        }
     }
 
     /// The two lead to these states at a node.

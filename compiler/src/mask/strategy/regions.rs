@@ -2,7 +2,8 @@
 //! others.
 
 use crate::error::Result;
-use crate::mask::maker::{Attempt, MANY, MaskMaker};
+use crate::mask::cache::Region;
+use crate::mask::maker::{Answer, Attempt, MANY, MaskMaker};
 use crate::mask::row::Draft;
 use crate::stack::Head;
 
@@ -21,10 +22,14 @@ impl MaskMaker<'_> {
         let Some(region) = region.filter(|r| self.vocab.holders_of_any(r.changing) <= MANY) else {
             return Ok(Attempt::Declined);
         };
+        Ok(self.region_mask(head, region)?.into())
+    }
+
+    pub(super) fn region_mask(&mut self, head: Head, region: Region) -> Answer<Draft> {
         let class = self.shared.class(self.vocab, region.plain, region.changing);
         let others = self.shared.holders(self.vocab, region.changing);
         let start = self.machine.closure_state(&[head], self.budget)?;
         let mut draft = Draft { base: Some(class.plain.clone()), ..Draft::default() };
-        Ok(self.walk(&others, start, &mut draft)?.map(|()| draft).into())
+        Ok(self.walk(&others, start, &mut draft)?.map(|()| draft))
     }
 }
