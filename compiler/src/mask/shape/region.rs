@@ -13,6 +13,7 @@ use crate::mask::cache::Region;
 use crate::mask::maker::MaskMaker;
 use crate::recursion::deep;
 use crate::regular::{Arena, EMPTY, Form, Id, List};
+use crate::vocabulary::Vocabulary;
 
 /// Larger regions are not looked for: finding one costs as much as a few walks.
 const MOST: usize = 256;
@@ -37,7 +38,7 @@ impl MaskMaker<'_> {
             return Ok(known);
         }
         let mut members = vec![x];
-        let found = explore(&mut self.machine.arena, &mut members, self.budget)?;
+        let found = explore(&mut self.machine.arena, self.vocab, &mut members, self.budget)?;
         // if there is no region around this residual, none is looked for around those that it leads to
         for member in members {
             self.local.regions.entry(member).or_insert(found);
@@ -48,13 +49,18 @@ impl MaskMaker<'_> {
 
 /// Adds the residuals that plain characters lead to from the first of `members`. What is plain is narrowed as residuals
 /// are met: a byte stays plain if every one of them accepts it and it leads none of them out.
-fn explore(arena: &mut Arena, members: &mut Vec<Id>, budget: &mut Budget) -> Result<Option<Region>> {
+fn explore(
+    arena: &mut Arena,
+    vocab: &Vocabulary,
+    members: &mut Vec<Id>,
+    budget: &mut Budget,
+) -> Result<Option<Region>> {
     let mut plain = arena.first(members[0], budget)?.and(ByteSet::range(0, 127));
     let mut looked_at = 0;
     let mut of_letters: Option<(Region, Vec<Id>)> = None;
     let mut only_letters = false;
     loop {
-        match (explore_by(arena, members, (&mut plain, &mut looked_at), budget)?, &of_letters) {
+        match (explore_by((arena, vocab), members, (&mut plain, &mut looked_at), budget)?, &of_letters) {
             (Found::Region(region), None) if only_letters => {
                 let within = leading_within(arena, members, budget)?.or(plain);
                 if within.minus(plain).is_empty() {
@@ -113,7 +119,7 @@ enum Found {
 /// The region of the first of `members`, if there is one in which all of these bytes are plain, or all but some that not
 /// every member accepts.
 fn explore_by(
-    arena: &mut Arena,
+    (arena, vocab): (&mut Arena, &Vocabulary),
     members: &mut Vec<Id>,
     (plain, looked_at): (&mut ByteSet, &mut usize),
     budget: &mut Budget,
@@ -148,12 +154,16 @@ fn explore_by(
             if set.and(*plain).is_empty() {
                 continue;
             }
-            // a byte behind which few of the others can follow leads out of the region, as a closing quote does
+            // a byte behind which few of the others can follow leads out of the region, as a closing quote does; where it
+            // has to be given up or they have, those go that fewer tokens hold
             let after = Core::of(arena, target, *plain, budget)?;
             *looked_at += after.looked_at;
+            let lost = plain.minus(after.first);
             if *looked_at > MOST_PARTS {
                 return Ok(Found::None);
-            } else if after.first.and(*plain).len() * 2 < plain.len() {
+            } else if lost.len() * 2 > plain.len()
+                || !lost.is_empty() && vocab.holders_of_any(lost) > vocab.holders_of_any(set.and(*plain))
+            {
                 out = out.or(set);
             } else if met.insert(target) {
                 members.push(target);

@@ -157,6 +157,7 @@ impl MaskMaker<'_> {
         let mut plain = ByteSet::NONE;
         if self.machine.first(state, self.budget)?.len() >= BROAD
             && let Some(head) = self.machine.only_head(state, self.budget)?
+            && self.knows_region(head.rest)
             && let Some(region) = self.region(head.rest)?
         {
             plain = region.plain.and(ByteSet::range(0, 127));
