@@ -124,7 +124,9 @@ impl Interior {
                     budget.spend(1)?;
                     if first.contains(next) {
                         stay.extend_from_slice(ends.tokens_at(child));
-                        todo.push((child, depth + 1, arena.next(rest, next, budget)?));
+                        if !ends.is_leaf(child) {
+                            todo.push((child, depth + 1, arena.next(rest, next, budget)?));
+                        }
                     } else if may_end {
                         let begins_plain = |&&token: &&u32| vocab.has_only_before(plain, byte, token);
                         let leave = ends.tokens_from(child).iter().filter(begins_plain);
