@@ -260,8 +260,15 @@ impl<'a> MaskMaker<'a> {
         };
         let trie = self.trie(place);
         let fit = nodes.iter().copied().filter(|&node| first.contains(trie.byte(node)));
-        let nodes: SmallVec<[NodeIndex; 32]> = fit.collect();
-        if nodes.is_empty() { Ok(None) } else { self.texts_of(place, &trie, &nodes).map(Some) }
+        let fit: SmallVec<[NodeIndex; 32]> = fit.collect();
+        if fit.is_empty() {
+            return Ok(None);
+        }
+        // what may follow often differs in a few bytes: one large trie of all serves better than one for each
+        let size = |nodes: &[NodeIndex]| nodes.iter().map(|&node| trie.tokens_from(node).len()).sum::<usize>();
+        let large = size(&fit);
+        let nodes = if large >= LARGE && size(nodes) <= 2 * large { nodes } else { &fit[..] };
+        self.texts_of(place, &trie, nodes).map(Some)
     }
 
     /// The trie of the texts from some nodes on.
