@@ -1,10 +1,11 @@
 //! The cache that all constraints on a vocabulary share.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::branches::Branch;
 use super::classes::TokenClass;
@@ -36,6 +37,8 @@ enum Key {
     Rounds(u128, ByteSet, ByteSet),
     Branch(Name, NodeIndex, ByteSet),
     Behind(Name, ByteSet),
+    /// By a hash of the nodes.
+    Texts(Name, u64),
     Whitespace(u128),
     SelfLoop(u128),
 }
@@ -48,6 +51,7 @@ enum Entry {
     Rounds(Option<Arc<Rounds>>),
     Branch(Arc<Branch>),
     Behind(Arc<Trie>),
+    Texts(Arc<[NodeIndex]>, Arc<Trie>),
     Whitespace(Arc<Whitespace>),
     SelfLoop(Option<ByteSet>),
 }
@@ -61,6 +65,7 @@ impl Entry {
             Entry::Rounds(rounds) => 128 + rounds.as_ref().map_or(0, |rounds| rounds.memory()),
             Entry::Branch(branch) => branch.memory(),
             Entry::Behind(trie) => trie.memory(),
+            Entry::Texts(nodes, trie) => nodes.len() * 4 + trie.memory(),
             Entry::Whitespace(whitespace) => whitespace.memory(),
             Entry::SelfLoop(_) => 128,
         }
@@ -162,6 +167,20 @@ impl VocabularyCache {
         let behind = Arc::new(trie.texts_of(nodes).named(name));
         self.put(key, Entry::Behind(behind.clone()));
         behind
+    }
+
+    /// The texts from some nodes of a trie with a name on.
+    pub(in crate::mask) fn texts_of(&self, (name, trie): (Name, &Trie), nodes: &[NodeIndex]) -> Arc<Trie> {
+        let key = Key::Texts(name, FxBuildHasher.hash_one(nodes));
+        if let Some(Entry::Texts(known, texts)) = self.get(key)
+            && *known == *nodes
+        {
+            return texts;
+        }
+        let name = Name::Behind(NAMES.fetch_add(1, Ordering::Relaxed));
+        let texts = Arc::new(trie.texts_of(nodes.iter().copied()).named(name));
+        self.put(key, Entry::Texts(nodes.into(), texts.clone()));
+        texts
     }
 
     /// Whether it is known already what tokens have behind these characters.

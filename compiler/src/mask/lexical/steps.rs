@@ -271,19 +271,28 @@ impl<'a> MaskMaker<'a> {
         self.texts_of(place, &trie, nodes).map(Some)
     }
 
-    /// The trie of the texts from some nodes on.
+    /// The trie of the texts from some nodes on. Large ones, which other grammars will need as well, are kept for all.
     fn texts_of(&mut self, place: Place, trie: &Trie, nodes: &[NodeIndex]) -> Result<Place> {
-        let steps = &mut self.local.steps;
-        let by_nodes = steps.by_nodes.entry(place).or_default();
-        if let Some(&known) = by_nodes.get(nodes) {
+        if let Some(&known) = self.local.steps.by_nodes.get(&place).and_then(|known| known.get(nodes)) {
             return Ok(known);
         }
-        let texts = trie.texts_of(nodes.iter().copied());
-        self.budget.spend(texts.tokens().len() as u64)?;
-        steps.held += texts.memory() + nodes.len() * 4;
-        steps.tries.push(Source::Shared(Arc::new(texts)));
-        let made = steps.tries.len() as Place - 1;
-        by_nodes.insert(nodes.into(), made);
+        let tokens: usize = nodes.iter().map(|&node| trie.tokens_from(node).len()).sum();
+        self.budget.spend(tokens as u64)?;
+        let texts = match trie.name {
+            Some(name) if tokens >= LARGE => self.shared.texts_of((name, trie), nodes),
+            _ => Arc::new(trie.texts_of(nodes.iter().copied())),
+        };
+        let steps = &mut self.local.steps;
+        steps.held += nodes.len() * 4;
+        let made = match texts.name {
+            Some(name) => steps.named(name, Source::Shared(texts)),
+            None => {
+                steps.held += texts.memory();
+                steps.tries.push(Source::Shared(texts));
+                steps.tries.len() as Place - 1
+            }
+        };
+        steps.by_nodes.entry(place).or_default().insert(nodes.into(), made);
         Ok(made)
     }
 
