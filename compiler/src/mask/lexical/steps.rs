@@ -135,6 +135,10 @@ impl Steps {
         let next = self.tries.len() as Place;
         let place = *self.by_name.entry(name).or_insert(next);
         if place == next {
+            // others may have it, too, but need not keep it as long
+            if let Source::Shared(trie) = &source {
+                self.held += trie.memory();
+            }
             self.tries.push(source);
         }
         place
