@@ -26,6 +26,18 @@ start: "SELECT " NAME (", " NAME)* " FROM " NAME (" WHERE " NAME / (=|<|>) / (NA
 NAME: /[a-zA-Z_][a-zA-Z0-9_]*(\.[a-z]+)?/
 STRING: /'([^'\n]|'')*'/
 """
+STATEMENTS = r"""
+start: (statement _END)*
+statement: "let" NAME "=" value | "print" "(" value ("," value)* ")" | NAME "[" value "]" "=" value
+value: NAME | NUMBER | STRING | "(" value ")" | value ("+" | "-" | ".") NAME
+NAME: /[A-Za-z_][A-Za-z0-9_]*/
+NUMBER: /[0-9]+(\.[0-9]+)?/
+STRING: /"([^"\\\n]|\\.)*"/
+_END: ";" | /\n/
+BLANKS: /[ \t]/
+%ignore BLANKS
+"""
+"""One blank is a lexeme, so that a large part of all tokens begins behind one."""
 KEYS = ["name", "names", "id", "description", 'quo"ted', "naïve", "日本", "a b", "n"]
 TEXT: dict[str, Any] = {"type": "string"}
 # behind each letter another residual, as a range may begin there
@@ -49,6 +61,16 @@ GRAMMARS: dict[str, gs.Grammar] = {
     "counted in several ways": gs.regex(r'"([a-zA-Z]|[a-z]{2}|\\n){0,4}",?'),
     "no blank first": gs.json_schema({**TEXT, "pattern": "^[^ /].*$"}),
     "path": gs.json_schema({**TEXT, "pattern": "^/([a-zA-Z0-9._~!$&'()*+,;=:@ -]|%[0-9a-f]{2}|/[a-z])*$"}),
+    "one of three letters": gs.json_schema({**TEXT, "pattern": "E|L|G"}),
+    "search for an address": gs.json_schema({**TEXT, "pattern": "^(http)|(https)://(.*)$"}),
+    "address": gs.json_schema({**TEXT, "pattern": r"^(https?|ftp)://[^\s/$.?#].[^\s]*$"}),
+    "host and path": gs.json_schema(
+        {**TEXT, "pattern": r"^(https?:\/\/)?([\da-z\.-]+)\.([a-z\.]{2,6})([\/\w \.-]*)*\/?$"}
+    ),
+    "name": gs.json_schema({**TEXT, "pattern": "^[a-z0-9][a-z0-9_-]*$"}),
+    "signs around": gs.json_schema({**TEXT, "pattern": r"^[^\s@]+@[^\s@]+\.[^\s@]+$"}),
+    "host name": gs.json_schema({**TEXT, "format": "hostname"}),
+    "statements": gs.lark(STATEMENTS, parser="lalr"),
     "open object": gs.json_schema({"properties": dict.fromkeys(KEYS, TEXT), "type": "object"}),
     "closed object": gs.json_schema(
         {
