@@ -146,6 +146,8 @@ def test_tables_of_small_grammars(rules: list[tuple[str, list[str]]]) -> None:
     names = ["start", "x", "y", "z"]
     lines = [f"{name}{rank}: {' | '.join(bodies)}" for name, (rank, bodies) in zip(names, rules, strict=True)]
     conf = configuration("\n".join([*lines, 'A: "a"', 'B: "b"', 'C: "c"']), ["start", "x"])
+    if depends_on_hashes(conf):  # conflicts, too
+        discard("the tables depend on hashes")
     try:
         LALR_Parser(conf)
     except GrammarError as error:
@@ -154,8 +156,6 @@ def test_tables_of_small_grammars(rules: list[tuple[str, list[str]]]) -> None:
             Tables(conf, Budget())
         assert {line for line in str(caught.value).splitlines() if line.startswith("Reduce/Reduce")} == collisions
         discard("conflicts")
-    if depends_on_hashes(conf):
-        discard("the tables depend on hashes")
     compare(conf)
 
 
