@@ -144,6 +144,16 @@ impl Steps {
         place
     }
 
+    /// The trie of the texts from some nodes of a trie on, if it was made before, or one that serves instead.
+    fn known_texts(&self, place: Place, nodes: &[NodeIndex]) -> Option<Place> {
+        self.by_nodes.get(&place)?.get(nodes).copied()
+    }
+
+    fn keep_texts(&mut self, place: Place, nodes: &[NodeIndex], made: Place) {
+        self.held += nodes.len() * 4;
+        self.by_nodes.entry(place).or_default().insert(nodes.into(), made);
+    }
+
     /// Counts what a step holds.
     pub(super) fn hold(&mut self, step: &Step) {
         let tokens: usize = step.reached.iter().map(|(_, draft)| draft.memory()).sum();
@@ -268,16 +278,23 @@ impl<'a> MaskMaker<'a> {
         if fit.is_empty() {
             return Ok(None);
         }
+        if let Some(known) = self.local.steps.known_texts(place, &fit) {
+            return Ok(Some(known));
+        }
         // what may follow often differs in a few bytes: one large trie of all serves better than one for each
         let size = |nodes: &[NodeIndex]| nodes.iter().map(|&node| trie.tokens_from(node).len()).sum::<usize>();
         let large = size(&fit);
-        let nodes = if large >= LARGE && size(nodes) <= 2 * large { nodes } else { &fit[..] };
-        self.texts_of(place, &trie, nodes).map(Some)
+        if large < LARGE || size(nodes) > 2 * large {
+            return self.texts_of(place, &trie, &fit).map(Some);
+        }
+        let all = self.texts_of(place, &trie, nodes)?;
+        self.local.steps.keep_texts(place, &fit, all);
+        Ok(Some(all))
     }
 
     /// The trie of the texts from some nodes on. Large ones, which other grammars will need as well, are kept for all.
     fn texts_of(&mut self, place: Place, trie: &Trie, nodes: &[NodeIndex]) -> Result<Place> {
-        if let Some(&known) = self.local.steps.by_nodes.get(&place).and_then(|known| known.get(nodes)) {
+        if let Some(known) = self.local.steps.known_texts(place, nodes) {
             return Ok(known);
         }
         let tokens: usize = nodes.iter().map(|&node| trie.tokens_from(node).len()).sum();
@@ -287,7 +304,6 @@ impl<'a> MaskMaker<'a> {
             _ => Arc::new(trie.texts_of(nodes.iter().copied())),
         };
         let steps = &mut self.local.steps;
-        steps.held += nodes.len() * 4;
         let made = match texts.name {
             Some(name) => steps.named(name, Source::Shared(texts)),
             None => {
@@ -296,7 +312,7 @@ impl<'a> MaskMaker<'a> {
                 steps.tries.len() as Place - 1
             }
         };
-        steps.by_nodes.entry(place).or_default().insert(nodes.into(), made);
+        steps.keep_texts(place, nodes, made);
         Ok(made)
     }
 

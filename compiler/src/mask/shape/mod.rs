@@ -14,8 +14,8 @@ use crate::stack::Head;
 /// If half of the printable bytes lead to the same residual, one of these does, unless a grammar is made to avoid them.
 const PROBES: [u8; 6] = *b"z~Q7k!";
 
-/// A quarter of the printable bytes: more than the digits of numbers in base 16.
-const MANY: u32 = 24;
+/// A quarter of the printable bytes, which is more than the digits of numbers in base 16: behind these, a walk is short.
+const BEYOND_DIGITS: u32 = 24;
 
 impl MaskMaker<'_> {
     /// A residual without its tag, which says where it was met.
@@ -40,7 +40,7 @@ impl MaskMaker<'_> {
         for probe in PROBES {
             let (set, rest) = self.machine.arena.edge(head.rest, probe, self.budget)?;
             let to = set.and(printable).len();
-            if to >= MANY && to * 2 >= printable.len() {
+            if to >= BEYOND_DIGITS && to * 2 >= printable.len() {
                 return Ok(Some(Head { rest, ..head }).filter(|after| *after != head));
             }
         }

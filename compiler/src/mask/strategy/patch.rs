@@ -156,7 +156,7 @@ impl MaskMaker<'_> {
         match self.follow_both(&mut patch)? {
             Meeting::Soon => {}
             Meeting::Late if patch.tokens_left() > FAR => return Ok(Attempt::Declined),
-            Meeting::Late => patch.part(),
+            Meeting::Late => patch.take_rest_alone(),
             Meeting::Unsure => return Ok(Attempt::Deeper),
         }
         let Patch { trie, mut draft, alone, .. } = patch;
@@ -226,8 +226,8 @@ impl<'a> Patch<'a> {
         self.todo.iter().map(|&(node, _)| self.trie.tokens_from(node).len()).sum()
     }
 
-    /// Takes what is below the nodes that are left from ours alone.
-    fn part(&mut self) {
+    /// Ours alone decides what is below the nodes that are left.
+    fn take_rest_alone(&mut self) {
         for (node, [ours, _]) in std::mem::take(&mut self.todo) {
             let below = self.trie.tokens_at(node).len();
             self.draft.clear.extend_from_slice(&self.trie.tokens_from(node)[below..]);

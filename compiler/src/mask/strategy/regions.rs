@@ -25,6 +25,7 @@ impl MaskMaker<'_> {
         Ok(self.region_mask(head, region)?.into())
     }
 
+    /// The mask of a head in this region.
     pub(super) fn region_mask(&mut self, head: Head, region: Region) -> Answer<Draft> {
         let class = self.shared.class(self.vocab, region.plain, region.changing);
         let others = self.shared.holders(self.vocab, region.changing);
