@@ -24,6 +24,7 @@ mod saturate;
 mod slack;
 mod tags;
 mod union;
+mod within;
 
 pub use arena::{Arena, EMPTY, EPS, Form, Id, List, TOP};
 pub use characters::Alphabet;

@@ -23,6 +23,8 @@ pub(in crate::mask) struct ConstraintCache {
     pub(in crate::mask) self_loops: FxHashMap<Id, Option<ByteSet>>,
     /// The region that a residual belongs to.
     pub(in crate::mask) regions: FxHashMap<Id, Option<Region>>,
+    /// The bytes of the characters that lead from a branch to residuals that it is a branch of.
+    pub(in crate::mask) returning: FxHashMap<Id, Option<ByteSet>>,
     /// The masks of single heads that those of others are patches of.
     pub(in crate::mask) bases: FxHashMap<Head, Draft>,
     /// Heads whose masks took long walks, the last first.
@@ -49,7 +51,7 @@ impl ConstraintCache {
     pub(in crate::mask) fn memory(&self) -> usize {
         self.bases.len() * 2048
             + self.kin_bits
-            + (self.self_loops.len() + self.regions.len()) * 40
+            + (self.self_loops.len() + self.returning.len() + self.regions.len()) * 40
             + self.steps.memory()
     }
 }

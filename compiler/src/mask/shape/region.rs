@@ -37,6 +37,10 @@ impl MaskMaker<'_> {
         if let Some(&known) = self.local.regions.get(&x) {
             return Ok(known);
         }
+        if let Some(found) = self.region_around_branch(x)? {
+            self.local.regions.insert(x, Some(found));
+            return Ok(Some(found));
+        }
         let mut members = vec![x];
         let found = explore(&mut self.machine.arena, self.vocab, &mut members, self.budget)?;
         // if there is no region around this residual, none is looked for around those that it leads to
@@ -45,6 +49,67 @@ impl MaskMaker<'_> {
         }
         Ok(found)
     }
+}
+
+/// Around residuals that plain characters lead away from less often than back, a region is looked for.
+const MOST_PLAIN: u32 = 64;
+
+impl MaskMaker<'_> {
+    /// The region of a residual with a branch that most characters lead back to, whatever else they begin: that of a
+    /// pattern which may match anywhere, wherever it has begun to match. The other branches are not followed, since what
+    /// this one allows they cannot forbid.
+    fn region_around_branch(&mut self, x: Id) -> Result<Option<Region>> {
+        for branch in self.machine.arena.branches(x) {
+            if let Some(plain) = self.returning(branch)?
+                && let Some(within) = self.machine.arena.within(x, plain)
+            {
+                return Ok(Some(Region { plain, changing: within.minus(plain) }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The bytes of the characters that lead from a branch to residuals that it is a branch of, if they are many.
+    fn returning(&mut self, branch: Id) -> Result<Option<ByteSet>> {
+        if let Some(&known) = self.local.returning.get(&branch) {
+            return Ok(known);
+        }
+        let found = find_returning(&mut self.machine.arena, branch, self.budget)?;
+        self.local.returning.insert(branch, found);
+        Ok(found)
+    }
+}
+
+fn find_returning(arena: &mut Arena, branch: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
+    if !arena.alive(branch, budget)? {
+        return Ok(None);
+    }
+    let returns = |arena: &Arena, target: Id| target == branch || arena.branches(target).contains(&branch);
+    let mut plain = ByteSet::NONE;
+    let edges: SmallVec<[(ByteSet, Id); 8]> = arena.edges(branch, budget)?.collect();
+    for (set, target) in edges {
+        if returns(arena, target) {
+            plain = plain.or(set.and(ByteSet::range(0, 127)));
+        }
+    }
+    if plain.len() < MOST_PLAIN {
+        return Ok(None);
+    }
+    let mut beyond = false;
+    for lead in lead_bytes() {
+        let after = arena.next(branch, lead.byte, budget)?;
+        let mut ends = List::new();
+        if characters_end(arena, after, lead.more, lead.second, &mut ends, budget)?
+            && ends.iter().all(|&end| returns(arena, end))
+        {
+            plain.insert(lead.byte);
+            beyond = true;
+        }
+    }
+    if beyond {
+        plain = plain.or(arena.alphabet().and(ByteSet::range(0x80, 0xBF)));
+    }
+    Ok(Some(plain))
 }
 
 /// Adds the residuals that plain characters lead to from the first of `members`. What is plain is narrowed as residuals

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::ir::UNBOUNDED;
-use crate::mask::cache::{Interior, Rounds};
+use crate::mask::cache::{Interior, Region, Rounds};
 use crate::mask::maker::{Answer, Attempt, MANY, MaskMaker};
 use crate::mask::row::{Draft, Row};
 use crate::mask::shape::Looping;
@@ -25,9 +25,22 @@ impl MaskMaker<'_> {
         if self.vocab.holders_of_any(looping.changing) <= MANY {
             return Ok(self.loop_mask(head, &looping)?.into());
         } else if looping.most.is_none() && self.vocab.later_holders_of_any(looping.changing) <= MANY {
-            return Ok(self.narrow_loop_mask(head, &looping)?.into());
+            return match self.wider_region(head, &looping)? {
+                Some(region) => Ok(self.region_mask(head, region)?.into()),
+                None => Ok(self.narrow_loop_mask(head, &looping)?.into()),
+            };
         }
         Ok(Attempt::Declined)
+    }
+
+    /// The region around a loop that many tokens leave, if far fewer hold a byte that changes something there.
+    fn wider_region(&mut self, head: Head, looping: &Looping) -> Result<Option<Region>> {
+        let leaving = self.vocab.holders_of_any(looping.changing);
+        if leaving <= OFTEN_LEFT {
+            return Ok(None);
+        }
+        let region = self.region(head.rest)?;
+        Ok(region.filter(|region| self.vocab.holders_of_any(region.changing) < leaving / 2))
     }
 
     /// Tokens that stay in the loop are allowed, whatever follows it; of the others the ends are walked.
@@ -35,11 +48,7 @@ impl MaskMaker<'_> {
         if let Some(most) = looping.most {
             return self.counted_loop_mask(head, looping, most);
         }
-        let others = self.vocab.holders_of_any(looping.changing);
-        if others > OFTEN_LEFT
-            && let Some(region) = self.region(head.rest)?
-            && self.vocab.holders_of_any(region.changing) < others / 2
-        {
+        if let Some(region) = self.wider_region(head, looping)? {
             return self.region_mask(head, region);
         }
         if let Some((inner, rest)) = self.machine.arena.optional_part(head.rest, self.budget)?

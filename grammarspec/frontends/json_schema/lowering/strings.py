@@ -6,6 +6,8 @@ intersected, and the result is translated to JSON's spelling of strings.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from grammarspec.errors import GrammarError, LimitExceeded
 from grammarspec.frontends.json_schema.lowering.context import Lowering, Text
 from grammarspec.frontends.json_schema.normal_form.shapes import Format, Pattern, StringShape
@@ -52,23 +54,43 @@ def text_of(lowering: Lowering, shape: StringShape) -> Text:
     b, exact = lowering.builder, lowering.text.exact
     parts: list[int] = []
     asserting = False
+    texts = list(shape.texts)
+    assuring = None if shape.words is not None or shape.most is not None else _assuring(texts)
     if shape.words is not None:
         parts.append(exact.words(shape.words))
-    elif shape.least > 0 or shape.most is not None:
+    elif assuring is None:
         parts.append(b.repeat(exact.character, *clamp(shape.least, shape.most)))
-    if not parts and (shape.excluded or len(shape.texts) > 1 or not all(text.wanted for text in shape.texts)):
-        parts.append(exact.any_text)
-    for text in shape.texts:
-        match text:
-            case Pattern():
-                node, looks = pattern_text(lowering, text, assured=bool(parts))
-                asserting |= looks
-            case Format(name, wanted):
-                node = lowering.format(name, around=not wanted)
+    else:
+        texts.remove(assuring)
+        node, looks = _one_text(lowering, assuring, assured=False)
+        asserting |= looks
+        parts.append(node)
+        if shape.least:
+            least, _ = clamp(shape.least, None)
+            parts.append(b.seq(b.repeat(exact.character, least, least), b.anything))
+    for text in texts:
+        node, looks = _one_text(lowering, text, assured=True)
+        asserting |= looks
         parts.append(node if text.wanted else b.complement(node))
     if shape.excluded:
         parts.append(b.complement(exact.words(shape.excluded)))
-    return Text(b.both(*parts) if parts else exact.any_text, asserting)
+    return Text(b.both(*parts), asserting)
+
+
+def _assuring(texts: Sequence[Pattern | Format]) -> Pattern | Format | None:
+    """The pattern or format that holds well-formed texts only, so that all else it is intersected with may hold others,
+    too: a lower bound of the length asks nothing behind so many characters then, and the intersection is left soon."""
+    wanted = [text for text in texts if text.wanted]
+    return next((text for text in wanted if isinstance(text, Format)), wanted[0] if wanted else None)
+
+
+def _one_text(lowering: Lowering, text: Pattern | Format, *, assured: bool) -> Text:
+    """The texts in which a pattern matches, or those of a format, whether that is wanted or not."""
+    match text:
+        case Pattern():
+            return pattern_text(lowering, text, assured=assured)
+        case Format(name, wanted):
+            return Text(lowering.format(name, around=not wanted), False)
 
 
 def pattern_text(lowering: Lowering, pattern: Pattern, *, assured: bool = False) -> Text:
