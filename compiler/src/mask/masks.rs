@@ -18,7 +18,7 @@ use super::row::Row;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::UNBOUNDED;
-use crate::regular::Counts;
+use crate::regular::{Counts, Limit};
 use crate::stack::{Heads, Machine};
 use crate::vocabulary::{Vocabulary, get_bit};
 
@@ -151,7 +151,10 @@ impl Masks {
         let (row, more) = match self.maker(sources).shortened(exact, &wide, dropped)? {
             Some((row, more)) => (row.map(|row| self.keep(row)), more),
             None => {
-                let candidates = longer(&wide, dropped, sources.vocab);
+                let candidates = match sources.machine.limits(exact, depth, sources.budget)? {
+                    Some(limits) => self.beyond(&limits, &wide, sources.vocab),
+                    None => longer(&wide, dropped, sources.vocab),
+                };
                 let known = match candidates.len() {
                     0..MANY_LONG => None,
                     _ => self.maker(sources).refused_by_counts(exact, &loose)?,
@@ -167,6 +170,20 @@ impl Masks {
         };
         let unsure = unsure.iter().flat_map(|tokens| tokens.iter().copied()).chain(more).collect();
         Ok(Some(Partial::new(row.unwrap_or(wide), unsure)))
+    }
+
+    /// The tokens of a row that are beyond any of these limits, but for EOS tokens, whose bytes are no text.
+    fn beyond(&self, limits: &[Limit], row: &Row, vocab: &Vocabulary) -> Vec<u32> {
+        let mut bits = vec![0u32; vocab.words()];
+        row.write(&mut bits);
+        let mut found = Vec::new();
+        for limit in limits {
+            let tokens = self.shared.beyond(vocab, *limit);
+            found.extend(tokens.into_iter().filter(|&t| get_bit(&bits, t) && !vocab.is_eos(t)));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     fn new_row(&mut self, sources: &mut Sources, kernel: &Heads) -> Answer<Partial> {

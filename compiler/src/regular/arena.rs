@@ -10,6 +10,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::characters::{Alphabet, Findings};
+use super::covering::Reached;
 use super::derive::Entries;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
@@ -175,6 +176,11 @@ pub struct Arena {
     pub(super) written: FxHashSet<Id>,
     /// The slack of intersections, as far as known; see `slack.rs`.
     pub(super) slacks: FxHashMap<Id, Option<u32>>,
+    pub(super) slacks_from_forms: FxHashMap<Id, u32>,
+    /// The marks of iterations; see `limits.rs`.
+    pub(super) marks: FxHashMap<Id, super::Marks>,
+    /// Where the texts of an expression lead in the automaton of a loop; see `covering.rs`.
+    pub(super) reached: FxHashMap<(Id, Id), Option<Reached>>,
     pub(super) saturated: FxHashMap<(Id, super::Counts, bool), super::Saturated>,
     /// Whether lexemes know the class of the character before them.
     pub(super) has_classes: bool,
@@ -216,6 +222,9 @@ impl Arena {
             union_operands: 0,
             written: FxHashSet::default(),
             slacks: FxHashMap::default(),
+            slacks_from_forms: FxHashMap::default(),
+            marks: FxHashMap::default(),
+            reached: FxHashMap::default(),
             saturated: FxHashMap::default(),
             has_classes: false,
             begun: FxHashMap::default(),
@@ -236,7 +245,8 @@ impl Arena {
 
     /// Bytes that this arena holds, roughly.
     pub fn memory(&self) -> usize {
-        let known = self.slacks.len() + self.saturated.len() + self.begun.len() + 2 * self.unions.len();
+        let of_counts = self.slacks.len() + self.slacks_from_forms.len() + self.marks.len() + self.reached.len();
+        let known = of_counts + self.saturated.len() + self.begun.len() + 2 * self.unions.len();
         self.nodes.len() * 48
             + (self.kids.len() + self.union_operands) * 4
             + self.dfa.memory()

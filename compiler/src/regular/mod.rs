@@ -15,9 +15,11 @@
 mod arena;
 mod boolean;
 mod characters;
+mod covering;
 mod derive;
 mod dfa;
 mod import;
+mod limits;
 mod looks;
 mod lower;
 mod saturate;
@@ -28,6 +30,7 @@ mod within;
 
 pub use arena::{Arena, EMPTY, EPS, Form, Id, List, TOP};
 pub use characters::Alphabet;
+pub use limits::{Limit, Limits, Marks};
 pub use lower::Lowered;
 pub use saturate::{Counts, SMALL, Saturated, saturated_bounds};
 pub use tags::Ends;

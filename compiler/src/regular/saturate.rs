@@ -17,6 +17,7 @@
 use smallvec::SmallVec;
 
 use super::arena::{Arena, Flags, Id, List, Node};
+use super::limits::Loosened;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::UNBOUNDED;
@@ -96,16 +97,14 @@ impl Arena {
                 (if kids[..] == *self.list(k) { id } else { self.alt_within(&kids, budget)? }, dropped)
             }
             Node::Repeat(..) if !front && self.written.contains(&id) => (id, UNBOUNDED),
-            Node::And(_) if front => match self.without_upper_bounds(id, budget)? {
-                Some((open, visible)) if visible >= self.cap => (open, UNBOUNDED),
-                Some((open, visible)) if counts == Counts::Loose && visible > SMALL => (open, visible),
-                _ => (id, UNBOUNDED),
+            Node::And(_) if front => match self.loosened(id, counts, budget)? {
+                Some((open, limits)) => (open, limits.iter().map(|limit| limit.most).min().unwrap_or(UNBOUNDED)),
+                None => (id, UNBOUNDED),
             },
             Node::Repeat(x, least, most) if !self.nullable(x) => {
                 let (x, inner) = deep(|| self.saturate_at((x, counts, front), position, budget))?;
-                let size = self.least_length(x).max(1);
-                let (least, most, dropped) = saturated_bounds((least, most), size, self.cap, counts);
-                (self.repeat(x, least, most), dropped.min(inner))
+                let Loosened { bounds: (least, most), visible, .. } = self.loosened_bounds(x, (least, most), counts);
+                (self.repeat(x, least, most), visible.min(inner))
             }
             Node::After(class, x) => {
                 let (x, dropped) = deep(|| self.saturate_at((x, counts, front), position, budget))?;

@@ -5,9 +5,11 @@
 //! *slack*, the longest of the shortest texts of its residuals.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
-use super::arena::{Arena, EMPTY, Id, List, Node};
-use super::saturate::SMALL;
+use super::arena::{Arena, EMPTY, Flags, Id, List, Node};
+use super::limits::{FEW, Limit, Limits};
+use super::saturate::Counts;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::UNBOUNDED;
@@ -16,44 +18,121 @@ use crate::recursion::deep;
 /// Intersections with more residuals keep their counts.
 const MOST: usize = 512;
 
+/// A slack that seems to be no more than this from an expression's form is not looked for more closely.
+const NEAR: u32 = 16;
+
+/// How often bounds that have to be kept are looked for: each time, the slack may be another.
+const TRIES: usize = 3;
+
+/// An upper bound that is dropped.
+struct Bound {
+    limit: Limit,
+    /// The iterations that the shortest texts of residuals have beyond those that have begun; `None`: no more than these
+    /// have bytes.
+    slack: Option<u32>,
+}
+
+type Bounds = SmallVec<[Bound; 2]>;
+
 impl Arena {
-    /// The intersection without upper bounds, and the number of bytes up to which tokens cannot tell it from the
-    /// original.
-    pub(super) fn without_upper_bounds(&mut self, id: Id, budget: &mut Budget) -> Result<Option<(Id, u32)>> {
-        let (open, most) = self.opened(id);
-        if most == UNBOUNDED || open == EMPTY {
-            return Ok(None);
+    /// The intersection without those of its upper bounds that can be dropped, and what these ask of tokens: nothing, if
+    /// they are exact. `None`: all are kept.
+    pub(super) fn loosened(&mut self, id: Id, counts: Counts, budget: &mut Budget) -> Result<Option<(Id, Limits)>> {
+        let cap = self.cap;
+        let mut at_least = if counts == Counts::Exact { cap } else { 0 };
+        for _ in 0..TRIES {
+            let mut bounds = Bounds::new();
+            let open = self.opened_intersection(id, at_least, &mut bounds, budget)?;
+            if bounds.is_empty() || open == EMPTY {
+                return Ok(None);
+            }
+            let Some(slack) = self.slack(open, budget)? else { return Ok(None) };
+            let mut limits = Limits::new();
+            let mut missing = 0;
+            for bound in bounds {
+                let more = bound.slack.unwrap_or(slack).saturating_add(bound.limit.begun());
+                let visible = if counts == Counts::Exact { cap } else { bound.limit.far() };
+                let needed = visible.saturating_add(more);
+                match bound.limit.most.checked_sub(more) {
+                    Some(most) if most >= visible => limits.push(Limit { most, ..bound.limit }),
+                    _ => missing = missing.max(needed),
+                }
+            }
+            if missing == 0 {
+                limits.retain(|limit| limit.most < cap);
+                return Ok(Some((open, limits)));
+            }
+            at_least = missing;
         }
-        let slack = self.slack(open, budget)?;
-        Ok(slack.and_then(|slack| most.checked_sub(slack)).map(|visible| (open, visible)))
+        Ok(None)
     }
 
-    /// The expression with its upper bounds dropped, and the least of them.
-    fn opened(&mut self, id: Id) -> (Id, u32) {
+    /// An intersection with its upper bounds from `at_least` on dropped, and these. One with a loop that then has all texts
+    /// of another operand is one no longer.
+    fn opened_intersection(&mut self, id: Id, at_least: u32, all: &mut Bounds, budget: &mut Budget) -> Result<Id> {
+        let Node::And(k) = self.nodes[id as usize] else { return Ok(id) };
+        let mut kids: SmallVec<[(Id, Bounds); 4]> = self.list(k).iter().map(|&kid| (kid, Bounds::new())).collect();
+        for (kid, bounds) in &mut kids {
+            *kid = self.opened(*kid, at_least, bounds);
+        }
+        let mut at = 0;
+        while at < kids.len() {
+            let mut covers = false;
+            for other in 0..kids.len() {
+                covers = covers || other != at && self.covers(kids[at].0, kids[other].0, budget)?;
+            }
+            if covers {
+                all.extend(kids.remove(at).1.into_iter().map(|bound| Bound { slack: None, ..bound }));
+            } else {
+                at += 1;
+            }
+        }
+        // the shortest texts of an expression that is none have the fewest iterations, too
+        let is_alone = kids.len() == 1 && self.is_elementary(kids[0].0);
+        let ids: List = kids.iter().map(|kid| kid.0).collect();
+        let bounds = kids.into_iter().flat_map(|kid| kid.1);
+        all.extend(bounds.map(|bound| Bound { slack: bound.slack.filter(|_| is_alone), ..bound }));
+        Ok(self.and(&ids))
+    }
+
+    /// The expression with its upper bounds from `at_least` on dropped, and these.
+    fn opened(&mut self, id: Id, at_least: u32, bounds: &mut Bounds) -> Id {
         match self.nodes[id as usize] {
-            Node::Repeat(x, least, most) if most != UNBOUNDED && most > SMALL && !self.nullable(x) => {
-                (self.repeat(x, least, UNBOUNDED), most)
+            Node::Repeat(x, least, most) if most != UNBOUNDED && !self.nullable(x) => {
+                let limit = Limit { marks: self.marks(x), most };
+                if most < limit.far().max(at_least) || most <= FEW {
+                    return id;
+                }
+                bounds.push(Bound { limit, slack: Some(least) });
+                self.repeat(x, least, UNBOUNDED)
             }
             Node::Concat(a, b) => {
-                let (a, b) = deep(|| (self.opened(a), self.opened(b)));
-                (self.concat(a.0, b.0), a.1.min(b.1))
+                let (a, b) = deep(|| (self.opened(a, at_least, bounds), self.opened(b, at_least, bounds)));
+                self.concat(a, b)
             }
             Node::Alt(k) | Node::And(k) => {
                 let kids: List = self.list(k).into();
-                let opened: Vec<(Id, u32)> = kids.into_iter().map(|i| deep(|| self.opened(i))).collect();
-                let ids: List = opened.iter().map(|o| o.0).collect();
-                let most = opened.iter().map(|o| o.1).min().unwrap_or(UNBOUNDED);
-                let all = if let Node::And(_) = self.nodes[id as usize] { self.and(&ids) } else { self.alt(&ids) };
-                (all, most)
+                let kids: List = kids.into_iter().map(|kid| deep(|| self.opened(kid, at_least, bounds))).collect();
+                if let Node::And(_) = self.nodes[id as usize] { self.and(&kids) } else { self.alt(&kids) }
             }
-            _ => (id, UNBOUNDED),
+            _ => id,
         }
     }
 
-    /// The longest of the shortest texts of all residuals, in bytes. `None`: there are too many residuals to look at.
+    /// Whether an expression has no Boolean operators, so that its form shows how long its texts are.
+    pub(super) fn is_elementary(&self, id: Id) -> bool {
+        self.any_of(&[id]) & (Flags::SEARCH | Flags::LOOKS | Flags::TAGGED) == 0
+    }
+
+    /// The longest of the shortest texts of all residuals, in bytes, or more. `None`: there are too many residuals to
+    /// look at.
     fn slack(&mut self, id: Id, budget: &mut Budget) -> Result<Option<u32>> {
         if let Some(&known) = self.slacks.get(&id) {
             return Ok(known);
+        }
+        let from_form = if self.is_elementary(id) { Some(self.slack_from_form(id)) } else { None };
+        if from_form.is_some_and(|slack| slack <= NEAR) {
+            return Ok(from_form);
         }
         let mut residuals = vec![id];
         let mut index = FxHashMap::from_iter([(id, 0usize)]);
@@ -71,7 +150,7 @@ impl Arena {
             }
             at += 1;
         }
-        let mut slack = None;
+        let mut slack = from_form;
         if residuals.len() <= MOST {
             // backwards from the ends, breadth first
             let mut lengths = vec![u32::MAX; residuals.len()];
@@ -96,5 +175,29 @@ impl Arena {
             self.slacks.entry(residual).or_insert(slack);
         }
         Ok(slack)
+    }
+    /// A bound of the shortest texts of the residuals of an expression without Boolean operators, from its form.
+    fn slack_from_form(&mut self, id: Id) -> u32 {
+        if let Some(&known) = self.slacks_from_forms.get(&id) {
+            return known;
+        }
+        let slack = match self.nodes[id as usize] {
+            Node::Class(_) => 1,
+            Node::Concat(a, b) => {
+                let inside = deep(|| self.slack_from_form(a)).saturating_add(self.least_length(b));
+                inside.max(deep(|| self.slack_from_form(b)))
+            }
+            Node::Alt(k) => {
+                let kids: List = self.list(k).into();
+                kids.into_iter().map(|kid| deep(|| self.slack_from_form(kid))).max().unwrap_or(0)
+            }
+            Node::Repeat(x, least, _) => {
+                let others = self.least_length(x).saturating_mul(least.saturating_sub(1));
+                deep(|| self.slack_from_form(x)).saturating_add(others)
+            }
+            _ => 0,
+        };
+        self.slacks_from_forms.insert(id, slack);
+        slack
     }
 }

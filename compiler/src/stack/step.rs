@@ -23,7 +23,7 @@ use super::table::{ByteState, Table};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::ir::{Ir, Kinds, Parser, RuleId, UNBOUNDED};
-use crate::regular::{Arena, Counts, EMPTY, Id, Lowered, TOP};
+use crate::regular::{Arena, Counts, EMPTY, Id, Limits, Lowered, TOP};
 use crate::small_set::SmallSet;
 
 /// A residual of the terminal at hand, which ends in the `Accept`s of the positions after it, and the continuation of
@@ -501,6 +501,21 @@ impl Machine {
         budget.spend((self.stacks.work() - work) as u64 / MERGED)?;
         self.normalise(&mut out, budget)?;
         Ok((out, dropped))
+    }
+
+    /// What the upper bounds of a kernel ask of tokens that its loose footprint drops. `None`: it is not known.
+    pub fn limits(&mut self, kernel: &[Head], depth: u32, budget: &mut Budget) -> Result<Option<Limits>> {
+        let positions = &mut self.positions;
+        let mut position = |p| positions.saturate(p, Counts::Loose);
+        let mut all = Limits::new();
+        for h in kernel {
+            let (_, dropped) = self.stacks.truncate(h.stack, depth, Counts::Loose, &mut position);
+            match self.arena.limits(h.rest, &mut position, budget)? {
+                Some(limits) if dropped == UNBOUNDED => all.extend(limits),
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(all))
     }
 }
 

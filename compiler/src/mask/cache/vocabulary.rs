@@ -14,7 +14,7 @@ use super::whitespace::Whitespace;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
-use crate::regular::{Arena, Id};
+use crate::regular::{Arena, Id, Limit, Marks};
 use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary};
 
 /// The numbers of tries that were given a name. None is used twice in a process: what is cached by the name of a trie that
@@ -33,6 +33,7 @@ pub struct VocabularyCache {
 enum Key {
     Class(ByteSet, ByteSet),
     Holders(ByteSet),
+    Marked(Marks),
     Interior(u128, ByteSet, ByteSet),
     Rounds(u128, ByteSet, ByteSet),
     Branch(Name, NodeIndex, ByteSet),
@@ -47,6 +48,8 @@ enum Key {
 enum Entry {
     Class(Arc<TokenClass>),
     Holders(Arc<Trie>),
+    /// Tokens, each behind the number of its marks.
+    Marked(Arc<[(u32, u32)]>),
     Interior(Arc<Interior>),
     Rounds(Option<Arc<Rounds>>),
     Branch(Arc<Branch>),
@@ -61,6 +64,7 @@ impl Entry {
         match self {
             Entry::Class(class) => class.memory(),
             Entry::Holders(trie) => trie.memory(),
+            Entry::Marked(tokens) => tokens.len() * 8,
             Entry::Interior(interior) => interior.memory(),
             Entry::Rounds(rounds) => 128 + rounds.as_ref().map_or(0, |rounds| rounds.memory()),
             Entry::Branch(branch) => branch.memory(),
@@ -105,6 +109,23 @@ impl VocabularyCache {
         let trie = Arc::new(vocab.texts_with(bytes));
         self.put(key, Entry::Holders(trie.clone()));
         trie
+    }
+
+    /// The tokens that are beyond a limit.
+    pub(in crate::mask) fn beyond(&self, vocab: &Vocabulary, limit: Limit) -> Vec<u32> {
+        if limit.marks == Marks::NONE {
+            return vocab.longer_than(limit.most).to_vec();
+        }
+        let key = Key::Marked(limit.marks);
+        let marked = match self.get(key) {
+            Some(Entry::Marked(marked)) => marked,
+            _ => {
+                let marked: Arc<[(u32, u32)]> = marked(vocab, limit.marks).into();
+                self.put(key, Entry::Marked(marked.clone()));
+                marked
+            }
+        };
+        marked.iter().take_while(|&&(marks, _)| marks > limit.most).map(|&(_, token)| token).collect()
     }
 
     /// What tokens do in the loop `inner` of an expression with these plain and changing bytes.
@@ -238,6 +259,14 @@ impl VocabularyCache {
             entries.evict(self.limit / 2);
         }
     }
+}
+
+/// The tokens that hold several marks, each behind the number of these, in descending order.
+fn marked(vocab: &Vocabulary, marks: Marks) -> Vec<(u32, u32)> {
+    let counted = vocab.longer_than(1).iter().map(|&t| (marks.count(vocab.token(t)), t));
+    let mut found: Vec<(u32, u32)> = counted.filter(|&(count, _)| count > 1).collect();
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    found
 }
 
 impl Entries {

@@ -10,7 +10,7 @@ use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::mask::cache::Region;
-use crate::mask::maker::MaskMaker;
+use crate::mask::maker::{MANY as MANY_CHANGING, MaskMaker};
 use crate::recursion::deep;
 use crate::regular::{Arena, EMPTY, Form, Id, List};
 use crate::vocabulary::Vocabulary;
@@ -37,7 +37,9 @@ impl MaskMaker<'_> {
         if let Some(&known) = self.local.regions.get(&x) {
             return Ok(known);
         }
-        if let Some(found) = self.region_around_branch(x)? {
+        if let Some(found) = self.region_around_branch(x)?
+            && self.vocab.holders_of_any(found.changing) <= MANY_CHANGING
+        {
             self.local.regions.insert(x, Some(found));
             return Ok(Some(found));
         }

@@ -110,6 +110,10 @@ impl MaskMaker<'_> {
                 let Some(draft) = self.base_mask(base, &looping)? else { return Ok(Attempt::Deeper) };
                 return self.patched(head, base, draft);
             }
+            if let Some(region) = self.region(base.rest)?.filter(|r| self.vocab.holders_of_any(r.changing) <= MANY) {
+                let Some(draft) = self.region_mask(base, region)? else { return Ok(Attempt::Deeper) };
+                return self.patched(head, base, draft);
+            }
         }
         Ok(Attempt::Declined)
     }
