@@ -18,7 +18,7 @@ use super::row::Row;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::ir::UNBOUNDED;
-use crate::regular::{Counts, Limit};
+use crate::regular::{Counts, Limit, Marks};
 use crate::stack::{Heads, Machine};
 use crate::vocabulary::{Vocabulary, get_bit};
 
@@ -151,8 +151,9 @@ impl Masks {
         let (row, more) = match self.maker(sources).shortened(exact, &wide, dropped)? {
             Some((row, more)) => (row.map(|row| self.keep(row)), more),
             None => {
-                let candidates = match sources.machine.limits(exact, depth, sources.budget)? {
-                    Some(limits) => self.beyond(&limits, &wide, sources.vocab),
+                let limits = sources.machine.limits(exact, depth, Counts::Loose, sources.budget)?;
+                let candidates = match &limits {
+                    Some(limits) => self.beyond(limits, &wide, sources.vocab),
                     None => longer(&wide, dropped, sources.vocab),
                 };
                 let known = match candidates.len() {
@@ -161,7 +162,7 @@ impl Masks {
                 };
                 let (mut refused, more) = match known {
                     Some(refused) => (refused, Vec::new()),
-                    None => self.maker(sources).refused(exact, &candidates)?,
+                    None => self.refused(&mut *sources, (exact, depth), &candidates, limits.as_deref())?,
                 };
                 refused.extend_from_slice(&more);
                 let words = sources.vocab.words();
@@ -170,6 +171,34 @@ impl Masks {
         };
         let unsure = unsure.iter().flat_map(|tokens| tokens.iter().copied()).chain(more).collect();
         Ok(Some(Partial::new(row.unwrap_or(wide), unsure)))
+    }
+
+    /// Of some tokens those that a footprint forbids, and those of which that depends on more of a truncated stack. Those
+    /// that are within the highest of its limits are tried without that one: counts make many more residuals together.
+    fn refused(
+        &mut self,
+        sources: &mut Sources,
+        (exact, depth): (&Heads, u32),
+        tokens: &[u32],
+        limits: Option<&[Limit]>,
+    ) -> Result<(Vec<u32>, Vec<u32>)> {
+        let of_bytes = |limit: &&Limit| limit.marks == Marks::NONE;
+        let highest =
+            limits.filter(|all| all.len() > 1).and_then(|all| all.iter().filter(of_bytes).map(|l| l.most).max());
+        if let Some(highest) = highest
+            && let counts = Counts::Below(highest)
+            && let Some(limits) = sources.machine.limits(exact, depth, counts, sources.budget)?
+        {
+            let (looser, _) = sources.machine.footprint(exact, depth, counts, sources.budget)?;
+            let beyond = |&t: &u32| limits.iter().any(|limit| limit.is_exceeded_by(sources.vocab.token(t)));
+            let (beyond, within): (Vec<u32>, Vec<u32>) = tokens.iter().partition(|t| beyond(t));
+            let (mut refused, mut unsure) = self.maker(sources).refused(&looser, &within)?;
+            let (more_refused, more_unsure) = self.maker(sources).refused(exact, &beyond)?;
+            refused.extend(more_refused);
+            unsure.extend(more_unsure);
+            return Ok((refused, unsure));
+        }
+        self.maker(sources).refused(exact, tokens)
     }
 
     /// The tokens of a row that are beyond any of these limits, but for EOS tokens, whose bytes are no text.

@@ -64,6 +64,11 @@ impl Limit {
         if self.marks == Marks::NONE { SMALL + 1 } else { 1 }
     }
 
+    /// Whether a token has to be tried.
+    pub fn is_exceeded_by(self, token: &[u8]) -> bool {
+        token.len() > self.most as usize && self.marks.count(token) > self.most
+    }
+
     /// The iterations that may have begun behind the last marks of a token.
     pub(super) fn begun(self) -> u32 {
         u32::from(self.marks != Marks::NONE)
@@ -110,7 +115,7 @@ impl Arena {
     pub(super) fn loosened_bounds(&mut self, x: Id, (least, most): (u32, u32), counts: Counts) -> Loosened {
         let size = self.least_length(x).max(1);
         let (least, kept, visible) = saturated_bounds((least, most), size, self.cap, counts);
-        if most == UNBOUNDED || counts == Counts::Exact || kept == UNBOUNDED && visible == UNBOUNDED {
+        if most == UNBOUNDED || counts != Counts::Loose || kept == UNBOUNDED && visible == UNBOUNDED {
             return Loosened { bounds: (least, kept), visible, limit: None };
         }
         let marks = self.marks(x);
@@ -122,19 +127,21 @@ impl Arena {
         Loosened { bounds: (least, kept), visible, limit }
     }
 
-    /// What the upper bounds ask of tokens that [`Arena::saturate`] drops loosely. `None`: it is not known.
+    /// What the upper bounds ask of tokens that [`Arena::saturate`] drops. `None`: it is not known.
     pub fn limits(
         &mut self,
         id: Id,
+        counts: Counts,
         position: &mut dyn FnMut(u32) -> Saturated,
         budget: &mut Budget,
     ) -> Result<Option<Limits>> {
-        let mut search = Search { limits: Limits::new(), behind: FxHashSet::default() };
+        let mut search = Search { counts, limits: Limits::new(), behind: FxHashSet::default() };
         Ok(if search.add(self, (id, true), position, budget)? { Some(search.limits) } else { None })
     }
 }
 
 struct Search {
+    counts: Counts,
     limits: Limits,
     /// What was looked at already.
     behind: FxHashSet<(Id, bool)>,
@@ -167,13 +174,13 @@ impl Search {
             }
             Node::Repeat(..) if !front && arena.written.contains(&id) => Ok(true),
             Node::And(_) if front => {
-                if let Some((_, limits)) = arena.loosened(id, Counts::Loose, budget)? {
+                if let Some((_, limits)) = arena.loosened(id, self.counts, budget)? {
                     self.limits.extend(limits);
                 }
                 Ok(true)
             }
             Node::Repeat(x, least, most) if !arena.nullable(x) => {
-                self.limits.extend(arena.loosened_bounds(x, (least, most), Counts::Loose).limit);
+                self.limits.extend(arena.loosened_bounds(x, (least, most), self.counts).limit);
                 deep(|| self.add(arena, (x, front), position, budget))
             }
             Node::After(..) | Node::Under(..) => Ok(false),

@@ -26,6 +26,8 @@ use crate::recursion::deep;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Counts {
     Exact,
+    /// Exact, but for upper bounds of intersections from this on.
+    Below(u32),
     Loose,
 }
 
@@ -117,7 +119,7 @@ impl Arena {
             Node::Accept(p) => {
                 let (p, dropped) = position(p);
                 // what an exact form keeps, a loose one may still drop
-                (self.accept(p, counts == Counts::Exact), dropped)
+                (self.accept(p, counts != Counts::Loose), dropped)
             }
             _ => (id, UNBOUNDED),
         };

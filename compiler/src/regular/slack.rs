@@ -18,9 +18,6 @@ use crate::recursion::deep;
 /// Intersections with more residuals keep their counts.
 const MOST: usize = 512;
 
-/// A slack that seems to be no more than this from an expression's form is not looked for more closely.
-const NEAR: u32 = 16;
-
 /// How often bounds that have to be kept are looked for: each time, the slack may be another.
 const TRIES: usize = 3;
 
@@ -34,37 +31,54 @@ struct Bound {
 
 type Bounds = SmallVec<[Bound; 2]>;
 
+/// What bounds ask of tokens, where the shortest texts of all residuals have no more than `slack` bytes. An error if that
+/// is too much, which says how high bounds have to be.
+fn limits_of(bounds: &Bounds, slack: u32, visible: impl Fn(Limit) -> u32) -> std::result::Result<Limits, u32> {
+    let (mut limits, mut needed) = (Limits::new(), 0);
+    for Bound { limit, slack: own } in bounds {
+        let more = own.unwrap_or(slack).saturating_add(limit.begun());
+        match limit.most.checked_sub(more) {
+            Some(most) if most >= visible(*limit) => limits.push(Limit { most, ..*limit }),
+            _ => needed = needed.max(more.saturating_add(visible(*limit))),
+        }
+    }
+    if needed == 0 { Ok(limits) } else { Err(needed) }
+}
+
 impl Arena {
     /// The intersection without those of its upper bounds that can be dropped, and what these ask of tokens: nothing, if
     /// they are exact. `None`: all are kept.
     pub(super) fn loosened(&mut self, id: Id, counts: Counts, budget: &mut Budget) -> Result<Option<(Id, Limits)>> {
         let cap = self.cap;
-        let mut at_least = if counts == Counts::Exact { cap } else { 0 };
+        let (mut at_least, visible): (u32, &dyn Fn(Limit) -> u32) = match counts {
+            Counts::Exact => (cap, &|_| cap),
+            Counts::Below(bound) => (bound, &|_| 0),
+            Counts::Loose => (0, &|limit| limit.far()),
+        };
         for _ in 0..TRIES {
             let mut bounds = Bounds::new();
             let open = self.opened_intersection(id, at_least, &mut bounds, budget)?;
             if bounds.is_empty() || open == EMPTY {
                 return Ok(None);
             }
+            if self.is_elementary(open)
+                && let Ok(limits) = limits_of(&bounds, self.slack_from_form(open), visible)
+            {
+                return Ok(Some((open, self.that_tell(limits))));
+            }
             let Some(slack) = self.slack(open, budget)? else { return Ok(None) };
-            let mut limits = Limits::new();
-            let mut missing = 0;
-            for bound in bounds {
-                let more = bound.slack.unwrap_or(slack).saturating_add(bound.limit.begun());
-                let visible = if counts == Counts::Exact { cap } else { bound.limit.far() };
-                let needed = visible.saturating_add(more);
-                match bound.limit.most.checked_sub(more) {
-                    Some(most) if most >= visible => limits.push(Limit { most, ..bound.limit }),
-                    _ => missing = missing.max(needed),
-                }
+            match limits_of(&bounds, slack, visible) {
+                Ok(limits) => return Ok(Some((open, self.that_tell(limits)))),
+                Err(needed) => at_least = needed,
             }
-            if missing == 0 {
-                limits.retain(|limit| limit.most < cap);
-                return Ok(Some((open, limits)));
-            }
-            at_least = missing;
         }
         Ok(None)
+    }
+
+    /// The limits that the longest token may be beyond.
+    fn that_tell(&self, mut limits: Limits) -> Limits {
+        limits.retain(|limit| limit.most < self.cap);
+        limits
     }
 
     /// An intersection with its upper bounds from `at_least` on dropped, and these. One with a loop that then has all texts
@@ -73,7 +87,7 @@ impl Arena {
         let Node::And(k) = self.nodes[id as usize] else { return Ok(id) };
         let mut kids: SmallVec<[(Id, Bounds); 4]> = self.list(k).iter().map(|&kid| (kid, Bounds::new())).collect();
         for (kid, bounds) in &mut kids {
-            *kid = self.opened(*kid, at_least, bounds);
+            *kid = self.opened(*kid, at_least, bounds, budget)?;
         }
         let mut at = 0;
         while at < kids.len() {
@@ -96,27 +110,32 @@ impl Arena {
     }
 
     /// The expression with its upper bounds from `at_least` on dropped, and these.
-    fn opened(&mut self, id: Id, at_least: u32, bounds: &mut Bounds) -> Id {
-        match self.nodes[id as usize] {
+    fn opened(&mut self, id: Id, at_least: u32, bounds: &mut Bounds, budget: &mut Budget) -> Result<Id> {
+        Ok(match self.nodes[id as usize] {
             Node::Repeat(x, least, most) if most != UNBOUNDED && !self.nullable(x) => {
                 let limit = Limit { marks: self.marks(x), most };
                 if most < limit.far().max(at_least) || most <= FEW {
-                    return id;
+                    return Ok(id);
                 }
                 bounds.push(Bound { limit, slack: Some(least) });
                 self.repeat(x, least, UNBOUNDED)
             }
             Node::Concat(a, b) => {
-                let (a, b) = deep(|| (self.opened(a, at_least, bounds), self.opened(b, at_least, bounds)));
+                let a = deep(|| self.opened(a, at_least, bounds, budget))?;
+                let b = deep(|| self.opened(b, at_least, bounds, budget))?;
                 self.concat(a, b)
             }
-            Node::Alt(k) | Node::And(k) => {
+            Node::Alt(k) => {
                 let kids: List = self.list(k).into();
-                let kids: List = kids.into_iter().map(|kid| deep(|| self.opened(kid, at_least, bounds))).collect();
-                if let Node::And(_) = self.nodes[id as usize] { self.and(&kids) } else { self.alt(&kids) }
+                let mut opened = List::new();
+                for kid in kids {
+                    opened.push(deep(|| self.opened(kid, at_least, bounds, budget))?);
+                }
+                self.alt(&opened)
             }
+            Node::And(_) => deep(|| self.opened_intersection(id, at_least, bounds, budget))?,
             _ => id,
-        }
+        })
     }
 
     /// Whether an expression has no Boolean operators, so that its form shows how long its texts are.
@@ -124,15 +143,10 @@ impl Arena {
         self.any_of(&[id]) & (Flags::SEARCH | Flags::LOOKS | Flags::TAGGED) == 0
     }
 
-    /// The longest of the shortest texts of all residuals, in bytes, or more. `None`: there are too many residuals to
-    /// look at.
+    /// The longest of the shortest texts of all residuals, in bytes. `None`: there are too many residuals to look at.
     fn slack(&mut self, id: Id, budget: &mut Budget) -> Result<Option<u32>> {
         if let Some(&known) = self.slacks.get(&id) {
             return Ok(known);
-        }
-        let from_form = if self.is_elementary(id) { Some(self.slack_from_form(id)) } else { None };
-        if from_form.is_some_and(|slack| slack <= NEAR) {
-            return Ok(from_form);
         }
         let mut residuals = vec![id];
         let mut index = FxHashMap::from_iter([(id, 0usize)]);
@@ -150,7 +164,7 @@ impl Arena {
             }
             at += 1;
         }
-        let mut slack = from_form;
+        let mut slack = None;
         if residuals.len() <= MOST {
             // backwards from the ends, breadth first
             let mut lengths = vec![u32::MAX; residuals.len()];

@@ -503,14 +503,20 @@ impl Machine {
         Ok((out, dropped))
     }
 
-    /// What the upper bounds of a kernel ask of tokens that its loose footprint drops. `None`: it is not known.
-    pub fn limits(&mut self, kernel: &[Head], depth: u32, budget: &mut Budget) -> Result<Option<Limits>> {
+    /// What the upper bounds of a kernel ask of tokens that a footprint drops. `None`: it is not known.
+    pub fn limits(
+        &mut self,
+        kernel: &[Head],
+        depth: u32,
+        counts: Counts,
+        budget: &mut Budget,
+    ) -> Result<Option<Limits>> {
         let positions = &mut self.positions;
-        let mut position = |p| positions.saturate(p, Counts::Loose);
+        let mut position = |p| positions.saturate(p, counts);
         let mut all = Limits::new();
         for h in kernel {
-            let (_, dropped) = self.stacks.truncate(h.stack, depth, Counts::Loose, &mut position);
-            match self.arena.limits(h.rest, &mut position, budget)? {
+            let (_, dropped) = self.stacks.truncate(h.stack, depth, counts, &mut position);
+            match self.arena.limits(h.rest, counts, &mut position, budget)? {
                 Some(limits) if dropped == UNBOUNDED => all.extend(limits),
                 _ => return Ok(None),
             }

@@ -34,14 +34,16 @@ impl MaskMaker<'_> {
         Ok(false)
     }
 
-    /// The head that most of the printable bytes that may follow lead to from this one, if they are many and it is another.
-    pub(super) fn after_most(&mut self, head: Head) -> Result<Option<Head>> {
+    /// The head that most of the printable bytes that may follow lead to from this one, if they are many and it is another;
+    /// with one of these bytes.
+    pub(super) fn after_most(&mut self, head: Head) -> Result<Option<(Head, u8)>> {
         let printable = self.machine.arena.first(head.rest, self.budget)?.and(ByteSet::range(0x20, 0x7E));
         for probe in PROBES {
             let (set, rest) = self.machine.arena.edge(head.rest, probe, self.budget)?;
             let to = set.and(printable).len();
             if to >= BEYOND_DIGITS && to * 2 >= printable.len() {
-                return Ok(Some(Head { rest, ..head }).filter(|after| *after != head));
+                let after = Head { rest, ..head };
+                return Ok((after != head).then_some((after, probe)));
             }
         }
         Ok(None)

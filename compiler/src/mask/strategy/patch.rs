@@ -96,24 +96,55 @@ impl MaskMaker<'_> {
     /// The strategy for heads from which most bytes lead to a loop, at once or after a few characters: "any key but these"
     /// is "any key" after the first byte that no such key has.
     pub(super) fn by_neighbour(&mut self, head: Head) -> Result<Attempt> {
+        self.by_what_follows(head, |maker, base| {
+            let few = |l: &Looping| l.most.is_none() && maker.vocab.holders_of_any(l.changing) <= MANY;
+            match maker.looping(base)?.filter(few) {
+                Some(looping) => Ok(Some(maker.base_mask(base, &looping)?)),
+                None => Ok(None),
+            }
+        })
+    }
+
+    /// The same where they lead to a region: behind its first letter, a word that others may follow is in one.
+    pub(super) fn by_neighbouring_region(&mut self, head: Head) -> Result<Attempt> {
+        self.by_what_follows(head, |maker, base| {
+            let region = maker.region(base.rest)?;
+            match region.filter(|region| maker.vocab.holders_of_any(region.changing) <= MANY) {
+                Some(region) => Ok(Some(maker.region_mask(base, region)?)),
+                None => Ok(None),
+            }
+        })
+    }
+
+    /// The mask of a head as a patch of that of one that most bytes lead to, of which `mask` may make it.
+    fn by_what_follows(
+        &mut self,
+        head: Head,
+        mask: impl Fn(&mut Self, Head) -> Result<Option<Option<Draft>>>,
+    ) -> Result<Attempt> {
         if !self.stays_broad(head)? {
             return Ok(Attempt::Declined);
         }
-        let good = |l: &Looping| l.most.is_none() && self.vocab.holders_of_any(l.changing) <= MANY;
-        let mut base = head;
+        let ours = self.machine.closure_state(&[head], self.budget)?;
+        let (mut base, mut theirs) = (head, ours);
         for _ in 0..NEAR {
             match self.after_most(base)? {
-                Some(after) if !self.machine.arena.nullable(after.rest) => base = after,
+                Some((after, byte)) if !self.machine.arena.nullable(after.rest) => {
+                    base = after;
+                    theirs = self.machine.go(theirs, byte, self.budget)?;
+                }
                 _ => break,
             }
-            if let Some(looping) = self.looping(base)?.filter(good) {
-                let Some(draft) = self.base_mask(base, &looping)? else { return Ok(Attempt::Deeper) };
-                return self.patched(head, base, draft);
-            }
-            if let Some(region) = self.region(base.rest)?.filter(|r| self.vocab.holders_of_any(r.changing) <= MANY) {
-                let Some(draft) = self.region_mask(base, region)? else { return Ok(Attempt::Deeper) };
-                return self.patched(head, base, draft);
-            }
+            let Some(draft) = mask(self, base)? else { continue };
+            let Some(draft) = draft else { return Ok(Attempt::Deeper) };
+            // where ours leads to the same, it has the same form
+            let states = match self.machine.arena.nullable(head.rest) || self.machine.is_unsure(theirs) {
+                true => self.start(head, base)?,
+                false => [ours, theirs],
+            };
+            let mut patch = Patch::new(&self.vocab.trie, draft);
+            patch.differ(0, states);
+            return self.lockstep(patch);
         }
         Ok(Attempt::Declined)
     }

@@ -16,6 +16,9 @@ from grammarspec.frontends.regex.matching import parsed
 from grammarspec.frontends.regex.patterns import charge
 from grammarspec.grammars.builder import UNBOUNDED
 
+_SOON = 8
+"""Characters in front of which an intersection of two patterns costs less if each forgets its rest once it matches."""
+
 __all__ = ["clamp", "pattern_text", "string_node", "text_of"]
 
 
@@ -55,7 +58,7 @@ def text_of(lowering: Lowering, shape: StringShape) -> Text:
     parts: list[int] = []
     asserting = False
     texts = list(shape.texts)
-    assuring = None if shape.words is not None or shape.most is not None else _assuring(texts)
+    assuring = None if shape.words is not None or shape.most is not None else _assuring(texts, shape.least)
     if shape.words is not None:
         parts.append(exact.words(shape.words))
     elif assuring is None:
@@ -77,11 +80,12 @@ def text_of(lowering: Lowering, shape: StringShape) -> Text:
     return Text(b.both(*parts), asserting)
 
 
-def _assuring(texts: Sequence[Pattern | Format]) -> Pattern | Format | None:
-    """The pattern or format that holds well-formed texts only, so that all else it is intersected with may hold others,
+def _assuring(texts: Sequence[Pattern | Format], least: int) -> Pattern | Format | None:
+    """The format or pattern that holds well-formed texts only, so that all else it is intersected with may hold others,
     too: a lower bound of the length asks nothing behind so many characters then, and the intersection is left soon."""
     wanted = [text for text in texts if text.wanted]
-    return next((text for text in wanted if isinstance(text, Format)), wanted[0] if wanted else None)
+    found = next((text for text in wanted if isinstance(text, Format)), None)
+    return found or (wanted[0] if wanted and least <= _SOON else None)
 
 
 def _one_text(lowering: Lowering, text: Pattern | Format, *, assured: bool) -> Text:
