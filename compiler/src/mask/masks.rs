@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cache::{ConstraintCache, VocabularyCache};
 use super::maker::{Answer, MaskMaker};
@@ -173,8 +173,8 @@ impl Masks {
         Ok(Some(Partial::new(row.unwrap_or(wide), unsure)))
     }
 
-    /// Of some tokens those that a footprint forbids, and those of which that depends on more of a truncated stack. Those
-    /// that are within the highest of its limits are tried without that one: counts make many more residuals together.
+    /// Of some tokens those that a footprint forbids, and those of which that depends on more of a truncated stack. They are
+    /// tried without the highest of its limits first: counts make many more residuals together.
     fn refused(
         &mut self,
         sources: &mut Sources,
@@ -190,10 +190,11 @@ impl Masks {
             && let Some(limits) = sources.machine.limits(exact, depth, counts, sources.budget)?
         {
             let (looser, _) = sources.machine.footprint(exact, depth, counts, sources.budget)?;
-            let beyond = |&t: &u32| limits.iter().any(|limit| limit.is_exceeded_by(sources.vocab.token(t)));
-            let (beyond, within): (Vec<u32>, Vec<u32>) = tokens.iter().partition(|t| beyond(t));
-            let (mut refused, mut unsure) = self.maker(sources).refused(&looser, &within)?;
-            let (more_refused, more_unsure) = self.maker(sources).refused(exact, &beyond)?;
+            let (mut refused, mut unsure) = self.maker(sources).refused(&looser, tokens)?;
+            let decided: FxHashSet<u32> = refused.iter().chain(&unsure).copied().collect();
+            let beyond = |t: &u32| limits.iter().any(|limit| limit.is_exceeded_by(sources.vocab.token(*t)));
+            let left: Vec<u32> = tokens.iter().copied().filter(|t| !decided.contains(t) && beyond(t)).collect();
+            let (more_refused, more_unsure) = self.maker(sources).refused(exact, &left)?;
             refused.extend(more_refused);
             unsure.extend(more_unsure);
             return Ok((refused, unsure));

@@ -16,7 +16,7 @@ use crate::recursion::deep;
 const MANY_MARKS: u32 = 16;
 
 /// Upper bounds of iterations with marks that are never dropped.
-pub(super) const FEW: u32 = 2;
+pub(super) const FEW: u32 = 1;
 
 /// Two sets of bytes of which every iteration has at least one each: the blank behind a word, and a byte of the word.
 /// [`Marks::NONE`]: any bytes.

@@ -14,6 +14,7 @@
 
 mod arena;
 mod boolean;
+mod bounded;
 mod characters;
 mod covering;
 mod derive;

@@ -66,7 +66,14 @@ impl Arena {
             {
                 return Ok(Some((open, self.that_tell(limits))));
             }
-            let Some(slack) = self.slack(open, budget)? else { return Ok(None) };
+            let slack = match self.slack(open, budget)? {
+                Some(slack) => slack,
+                None if let Counts::Below(_) = counts => {
+                    let limits = bounds.iter().map(|bound| Limit { most: 0, ..bound.limit }).collect();
+                    return Ok(Some((open, limits)));
+                }
+                None => return Ok(None),
+            };
             match limits_of(&bounds, slack, visible) {
                 Ok(limits) => return Ok(Some((open, self.that_tell(limits)))),
                 Err(needed) => at_least = needed,

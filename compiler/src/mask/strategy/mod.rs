@@ -98,7 +98,21 @@ impl MaskMaker<'_> {
         self.begin();
         let start = self.machine.byte_state(kernel, self.budget)?;
         let (mut out, mut unsure) = (Vec::new(), Vec::new());
+        let bounded = match kernel {
+            [only] if !tokens.is_empty() => self.machine.arena.bounded(only.rest, self.budget)?,
+            _ => None,
+        };
         for &t in tokens {
+            if let Some(bounded) = &bounded {
+                match self.machine.arena.fits(bounded, self.vocab.token(t), self.budget)? {
+                    Some(true) => continue,
+                    Some(false) => {
+                        out.push(t);
+                        continue;
+                    }
+                    None => {}
+                }
+            }
             match self.try_token(start, t)? {
                 DEAD => out.push(t),
                 state if self.machine.is_unsure(state) => unsure.push(t),
