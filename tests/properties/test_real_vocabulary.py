@@ -70,6 +70,20 @@ GRAMMARS: dict[str, gs.Grammar] = {
     "name": gs.json_schema({**TEXT, "pattern": "^[a-z0-9][a-z0-9_-]*$"}),
     "signs around": gs.json_schema({**TEXT, "pattern": r"^[^\s@]+@[^\s@]+\.[^\s@]+$"}),
     "host name": gs.json_schema({**TEXT, "format": "hostname"}),
+    "search with a long count": gs.json_schema({**TEXT, "pattern": "[0-9a-f]{64}"}),
+    "search in long texts": gs.json_schema({**TEXT, "pattern": "[0-9]+-[a-f]*", "minLength": 12}),
+    "search for one of many": gs.json_schema(
+        {**TEXT, "pattern": "UTC|(Africa/[A-Za-z]+)|(Asia/[A-Za-z]+)|(Europe/[A-Za-z]+)"}
+    ),
+    "words": gs.json_schema({**TEXT, "pattern": r"^(?:\S+\s+){0,4}\S+$"}),
+    "bounded words": gs.json_schema({**TEXT, "pattern": r"^(?:\S+\s+){0,9}\S+$", "minLength": 1, "maxLength": 60}),
+    "bounded words, escaped": gs.json_schema(
+        {**TEXT, "pattern": r"^(?:\S+\s+){0,5}\S+$", "maxLength": 40}, ensure_ascii=True
+    ),
+    "bounded letters": gs.json_schema({**TEXT, "pattern": "^[a-z ]+$", "maxLength": 40}),
+    "bounded address": gs.json_schema({**TEXT, "format": "email", "maxLength": 70}),
+    "bounded time": gs.json_schema({**TEXT, "format": "date-time", "maxLength": 50}),
+    "bounded expression": gs.json_schema({**TEXT, "format": "regex", "maxLength": 60}),
     "statements": gs.lark(STATEMENTS, parser="lalr"),
     "open object": gs.json_schema({"properties": dict.fromkeys(KEYS, TEXT), "type": "object"}),
     "closed object": gs.json_schema(
