@@ -49,7 +49,8 @@ class Vocabulary:
         special_tokens: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.index = index
-        self.special_tokens = MappingProxyType(dict(special_tokens))
+        known = isinstance(special_tokens, MappingProxyType)  # another vocabulary's, to copy which takes long
+        self.special_tokens = special_tokens if known else MappingProxyType(dict(special_tokens))
         self._special_ids = frozenset(special_tokens.values())
         self._encode = encode
 

@@ -9,8 +9,9 @@
 //!
 //! An expression of the context-free level ends in `Accept`s, tags that name the position after the terminal
 //! (`tags.rs`). `saturate.rs`, `slack.rs` and `limits.rs` drop counts that a token cannot tell apart, which keeps masks
-//! few (`covering.rs`, `bounded.rs`: lengths beside patterns); `import.rs` copies living expressions into a fresh arena. What is lowered for a vocabulary is restricted to its
-//! [`Alphabet`], so that every text can be spelled (`characters.rs`).
+//! few (`covering.rs`, `bounded.rs`: lengths beside patterns); `import.rs` copies living expressions into a fresh arena.
+//! What is lowered for a vocabulary is restricted to its [`Alphabet`], so that every text can be spelled
+//! (`characters.rs`).
 
 mod arena;
 mod boolean;

@@ -66,13 +66,10 @@ impl Arena {
             {
                 return Ok(Some((open, self.that_tell(limits))));
             }
-            let slack = match self.slack(open, budget)? {
-                Some(slack) => slack,
-                None if let Counts::Below(_) = counts => {
-                    let limits = bounds.iter().map(|bound| Limit { most: 0, ..bound.limit }).collect();
-                    return Ok(Some((open, limits)));
-                }
-                None => return Ok(None),
+            let Some(slack) = self.slack(open, budget)? else {
+                // all tokens may tell
+                let limits = bounds.iter().map(|bound| Limit { most: 0, ..bound.limit }).collect();
+                return Ok(if let Counts::Below(_) = counts { Some((open, limits)) } else { None });
             };
             match limits_of(&bounds, slack, visible) {
                 Ok(limits) => return Ok(Some((open, self.that_tell(limits)))),
@@ -197,6 +194,7 @@ impl Arena {
         }
         Ok(slack)
     }
+
     /// A bound of the shortest texts of the residuals of an expression without Boolean operators, from its form.
     fn slack_from_form(&mut self, id: Id) -> u32 {
         if let Some(&known) = self.slacks_from_forms.get(&id) {

@@ -10,7 +10,7 @@ use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::mask::cache::Region;
-use crate::mask::maker::{MANY as MANY_CHANGING, MaskMaker};
+use crate::mask::maker::{self, MaskMaker};
 use crate::recursion::deep;
 use crate::regular::{Arena, EMPTY, Form, Id, List};
 use crate::vocabulary::Vocabulary;
@@ -38,7 +38,7 @@ impl MaskMaker<'_> {
             return Ok(known);
         }
         if let Some(found) = self.region_around_branch(x)?
-            && self.vocab.holders_of_any(found.changing) <= MANY_CHANGING
+            && self.vocab.holders_of_any(found.changing) <= maker::MANY
         {
             self.local.regions.insert(x, Some(found));
             return Ok(Some(found));
@@ -53,8 +53,8 @@ impl MaskMaker<'_> {
     }
 }
 
-/// Around residuals that plain characters lead away from less often than back, a region is looked for.
-const MOST_PLAIN: u32 = 64;
+/// Branches that fewer ASCII bytes lead back to are followed as all others.
+const LEAST_PLAIN: u32 = 64;
 
 impl MaskMaker<'_> {
     /// The region of a residual with a branch that most characters lead back to, whatever else they begin: that of a
@@ -94,7 +94,7 @@ fn find_returning(arena: &mut Arena, branch: Id, budget: &mut Budget) -> Result<
             plain = plain.or(set.and(ByteSet::range(0, 127)));
         }
     }
-    if plain.len() < MOST_PLAIN {
+    if plain.len() < LEAST_PLAIN {
         return Ok(None);
     }
     let mut beyond = false;

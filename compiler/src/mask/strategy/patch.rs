@@ -99,8 +99,8 @@ impl MaskMaker<'_> {
         self.by_what_follows(head, |maker, base| {
             let few = |l: &Looping| l.most.is_none() && maker.vocab.holders_of_any(l.changing) <= MANY;
             match maker.looping(base)?.filter(few) {
-                Some(looping) => Ok(Some(maker.base_mask(base, &looping)?)),
-                None => Ok(None),
+                Some(looping) => Ok(maker.base_mask(base, &looping)?.into()),
+                None => Ok(Attempt::Declined),
             }
         })
     }
@@ -110,18 +110,14 @@ impl MaskMaker<'_> {
         self.by_what_follows(head, |maker, base| {
             let region = maker.region(base.rest)?;
             match region.filter(|region| maker.vocab.holders_of_any(region.changing) <= MANY) {
-                Some(region) => Ok(Some(maker.region_mask(base, region)?)),
-                None => Ok(None),
+                Some(region) => Ok(maker.region_mask(base, region)?.into()),
+                None => Ok(Attempt::Declined),
             }
         })
     }
 
-    /// The mask of a head as a patch of that of one that most bytes lead to, of which `mask` may make it.
-    fn by_what_follows(
-        &mut self,
-        head: Head,
-        mask: impl Fn(&mut Self, Head) -> Result<Option<Option<Draft>>>,
-    ) -> Result<Attempt> {
+    /// The mask of a head as a patch of that of one that most bytes lead to, which `mask` makes if it is of its kind.
+    fn by_what_follows(&mut self, head: Head, mask: impl Fn(&mut Self, Head) -> Result<Attempt>) -> Result<Attempt> {
         if !self.stays_broad(head)? {
             return Ok(Attempt::Declined);
         }
@@ -135,8 +131,11 @@ impl MaskMaker<'_> {
                 }
                 _ => break,
             }
-            let Some(draft) = mask(self, base)? else { continue };
-            let Some(draft) = draft else { return Ok(Attempt::Deeper) };
+            let draft = match mask(self, base)? {
+                Attempt::Made(draft) => draft,
+                Attempt::Deeper => return Ok(Attempt::Deeper),
+                Attempt::Declined => continue,
+            };
             // where ours leads to the same, it has the same form
             let states = match self.machine.arena.nullable(head.rest) || self.machine.is_unsure(theirs) {
                 true => self.start(head, base)?,
