@@ -75,7 +75,7 @@ GRAMMARS: dict[str, gs.Grammar] = {
     "search for one of many": gs.json_schema(
         {**TEXT, "pattern": "UTC|(Africa/[A-Za-z]+)|(Asia/[A-Za-z]+)|(Europe/[A-Za-z]+)"}
     ),
-    "words": gs.json_schema({**TEXT, "pattern": r"^(?:\S+\s+){0,4}\S+$"}),
+    "counted words": gs.json_schema({**TEXT, "pattern": r"^(?:\S+\s+){0,4}\S+$"}),
     "bounded words": gs.json_schema({**TEXT, "pattern": r"^(?:\S+\s+){0,9}\S+$", "minLength": 1, "maxLength": 60}),
     "bounded words, escaped": gs.json_schema(
         {**TEXT, "pattern": r"^(?:\S+\s+){0,5}\S+$", "maxLength": 40}, ensure_ascii=True
