@@ -72,6 +72,9 @@ GRAMMARS: dict[str, gs.Grammar] = {
     "host name": gs.json_schema({**TEXT, "format": "hostname"}),
     "search with a long count": gs.json_schema({**TEXT, "pattern": "[0-9a-f]{64}"}),
     "search in long texts": gs.json_schema({**TEXT, "pattern": "[0-9]+-[a-f]*", "minLength": 12}),
+    "two searches": gs.json_schema(
+        {"allOf": [{**TEXT, "pattern": "[0-9]{3}"}, {"pattern": "(cat|dog)s?"}], "minLength": 4}
+    ),
     "search for one of many": gs.json_schema(
         {**TEXT, "pattern": "UTC|(Africa/[A-Za-z]+)|(Asia/[A-Za-z]+)|(Europe/[A-Za-z]+)"}
     ),

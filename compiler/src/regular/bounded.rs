@@ -2,7 +2,7 @@
 //! what it leads to in `p`, and how many characters it has. So no residual of the intersection has to be made, of which
 //! there is one for each number of characters.
 
-use super::arena::{Arena, EMPTY, EPS, Id, List, Node};
+use super::arena::{Arena, EMPTY, EPS, Id, List, Node, TOP};
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
@@ -46,6 +46,28 @@ impl Arena {
         }
         let after = self.first(tail, budget)?;
         Ok(Some(Bounded { texts, characters, least, most, after }))
+    }
+
+    /// The operands of an intersection, and what follows it.
+    pub fn intersection(&self, id: Id) -> Option<(List, Id)> {
+        let (head, tail) = match self.nodes[id as usize] {
+            Node::Concat(head, tail) => (head, tail),
+            _ => (id, EPS),
+        };
+        let Node::And(kids) = self.nodes[head as usize] else { return None };
+        Some((self.list(kids).into(), tail))
+    }
+
+    /// Any number of the characters of which an expression has so many at least, `c{3,}` or `c{3}` and then anything.
+    pub fn without_lower_bound(&mut self, id: Id) -> Option<Id> {
+        match self.nodes[id as usize] {
+            Node::Repeat(x, _, UNBOUNDED) => Some(self.repeat(x, 0, UNBOUNDED)),
+            Node::Concat(head, TOP) => match self.nodes[head as usize] {
+                Node::Repeat(x, least, most) if least == most => Some(self.repeat(x, 0, UNBOUNDED)),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Whether no text of an expression is the beginning of another one, so that it is clear where each one ends.

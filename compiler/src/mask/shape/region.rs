@@ -71,21 +71,59 @@ impl MaskMaker<'_> {
         Ok(None)
     }
 
-    /// The bytes of the characters that lead from a branch to residuals that it is a branch of, if they are many.
+    /// The bytes of the characters that a branch loses no text by, if they are many.
     fn returning(&mut self, branch: Id) -> Result<Option<ByteSet>> {
         if let Some(&known) = self.local.returning.get(&branch) {
             return Ok(known);
         }
-        let found = find_returning(&mut self.machine.arena, branch, self.budget)?;
+        let arena = &mut self.machine.arena;
+        let found = match arena.intersection(branch) {
+            Some((operands, tail)) => find_returning_intersection(arena, &operands, tail, self.budget)?,
+            None if arena.alive(branch, self.budget)? => find_returning(arena, branch, self.budget)?,
+            None => None,
+        };
         self.local.returning.insert(branch, found);
         Ok(found)
     }
 }
 
-fn find_returning(arena: &mut Arena, branch: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
-    if !arena.alive(branch, budget)? {
-        return Ok(None);
+/// The same of an intersection in front of something: what each operand loses no text by, or a branch of each. It is
+/// enough if these branches have a text in common.
+fn find_returning_intersection(
+    arena: &mut Arena,
+    operands: &[Id],
+    tail: Id,
+    budget: &mut Budget,
+) -> Result<Option<ByteSet>> {
+    let mut all = ByteSet::ALL;
+    let mut branches = List::new();
+    for &operand in operands {
+        let mut found = None;
+        // characters that are counted from below become fewer: what follows has all texts that it had
+        if let Some(looping) = arena.without_lower_bound(operand) {
+            found = find_returning(arena, looping, budget)?.map(|plain| (operand, plain));
+        } else {
+            for branch in arena.branches(operand) {
+                if found.is_none() {
+                    found = find_returning(arena, branch, budget)?.map(|plain| (branch, plain));
+                }
+            }
+        }
+        let Some((branch, plain)) = found else { return Ok(None) };
+        branches.push(branch);
+        all = all.and(plain);
     }
+    let together = arena.and(&branches);
+    let whole = arena.concat(together, tail);
+    Ok(if arena.alive(whole, budget)? && all.and(ByteSet::range(0, 127)).len() >= LEAST_PLAIN {
+        Some(all)
+    } else {
+        None
+    })
+}
+
+/// The bytes of the characters that lead from a branch to residuals that it is a branch of, if they are many.
+fn find_returning(arena: &mut Arena, branch: Id, budget: &mut Budget) -> Result<Option<ByteSet>> {
     let returns = |arena: &Arena, target: Id| target == branch || arena.branches(target).contains(&branch);
     let mut plain = ByteSet::NONE;
     let edges: SmallVec<[(ByteSet, Id); 8]> = arena.edges(branch, budget)?.collect();
