@@ -45,9 +45,9 @@ impl Marks {
         Marks(self.0.or(other.0), self.1.or(other.1))
     }
 
-    /// Whether few tokens hold many.
+    /// Whether few tokens hold many. Not so where one byte is a whole iteration: many tokens are nothing but digits.
     fn are_few(self) -> bool {
-        self.0.len() <= MANY_MARKS
+        self.0.len() <= MANY_MARKS && self.1 != ByteSet::ALL
     }
 }
 

@@ -263,9 +263,12 @@ impl VocabularyCache {
 
 /// The tokens that hold several marks, each behind the number of these, in descending order.
 fn marked(vocab: &Vocabulary, marks: Marks) -> Vec<(u32, u32)> {
-    let counted = vocab.longer_than(1).iter().map(|&t| (marks.count(vocab.token(t)), t));
-    let mut found: Vec<(u32, u32)> = counted.filter(|&(count, _)| count > 1).collect();
+    let holders = marks.0.iter().flat_map(|byte| vocab.holders(byte).iter().copied());
+    let several = holders.filter(|&t| vocab.token(t)[1..].iter().any(|&byte| marks.0.contains(byte)));
+    let mut found: Vec<(u32, u32)> =
+        several.map(|t| (marks.count(vocab.token(t)), t)).filter(|&(count, _)| count > 1).collect();
     found.sort_unstable_by(|a, b| b.cmp(a));
+    found.dedup();
     found
 }
 

@@ -17,7 +17,7 @@ from grammarspec.frontends.regex.patterns import charge
 from grammarspec.grammars.builder import UNBOUNDED
 
 _SOON = 8
-"""Characters in front of which an intersection of two patterns costs less if each forgets its rest once it matches."""
+"""Behind more characters than this, a pattern with a length costs less if it forgets its rest once it matches."""
 
 __all__ = ["clamp", "pattern_text", "string_node", "text_of"]
 
@@ -83,9 +83,9 @@ def text_of(lowering: Lowering, shape: StringShape) -> Text:
 def _assuring(texts: Sequence[Pattern | Format], least: int) -> Pattern | Format | None:
     """The format or pattern that holds well-formed texts only, so that all else it is intersected with may hold others,
     too: a lower bound of the length asks nothing behind so many characters then, and the intersection is left soon."""
-    wanted = [text for text in texts if text.wanted]
-    found = next((text for text in wanted if isinstance(text, Format)), None)
-    return found or (wanted[0] if wanted and least <= _SOON else None)
+    found = next((text for text in texts if isinstance(text, Format) and text.wanted), None)
+    alone = len(texts) == 1 and texts[0].wanted and least <= _SOON
+    return found or (texts[0] if alone else None)
 
 
 def _one_text(lowering: Lowering, text: Pattern | Format, *, assured: bool) -> Text:
