@@ -27,12 +27,10 @@ pub struct Bounded {
 impl Arena {
     /// The intersection that an expression begins with, if it is one of this form.
     pub fn bounded(&mut self, id: Id, budget: &mut Budget) -> Result<Option<Bounded>> {
-        let Node::Concat(head, tail) = self.nodes[id as usize] else { return Ok(None) };
-        let Node::And(kids) = self.nodes[head as usize] else { return Ok(None) };
+        let Some((mut others, tail)) = self.intersection(id) else { return Ok(None) };
         if self.nullable(tail) {
             return Ok(None);
         }
-        let mut others: List = self.list(kids).into();
         let counted = others.iter().position(|&kid| match self.nodes[kid as usize] {
             Node::Repeat(x, _, most) => most != UNBOUNDED && self.is_elementary(x) && !self.nullable(x),
             _ => false,
