@@ -44,6 +44,9 @@ const DEPTHS: [u32; 4] = [1, 2, 3, 4];
 /// tokens may go on: to try one by one those that few frames leave open takes longer than the mask of more frames.
 const LEXICAL_DEPTHS: [u32; 1] = [8];
 
+/// To try more tokens than this one by one on a whole stack takes longer than the mask of that.
+const FEW_UNSURE: usize = 128;
+
 /// To try so many long tokens one by one takes longer than to find out that following a kernel with its counts and
 /// without them takes long.
 const MANY_LONG: usize = 2048;
@@ -97,8 +100,7 @@ impl Masks {
     /// it.
     pub fn row(&mut self, mut sources: Sources, kernel: &Heads) -> Result<Arc<Row>> {
         if sources.machine.careful {
-            let (row, _) = self.maker(&mut sources).row(kernel)?.expect("no stack is cut off");
-            return Ok(self.keep(row));
+            return self.careful_row(&mut sources, kernel);
         }
         let mut before: Option<Partial> = None;
         let depths: &[u32] = if sources.machine.has_lexemes { &LEXICAL_DEPTHS } else { &DEPTHS };
@@ -122,6 +124,30 @@ impl Masks {
             }
         }
         unreachable!("some depth shows the whole of every stack")
+    }
+
+    /// The row of a kernel whose heads are searched for an ending.
+    fn careful_row(&mut self, sources: &mut Sources, kernel: &Heads) -> Result<Arc<Row>> {
+        if sources.machine.settles_truncated() {
+            let cut = sources.machine.truncated(kernel, LEXICAL_DEPTHS[0], sources.budget)?;
+            let known = match self.rows.get(&cut) {
+                Some(known) => known.clone(),
+                None => {
+                    let found = self.new_row(sources, &cut)?;
+                    self.rows.insert(cut.clone(), found.clone());
+                    found
+                }
+            };
+            match known {
+                Some(Partial { row, unsure: None }) => return Ok(row),
+                Some(partial) if partial.unsure.as_ref().is_some_and(|tokens| tokens.len() <= FEW_UNSURE) => {
+                    return Ok(self.decide(sources, kernel, &partial)?.row);
+                }
+                _ => {}
+            }
+        }
+        let (row, _) = self.maker(sources).row(kernel)?.expect("no stack is cut off");
+        Ok(self.keep(row))
     }
 
     /// The mask of a footprint, given that of a shallower one.

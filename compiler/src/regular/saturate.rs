@@ -25,6 +25,8 @@ use crate::recursion::deep;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Counts {
+    /// As they are.
+    Kept,
     Exact,
     /// Exact, but for upper bounds of intersections from this on.
     Below(u32),
@@ -43,6 +45,9 @@ pub type Saturated = (u32, u32);
 /// Bounds of a repetition in saturated form, and the bytes up to which tokens cannot tell that from the exact one;
 /// `size`: the least bytes of an iteration, `cap`: the bytes of the longest token.
 pub fn saturated_bounds((least, most): (u32, u32), size: u32, cap: u32, counts: Counts) -> (u32, u32, u32) {
+    if counts == Counts::Kept {
+        return (least, most, UNBOUNDED);
+    }
     let least = least.min(cap / size + 1);
     if most == UNBOUNDED {
         return (least, UNBOUNDED, UNBOUNDED);

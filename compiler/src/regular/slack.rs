@@ -51,7 +51,7 @@ impl Arena {
     pub(super) fn loosened(&mut self, id: Id, counts: Counts, budget: &mut Budget) -> Result<Option<(Id, Limits)>> {
         let cap = self.cap;
         let (mut at_least, visible): (u32, &dyn Fn(Limit) -> u32) = match counts {
-            Counts::Exact => (cap, &|_| cap),
+            Counts::Kept | Counts::Exact => (cap, &|_| cap),
             Counts::Below(bound) => (bound, &|_| 0),
             Counts::Loose => (0, &|limit| limit.far()),
         };

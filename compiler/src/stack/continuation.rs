@@ -60,6 +60,8 @@ struct Nodes {
     frames: Vec<Frame>,
     /// For each continuation, where its frames end; those of the next one begin there.
     ends: Vec<u32>,
+    /// Whether each is cut off somewhere.
+    truncated: Vec<bool>,
 }
 
 impl Nodes {
@@ -112,6 +114,11 @@ impl Continuations {
     /// Whether nothing is known of the stack.
     pub fn is_cut_off(&self, k: Stack) -> bool {
         self.frames(k).is_empty()
+    }
+
+    /// Whether the stack is cut off at any depth.
+    pub fn is_truncated(&self, k: Stack) -> bool {
+        self.nodes.truncated[k as usize]
     }
 
     /// A stack of which nothing is known but the parameter of the rule above it.
@@ -182,7 +189,10 @@ impl Continuations {
     }
 
     fn push(&mut self, param: ParamId, frames: &[Frame]) -> Stack {
+        let below = |f: &Frame| !self.is_bottom(*f) && self.is_truncated(f.below);
+        let truncated = frames.is_empty() || frames.iter().any(below);
         let nodes = &mut self.nodes;
+        nodes.truncated.push(truncated);
         nodes.params.push(param);
         nodes.frames.extend_from_slice(frames);
         nodes.ends.push(nodes.frames.len() as u32);

@@ -18,12 +18,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::combining::Free;
 use super::completing::{Completed, Configuration};
-use super::continuation::Stack;
+use super::continuation::{Stack, UNSURE};
 use super::estimates::Items;
 use super::position::{Pos, PosId};
 use super::shortest::{LONGEST, NEVER};
 use super::step::{Head, Machine};
-use super::ways::{Way, Ways};
+use super::ways::{MOST_RESIDUALS, Way, Ways};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::ir::{Parser, RuleId};
@@ -44,6 +44,8 @@ pub(super) struct Searches {
     pub(super) items: FxHashMap<RuleId, Arc<Items>>,
     /// Lower bounds of what parsers still read, by configuration of one topmost state.
     pub(super) to_come: FxHashMap<Configuration, u64>,
+    /// Whether residuals have a free end.
+    free_ends: FxHashMap<Id, bool>,
     /// Whether heads have an ending.
     alive: FxHashMap<Head, bool>,
     /// Endings that were found.
@@ -79,7 +81,7 @@ impl Searches {
             + self.held
             + self.ways.len() * 256
             + self.residuals * 48
-            + (self.alive.len() + self.alike.len()) * 24
+            + (self.alive.len() + self.alike.len() + self.free_ends.len()) * 24
             + (self.to_come.len() + self.completed.len()) * 48
     }
 }
@@ -154,8 +156,62 @@ impl Machine {
         reversed
     }
 
-    /// Whether a head has any ending.
-    pub fn lives(&mut self, head: Head, budget: &mut Budget) -> Result<bool> {
+    /// Whether a head has any ending; `None`: that depends on more of a truncated stack.
+    pub fn lives(&mut self, head: Head, budget: &mut Budget) -> Result<Option<bool>> {
+        if head.stack == UNSURE {
+            return Ok(None);
+        }
+        if !self.careful || self.settles_truncated() && self.has_free_end(head, budget)? {
+            return Ok(Some(true));
+        }
+        if self.stacks.is_truncated(head.stack) {
+            return Ok(None);
+        }
+        self.has_ending(head, budget).map(Some)
+    }
+
+    /// Whether it mostly shows without a stack that a head has an ending.
+    pub fn settles_truncated(&self) -> bool {
+        !self.careful || self.searches.free.is_any() && self.searches.free.completing.is_empty()
+    }
+
+    /// Whether a head has an end that any lexeme can follow.
+    fn has_free_end(&mut self, head: Head, budget: &mut Budget) -> Result<bool> {
+        // what ends a line can go on until the next line fits a block: otherwise, care would be taken everywhere
+        if self.counts_byte_by_byte(head) {
+            return Ok(true);
+        }
+        if let Some(&known) = self.searches.free_ends.get(&head.rest) {
+            return Ok(known);
+        }
+        let found = self.finds_free_end(head.rest, budget)?;
+        self.searches.free_ends.insert(head.rest, found);
+        Ok(found)
+    }
+
+    /// The same of a residual of which nothing is known. Of one of very many states, the nearest ends are looked at.
+    fn finds_free_end(&mut self, rest: Id, budget: &mut Budget) -> Result<bool> {
+        for branch in self.arena.alternatives(rest) {
+            let mut length = 0;
+            let before = self.searches.residuals;
+            while self.searches.residuals - before <= MOST_RESIDUALS
+                && let Some(ends) = self.ends_of_length(branch, length, budget)?
+            {
+                budget.spend(4)?;
+                for end in ends {
+                    let (condition, x) = self.arena.under_condition(end);
+                    if self.arena.is_accept(x) && self.searches.free.holds(condition) {
+                        return Ok(true);
+                    }
+                }
+                length += 1;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a head of a whole stack has any ending.
+    fn has_ending(&mut self, head: Head, budget: &mut Budget) -> Result<bool> {
         if let Some(&known) = self.searches.alive.get(&head) {
             return Ok(known);
         }
@@ -208,7 +264,7 @@ impl Machine {
                 let Some(ends) = self.ends_of_length(branch, length, budget)? else { continue };
                 left.push(branch);
                 for rest in ends {
-                    if self.lives(Head { rest, ..head }, budget)? {
+                    if self.has_ending(Head { rest, ..head }, budget)? {
                         return Ok(true);
                     }
                 }

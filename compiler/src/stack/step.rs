@@ -503,6 +503,25 @@ impl Machine {
         Ok((out, dropped))
     }
 
+    /// A kernel with its stacks cut off `depth` frames down, its counts kept.
+    pub fn truncated(&mut self, kernel: &[Head], depth: u32, budget: &mut Budget) -> Result<Heads> {
+        let mut out = Heads::new();
+        for head in kernel {
+            out.push(Head { stack: self.topmost(head.stack, depth, budget)?, ..*head });
+        }
+        self.normalise(&mut out, budget)?;
+        Ok(out)
+    }
+
+    /// The topmost frames of a stack.
+    pub fn topmost(&mut self, stack: Stack, depth: u32, budget: &mut Budget) -> Result<Stack> {
+        let (positions, work) = (&mut self.positions, self.stacks.work());
+        let mut kept = |p| positions.saturate(p, Counts::Kept);
+        let (cut, _) = self.stacks.truncate(stack, depth, Counts::Kept, &mut kept);
+        budget.spend((self.stacks.work() - work) as u64 / MERGED)?;
+        Ok(cut)
+    }
+
     /// What the upper bounds of a kernel ask of tokens that a footprint drops. `None`: it is not known.
     pub fn limits(
         &mut self,

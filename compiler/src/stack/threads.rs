@@ -62,8 +62,12 @@ impl Machine {
 
     /// Adds the thread of a residual, unless nothing can complete it.
     fn split(&mut self, mut rest: Id, stack: Stack, out: &mut Threads, budget: &mut Budget) -> Result<()> {
-        if self.careful {
-            rest = self.living(Head { rest, stack }, budget)?;
+        if self.careful && stack != UNSURE {
+            let (living, unsure) = self.living(Head { rest, stack }, budget)?;
+            if unsure != EMPTY {
+                self.split(unsure, UNSURE, out, budget)?;
+            }
+            rest = living;
         }
         if self.arena.alive(rest, budget)? {
             let (part, tail) = if let Form::Then(x, t) = self.arena.form(rest) { (x, t) } else { (rest, EPS) };
@@ -72,16 +76,23 @@ impl Machine {
         Ok(())
     }
 
-    /// The alternatives of a head that have an ending.
-    fn living(&mut self, head: Head, budget: &mut Budget) -> Result<Id> {
+    /// The alternatives of a head that have an ending, and those of which that depends on more of a truncated stack.
+    fn living(&mut self, head: Head, budget: &mut Budget) -> Result<(Id, Id)> {
         let all = self.arena.alternatives(head.rest);
-        let mut living = List::new();
+        let (mut living, mut unsure) = (List::new(), List::new());
         for &rest in &all {
-            if self.arena.alive(rest, budget)? && self.lives(Head { rest, ..head }, budget)? {
-                living.push(rest);
+            if self.arena.alive(rest, budget)? {
+                match self.lives(Head { rest, ..head }, budget)? {
+                    Some(true) => living.push(rest),
+                    Some(false) => {}
+                    None => unsure.push(rest),
+                }
             }
         }
-        if living.len() == all.len() { Ok(head.rest) } else { self.arena.alt_within(&living, budget) }
+        if living.len() == all.len() {
+            return Ok((head.rest, EMPTY));
+        }
+        Ok((self.arena.alt_within(&living, budget)?, self.arena.alt_within(&unsure, budget)?))
     }
 
     /// Brings threads into normal form: sorted, and joined where they are too many.

@@ -28,7 +28,7 @@ pub(super) struct Ways {
 }
 
 /// Residuals of a lexeme, as far as it is worthwhile to look at all of them for its ends.
-const MOST_RESIDUALS: usize = 1024;
+pub(super) const MOST_RESIDUALS: usize = 1024;
 
 impl Machine {
     /// The length of a shortest lexeme, whatever follows it.

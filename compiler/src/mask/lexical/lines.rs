@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::steps::{Behind, End, Place, Step};
+use super::steps::{End, Step};
+use super::texts::Place;
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::mask::cache::Branch;
@@ -67,8 +68,20 @@ impl MaskMaker<'_> {
     }
 
     fn take_lines(&mut self, place: Place, trie: &Trie, rest: Id, column: Column) -> Result<Option<Step>> {
-        let todo = vec![(0, rest, ByteSet::ALL, Counted { column, is_lost: false })];
-        let mut lines = Lines { trie, todo, reached: Vec::new(), ends: FxHashMap::default(), is_lost: false };
+        let mut lines =
+            Lines { trie, todo: Vec::new(), reached: Vec::new(), ends: FxHashMap::default(), is_lost: false };
+        let counted = Counted { column, is_lost: false };
+        match self.nodes(place) {
+            None => lines.todo.push((0, rest, ByteSet::ALL, counted)),
+            Some(nodes) => {
+                let first = self.machine.arena.first(rest, self.budget)?;
+                for &node in nodes.iter().filter(|&&node| first.contains(trie.byte(node))) {
+                    let byte = trie.byte(node);
+                    let next = self.machine.arena.next(rest, byte, self.budget)?;
+                    self.enter_line(node, next, counted.after(byte), &mut lines)?;
+                }
+            }
+        }
         while let Some((node, state, bytes, counted)) = lines.todo.pop() {
             let first = self.machine.arena.first(state, self.budget)?.and(bytes);
             for (byte, child) in trie.children(node, first) {
@@ -82,11 +95,9 @@ impl MaskMaker<'_> {
         }
         let mut step = Step::default();
         step.reached.push((rest, Draft { set: lines.reached, ..Draft::default() }));
-        for ((end, column), mut nodes) in lines.ends {
-            nodes.sort_unstable();
-            nodes.dedup();
-            let behind = Behind::From(place, nodes.into());
-            step.ends.push(End { end, column: Some(column), behind, except: [].into() });
+        for ((end, column), nodes) in lines.ends {
+            let rests = self.rests_from((place, trie), nodes);
+            step.ends.push(End { end, column: Some(column), rests, except: [].into() });
         }
         Ok(Some(step))
     }

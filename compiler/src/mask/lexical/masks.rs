@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
-
-use super::steps::{Behind, LARGE, Place, VOCABULARY};
+use super::steps::{End, Part, Step};
+use super::texts::{LARGE, Place, Rests, VOCABULARY};
 use super::union::Union;
 use crate::byteset::ByteSet;
 use crate::error::Result;
@@ -12,27 +11,31 @@ use crate::mask::maker::{Answer, MaskMaker};
 use crate::mask::row::Draft;
 use crate::recursion::deep;
 use crate::regular::Id;
-use crate::stack::{Closure, DEAD, Head, Stack, UNSURE};
+use crate::stack::{Closure, DEAD, Head};
 use crate::vocabulary::NodeIndex;
 
-/// The steps that a mask has followed already: trie, residual and continuation.
-pub(super) type Followed = FxHashSet<(Place, Id, Stack)>;
+/// Of how many frames of a stack parts are made. With fewer, more ends are left open; with more, fewer masks share them.
+const FRAMES: u32 = 4;
 
 impl MaskMaker<'_> {
     /// The mask of the heads of a closure.
     pub(in crate::mask) fn lexical_mask(&mut self, heads: &[Head]) -> Answer<Draft> {
+        let followed = std::mem::take(&mut self.local.steps.followed); // to grow anew for each mask takes time
         let mut all = Union::default();
-        let mut followed = std::mem::take(&mut self.local.steps.followed); // to grow anew for each mask takes time
-        let whole = self.follow(heads, VOCABULARY, &mut followed, &mut all);
-        followed.clear();
-        self.local.steps.followed = followed;
+        all.followed = followed;
+        let whole = self.follow(heads, VOCABULARY, &mut all);
+        self.local.steps.followed = std::mem::take(&mut all.followed);
+        self.local.steps.followed.clear();
         Ok(whole?.map(|()| all.draft()))
     }
 
-    /// Adds the tokens of a trie that heads allow.
-    fn follow(&mut self, heads: &[Head], place: Place, followed: &mut Followed, out: &mut Union) -> Answer<()> {
-        let starts = self.trie(place).child_bytes(0);
+    /// Adds the tokens of a place that heads allow.
+    fn follow(&mut self, heads: &[Head], place: Place, out: &mut Union) -> Answer<()> {
+        let starts = self.starts(place);
         for &head in heads {
+            if out.gives_up() {
+                return Ok(None);
+            }
             if self.leaves_much_open(out.unsure.len() / 4) {
                 out.unsure.sort_unstable();
                 out.unsure.dedup();
@@ -41,13 +44,13 @@ impl MaskMaker<'_> {
                 }
             }
             if head.is_anything() {
-                out.unsure.extend_from_slice(self.trie(place).tokens());
+                out.unsure.extend(self.tokens_of(place));
                 continue;
             }
             for &(rest, first) in self.alternatives(head.rest)?.iter() {
                 if !first.and(starts).is_empty()
-                    && followed.insert((place, rest, head.stack))
-                    && deep(|| self.follow_one(Head { rest, ..head }, place, followed, out))?.is_none()
+                    && out.has_not((place, rest, head.stack))
+                    && deep(|| self.follow_one(Head { rest, ..head }, place, out))?.is_none()
                 {
                     return Ok(None);
                 }
@@ -56,7 +59,8 @@ impl MaskMaker<'_> {
         Ok(Some(()))
     }
 
-    fn follow_one(&mut self, head: Head, place: Place, followed: &mut Followed, out: &mut Union) -> Answer<()> {
+    /// Adds the tokens of a place that a head allows.
+    fn follow_one(&mut self, head: Head, place: Place, out: &mut Union) -> Answer<()> {
         let step = match self.machine.column(head) {
             None => self.step(place, head.rest)?,
             Some(column) => match self.line_step(place, head.rest, column)? {
@@ -64,43 +68,90 @@ impl MaskMaker<'_> {
                 None => return self.follow_bytes(head, place, out),
             },
         };
-        self.budget.spend(1 + (step.reached.len() + step.ends.len()) as u64)?;
+        self.budget.spend(1 + step.reached.len() as u64)?;
         for (after, draft) in &step.reached {
-            if head.stack == UNSURE {
-                out.add_unsure(draft);
-            } else if !self.machine.careful || self.machine.lives(Head { rest: *after, ..head }, self.budget)? {
-                out.add(draft);
+            match self.machine.lives(Head { rest: *after, ..head }, self.budget)? {
+                Some(true) => out.add(draft),
+                Some(false) => {}
+                None => out.add_unsure(draft),
             }
         }
-        for end in &step.ends {
-            let stack = end.column.map_or(head.stack, |column| self.machine.at_column(head.stack, column));
-            let known = self.after(Head { stack, ..head }, end.end)?;
-            let (after, first) = &*known;
-            if let Some(draft) = self.by_bytes(&after.heads, &end.behind, *first)? {
-                out.add_less(draft, &end.except);
-                continue;
-            }
-            let Some(behind) = self.behind(&end.behind, *first)? else { continue };
-            if end.except.is_empty() {
-                if self.follow(&after.heads, behind, followed, out)?.is_none() {
-                    return Ok(None);
-                }
-                continue;
-            }
-            let mut apart = Union::default();
-            if self.follow(&after.heads, behind, &mut Followed::default(), &mut apart)?.is_none() {
+        if step.ends.is_empty() {
+            return Ok(Some(()));
+        }
+        let part = self.part(head, place, &step)?;
+        out.set.extend_from_slice(&part.tokens);
+        for &end in &part.open {
+            if self.follow_end(head, &step.ends[end as usize], out)?.is_none() {
                 return Ok(None);
             }
-            out.add_without(apart, &end.except);
         }
         Ok(Some(()))
+    }
+
+    /// What the ends of a head's step lead to, as far as the topmost frames of its stack show it.
+    fn part(&mut self, head: Head, place: Place, step: &Step) -> Result<Arc<Part>> {
+        if !self.machine.settles_truncated() {
+            return Ok(Arc::new(Part { open: (0..step.ends.len() as u32).collect(), ..Part::default() }));
+        }
+        let stack = self.machine.topmost(head.stack, FRAMES, self.budget)?;
+        let key = (place, Head { stack, ..head });
+        if let Some(known) = self.local.steps.parts.get(&key) {
+            return Ok(known.clone());
+        }
+        let mut part = Part::default();
+        for (at, end) in step.ends.iter().enumerate() {
+            let mut found = Union::settled();
+            let whole = self.follow_end(key.1, end, &mut found)?;
+            match whole {
+                Some(()) if found.is_settled() => part.tokens.extend(found.set),
+                _ => part.open.push(at as u32),
+            }
+        }
+        let part = Arc::new(part);
+        self.local.steps.keep_part(key, part.clone());
+        Ok(part)
+    }
+
+    /// Adds the tokens that go on behind an end of a head.
+    fn follow_end(&mut self, head: Head, end: &End, out: &mut Union) -> Answer<()> {
+        self.budget.spend(1)?;
+        let stack = end.column.map_or(head.stack, |column| self.machine.at_column(head.stack, column));
+        let known = self.after(Head { stack, ..head }, end.end)?;
+        let (after, first) = &*known;
+        if let Some(draft) = self.by_bytes(&after.heads, &end.rests, *first)? {
+            out.add_less(draft, &end.except);
+            return Ok(Some(()));
+        }
+        let Some(place) = self.place_of(&end.rests, *first)? else { return Ok(Some(())) };
+        if end.except.is_empty() {
+            return self.follow(&after.heads, place, out);
+        }
+        let mut apart = out.beside();
+        let whole = self.follow(&after.heads, place, &mut apart)?;
+        out.add_without(apart, &end.except);
+        Ok(whole)
     }
 
     /// The same, followed byte by byte.
     fn follow_bytes(&mut self, head: Head, place: Place, out: &mut Union) -> Answer<()> {
         let state = self.machine.closure_state(&[head], self.budget)?;
         let mut draft = Draft::default();
-        let walked = self.walk(&self.trie(place), state, &mut draft)?;
+        let mut todo = Vec::new();
+        let trie = self.trie(place);
+        match self.nodes(place) {
+            None => todo.push((0, state)),
+            Some(nodes) => {
+                for &node in nodes.iter() {
+                    let next = self.machine.go(state, trie.byte(node), self.budget)?;
+                    if next != DEAD {
+                        draft.reach(self.machine.is_unsure(next), trie.tokens_at(node));
+                        todo.push((node, next));
+                    }
+                }
+            }
+        }
+        let walked = self.walk_on(&trie, todo, &mut draft)?;
         out.add(&draft);
         out.unsure.extend_from_slice(&draft.unsure);
         Ok(walked)
@@ -108,9 +159,9 @@ impl MaskMaker<'_> {
 
     /// The tokens that heads allow behind an end, followed byte by byte: where each letter is a lexeme, one letter leads
     /// where the others do, which takes less to follow than to make a trie of all that tokens have behind each letter.
-    fn by_bytes(&mut self, heads: &[Head], behind: &Behind, first: ByteSet) -> Result<Option<Draft>> {
-        let Behind::From(place, nodes) = behind else { return Ok(None) };
-        let trie = self.trie(*place);
+    fn by_bytes(&mut self, heads: &[Head], rests: &Rests, first: ByteSet) -> Result<Option<Draft>> {
+        let Some(nodes) = rests.nodes.as_deref().filter(|_| rests.tokens >= LARGE) else { return Ok(None) };
+        let trie = self.trie(rests.place);
         let tokens = |node: NodeIndex| trie.tokens_from(node).len();
         let nodes = nodes.iter().copied().filter(|&node| first.contains(trie.byte(node)));
         let largest = nodes.clone().max_by_key(|&node| tokens(node));

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::steps::{Behind, End, LARGE, Source, Step, Walk};
+use super::steps::{End, Step, Walk};
+use super::texts::{LARGE, Source};
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::mask::maker::MaskMaker;
@@ -94,15 +95,17 @@ impl MaskMaker<'_> {
         step.reached.push((within, Draft { base: Some(row), ..Draft::default() }));
         for &end in ends.iter() {
             let behind = if is_blank {
-                self.local.steps.named(Name::AfterBlanks, Source::AfterBlanks)
+                self.local.steps.places.named(Name::AfterBlanks, Source::AfterBlanks, self.vocab.after_blanks())
             } else {
                 if !self.shared.knows_behind(name, plain) {
                     self.budget.spend(trie.tokens().len() as u64)?;
                 }
                 let behind = self.shared.behind((name, trie), plain);
-                self.local.steps.named(behind.name.expect("it has one"), Source::Shared(behind))
+                let name = behind.name.expect("it has one");
+                self.local.steps.places.named(name, Source::Shared(behind.clone()), &behind)
             };
-            step.ends.push(End { end, column: None, behind: Behind::Whole(behind), except: except.clone() });
+            let rests = self.rests_of(behind);
+            step.ends.push(End { end, column: None, rests, except: except.clone() });
         }
         Ok(())
     }
@@ -140,8 +143,12 @@ impl MaskMaker<'_> {
                 }
                 for (_, child) in trie.children(node, class) {
                     if ours == EMPTY {
-                        except.tokens.extend_from_slice(trie.tokens_from(child));
-                        self.budget.spend(trie.tokens_from(child).len() as u64)?;
+                        let refused = trie.tokens_from(child);
+                        if except.tokens.len() + refused.len() > LARGE {
+                            return Ok(None);
+                        }
+                        self.budget.spend(refused.len() as u64)?;
+                        except.tokens.extend_from_slice(refused);
                     } else if theirs == EMPTY {
                         self.enter(walk, child, ours)?;
                     } else {

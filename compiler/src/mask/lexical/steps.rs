@@ -1,13 +1,12 @@
 //! Steps: which tokens end inside a lexeme, and what other tokens have after its end.
 
-use std::ops::Deref;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
-use super::masks::Followed;
 use super::runs::Exceptions;
+use super::texts::{LARGE, Place, Places, Rests};
+use super::union::Followed;
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::mask::cache::Branch;
@@ -17,18 +16,9 @@ use crate::mask::shape::lead_bytes;
 use crate::recursion::deep;
 use crate::regular::{EMPTY, Id, TOP};
 use crate::stack::{Closure, Column, Head};
-use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary};
+use crate::vocabulary::{NodeIndex, Trie};
 
-/// The number of a trie on which steps are computed.
-pub(super) type Place = u32;
-
-/// The trie of all tokens.
-pub(super) const VOCABULARY: Place = 0;
-
-/// On tries with fewer tokens than this, there is no special treatment of runs.
-pub(super) const LARGE: usize = 4096;
-
-/// The step of a residual on a trie: what its texts do within the lexeme and at its ends.
+/// The step of a residual on texts: what these do within the lexeme and at its ends.
 #[derive(Default)]
 pub(in crate::mask) struct Step {
     /// The tokens that end inside the lexeme, by the residual that they lead to; in constraints that are not careful,
@@ -43,59 +33,23 @@ pub(super) struct End {
     pub(super) end: (Id, u32),
     /// The column there, where lexemes end lines of which an indenter counts the blanks.
     pub(super) column: Option<Column>,
-    /// What the tokens have after this end.
-    pub(super) behind: Behind,
-    /// Tokens of that trie in which the lexeme does not end in this way, in order.
+    /// What tokens have after this end.
+    pub(super) rests: Rests,
+    /// Tokens of these in which the lexeme does not end in this way, in order.
     pub(super) except: Box<[u32]>,
 }
 
 impl End {
     /// Bytes held, roughly.
     fn memory(&self) -> usize {
-        let nodes = if let Behind::From(_, nodes) = &self.behind { nodes.len() } else { 0 };
-        64 + (nodes + self.except.len()) * 4
-    }
-}
-
-/// The rests that tokens have after the end of a lexeme.
-pub(super) enum Behind {
-    Whole(Place),
-    /// The texts from some nodes of a trie on; each node is that of the first byte after the end. The trie of these
-    /// texts is made when the next lexeme is known, as that mostly begins with few of these bytes.
-    From(Place, Box<[NodeIndex]>),
-}
-
-/// The place where a trie is stored.
-#[derive(Clone)]
-pub(super) enum Source {
-    Vocabulary,
-    AfterBlanks,
-    Shared(Arc<Trie>),
-}
-
-/// A reference to a trie, wherever it is stored.
-pub(super) enum Held<'a> {
-    Vocabulary(&'a Trie),
-    Shared(Arc<Trie>),
-}
-
-impl Deref for Held<'_> {
-    type Target = Trie;
-
-    fn deref(&self) -> &Trie {
-        match self {
-            Held::Vocabulary(trie) => trie,
-            Held::Shared(trie) => trie,
-        }
+        64 + self.rests.memory() + self.except.len() * 4
     }
 }
 
 /// The steps of a constraint that have been computed, and other results that its masks share.
+#[derive(Default)]
 pub(in crate::mask) struct Steps {
-    tries: Vec<Source>,
-    by_name: FxHashMap<Name, Place>,
-    /// The tries that were made from nodes of other tries, by these.
-    by_nodes: FxHashMap<Place, FxHashMap<Box<[NodeIndex]>, Place>>,
+    pub(super) places: Places,
     taken: FxHashMap<(Place, Id), Arc<Step>>,
     /// Of lexemes that can end lines, by column; `None`: it cannot be made.
     pub(super) lines: FxHashMap<(Place, Id, Column), Option<Arc<Step>>>,
@@ -106,52 +60,18 @@ pub(in crate::mask) struct Steps {
     alternatives: FxHashMap<Id, Arc<[(Id, ByteSet)]>>,
     /// For each end of a lexeme, the closure after it, and the bytes with which its heads begin.
     pub(super) closures: FxHashMap<Head, Arc<(Closure, ByteSet)>>,
+    /// By trie, residual and cut stack.
+    pub(super) parts: FxHashMap<(Place, Head), Arc<Part>>,
     /// What the mask at hand has followed; empty between masks.
     pub(super) followed: Followed,
-    /// Bytes of the tries and tokens, roughly.
+    /// Bytes of the tokens and ends, roughly.
     held: usize,
 }
 
-impl Default for Steps {
-    fn default() -> Steps {
-        Steps {
-            tries: vec![Source::Vocabulary],
-            by_name: FxHashMap::from_iter([(Name::Tokens, VOCABULARY)]),
-            by_nodes: FxHashMap::default(),
-            taken: FxHashMap::default(),
-            lines: FxHashMap::default(),
-            ends: FxHashMap::default(),
-            behind: FxHashMap::default(),
-            alternatives: FxHashMap::default(),
-            closures: FxHashMap::default(),
-            followed: Followed::default(),
-            held: 0,
-        }
-    }
-}
-
 impl Steps {
-    pub(super) fn named(&mut self, name: Name, source: Source) -> Place {
-        let next = self.tries.len() as Place;
-        let place = *self.by_name.entry(name).or_insert(next);
-        if place == next {
-            // others may have it, too, but need not keep it as long
-            if let Source::Shared(trie) = &source {
-                self.held += trie.memory();
-            }
-            self.tries.push(source);
-        }
-        place
-    }
-
-    /// The trie of the texts from some nodes of a trie on, if it was made before, or one that serves instead.
-    fn known_texts(&self, place: Place, nodes: &[NodeIndex]) -> Option<Place> {
-        self.by_nodes.get(&place)?.get(nodes).copied()
-    }
-
-    fn keep_texts(&mut self, place: Place, nodes: &[NodeIndex], made: Place) {
-        self.held += nodes.len() * 4;
-        self.by_nodes.entry(place).or_default().insert(nodes.into(), made);
+    pub(super) fn keep_part(&mut self, key: (Place, Head), part: Arc<Part>) {
+        self.held += (part.tokens.len() + part.open.len()) * 4 + 96;
+        self.parts.insert(key, part);
     }
 
     /// Counts what a step holds.
@@ -165,11 +85,21 @@ impl Steps {
     pub(in crate::mask) fn memory(&self) -> usize {
         let alternatives: usize = self.alternatives.values().map(|all| 64 + all.len() * 40).sum();
         self.held
+            + self.places.memory()
             + alternatives
             + (self.taken.len() + self.lines.len()) * 160
             + self.closures.len() * 160
             + self.ends.len() * 64
     }
+}
+
+/// What the ends of a step lead to, over a stack that is cut off some frames down.
+#[derive(Default)]
+pub(super) struct Part {
+    /// The tokens that the ends allow, whatever is below.
+    pub(super) tokens: Vec<u32>,
+    /// The ends behind which that depends on what is below, or which allow very many tokens.
+    pub(super) open: Vec<u32>,
 }
 
 /// A step that is being computed.
@@ -202,16 +132,6 @@ impl<'a> Walk<'a> {
 }
 
 impl<'a> MaskMaker<'a> {
-    /// The trie of a place.
-    pub(super) fn trie(&self, place: Place) -> Held<'a> {
-        let vocab: &'a Vocabulary = self.vocab;
-        match &self.local.steps.tries[place as usize] {
-            Source::Vocabulary => Held::Vocabulary(&vocab.trie),
-            Source::AfterBlanks => Held::Vocabulary(vocab.after_blanks()),
-            Source::Shared(trie) => Held::Shared(trie.clone()),
-        }
-    }
-
     /// The lexemes of a union, each with its conditions, and the bytes that it begins with.
     pub(super) fn alternatives(&mut self, rest: Id) -> Result<Arc<[(Id, ByteSet)]>> {
         if let Some(known) = self.local.steps.alternatives.get(&rest) {
@@ -240,13 +160,22 @@ impl<'a> MaskMaker<'a> {
 
     fn take(&mut self, place: Place, trie: &Trie, rest: Id) -> Result<Step> {
         let mut walk = Walk::new(trie, self.machine.careful);
-        walk.todo.push((0, rest, ByteSet::ALL));
         let mut step = Step::default();
-        if let Some(name) = trie.name
-            && trie.tokens().len() >= LARGE
-            && let Some(run) = self.run(rest)?
-        {
-            self.by_run(name, (rest, run), &mut walk, &mut step)?;
+        if let Some(nodes) = self.nodes(place) {
+            let first = self.machine.arena.first(rest, self.budget)?;
+            for &node in nodes.iter().filter(|&&node| first.contains(trie.byte(node))) {
+                self.budget.spend(1)?;
+                let next = self.machine.arena.next(rest, trie.byte(node), self.budget)?;
+                self.enter(&mut walk, node, next)?;
+            }
+        } else {
+            walk.todo.push((0, rest, ByteSet::ALL));
+            if let Some(name) = trie.name
+                && trie.tokens().len() >= LARGE
+                && let Some(run) = self.run(rest)?
+            {
+                self.by_run(name, (rest, run), &mut walk, &mut step)?;
+            }
         }
         while let Some((node, state, bytes)) = walk.todo.pop() {
             let first = self.machine.arena.first(state, self.budget)?.and(bytes);
@@ -257,63 +186,11 @@ impl<'a> MaskMaker<'a> {
             }
         }
         step.reached.extend(walk.reached);
-        for (end, mut nodes) in walk.ends {
-            nodes.sort_unstable();
-            nodes.dedup();
-            let behind = Behind::From(place, nodes.into());
-            step.ends.push(End { end, column: None, behind, except: [].into() });
+        for (end, nodes) in walk.ends {
+            let rests = self.rests_from((place, trie), nodes);
+            step.ends.push(End { end, column: None, rests, except: [].into() });
         }
         Ok(step)
-    }
-
-    /// The trie of the rests after an end that begin with one of these bytes; `None` if there are none.
-    pub(super) fn behind(&mut self, behind: &Behind, first: ByteSet) -> Result<Option<Place>> {
-        let (place, nodes) = match behind {
-            &Behind::Whole(place) => return Ok(Some(place)),
-            Behind::From(place, nodes) => (*place, nodes),
-        };
-        let trie = self.trie(place);
-        let fit = nodes.iter().copied().filter(|&node| first.contains(trie.byte(node)));
-        let fit: SmallVec<[NodeIndex; 32]> = fit.collect();
-        if fit.is_empty() {
-            return Ok(None);
-        }
-        if let Some(known) = self.local.steps.known_texts(place, &fit) {
-            return Ok(Some(known));
-        }
-        // what may follow often differs in a few bytes: one large trie of all serves better than one for each
-        let size = |nodes: &[NodeIndex]| nodes.iter().map(|&node| trie.tokens_from(node).len()).sum::<usize>();
-        let large = size(&fit);
-        if large < LARGE || size(nodes) > 2 * large {
-            return self.texts_of(place, &trie, &fit).map(Some);
-        }
-        let all = self.texts_of(place, &trie, nodes)?;
-        self.local.steps.keep_texts(place, &fit, all);
-        Ok(Some(all))
-    }
-
-    /// The trie of the texts from some nodes on. Large ones, which other grammars will need as well, are kept for all.
-    fn texts_of(&mut self, place: Place, trie: &Trie, nodes: &[NodeIndex]) -> Result<Place> {
-        if let Some(known) = self.local.steps.known_texts(place, nodes) {
-            return Ok(known);
-        }
-        let tokens: usize = nodes.iter().map(|&node| trie.tokens_from(node).len()).sum();
-        self.budget.spend(tokens as u64)?;
-        let texts = match trie.name {
-            Some(name) if tokens >= LARGE => self.shared.texts_of((name, trie), nodes),
-            _ => Arc::new(trie.texts_of(nodes.iter().copied())),
-        };
-        let steps = &mut self.local.steps;
-        let made = match texts.name {
-            Some(name) => steps.named(name, Source::Shared(texts)),
-            None => {
-                steps.held += texts.memory();
-                steps.tries.push(Source::Shared(texts));
-                steps.tries.len() as Place - 1
-            }
-        };
-        steps.keep_texts(place, nodes, made);
-        Ok(made)
     }
 
     /// Continues a walk at a node at which the residual is `state`.

@@ -2,20 +2,55 @@
 
 use rustc_hash::FxHashSet;
 
+use super::texts::Place;
 use crate::mask::row::Draft;
+use crate::regular::Id;
+use crate::stack::Stack;
 use crate::vocabulary::{clear_bit, set_bit};
+
+/// The steps that a union has: texts, residual and continuation.
+pub(super) type Followed = FxHashSet<(Place, Id, Stack)>;
 
 /// A union under construction.
 #[derive(Default)]
 pub(super) struct Union {
     /// The tokens as a mask row; empty until a mask row is added.
     bits: Vec<u32>,
-    set: Vec<u32>,
+    pub(super) set: Vec<u32>,
     /// Tokens that may belong to the union: that depends on the part of the stack that was cut off.
     pub(super) unsure: Vec<u32>,
+    /// Whether it is of no use unless it is settled.
+    only_settled: bool,
+    /// The steps that it has already, unless it is of no use unless it is settled: parts of steps are kept then.
+    pub(super) followed: Followed,
 }
 
 impl Union {
+    /// One that is of no use unless it is settled.
+    pub(super) fn settled() -> Union {
+        Union { only_settled: true, ..Union::default() }
+    }
+
+    /// An empty one of the same use.
+    pub(super) fn beside(&self) -> Union {
+        Union { only_settled: self.only_settled, ..Union::default() }
+    }
+
+    /// Whether it is a list of tokens all of which belong to it.
+    pub(super) fn is_settled(&self) -> bool {
+        self.bits.is_empty() && self.unsure.is_empty()
+    }
+
+    /// Notes a step. Returns whether the union does not have it yet.
+    pub(super) fn has_not(&mut self, step: (Place, Id, Stack)) -> bool {
+        self.only_settled || self.followed.insert(step)
+    }
+
+    /// Whether it is of no use.
+    pub(super) fn gives_up(&self) -> bool {
+        self.only_settled && !self.is_settled()
+    }
+
     pub(super) fn add(&mut self, draft: &Draft) {
         if let Some(base) = &draft.base {
             if self.bits.is_empty() {
@@ -47,9 +82,9 @@ impl Union {
         self.add_without(apart, except);
     }
 
-    /// Adds another union, without some tokens.
+    /// Adds another union, without some tokens, which are in order.
     pub(super) fn add_without(&mut self, mut other: Union, except: &[u32]) {
-        let gone: FxHashSet<u32> = except.iter().copied().collect();
+        let stays = |token: &u32| except.binary_search(token).is_err();
         if !other.bits.is_empty() {
             except.iter().for_each(|&token| clear_bit(&mut other.bits, token));
             if self.bits.is_empty() {
@@ -58,8 +93,8 @@ impl Union {
                 self.bits.iter_mut().zip(other.bits).for_each(|(ours, theirs)| *ours |= theirs);
             }
         }
-        self.set.extend(other.set.into_iter().filter(|token| !gone.contains(token)));
-        self.unsure.extend(other.unsure.into_iter().filter(|token| !gone.contains(token)));
+        self.set.extend(other.set.into_iter().filter(stays));
+        self.unsure.extend(other.unsure.into_iter().filter(stays));
     }
 
     pub(super) fn draft(mut self) -> Draft {

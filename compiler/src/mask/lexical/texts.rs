@@ -1,0 +1,279 @@
+//! Texts on which steps are computed: those of a trie, or those from some of its nodes on.
+//!
+//! What tokens have after the end of a lexeme begins at nodes of the trie in which that end was found. Of one branch, or
+//! of few tokens, no trie is made: the texts are walked from these nodes. Otherwise, one trie of them all is made, when
+//! the next lexeme is known, as that mostly begins with few of the bytes.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::byteset::ByteSet;
+use crate::error::Result;
+use crate::mask::maker::MaskMaker;
+use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary};
+
+/// The number of texts.
+pub(super) type Place = u32;
+
+/// The texts of all tokens.
+pub(super) const VOCABULARY: Place = 0;
+
+/// Of fewer tokens than this, no trie of their texts is made.
+const FEW: usize = 64;
+
+/// On tries with fewer tokens than this, there is no special treatment of runs.
+pub(super) const LARGE: usize = 4096;
+
+/// Texts on which steps are computed.
+struct Texts {
+    source: Source,
+    /// The place of all texts of the trie.
+    whole: Place,
+    /// The nodes at which they begin, each with its byte. `None`: they are all of the trie.
+    nodes: Option<Arc<[NodeIndex]>>,
+    /// The bytes with which they begin, and perhaps others.
+    starts: ByteSet,
+}
+
+/// The place where a trie is stored.
+#[derive(Clone)]
+pub(super) enum Source {
+    Vocabulary,
+    AfterBlanks,
+    Shared(Arc<Trie>),
+}
+
+/// A reference to a trie, wherever it is stored.
+pub(super) enum Held<'a> {
+    Vocabulary(&'a Trie),
+    Shared(Arc<Trie>),
+}
+
+impl Deref for Held<'_> {
+    type Target = Trie;
+
+    fn deref(&self) -> &Trie {
+        match self {
+            Held::Vocabulary(trie) => trie,
+            Held::Shared(trie) => trie,
+        }
+    }
+}
+
+/// What tokens have after an end of a lexeme.
+pub(super) struct Rests {
+    number: u32,
+    pub(super) place: Place,
+    /// The nodes of the trie at which they begin, each with its byte. `None`: they are all texts of the place.
+    pub(super) nodes: Option<Box<[NodeIndex]>>,
+    /// The bytes with which they begin, and perhaps others.
+    starts: ByteSet,
+    pub(super) tokens: usize,
+}
+
+impl Rests {
+    /// Bytes held, roughly.
+    pub(super) fn memory(&self) -> usize {
+        64 + self.nodes.as_ref().map_or(0, |nodes| nodes.len() * 4)
+    }
+}
+
+/// The texts that steps have been computed on.
+pub(super) struct Places {
+    all: Vec<Texts>,
+    by_name: FxHashMap<Name, Place>,
+    /// The texts from some nodes of tries on, or others that serve instead, by these.
+    by_nodes: FxHashMap<Place, FxHashMap<Box<[NodeIndex]>, Place>>,
+    /// Those of some rests that begin with certain bytes, by their number.
+    by_bytes: FxHashMap<(u32, ByteSet), Place>,
+    /// How many rests there are.
+    rests: u32,
+    /// Bytes of the tries, roughly.
+    held: usize,
+}
+
+impl Default for Places {
+    fn default() -> Places {
+        let vocabulary = Texts { source: Source::Vocabulary, whole: VOCABULARY, nodes: None, starts: ByteSet::ALL };
+        Places {
+            all: vec![vocabulary],
+            by_name: FxHashMap::from_iter([(Name::Tokens, VOCABULARY)]),
+            by_nodes: FxHashMap::default(),
+            by_bytes: FxHashMap::default(),
+            rests: 0,
+            held: 0,
+        }
+    }
+}
+
+impl Places {
+    /// Those of a trie with a name.
+    pub(super) fn named(&mut self, name: Name, source: Source, trie: &Trie) -> Place {
+        if let Some(&known) = self.by_name.get(&name) {
+            return known;
+        }
+        let place = self.add(source, trie);
+        self.by_name.insert(name, place);
+        place
+    }
+
+    /// Those of a trie.
+    fn add(&mut self, source: Source, trie: &Trie) -> Place {
+        if let Source::Shared(_) = source {
+            self.held += trie.memory(); // others may have it, too, but need not keep it as long
+        }
+        let place = self.all.len() as Place;
+        self.all.push(Texts { source, whole: place, nodes: None, starts: trie.child_bytes(0) });
+        place
+    }
+
+    /// Those from some nodes of a trie on.
+    fn add_from(&mut self, (whole, trie): (Place, &Trie), nodes: &[NodeIndex]) -> Place {
+        let source = self.all[whole as usize].source.clone();
+        self.all.push(Texts { source, whole, nodes: Some(nodes.into()), starts: bytes_of(trie, nodes) });
+        self.all.len() as Place - 1
+    }
+
+    fn known(&self, whole: Place, nodes: &[NodeIndex]) -> Option<Place> {
+        self.by_nodes.get(&whole)?.get(nodes).copied()
+    }
+
+    fn keep(&mut self, whole: Place, nodes: &[NodeIndex], place: Place) {
+        self.held += nodes.len() * 4;
+        self.by_nodes.entry(whole).or_default().insert(nodes.into(), place);
+    }
+
+    fn number(&mut self) -> u32 {
+        self.rests += 1;
+        self.rests
+    }
+
+    /// Bytes held, roughly.
+    pub(super) fn memory(&self) -> usize {
+        self.held + (self.all.len() + self.by_bytes.len()) * 64
+    }
+}
+
+/// The bytes that lead to some nodes.
+fn bytes_of(trie: &Trie, nodes: &[NodeIndex]) -> ByteSet {
+    let mut bytes = ByteSet::NONE;
+    nodes.iter().for_each(|&node| bytes.insert(trie.byte(node)));
+    bytes
+}
+
+impl<'a> MaskMaker<'a> {
+    /// The trie of a place.
+    pub(super) fn trie(&self, place: Place) -> Held<'a> {
+        let vocab: &'a Vocabulary = self.vocab;
+        match &self.local.steps.places.all[place as usize].source {
+            Source::Vocabulary => Held::Vocabulary(&vocab.trie),
+            Source::AfterBlanks => Held::Vocabulary(vocab.after_blanks()),
+            Source::Shared(trie) => Held::Shared(trie.clone()),
+        }
+    }
+
+    /// The nodes of its trie at which the texts of a place begin, each with its byte; `None`: they are all of the trie.
+    pub(super) fn nodes(&self, place: Place) -> Option<Arc<[NodeIndex]>> {
+        self.local.steps.places.all[place as usize].nodes.clone()
+    }
+
+    /// The bytes with which the texts of a place begin, and perhaps others.
+    pub(super) fn starts(&self, place: Place) -> ByteSet {
+        self.local.steps.places.all[place as usize].starts
+    }
+
+    /// The tokens of a place.
+    pub(super) fn tokens_of(&self, place: Place) -> Vec<u32> {
+        let trie = self.trie(place);
+        match self.nodes(place) {
+            None => trie.tokens().to_vec(),
+            Some(nodes) => nodes.iter().flat_map(|&node| trie.tokens_from(node)).copied().collect(),
+        }
+    }
+
+    /// The rests that begin at some nodes of the trie of a place, each with its byte.
+    pub(super) fn rests_from(&mut self, (place, trie): (Place, &Trie), mut nodes: Vec<NodeIndex>) -> Rests {
+        nodes.sort_unstable();
+        nodes.dedup();
+        let places = &mut self.local.steps.places;
+        Rests {
+            number: places.number(),
+            place: places.all[place as usize].whole,
+            starts: bytes_of(trie, &nodes),
+            tokens: nodes.iter().map(|&node| trie.tokens_from(node).len()).sum(),
+            nodes: Some(nodes.into()),
+        }
+    }
+
+    /// The rests that are all texts of the trie of a place.
+    pub(super) fn rests_of(&mut self, place: Place) -> Rests {
+        let tokens = self.trie(place).tokens().len();
+        let places = &mut self.local.steps.places;
+        Rests { number: places.number(), place, nodes: None, starts: places.all[place as usize].starts, tokens }
+    }
+
+    /// The place of those rests that begin with one of these bytes, and perhaps others; `None` if there are none.
+    pub(super) fn place_of(&mut self, rests: &Rests, first: ByteSet) -> Result<Option<Place>> {
+        let bytes = first.and(rests.starts);
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let Some(nodes) = &rests.nodes else { return Ok(Some(rests.place)) };
+        let key = (rests.number, bytes);
+        if let Some(&known) = self.local.steps.places.by_bytes.get(&key) {
+            return Ok(Some(known));
+        }
+        let trie = self.trie(rests.place);
+        let fit = nodes.iter().copied().filter(|&node| bytes.contains(trie.byte(node)));
+        let fit: SmallVec<[NodeIndex; 32]> = fit.collect();
+        let place = self.texts_from((rests.place, &trie), &fit, (nodes, rests.tokens))?;
+        self.local.steps.places.by_bytes.insert(key, place);
+        Ok(Some(place))
+    }
+
+    /// The texts from some nodes of a trie on, which are among the nodes of rests of so many tokens.
+    fn texts_from(
+        &mut self,
+        (whole, trie): (Place, &Trie),
+        fit: &[NodeIndex],
+        (all, tokens_of_all): (&[NodeIndex], usize),
+    ) -> Result<Place> {
+        if let Some(known) = self.local.steps.places.known(whole, fit) {
+            return Ok(known);
+        }
+        let tokens: usize = fit.iter().map(|&node| trie.tokens_from(node).len()).sum();
+        // what may follow often differs in a few bytes: one large trie of all serves better than one for each
+        let place = if tokens >= LARGE && tokens_of_all <= 2 * tokens {
+            self.trie_from((whole, trie), all)?
+        } else if tokens < FEW || tokens < LARGE && fit.len() == 1 {
+            self.local.steps.places.add_from((whole, trie), fit)
+        } else {
+            self.trie_from((whole, trie), fit)?
+        };
+        self.local.steps.places.keep(whole, fit, place);
+        Ok(place)
+    }
+
+    /// The trie of the texts from some nodes on. Large ones, which other grammars will need as well, are kept for all.
+    fn trie_from(&mut self, (whole, trie): (Place, &Trie), nodes: &[NodeIndex]) -> Result<Place> {
+        if let Some(known) = self.local.steps.places.known(whole, nodes) {
+            return Ok(known);
+        }
+        let tokens: usize = nodes.iter().map(|&node| trie.tokens_from(node).len()).sum();
+        self.budget.spend(tokens as u64)?;
+        let texts = match trie.name {
+            Some(name) if tokens >= LARGE => self.shared.texts_of((name, trie), nodes),
+            _ => Arc::new(trie.texts_of(nodes.iter().copied())),
+        };
+        let places = &mut self.local.steps.places;
+        let place = match texts.name {
+            Some(name) => places.named(name, Source::Shared(texts.clone()), &texts),
+            None => places.add(Source::Shared(texts.clone()), &texts),
+        };
+        places.keep(whole, nodes, place);
+        Ok(place)
+    }
+}
