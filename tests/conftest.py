@@ -186,6 +186,15 @@ def llama3_directory(pytestconfig: pytest.Config) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tekken() -> Any:
+    """Mistral's Tekken (131,072 tokens)."""
+    path = data.package_file("mistral_common", "data/tekken_240911.json")
+    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+
+    return Tekkenizer.from_file(path)
+
+
+@pytest.fixture(scope="session")
 def tiny_model_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Llama of two thin layers with random weights and a byte-level tokenizer, saved as transformers saves models.
 

@@ -7,7 +7,6 @@ import copy
 import pickle
 import re
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +15,12 @@ import pytest
 import grammarspec
 from grammarspec import UnsupportedFeature, Vocabulary
 from grammarspec.vocabulary import end_token_ids
+from tests.data import package_file
 
 TEXT = """{"name": "Zoë", "tags": ["a b", "c\\td"], "π": 3.14159, "emoji": "👩‍👩‍👧 🇫🇷", "n": -1.5e-10}
 \tdef f(x):\n\t\treturn x  # 漢字かな交じり文, Привет, مرحبا, नमस्ते\r\n\r\n        indented    by\u00a0eight\u3000
 SELECT * FROM t WHERE a <= 'it''s' AND b != 0xFF; \x00\x01\x7f ÿ \ufeff \U0010ffff <|im_end|> <0x0A> ▁ Ġ Ċ
 """
-
-
-def package_file(package: str, path: str) -> Path:
-    """A data file of an installed package, which is not imported."""
-    found = find_spec(package)
-    if found is None or not found.submodule_search_locations:
-        pytest.skip(f"needs the package {package}")
-    return Path(found.submodule_search_locations[0]) / path
 
 
 @pytest.fixture(scope="module")
@@ -45,15 +37,6 @@ def qwen() -> Any:
         mergeable_ranks=ranks,
         special_tokens={token: len(ranks) + position for position, token in enumerate(special)},
     )
-
-
-@pytest.fixture(scope="module")
-def tekken() -> Any:
-    """Mistral's Tekken (131,072 tokens)."""
-    path = package_file("mistral_common", "data/tekken_240911.json")
-    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
-
-    return Tekkenizer.from_file(path)
 
 
 def is_no_text(text: bytes) -> bool:

@@ -68,6 +68,26 @@ BLANK: / +/
 %ignore BLANK
 """
 """Each letter is a lexeme, so that words are many."""
+NESTED = r"""
+start: (item NL)*
+item: NAME "=" value | "{" NL (item NL)* "}"
+value: NAME | NUMBER | "(" value ("+" value)* ")" | NAME "(" [value ("," value)*] ")"
+NAME: /[a-z]\w*/
+NUMBER: /\d+/
+NL: /\n\s*/
+COMMENT: /#[^\n]*(?=\n)/
+BLANK: / +/
+%ignore COMMENT
+%ignore BLANK
+"""
+"""Behind a comment only a line end can stand, so that whether a text has an ending is found out by search."""
+DEEP = [
+    "{\n" * 12 + "a = b",
+    "a = " + "f((" * 8 + "b + 1",
+    "{\n" * 5 + "a = " + "(" * 9 + "c)",
+    "{\n" * 9 + "a = b # c d",
+]
+"""More brackets are open than footprints show frames."""
 
 
 def allowed(matcher: gs.Matcher, size: int) -> list[bool]:
@@ -131,6 +151,24 @@ def test_letters_that_are_lexemes(smollm2_tokenizer: Any) -> None:
         matcher = constraint.matcher()
         matcher.accept_tokens(smollm2_tokenizer.encode(text, add_special_tokens=False))
         check(matcher, vocabulary.size, text)
+
+
+@pytest.mark.property
+def test_deep_stacks(smollm2_tokenizer: Any) -> None:
+    vocabulary = gs.Vocabulary.from_tokenizer(smollm2_tokenizer)
+    constraint = gs.compile(gs.lark(NESTED, parser="lalr"), vocabulary)
+    chosen = random.Random(tiers.seed(3))
+    for text in DEEP:
+        tokens = smollm2_tokenizer.encode(text, add_special_tokens=False)
+        matcher = constraint.matcher()
+        assert matcher.accept_tokens(tokens) == len(tokens)
+        for step in range(tiers.draws(6, least=3)):
+            check(matcher, vocabulary.size, f"{text!r}, {step} tokens behind it")
+            row = allowed(matcher, vocabulary.size)
+            going_on = [
+                token for token in range(vocabulary.size) if row[token] and token not in vocabulary.eos_token_ids
+            ]
+            assert matcher.accept_token(chosen.choice(going_on))
 
 
 @pytest.mark.property
