@@ -130,15 +130,7 @@ impl Masks {
     fn careful_row(&mut self, sources: &mut Sources, kernel: &Heads) -> Result<Arc<Row>> {
         if sources.machine.settles_truncated() {
             let cut = sources.machine.truncated(kernel, LEXICAL_DEPTHS[0], sources.budget)?;
-            let known = match self.rows.get(&cut) {
-                Some(known) => known.clone(),
-                None => {
-                    let found = self.new_row(sources, &cut)?;
-                    self.rows.insert(cut.clone(), found.clone());
-                    found
-                }
-            };
-            match known {
+            match self.kept_row(sources, &cut)? {
                 Some(Partial { row, unsure: None }) => return Ok(row),
                 Some(partial) if partial.unsure.as_ref().is_some_and(|tokens| tokens.len() <= FEW_UNSURE) => {
                     return Ok(self.decide(sources, kernel, &partial)?.row);
@@ -165,15 +157,7 @@ impl Masks {
         if dropped == UNBOUNDED {
             return self.new_row(sources, exact);
         }
-        let known = match self.rows.get(&loose) {
-            Some(known) => known.clone(),
-            None => {
-                let found = self.new_row(sources, &loose)?;
-                self.rows.insert(loose.clone(), found.clone());
-                found
-            }
-        };
-        let Some(Partial { row: wide, unsure }) = known else { return Ok(None) };
+        let Some(Partial { row: wide, unsure }) = self.kept_row(sources, &loose)? else { return Ok(None) };
         let (row, more) = match self.maker(sources).shortened(exact, &wide, dropped)? {
             Some((row, more)) => (row.map(|row| self.keep(row)), more),
             None => {
@@ -240,6 +224,16 @@ impl Masks {
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// The mask of a footprint, kept for others with the same.
+    fn kept_row(&mut self, sources: &mut Sources, footprint: &Heads) -> Answer<Partial> {
+        if let Some(known) = self.rows.get(footprint) {
+            return Ok(known.clone());
+        }
+        let found = self.new_row(sources, footprint)?;
+        self.rows.insert(footprint.clone(), found.clone());
+        Ok(found)
     }
 
     fn new_row(&mut self, sources: &mut Sources, kernel: &Heads) -> Answer<Partial> {
