@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def tiny(directory: Path, template: Any, special: tuple[str, ...] = (), ends: tu
 
 def of_family(directory: Path, name: str, *, special: bool) -> gs.Model:
     """A model of the family of a format."""
-    markers = tuple(FORMATS[name].markers) if special else ()
+    form = FORMATS[name]
+    markers = tuple(dict.fromkeys((*form.markers, *chain.from_iterable(form.frames)))) if special else ()
     ends = ("<|call|>", "<|return|>") if special and name == "harmony" else ()
     return tiny(directory, (TEMPLATES / f"{name}.jinja").read_text(), markers, ends)

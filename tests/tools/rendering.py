@@ -15,7 +15,7 @@ USER = {"role": "user", "content": "What is the weather?"}
 ENDS = (
     "\n<|im_end|>\n", "<|im_end|>\n", "<｜end▁of▁sentence｜>", "<|END_OF_TURN_TOKEN|>", "<|eot_id|>", "</s>",
     "<|call|>", "<|return|>", "<turn|>\n", "<end_of_turn>\n", "<|end|>", "<|end_of_text|>\n", "<|tool_response>",
-    "[e~[\n", "<|im_end|>", "\n",
+    "[e~[\n", "<|im_end|>", "<|end_of_msg|>", "\n",
 )  # fmt: skip
 """What stands behind the text of a turn."""
 

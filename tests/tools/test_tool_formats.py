@@ -16,7 +16,7 @@ import grammarspec as gs
 from grammarspec.tools.formats import FORMATS, detect_format, tool_format
 from grammarspec.tools.tool import Tool, ToolCall
 from tests.counting import examples
-from tests.tools.declared import PING, WEATHER, tools
+from tests.tools.declared import PING, WEATHER, tool, tools
 from tests.tools.rendering import TEMPLATES, message, reply
 
 NAMES = list(FORMATS)
@@ -99,6 +99,17 @@ WRITTEN = {name: call.replace("ARGUMENTS", _CITY) for name, call in CALLS.items(
     ),
     "deepseek-v3.2": _DSML.replace("CALLS", "function_calls"),
     "deepseek-v4": _DSML.replace("CALLS", "tool_calls"),
+    "kimi-k3": (
+        '<|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|>'
+        '<|open|>argument key="city" type="string"<|sep|>Paris<|close|>argument<|sep|>'
+        '<|open|>argument key="days" type="number"<|sep|>3<|close|>argument<|sep|>'
+        "<|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>"
+    ),
+    "cohere-xml": (
+        '<cofl:tool_calls><cofl:tool_call id="0" name="get_weather">'
+        '<cofl:value name="city" type="raw">Paris</cofl:value><cofl:value name="days" type="json">3</cofl:value>'
+        "</cofl:tool_call></cofl:tool_calls>"
+    ),
     "pythonic": '[get_weather(city="Paris", days=3)]',
     "gemma-4": '<|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>',
     "function-gemma": "<start_function_call>call:get_weather{city:<escape>Paris<escape>,days:3}<end_function_call>",
@@ -120,6 +131,12 @@ WRONG = {
                 ("Paris", "</arg_value>"), ("</arg_key>", "</arg_key>\n")],
     "minimax-m2": [('<parameter name="days">3</parameter>\n', ""), ("days", "hours"), (">3<", ">8<"),
                    (">3<", ">three<"), ("Paris", "</parameter>"), ("</invoke>\n", "</invoke>")],
+    "kimi-k3": [('"number"', '"string"'), ('"string"', '"number"'), ("days", "hours"), (">3<", ">8<"),
+                (">3<", ">three<"), ('<|open|>argument key="days" type="number"<|sep|>3<|close|>argument<|sep|>', ""),
+                ("Paris", "<|close|>"), ("<|close|>tools<|sep|>", ""), ("<|close|>message<|sep|>", "")],
+    "cohere-xml": [('"json"', '"raw"'), ('"raw"', '"json"'), ("days", "hours"), (">3<", ">8<"), (">3<", ">three<"),
+                   ('<cofl:value name="days" type="json">3</cofl:value>', ""), ("Paris", "</cofl:value>"),
+                   ("</cofl:value></cofl:tool_call>", "</cofl:value>\n</cofl:tool_call>")],
     "pythonic": [(", days=3", ""), ("days=3", "days=3, hours=2"), ("days=3", 'days="3"'), ('"Paris"', "Paris"),
                  ("city=", ""), ("days=3", "days=3,"), (", days", ",days")],
     "gemma-4": [(",days:3", ""), ("days:3", "days:3,hours:2"), ('days:3', 'days:<|"|>3<|"|>'), ("days:3", '"days":3'),
@@ -171,15 +188,27 @@ def test_formats_of_single_calls_take_no_second(name: str) -> None:
 
 
 # ---------------------------------------------------------------------- text, answers, choices
+_AROUND = {
+    "harmony": ("<|channel|>final<|message|>", ""),
+    "kimi-k3": ("", "<|close|>response<|sep|><|close|>message<|sep|>"),
+}
+
+
+def _reply_of(name: str, text: str) -> str:
+    """A reply that is this text, or this answer."""
+    before, after = _AROUND.get(name, ("", ""))
+    return before + text + after
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if not FORMATS[name].starts and name != "harmony"])
 def test_text_may_come_before_calls(name: str) -> None:
     grammar = FORMATS[name].grammar([WEATHER])
     found = grammar.parse("I look it up: {1} [2].\n" + WRITTEN[name])
     assert found.text == "I look it up: {1} [2]." and len(found.calls) == 1
-    assert grammar.parse("No need. \n").text == "No need. \n"
+    assert grammar.parse(_reply_of(name, "No need. \n")).text == "No need. \n"
     assert not grammar.matches(WRITTEN[name] + "\nDone.")
     marker = FORMATS[name].markers[0]
-    assert not grammar.matches(f"I write {marker} now.")
+    assert not grammar.matches(_reply_of(name, f"I write {marker} now."))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if FORMATS[name].frames])
@@ -215,23 +244,22 @@ def test_a_call_of_llama_may_come_behind_a_tag() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_answers_have_a_grammar(name: str) -> None:
     answer = gs.json_schema({"type": "object", "properties": {"sky": {"enum": ["blue", "grey"]}}, "required": ["sky"]})
-    text = '{"sky": "blue"}'
-    if name == "harmony":
-        text = "<|channel|>final<|message|>" + text
+    text = _reply_of(name, '{"sky": "blue"}')
     for choice in ("auto", "none"):
         grammar = FORMATS[name].grammar([WEATHER], choice=choice, answer=answer)
         found = grammar.parse(text)
         assert found.answer == {"sky": "blue"} and found.calls == [] and found.text == ""
-        assert not grammar.matches("It is blue.") and not grammar.matches(text.replace("blue", "green"))
+        assert not grammar.matches(_reply_of(name, "It is blue.")) and not grammar.matches(
+            text.replace("blue", "green")
+        )
         assert grammar.matches(WRITTEN[name]) == (choice == "auto")
     assert not FORMATS[name].grammar([WEATHER], choice="required", answer=answer).matches(text)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_calls_there_is_text(name: str) -> None:
-    said = "<|channel|>final<|message|>" if name == "harmony" else ""
     for grammar in (FORMATS[name].grammar([]), FORMATS[name].grammar([WEATHER], choice="none")):
-        found = grammar.parse(said + "It is blue.")
+        found = grammar.parse(_reply_of(name, "It is blue."))
         assert found.text == "It is blue." and found.answer is None and found.calls == []
 
 
@@ -283,8 +311,77 @@ def test_messages_of_harmony() -> None:
     assert (found.answer, found.text, found.reasoning) == ("ab", "", "Hm.")
 
 
+def test_parts_of_messages_of_kimi_k3() -> None:
+    form = tool_format("kimi-k3")
+    grammar = form.grammar([WEATHER, PING])
+    thought = "They ask for rain.<|close|>think<|sep|><|open|>response<|sep|>"
+    found = grammar.parse(thought + "I look it up." + WRITTEN["kimi-k3"])
+    assert (found.reasoning, found.text, len(found.calls)) == ("They ask for rain.", "I look it up.", 1)
+    found = grammar.parse(_reply_of("kimi-k3", thought + "Rain."))
+    assert (found.reasoning, found.text, found.calls) == ("They ask for rain.", "Rain.", [])
+    for wrong in (thought + thought, "Rain.<|close|>response<|sep|>", "a<|sep|>b", "<|open|>think<|sep|>"):
+        assert not grammar.matches(_reply_of("kimi-k3", wrong))
+    required = form.grammar([WEATHER], choice="required")
+    assert required.matches(thought + WRITTEN["kimi-k3"]) and not required.matches("No." + WRITTEN["kimi-k3"])
+    answer = form.grammar([PING], answer=gs.json_schema({"type": "integer"}))
+    assert answer.parse(_reply_of("kimi-k3", thought + "7")).answer == 7
+    whole = thought + "I look it up <| now." + WRITTEN["kimi-k3"]
+    shown = [form.visible(whole[:length], [WEATHER], answered=False) for length in range(len(whole) + 1)]
+    assert shown[-1] == "I look it up <| now." and all(shown[-1].startswith(one) for one in shown)
+    assert form.visible(_reply_of("kimi-k3", "No reasoning."), [WEATHER], answered=False) == "No reasoning."
+
+
+def test_values_of_kimi_k3_say_their_types() -> None:
+    value = {"v": {}, "w": {"type": ["string", "null"]}}
+    grammar = tool_format("kimi-k3").grammar([tool("f", {"type": "object", "properties": value})], choice="required")
+    call = (
+        '<|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="f" index="1"<|sep|>{}<|close|>call<|sep|>'
+        "<|close|>tools<|sep|><|close|>message<|sep|>"
+    )
+    element = '<|open|>argument key="v" type="{}"<|sep|>{}<|close|>argument<|sep|>'
+    values = {"string": ("5", "5"), "number": ("5", 5), "boolean": ("true", True), "null": ("null", None)}
+    values |= {"array": ('[1, "<|close|>"]', [1, "<|close|>"]), "object": ('{"a": {}}', {"a": {}})}
+    for kind, (written, read) in values.items():
+        assert grammar.parse(call.format(element.format(kind, written))).calls[0].arguments == {"v": read}
+        for other in values.keys() - {kind, "string"} if kind != "string" else ():
+            assert not grammar.matches(call.format(element.format(other, written)))
+    null = call.format(element.replace('"v"', '"w"').format("null", "null"))
+    assert grammar.parse(null).calls[0].arguments == {"w": None}
+    assert not grammar.matches(null.replace('"null"', '"number"'))
+
+
+def test_cohere_writes_objects_and_arrays_as_elements() -> None:
+    place = {"type": "object", "properties": {"name": {"type": "string"}, "at": {"type": "array", "items": {}}}}
+    grammar = tool_format("cohere-xml").grammar(
+        [tool("f", {"type": "object", "properties": {"places": {"type": "array", "items": place}}})]
+    )
+    call = '<cofl:tool_calls><cofl:tool_call id="0" name="f">{}</cofl:tool_call></cofl:tool_calls>'
+    values = [("json", "1.5"), ("raw", "1.5"), ("list", ""), ("dict", ""), ("json", "null")]
+    text = call.format(
+        '<cofl:value name="places" type="list"><cofl:value type="dict">'
+        '<cofl:value name="name" type="raw">"Oslo" & <b></cofl:value><cofl:value name="at" type="list">'
+        + "".join(f'<cofl:value type="{kind}">{value}</cofl:value>' for kind, value in values)
+        + "</cofl:value></cofl:value></cofl:value>"
+    )
+    expected = {"places": [{"name": '"Oslo" & <b>', "at": [1.5, "1.5", [], {}, None]}]}
+    assert grammar.parse(text).calls[0].arguments == expected
+    assert grammar.parse(call.format("")).calls[0].arguments == {}
+    for old, new in (
+        ('"dict"', '"list"'),
+        ("1.5", '"1.5"'),
+        ("</cofl:value></cofl:value>", "</cofl:value>"),
+        ("name=", "n="),
+    ):
+        assert not grammar.matches(text.replace(old, new, 1)), old
+
+
 # ---------------------------------------------------------------------- ids and markers
-_IDS = {"kimi-k2": ("functions.get_weather:0", ":"), "cohere": ("0", "x")}
+_IDS = {
+    "kimi-k2": ("functions.get_weather:0", ":"),
+    "kimi-k3": ("1", "x"),
+    "cohere": ("0", "x"),
+    "cohere-xml": ("0", "x"),
+}
 
 
 @pytest.mark.parametrize("name", NAMES)

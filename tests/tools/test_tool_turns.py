@@ -168,6 +168,8 @@ QUOTES = {
     "minimax-m2": "</parameter>",
     "deepseek-v3.2": "</｜DSML｜parameter>",
     "deepseek-v4": "</｜DSML｜parameter>",
+    "kimi-k3": "<|close|>",
+    "cohere-xml": "</cofl:value>",
     "gemma-4": '<|"|>',
     "function-gemma": "<escape>",
 }
@@ -186,14 +188,15 @@ def test_texts_that_spell_markers_are_texts(family: Family, name: str, special: 
     bias = towards(model, **{"<|end|>": 400.0}) if name == "harmony" and special else {}
     for seed in range(tiers.draws(6, least=3)):
         stream = model.stream(
-            "Hi", tools=[spelled], tool_choice="required", sampling=sampling(seed, 300, HOT, logit_bias=bias)
+            "Hi", tools=[spelled], tool_choice="required", sampling=sampling(seed, 400, HOT, logit_bias=bias)
         )
         said = "".join(stream)
         assert said == stream.result.text
         for call in stream.result.tool_calls:
             assert call.arguments["text"] in texts
             found.add(call.arguments["text"])
-    assert len(found) > (name != "harmony" or special)
+    thinks = name in ("harmony", "kimi-k3")  # until the budget leaves room for the shortest call
+    assert len(found) > (special or not thinks)
 
 
 @pytest.mark.parametrize(("name", "quote"), QUOTES.items())
@@ -203,7 +206,7 @@ def test_texts_without_escapes_cannot_spell_their_end(family: Family, name: str,
     text = {"type": "string", "pattern": f"^({re.escape(quote)}|ok)$"}
     spelled = tool("spell", {"properties": {"text": text}, "required": ["text"]})
     for seed in range(3):
-        result = model.run("Hi", tools=[spelled], tool_choice="spell", sampling=sampling(seed))
+        result = model.run("Hi", tools=[spelled], tool_choice="spell", sampling=sampling(seed, 300))
         assert [call.arguments for call in result.tool_calls] == [{"text": "ok"}]
     constant = tool("spell", {"properties": {"text": {"const": quote}}})
     with pytest.raises(gs.UnsupportedFeature, match=f"where no string can hold .*, in tool calls of the format {name}"):

@@ -204,6 +204,11 @@ def test_unknown_kind_of_tokenizer() -> None:
         ("{% for m in messages %}<s>{{ m.role }}: {{ m.content }}<turn>\n{% endfor %}", [2, 3]),
         ("{% for m in messages %}{{ m.content }} {{ eos_token }}{% endfor %}", [2]),
         ("{% for m in messages %}{{ m.content }}\n{% endfor %}", [2]),
+        ("{% for m in messages %}<START>{{ m.content }}<END><turn>{% endfor %}", [2, 3]),
+        ("{% for m in messages %}<b>{{ m.content }}</b>\n<turn>\n{% endfor %}", [2, 3]),
+        ("{% for m in messages %}{{ m.content }}<END>{% endfor %}", [2, 6]),
+        ("{% for m in messages %}{{ m.content }}<turn>message</s>{% endfor %}", [2]),
+        ("{% for m in messages %}{{ m.content }} done<turn>{% endfor %}", [2]),
         ("{{ raise_exception('no') }}", [2]),
     ],
 )
@@ -213,7 +218,7 @@ def test_end_of_turn(template: str | None, ends: list[int]) -> None:
 
     backend = Tokenizer(models.BPE({"a": 0, "<s>": 1}, []))
     backend.decoder = decoders.ByteLevel()
-    backend.add_special_tokens(["<s>", "</s>", "<turn>", "<turn"])
+    backend.add_special_tokens(["<s>", "</s>", "<turn>", "<turn", "<START>", "<END>", "<b>", "</b>"])
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>")
     tokenizer.chat_template = template
     assert end_token_ids(tokenizer) == ends

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from grammarspec.tools.formats.base import ToolFormat
+from grammarspec.tools.formats.cohere import COHERE_XML
 from grammarspec.tools.formats.gemma import FUNCTION_GEMMA, GEMMA_4
 from grammarspec.tools.formats.harmony import HARMONY
+from grammarspec.tools.formats.kimi import KIMI_K3
 from grammarspec.tools.formats.llama import LLAMA_JSON, PYTHONIC
 from grammarspec.tools.formats.xml import DEEPSEEK_V3_2, DEEPSEEK_V4, GLM_4_5, GLM_4_7, MINIMAX_M2, QWEN_XML
 
@@ -66,6 +68,8 @@ _IN_ORDER = (
     ),
     DEEPSEEK_V3_2,
     DEEPSEEK_V4,
+    KIMI_K3,
+    COHERE_XML,
     # Command R7B, Command A and North, whose newest write TEXT where the others write RESPONSE.
     ToolFormat(
         name="cohere",

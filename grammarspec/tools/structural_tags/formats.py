@@ -21,8 +21,8 @@ from grammarspec.frontends.regex.patterns import lower_pattern
 from grammarspec.grammars import marks
 from grammarspec.grammars.builder import GrammarBuilder
 from grammarspec.tools.formats.arguments import TOJSON
+from grammarspec.tools.formats.styles import STYLES
 from grammarspec.tools.structural_tags.members import Members
-from grammarspec.tools.structural_tags.styles import STYLES
 
 __all__ = ["Formats"]
 

@@ -7,6 +7,7 @@ its neighbours is refused.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -79,7 +80,11 @@ class Transformers(Tokenizers):
         return [self.tokenizer.eos_token_id, self._end_of_turn()]
 
     def _end_of_turn(self) -> int | None:
-        """The added token that the chat template writes directly behind an assistant's message."""
+        """The added token that the chat template writes directly behind an assistant's message.
+
+        It is neither the end of what another token began before the message (Cohere's ``<|END_RESPONSE|>``), nor the
+        beginning of a tag (Kimi K3's ``<|close|>``, before the tag's name).
+        """
         if not getattr(self.tokenizer, "chat_template", None):
             return None
         answer = "the answer"
@@ -88,10 +93,22 @@ class Transformers(Tokenizers):
             text = self.tokenizer.apply_chat_template(conversation, tokenize=False)
         except Exception:  # a template is a program, and may raise anything
             return None
-        behind = str(text).rpartition(answer)[2].lstrip()
-        added = self.backend.get_added_tokens_decoder()
-        found = [(len(token.content), number) for number, token in added.items() if behind.startswith(token.content)]
-        return max(found)[1] if found else None
+        before, _, behind = str(text).rpartition(answer)
+        added = {token.content: number for number, token in self.backend.get_added_tokens_decoder().items()}
+        longest_first = sorted(added, key=len, reverse=True)
+        pieces = re.split(f"({'|'.join(map(re.escape, longest_first))})", behind) if added else []
+        for gap, token, rest in zip(pieces[::2], pieces[1::2], pieces[2::2], strict=False):
+            if gap.strip():
+                return None
+            if not _ends(before.rstrip(), token):
+                return None if rest and not rest[0].isspace() else added[token]
+        return None
+
+
+def _ends(text: str, token: str) -> bool:
+    """Whether a token ends what another one at the end of a text began, by their names."""
+    begins = {token.replace("END", "START", 1), token.replace("</", "<", 1)} - {token}
+    return any(text.endswith(one) for one in begins)
 
 
 def _component(component: Any) -> dict[str, Any]:
