@@ -12,6 +12,7 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -128,9 +129,9 @@ def theirs(
 
 
 def alternate(ways: dict[str, Way], count: int, turns: int) -> dict[str, list[float]]:
-    """Seconds for each token of each text, by each way; one turn, before these, is not counted."""
+    """Seconds for each token of each text, by each way: medians of the turns; one before these is not counted."""
     names = list(ways)
-    found: dict[str, list[float]] = {name: [] for name in names}
+    found: dict[str, list[list[float]]] = {name: [[] for _ in range(count)] for name in names}
     for turn in range(turns + 1):
         for number in range(count):
             for index in range(len(names)):
@@ -138,8 +139,8 @@ def alternate(ways: dict[str, Way], count: int, turns: int) -> dict[str, list[fl
                 begin = perf_counter()
                 tokens = ways[name](number)
                 if turn:
-                    found[name].append((perf_counter() - begin) / max(tokens, 1))
-    return found
+                    found[name][number].append((perf_counter() - begin) / max(tokens, 1))
+    return {name: list(map(median, texts)) for name, texts in found.items()}
 
 
 def report(kind: str, found: dict[str, list[float]]) -> None:

@@ -2,7 +2,8 @@
 
 Texts of five kinds (JSON, tool calls, SQL, texts of regular expressions, free texts; at least 60 prompts each) are
 generated without drafts, with each proposer, and with drafts whose length is chosen in each round, in turns. Compared
-are tokens per pass of the target and wall-clock time, prompts included, with intervals (bootstrap over the prompts).
+are tokens per pass of the target and wall-clock time, prompts included: the median of the turns for each prompt, with
+intervals (bootstrap over the prompts).
 """
 
 from __future__ import annotations

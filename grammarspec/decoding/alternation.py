@@ -1,7 +1,7 @@
 """Settings of the loop measured side by side: the same texts under each of them, in turns.
 
-Machines are busy at times, and slow down when they are warm: only what alternates can be compared. Cases and settings
-go in; for each setting come out the seconds of each turn, and what its texts cost.
+Machines are busy at times, and slow down when they are warm: only what alternates can be compared, and of several turns
+the median counts. Cases and settings go in; for each setting, out come the seconds of each turn and the costs of texts.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -95,24 +96,29 @@ class Measurement:
 
     Attributes:
         setting: the setting.
-        seconds: of each batch of texts, in each turn.
+        seconds: by turn, of each batch of texts.
         statistics: of all texts of all turns together; times of a batch are counted once.
         texts: the texts of the last turn.
     """
 
     setting: Setting
-    seconds: list[float] = field(default_factory=list)
+    seconds: list[list[float]] = field(default_factory=list)
     statistics: Statistics = field(default_factory=Statistics)
     texts: list[Generation] = field(default_factory=list)
 
+    @property
+    def medians(self) -> list[float]:
+        """The seconds of each batch of texts: the median of all turns."""
+        return [median(turns) for turns in zip(*self.seconds, strict=True)]
+
     def speedup(self, base: Measurement) -> Interval:
         """How many times as fast as another setting this one is, over all texts; the interval is by batches."""
-        return Interval.of_ratio(base.seconds, self.seconds)
+        return Interval.of_ratio(base.medians, self.medians)
 
     @property
     def tokens_per_second(self) -> float:
         """Tokens of all texts over the seconds of all turns, prompts included."""
-        return self.statistics.tokens / sum(self.seconds)
+        return self.statistics.tokens / sum(map(sum, self.seconds))
 
     @property
     def phases(self) -> dict[str, float]:
@@ -152,6 +158,7 @@ def alternate(
         counted = found if turn else [Measurement(setting) for setting in settings]
         for measurement in counted:
             measurement.texts = []
+            measurement.seconds.append([])
         for number, first in enumerate(range(0, len(cases), batch)):
             for index in range(len(settings)):
                 measurement = counted[(index + turn + number) % len(settings)]
@@ -159,7 +166,7 @@ def alternate(
                     on_turn(turn, measurement.setting)
                 begin = perf_counter()
                 _generate(model, vocabulary, cases[first : first + batch], measurement)
-                measurement.seconds.append(perf_counter() - begin)
+                measurement.seconds[-1].append(perf_counter() - begin)
     return found
 
 

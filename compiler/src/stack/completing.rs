@@ -26,9 +26,14 @@ pub(super) struct Item {
 /// Items, by state.
 type Items = Vec<Vec<Item>>;
 
+/// Steps of a parser by terminals: the state that each begins in, and the terminals by which it does.
+type Uncertain = FxHashMap<u32, Numbers>;
+
 /// What a parser surely completes of what it has begun.
 pub(super) struct Completing {
     items: Items,
+    /// The steps behind which it depends on more of the stack whether anything can be completed.
+    uncertain: Uncertain,
     /// Whether it can read a whole text from its start state.
     from_start: bool,
     /// The steps that it may make.
@@ -42,6 +47,13 @@ pub(super) type Configuration = (Stack, Numbers);
 
 /// What is known of configurations: whether what they have begun can be completed.
 pub(super) type Completed = FxHashMap<Configuration, bool>;
+
+impl Completing {
+    /// Whether something can be completed behind a terminal, whatever stands before it.
+    pub(super) fn always_behind(&self, terminal: u32) -> bool {
+        self.uncertain.values().all(|terminals| !terminals.contains(terminal))
+    }
+}
 
 /// What an LR parser can do of what its rules allow.
 pub(super) enum Completes {
@@ -64,12 +76,13 @@ impl Machine {
         let sure = lexer.map(|lexer| Steps::sure(&rules, &lexer, budget)).transpose()?;
         let sure = sure.as_ref().unwrap_or(&possible);
         let items = items(&rules, sure, budget)?;
-        if completes_all(&rules, &possible, &items, budget)? {
+        let uncertain = uncertain(&rules, &possible, &items, budget)?;
+        if uncertain.is_empty() {
             return Ok(Completes::All);
         }
         let from_start = sure.read_whole(parser);
         let memory = items.iter().map(|items| items.len() * size_of::<Item>()).sum::<usize>() + possible.memory();
-        Ok(Completes::Only(Completing { items, from_start, possible, memory }))
+        Ok(Completes::Only(Completing { items, uncertain, from_start, possible, memory }))
     }
 
     /// The steps that a parser may make, if these are not all that its rules allow; and its lexer, if that does not read
@@ -143,6 +156,25 @@ impl Machine {
         Ok(false)
     }
 
+    /// Whether a parser can complete a stack whatever stands below its two topmost states.
+    pub(super) fn completes_by_top(&self, rule: RuleId, stack: Stack) -> bool {
+        let Some(parser) = self.ir.parser(rule) else { return false };
+        let Some(completing) = self.searches.free.completing.get(&rule) else { return true };
+        let state = |frame: &Frame| match self.positions.get(frame.back) {
+            Pos::State { state, .. } => Some(state),
+            _ => None,
+        };
+        self.stacks.frames(stack).iter().any(|top| {
+            let Some(at) = state(top) else { return false };
+            let is_sure = |before: u32| {
+                let mut uncertain = completing.uncertain.get(&before).into_iter().flat_map(Numbers::iter);
+                uncertain.all(|terminal| parser.next(before, terminal) != Some(at))
+            };
+            at == parser.start && completing.from_start
+                || self.stacks.frames(top.below).iter().filter_map(state).any(is_sure)
+        })
+    }
+
     /// The stacks of one topmost state behind a symbol that is made of so many symbols on a stack.
     pub(super) fn stacks_behind(
         &mut self,
@@ -192,13 +224,13 @@ fn items(rules: &Rules, steps: &Steps, budget: &mut Budget) -> Result<Items> {
     Ok(items)
 }
 
-/// Whether a parser can complete something that it has begun, behind each terminal that it may read: the greatest
-/// solution of two rules. A step leads there if a rule goes on behind its symbol with what stands on the stack already,
-/// so that completing it makes the stack shorter, and each step that this completes leads there; or if it ends the text.
-/// And the first symbol of a rule does where the symbol that the rule makes of it does: that is a least fixpoint, because
-/// what is completed behind a single symbol only takes its place: an item makes a list of one item, and nothing is gained
-/// unless the list can end.
-fn completes_all(rules: &Rules, possible: &Steps, items: &Items, budget: &mut Budget) -> Result<bool> {
+/// The terminals that a parser may read behind which it may not complete anything that it has begun, by the states in
+/// which they are read. The others are the greatest solution of two rules. A step leads to the end of something if a rule
+/// goes on behind its symbol with what stands on the stack already, so that completing it makes the stack shorter, and
+/// each step that this completes leads there; or if it ends the text. And the first symbol of a rule does where the symbol
+/// that the rule makes of it does: that is a least fixpoint, because what is completed behind a single symbol only takes
+/// its place: an item makes a list of one item, and nothing is gained unless the list can end.
+fn uncertain(rules: &Rules, possible: &Steps, items: &Items, budget: &mut Budget) -> Result<Uncertain> {
     let parser = rules.parser;
     let mut steps: Vec<(u32, u32, &Step, &Numbers)> = Vec::new();
     for state in reachable(parser, possible) {
@@ -238,13 +270,14 @@ fn completes_all(rules: &Rules, possible: &Steps, items: &Items, budget: &mut Bu
         }
         let mut known = 0;
         for &(state, symbol, _, refused) in &left {
-            if parser.goto(state, symbol).is_none() {
-                return Ok(false);
-            }
             known += usize::from(!bad.entry((symbol, refused)).or_default().insert(state));
         }
         if known == left.len() {
-            return Ok(true);
+            let mut uncertain: FxHashMap<u32, Numbers> = FxHashMap::default();
+            for &(state, symbol, ..) in left.iter().filter(|step| parser.goto(step.0, step.1).is_none()) {
+                uncertain.entry(state).or_default().extend(&Numbers::of([symbol]));
+            }
+            return Ok(uncertain);
         }
     }
 }

@@ -44,8 +44,7 @@ pub(super) struct Searches {
     pub(super) items: FxHashMap<RuleId, Arc<Items>>,
     /// Lower bounds of what parsers still read, by configuration of one topmost state.
     pub(super) to_come: FxHashMap<Configuration, u64>,
-    /// Whether residuals have a free end.
-    free_ends: FxHashMap<Id, bool>,
+    free_ends: FxHashMap<Id, FreeEnds>,
     /// Whether heads have an ending.
     alive: FxHashMap<Head, bool>,
     /// Endings that were found.
@@ -84,6 +83,15 @@ impl Searches {
             + (self.alive.len() + self.alike.len() + self.free_ends.len()) * 24
             + (self.to_come.len() + self.completed.len()) * 48
     }
+}
+
+/// The ends of a residual that any lexeme can follow.
+#[derive(Clone)]
+enum FreeEnds {
+    /// There is one behind which all can be completed, whatever the stack.
+    Always,
+    /// The positions of tokens behind which that depends on the stack.
+    Tokens(Arc<[PosId]>),
 }
 
 /// What a search looks at next.
@@ -170,27 +178,40 @@ impl Machine {
         self.has_ending(head, budget).map(Some)
     }
 
-    /// Whether it mostly shows without a stack that a head has an ending.
+    /// Whether it mostly shows without the whole of a stack that a head has an ending.
     pub fn settles_truncated(&self) -> bool {
-        !self.careful || self.searches.free.is_any() && self.searches.free.completing.is_empty()
+        !self.careful || self.searches.free.is_any()
     }
 
-    /// Whether a head has an end that any lexeme can follow.
+    /// Whether a head has an end that any lexeme can follow, behind which all can be completed, as far as the topmost
+    /// states of its stack show it.
     fn has_free_end(&mut self, head: Head, budget: &mut Budget) -> Result<bool> {
         // what ends a line can go on until the next line fits a block: otherwise, care would be taken everywhere
         if self.counts_byte_by_byte(head) {
             return Ok(true);
         }
-        if let Some(&known) = self.searches.free_ends.get(&head.rest) {
-            return Ok(known);
+        let ends = match self.searches.free_ends.get(&head.rest) {
+            Some(known) => known.clone(),
+            None => {
+                let found = self.free_ends(head.rest, budget)?;
+                self.searches.free_ends.insert(head.rest, found.clone());
+                found
+            }
+        };
+        let FreeEnds::Tokens(tokens) = ends else { return Ok(true) };
+        for &token in tokens.iter() {
+            if let Some((rule, stack)) = self.behind_token(token, head.stack, budget)?
+                && self.completes_by_top(rule, stack)
+            {
+                return Ok(true);
+            }
         }
-        let found = self.finds_free_end(head.rest, budget)?;
-        self.searches.free_ends.insert(head.rest, found);
-        Ok(found)
+        Ok(false)
     }
 
-    /// The same of a residual of which nothing is known. Of one of very many states, the nearest ends are looked at.
-    fn finds_free_end(&mut self, rest: Id, budget: &mut Budget) -> Result<bool> {
+    /// The free ends of a residual. Of one of very many states, the nearest ones.
+    fn free_ends(&mut self, rest: Id, budget: &mut Budget) -> Result<FreeEnds> {
+        let mut tokens = Vec::new();
         for branch in self.arena.alternatives(rest) {
             let mut length = 0;
             let before = self.searches.residuals;
@@ -200,14 +221,41 @@ impl Machine {
                 budget.spend(4)?;
                 for end in ends {
                     let (condition, x) = self.arena.under_condition(end);
-                    if self.arena.is_accept(x) && self.searches.free.holds(condition) {
-                        return Ok(true);
+                    if !self.arena.is_accept(x) || !self.searches.free.holds(condition) {
+                        continue;
                     }
+                    let token = self.arena.tags(x).first().copied();
+                    if self.searches.free.completing.is_empty() || token.is_some_and(|t| self.always_completes(t)) {
+                        return Ok(FreeEnds::Always);
+                    }
+                    tokens.extend(token);
                 }
                 length += 1;
             }
         }
-        Ok(false)
+        tokens.sort_unstable();
+        tokens.dedup();
+        Ok(FreeEnds::Tokens(tokens.into()))
+    }
+
+    /// Whether all can be completed behind a token, whatever stands before it.
+    fn always_completes(&self, token: PosId) -> bool {
+        let Pos::Token { rule, terminal, .. } = self.positions.get(token) else { return false };
+        let Some(completing) = self.searches.free.completing.get(&rule) else { return true };
+        let is_ignored = self.ir.parser(rule).is_some_and(|parser| parser.is_ignored(terminal));
+        !is_ignored && completing.always_behind(terminal)
+    }
+
+    /// The stack behind a token, if there surely is one, and the parser that reads the token.
+    fn behind_token(&mut self, token: PosId, stack: Stack, budget: &mut Budget) -> Result<Option<(RuleId, Stack)>> {
+        let Pos::Token { rule, terminal, .. } = self.positions.get(token) else { return Ok(None) };
+        let ir = self.ir.clone();
+        let Some(parser) = ir.parser(rule) else { return Ok(None) };
+        let next = match parser.is_ignored(terminal) {
+            true => Some(stack),
+            false => self.read(rule, parser, stack, terminal, budget)?.flatten(),
+        };
+        Ok(next.map(|next| (rule, next)))
     }
 
     /// Whether a head of a whole stack has any ending.
@@ -240,16 +288,10 @@ impl Machine {
         if self.searches.free.completing.is_empty() {
             return Ok(true);
         }
-        let Some(&position) = self.arena.tags(x).first() else { return Ok(false) };
-        let Pos::Token { rule, terminal, .. } = self.positions.get(position) else { return Ok(false) };
-        let ir = self.ir.clone();
-        let Some(parser) = ir.parser(rule) else { return Ok(false) };
-        if parser.is_ignored(terminal) {
-            return self.completes(rule, head.stack, budget);
-        }
-        match self.read(rule, parser, head.stack, terminal, budget)? {
-            Some(Some(next)) => self.completes(rule, next, budget),
-            _ => Ok(false),
+        let Some(&token) = self.arena.tags(x).first() else { return Ok(false) };
+        match self.behind_token(token, head.stack, budget)? {
+            Some((rule, stack)) => self.completes(rule, stack, budget),
+            None => Ok(false),
         }
     }
 
