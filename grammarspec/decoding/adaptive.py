@@ -29,7 +29,7 @@ _EXPECTED = {"forced": 0.95, "preferred": 0.85}  # acceptance of kinds of drafts
 _UNKNOWN = 0.6
 _CONFIDENCE = 2.0  # as many measurements does such an expectation count for
 _SLOPE = 0.1  # what one token more is expected to add to the cost of a pass, before that is measured
-_EVERY = 50  # in so many rounds one tries what seems not to pay
+_EVERY = 50  # in so many rounds one has a longer draft than what seems to pay
 
 
 class Costs:
@@ -118,11 +118,14 @@ class Pace:
     Args:
         experience: what is known of the target; it is added to.
         model: the name of the proposer that runs a model; ``None`` without one.
+        together: whether all that there is to do are the texts of the batch, so that it is done when its last text is.
+            Otherwise others take the places of those that end.
     """
 
-    def __init__(self, experience: Experience, model: str | None) -> None:
+    def __init__(self, experience: Experience, model: str | None, *, together: bool = True) -> None:
         self._experience = experience
         self._model = model
+        self._together = together
         self._rounds = 0
 
     def length(self, draft: Draft, most: int) -> int:
@@ -143,10 +146,11 @@ class Pace:
         if not costs.knows(rows, 1) and any(costs.knows(rows, tokens) for tokens in range(2, most + 2)):
             return 0  # what a draft costs is known only when it is known what none costs
         expected = [self._expected(draft, row, longest) for row in range(rows)]
-        if self._rounds % _EVERY == 0:
-            return longest
         values = [self._value(expected, draft, length) for length in range(longest + 1)]
-        return values.index(max(values))
+        best = values.index(max(values))
+        if self._rounds % _EVERY:
+            return best
+        return longest if best else values.index(max(values[1:]), 1)
 
     def _expected(self, draft: Draft, row: int, longest: int) -> list[float]:
         """How many tokens of a row are expected to be accepted of drafts of 0, 1, 2, ... tokens, a model's included."""
@@ -162,8 +166,16 @@ class Pace:
         return found
 
     def _value(self, expected: Sequence[Sequence[float]], draft: Draft, length: int) -> float:
-        """Tokens per second of a round that verifies drafts of a length."""
-        tokens = sum(1 + row[min(length, len(row) - 1)] for row in expected)
+        """Tokens of each row per second of a round that verifies drafts of a length.
+
+        Tokens that only some rows gain shorten a batch little if it is done when its last text is: the rows without
+        them go on alone. How little depends on which texts end last, which nobody knows; what is counted is half way
+        between the row that gains least and the mean.
+        """
+        gained = [row[min(length, len(row) - 1)] for row in expected]
+        tokens = 1 + sum(gained) / len(gained)
+        if self._together:
+            tokens = (tokens + 1 + min(gained)) / 2
         seconds = self._experience.costs.seconds(len(expected), length + 1)
         steps = list(self._experience.steps)
         if self._model is not None and steps:

@@ -1,25 +1,31 @@
 """Settings of the loop measured side by side: the same texts under each of them, in turns.
 
 Machines are busy at times, and slow down when they are warm: only what alternates can be compared, and of several turns
-the median counts. Cases and settings go in; for each setting, out come the seconds of each turn and the costs of texts.
+the median counts. A machine may be busy for a second, so what alternates are single rounds of the same texts. Cases and
+settings go in; for each setting, out come the seconds of each turn and the costs of texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+import torch
+
 from grammarspec._compiler import Constraint
-from grammarspec.decoding.loop import generate_batch
+from grammarspec.decoding.batch import Batch
+from grammarspec.decoding.loop import generate_batch, on_cuda
 from grammarspec.decoding.metrics import Statistics
 from grammarspec.decoding.proposers import Proposer
 from grammarspec.decoding.requests import Generation, Request
 from grammarspec.decoding.sampling import Sampling
 from grammarspec.decoding.targets import Target
+from grammarspec.decoding.windows import unwrapped
 from grammarspec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -27,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Case", "Interval", "Measurement", "Setting", "alternate"]
 
-
 _RESAMPLES = 1000
+_ENDED = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +145,10 @@ def alternate(
 ) -> list[Measurement]:
     """Generate the texts of all cases under each setting, in turns.
 
+    Each batch of texts is generated under all settings at once, by one round of each after the other; on CUDA devices,
+    where rounds do not wait for each other, by all rounds of one after those of another. The memory of the batches is
+    taken at the same time.
+
     Args:
         model, vocabulary: the target and its tokens.
         cases: what is generated.
@@ -160,20 +170,36 @@ def alternate(
             measurement.texts = []
             measurement.seconds.append([])
         for number, first in enumerate(range(0, len(cases), batch)):
-            for index in range(len(settings)):
-                measurement = counted[(index + turn + number) % len(settings)]
-                if on_turn is not None:
+            order = [counted[(index + turn + number) % len(settings)] for index in range(len(settings))]
+            if on_turn is not None:
+                for measurement in order:
                     on_turn(turn, measurement.setting)
-                begin = perf_counter()
-                _generate(model, vocabulary, cases[first : first + batch], measurement)
-                measurement.seconds[-1].append(perf_counter() - begin)
+            _generate_together(model, vocabulary, cases[first : first + batch], order)
     return found
 
 
-def _generate(
-    model: PreTrainedModel | Target, vocabulary: Vocabulary, cases: Sequence[Case], measurement: Measurement
+def _generate_together(
+    model: PreTrainedModel | Target, vocabulary: Vocabulary, cases: Sequence[Case], measurements: Sequence[Measurement]
 ) -> None:
-    """Generate some texts together, and add what they cost."""
+    """Generate some texts under several settings, by a round of each after the other, and add what they cost."""
+    under_way = [(each, _rounds(model, vocabulary, cases, each)) for each in measurements]
+    for measurement in measurements:
+        measurement.seconds[-1].append(0.0)
+    while under_way:
+        going = []
+        for measurement, rounds in under_way:
+            begin = perf_counter()
+            ended = next(rounds, _ENDED) is _ENDED
+            measurement.seconds[-1][-1] += perf_counter() - begin
+            if not ended:
+                going.append((measurement, rounds))
+        under_way = going[1:] + going[:1]
+
+
+def _rounds(
+    model: PreTrainedModel | Target, vocabulary: Vocabulary, cases: Sequence[Case], measurement: Measurement
+) -> Iterator[None]:
+    """Generate some texts together, and add their statistics; between two rounds, others may run."""
     setting = measurement.setting
     requests = [
         Request(
@@ -183,9 +209,19 @@ def _generate(
         )
         for case in cases
     ]
-    found = generate_batch(
-        model, requests, vocabulary, proposers=setting.proposers, gamma=setting.gamma, adaptive=setting.adaptive
-    )
+    # Proposers serve one batch at a time, and settings may share them. What copies learn for the process, they share.
+    proposers = [copy.copy(proposer) for proposer in setting.proposers] if setting.gamma else []
+    gamma, adaptive = setting.gamma if proposers else 0, setting.adaptive
+    if on_cuda(unwrapped(model)):
+        found = generate_batch(model, requests, vocabulary, proposers=proposers, gamma=gamma, adaptive=adaptive)
+    else:
+        with torch.inference_mode():
+            batch = Batch(model, requests, vocabulary, proposers=proposers, gamma=gamma, adaptive=adaptive)
+        while batch.sequences:
+            yield
+            with torch.inference_mode():
+                batch.round()
+        found = batch.results()
     texts = [text for [text] in found]
     for text in texts:
         if text.error is not None:

@@ -44,6 +44,7 @@ class Batch:
         model, requests, vocabulary, proposers, gamma, adaptive, on_text: as for
             :func:`~grammarspec.decoding.loop.generate_batch`.
         feed: append forced text without scoring it (``forced="feed"``).
+        joins: whether other batches are going to :meth:`join`, as texts end. It says when drafts pay, and nothing else.
 
     Attributes:
         sequences: the texts that have not ended: the rows of all tensors.
@@ -69,6 +70,7 @@ class Batch:
         gamma: int,
         adaptive: bool = False,
         feed: bool = False,
+        joins: bool = False,
         on_text: Callable[[int, int, bytes], None] | None = None,
     ) -> None:
         width = width_of(model)
@@ -79,7 +81,8 @@ class Batch:
         self._models = [proposer for proposer in proposers if runs_model(proposer)]
         self._pace: Pace | None = None
         if adaptive and proposers:
-            self._pace = Pace(experience_with(model), self._models[0].name if self._models else None)
+            drafting = self._models[0].name if self._models else None
+            self._pace = Pace(experience_with(model), drafting, together=not joins)
         self._feed = feed
         self._requests = requests
         self.sequences = sequences_of(requests, vocabulary, context_length(model), on_text)

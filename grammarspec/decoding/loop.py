@@ -25,7 +25,7 @@ from grammarspec.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["generate", "generate_batch"]
+__all__ = ["generate", "generate_batch", "on_cuda"]
 
 
 def generate(
@@ -182,7 +182,7 @@ def _on_device(
         as :class:`~grammarspec.decoding.device.DeviceBatch`, but for what is not supported where that is no error.
     """
     inner = unwrapped(model)
-    if not anyway and not _on_cuda(inner):
+    if not anyway and not on_cuda(inner):
         return None
     check_requests(requests, vocabulary, width_of(model))
     try:
@@ -193,8 +193,8 @@ def _on_device(
         return None
 
 
-def _on_cuda(model: PreTrainedModel | None) -> bool:
-    """Whether a model of transformers is on a CUDA device, and on no other device too."""
+def on_cuda(model: PreTrainedModel | None) -> bool:
+    """Whether a model is one of transformers on a CUDA device, and on no other device too."""
     if model is None or model.device.type != "cuda":
         return False
     return len(set(getattr(model, "hf_device_map", {}).values())) < 2

@@ -98,6 +98,7 @@ class RunningBatch:
                 proposers=self._proposers if running is None else (),
                 gamma=self._gamma,
                 adaptive=self._adaptive,
+                joins=True,
                 on_text=None if on_text is None else lambda _request, sample, data: on_text(sample, data),
             )
             texts = list(begun.sequences)

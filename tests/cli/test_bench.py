@@ -241,7 +241,7 @@ def test_files_stay_until_there_is_something_to_write(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("grammarspec.decoding.alternation.generate_batch", interrupted)
+    monkeypatch.setattr("grammarspec.decoding.alternation.Batch.round", interrupted)
     arguments = ["bench", "speculative", "--model", str(tiny_model_directory), "--prompts", prompts, *SHORT]
     for path in (old, new):
         assert main([*arguments, "--csv", str(path)]) == 130

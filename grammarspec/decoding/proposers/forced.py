@@ -46,7 +46,7 @@ class Forced:
 
     def start(self, batch: BatchView) -> None:
         self._batch, self._spellings = batch, spellings_of(batch.vocabulary)
-        self._drafted.clear()
+        self._drafted = {}
         self._styles = [(WhitespaceStyle(), sequence.prompt_length) for sequence in batch.sequences]
 
     def select(self, rows: Sequence[int]) -> None:

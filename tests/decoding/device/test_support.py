@@ -93,7 +93,7 @@ def test_on_the_cpu_it_has_to_be_asked_for(model: Any, monkeypatch: pytest.Monke
 
 def test_where_it_refuses_the_host_takes_over(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """``"auto"`` on a model that says it is on a CUDA device."""
-    monkeypatch.setattr(loop, "_on_cuda", lambda inner: True)
+    monkeypatch.setattr(loop, "on_cuda", lambda inner: True)
     [[text]] = generate_batch(model, [request(logprobs=True)], VOCABULARY)
     [[other]] = generate_batch(model, [request(logprobs=True)], VOCABULARY, device_loop=False)
     assert text.tokens == other.tokens and text.logprobs is not None
@@ -105,7 +105,7 @@ def test_without_room_the_host_takes_over(model: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(shelf_module, "STATES", 1 << 11)  # more mask rows than there are
     with pytest.raises(LimitExceeded, match="the arena is full"):
         generate_batch(model, [request(), request(NESTED)], VOCABULARY, device_loop=True)
-    monkeypatch.setattr(loop, "_on_cuda", lambda inner: True)
+    monkeypatch.setattr(loop, "on_cuda", lambda inner: True)
     [[text], _] = generate_batch(model, [request(NESTED), request()], VOCABULARY, device_loop="auto")
     [[other]] = generate_batch(model, [request(NESTED)], VOCABULARY, device_loop=False)
     assert text.tokens == other.tokens
@@ -123,7 +123,7 @@ def test_where_a_round_cannot_be_captured_the_host_takes_over(model: Any, monkey
         raise UnsupportedFeature("a CUDA graph of a pass of the model cannot be captured")
 
     monkeypatch.setattr(DeviceBatch, "_launch", launch)
-    monkeypatch.setattr(loop, "_on_cuda", lambda inner: True)
+    monkeypatch.setattr(loop, "on_cuda", lambda inner: True)
     [[text]] = generate_batch(model, [request()], VOCABULARY)
     [[other]] = generate_batch(model, [request()], VOCABULARY, device_loop=False)
     assert text.tokens == other.tokens
@@ -135,7 +135,7 @@ def test_models_on_several_devices_are_left_to_the_host() -> None:
     def model(head: int | str) -> Any:
         return SimpleNamespace(device=torch.device("cuda"), hf_device_map={"model": 0, "lm_head": head})
 
-    assert loop._on_cuda(model(0)) and not loop._on_cuda(model("cpu"))
+    assert loop.on_cuda(model(0)) and not loop.on_cuda(model("cpu"))
 
 
 @pytest.mark.slow
