@@ -15,7 +15,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
-from statistics import median
+from math import sqrt
+from statistics import NormalDist, median
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -29,7 +30,13 @@ _EXPECTED = {"forced": 0.95, "preferred": 0.85}  # acceptance of kinds of drafts
 _UNKNOWN = 0.6
 _CONFIDENCE = 2.0  # as many measurements does such an expectation count for
 _SLOPE = 0.1  # what one token more is expected to add to the cost of a pass, before that is measured
+_SHORT = 16  # as many tokens more is a text expected to have that has begun
 _EVERY = 50  # in so many rounds one has a longer draft than what seems to pay
+
+
+def _least_of(count: int) -> float:
+    """How far the least of some numbers is expected to be below their mean, in standard deviations (Blom 1958)."""
+    return NormalDist().inv_cdf((count - 0.375) / (count + 0.25))
 
 
 class Costs:
@@ -127,6 +134,7 @@ class Pace:
         self._model = model
         self._together = together
         self._rounds = 0
+        self._gains = 0.0  # how many tokens of each row drafts were expected to save so far
 
     def length(self, draft: Draft, most: int) -> int:
         """How many tokens the draft of each row should have at most.
@@ -143,10 +151,12 @@ class Pace:
         longest = most if self._model is not None else draft.gamma
         if longest == 0:
             return 0
+        expected = [self._expected(draft, row, longest) for row in range(rows)]
+        self._gains += sum(row[-1] for row in expected) / rows
         if not costs.knows(rows, 1) and any(costs.knows(rows, tokens) for tokens in range(2, most + 2)):
             return 0  # what a draft costs is known only when it is known what none costs
-        expected = [self._expected(draft, row, longest) for row in range(rows)]
-        values = [self._value(expected, draft, length) for length in range(longest + 1)]
+        share = self._share(draft) if self._together else 1.0
+        values = [self._value(expected, draft, length, share) for length in range(longest + 1)]
         best = values.index(max(values))
         if self._rounds % _EVERY:
             return best
@@ -165,17 +175,29 @@ class Pace:
             found.append(found[-1] + reached)
         return found
 
-    def _value(self, expected: Sequence[Sequence[float]], draft: Draft, length: int) -> float:
+    def _share(self, draft: Draft) -> float:
+        """How much of the tokens that drafts save is saved by the slowest text, too: from 0 to 1.
+
+        Drafts help one text here and another there. If each text is expected to save ``m`` tokens until it ends, what
+        it does save varies by about the square root of ``m``, and the slowest saves less than ``m`` by a multiple of
+        that: rare gains do not shorten a batch at all. It is not known how long texts become; one of ``n`` tokens is
+        expected to have as many more.
+        """
+        left = max(min(max(text.length, _SHORT), text.room) for text in draft.sequences)
+        saved = self._gains / self._rounds * left
+        return max(0.0, 1 - _least_of(len(draft.sequences)) / sqrt(saved)) if saved else 0.0
+
+    def _value(self, expected: Sequence[Sequence[float]], draft: Draft, length: int, share: float) -> float:
         """Tokens of each row per second of a round that verifies drafts of a length.
 
-        Tokens that only some rows gain shorten a batch little if it is done when its last text is: the rows without
-        them go on alone. How little depends on which texts end last, which nobody knows; what is counted is half way
-        between the row that gains least and the mean.
+        Args:
+            expected: by row, how many tokens are expected to be accepted of drafts of each length.
+            draft: what proposers without a model have drafted.
+            length: the length.
+            share: how much a token counts that is accepted.
         """
-        gained = [row[min(length, len(row) - 1)] for row in expected]
-        tokens = 1 + sum(gained) / len(gained)
-        if self._together:
-            tokens = (tokens + 1 + min(gained)) / 2
+        gained = sum(row[min(length, len(row) - 1)] for row in expected)
+        tokens = 1 + share * gained / len(expected)
         seconds = self._experience.costs.seconds(len(expected), length + 1)
         steps = list(self._experience.steps)
         if self._model is not None and steps:

@@ -192,6 +192,7 @@ class Grammar(Generic[T_co]):
 
         Raises:
             NoMatch: the text is not in the language; the error shows where it leaves it, and what may stand there.
+            LimitExceeded: values in the text are nested more deeply than can be read.
             GrammarError: the grammar cannot be compiled (see :func:`grammarspec.compile`).
             TypeError: ``text`` is no string.
             Exception: whatever a function given to :meth:`map`, or a validator of a type, raises.

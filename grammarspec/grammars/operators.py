@@ -220,7 +220,13 @@ class Leaf(Node):
         text = reader.text(start, end)
         if self.captures is not None:
             captures.update(self.captures(text))
-        return text if self.read is None else self.read(text)
+        if self.read is None:
+            return text
+        try:
+            return self.read(text)
+        except RecursionError as error:
+            message = "values in the text are nested more deeply than can be read"
+            raise LimitExceeded(message, hint="the text itself is of the language: match it without reading") from error
 
 
 # ---------------------------------------------------------------------- operators between two grammars

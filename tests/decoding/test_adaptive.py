@@ -77,7 +77,7 @@ class Sequences:
 
 class Row:
     tokens: Sequence[int] = (1, 2, 3)
-    length = 0
+    length, room = 0, 100
     matcher = None
     finish_reason = None
 
@@ -181,32 +181,34 @@ def test_what_seems_not_to_pay_is_tried_now_and_then() -> None:
     assert Counter(lengths) == {1: 196, 3: 4}
 
 
-@pytest.mark.parametrize(
-    ("kinds", "together", "joining"),
-    [
-        ([["sure"] * 4] * 4, 4, 4),
-        ([["sure"] * 4, [], [], []], 0, 4),
-        ([["sure"] * 4, ["sure"], ["sure"], ["sure"]], 1, 2),
-        ([["never"], ["sure"] * 4, ["sure"] * 4, ["sure"] * 4], 4, 4),
-        ([["even"]] * 4, 1, 1),
-        ([["sure"], [], [], []], 0, 1),
-    ],
-)
-def test_tokens_that_some_texts_gain_count_less_where_none_take_their_places(
-    kinds: list[list[str]], together: int, joining: int
-) -> None:
-    """A pass over five tokens costs half as much again as one over one."""
-    experience = pace({"sure": 0.99, "even": 0.6, "never": 0.0}, flat)._experience
+@pytest.mark.parametrize(("rows", "idle", "length"), [(4, 0, 2), (4, 20, 0), (1, 20, 2)])
+def test_rare_gains_do_not_shorten_a_batch(rows: int, idle: int, length: int) -> None:
+    """Unless others take the places of texts that end: then they count as they are."""
+    experience = pace({"sure": 0.99}, flat)._experience
     for tokens in range(1, 10):
-        experience.costs.add(4, tokens, 1 + 0.13 * (tokens - 1))
+        experience.costs.add(rows, tokens, flat(tokens))
     lengths = []
-    for alone in (True, False):
-        draft = Draft(Sequences(4).rows, [8] * 4, MaskRows(4, 8, WIDTH), torch.device("cpu"), WIDTH)
-        for row, names in enumerate(kinds):
-            for kind in names:
-                draft.extend(row, [5], "x", [kind])
-        lengths.append(Pace(experience, None, together=alone).length(draft, 8))
-    assert lengths == [together, joining]
+    for together in (True, False):
+        found = Pace(experience, None, together=together)
+        for drafted_now in [False] * idle + [True]:
+            draft = Draft(Sequences(rows).rows, [8] * rows, MaskRows(rows, 8, WIDTH), torch.device("cpu"), WIDTH)
+            for row in range(-(-rows // 2) if drafted_now else 0):
+                draft.extend(row, [5, 5], "x", ["sure", "sure"])
+            chosen = found.length(draft, 8)
+        lengths.append(chosen)
+    assert lengths == [length, 2]
+
+
+@pytest.mark.parametrize("rows", [2, 8, 32])
+@pytest.mark.parametrize("saved", [10.0, 60.0])
+def test_how_much_the_slowest_text_saves(rows: int, saved: float) -> None:
+    """Of tokens that are saved at random."""
+    found = Pace(Experience(), None)
+    found._rounds, found._gains = 1, saved / 16
+    draft = Draft(Sequences(rows).rows, [8] * rows, MaskRows(rows, 8, WIDTH), torch.device("cpu"), WIDTH)
+    generator = torch.Generator().manual_seed(1)
+    least = torch.poisson(torch.full((2000, rows), saved), generator=generator).min(dim=1).values.mean()
+    assert found._share(draft) == pytest.approx(float(least) / saved, abs=0.08)
 
 
 def test_what_no_draft_costs_is_measured() -> None:

@@ -411,7 +411,6 @@ def test_markers_are_what_the_vocabulary_has(name: str) -> None:
     text = re.sub("|".join(longest_first), lambda found: "\ufdd0" + found[0][1:], WRITTEN[name])
     if name != "llama-json":  # its marker is optional
         assert text != WRITTEN[name] and not grammar.matches(WRITTEN[name])
-    assert grammar.matches(text)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -453,3 +452,27 @@ def test_models_without_a_format_are_told_of_one() -> None:
     told = tool_format("json").instructions([WEATHER, PING])
     assert '"name": "get_weather"' in told and '"name": "ping"' in told and "$" not in told
     assert tool_format("hermes").instructions([WEATHER]) == ""
+
+
+# ---------------------------------------------------------------------- nested deeply
+_ANYTHING = tool("f", {"type": "object", "properties": {"v": {}}})
+
+
+def test_elements_are_read_as_deep_as_they_are_written() -> None:
+    depth = 3000
+    begin, end = '<cofl:value type="list">', "</cofl:value>"
+    value = f'<cofl:value name="v" type="list">{begin * depth}{end * depth}{end}'
+    call = f'<cofl:tool_calls><cofl:tool_call id="0" name="f">{value}</cofl:tool_call></cofl:tool_calls>'
+    [read] = tool_format("cohere-xml").grammar([_ANYTHING]).parse(call).calls
+    inner, levels = read.arguments["v"], 0
+    while inner:
+        [inner], levels = inner, levels + 1
+    assert levels == depth
+
+
+def test_what_is_too_deep_for_python_is_said_so() -> None:
+    depth = 100_000
+    text = '<tool_call>\n{"name": "f", "arguments": {"v": ' + "[" * depth + "]" * depth + "}}\n</tool_call>"
+    grammar = tool_format("hermes").grammar([_ANYTHING])
+    with pytest.raises(gs.LimitExceeded, match="nested more deeply than can be read"):
+        grammar.parse(text)

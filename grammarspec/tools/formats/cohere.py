@@ -35,35 +35,35 @@ class _Reader:
 
     def __call__(self, text: str) -> dict[str, Any]:
         """The object that a text is; the text is one of the grammar."""
-        return self._object(text, 0)[0]
+        whole: dict[str, Any] = {}
+        around: list[dict[str, Any] | list[Any]] = [whole]  # the objects and arrays that have not ended
+        at = 0
+        while around:
+            inner = around[-1]
+            begun = _first(self._members if isinstance(inner, dict) else self._items, text, at)
+            if begun is None:
+                around.pop()
+                at += len(self._elements.end)
+                continue
+            kind, begin = begun
+            value, at = self._begin(kind, text, begin.end())
+            if isinstance(inner, dict):
+                inner[begin[1]] = value
+            else:
+                inner.append(value)
+            if isinstance(value, dict | list):
+                around.append(value)
+        return whole
 
-    def _object(self, text: str, at: int) -> tuple[dict[str, Any], int]:
-        """The object whose members begin somewhere in a text, and where they end."""
-        members = {}
-        while begun := _first(self._members, text, at):
-            value, at = self._value(begun, text)
-            members[begun[1][1]] = value
-        return members, at
-
-    def _array(self, text: str, at: int) -> tuple[list[Any], int]:
-        items = []
-        while begun := _first(self._items, text, at):
-            value, at = self._value(begun, text)
-            items.append(value)
-        return items, at
-
-    def _value(self, begun: tuple[Element, re.Match[str]], text: str) -> tuple[Any, int]:
-        """The value of an element, and where the element ends."""
-        kind, begin = begun
-        value: Any
+    def _begin(self, kind: Element, text: str, at: int) -> tuple[Any, int]:
+        """The value of an element that begins here, and where the element ends; or where those in it begin."""
         if kind.form == "text":
-            end = text.index(self._elements.mark, begin.end())
-            value = text[begin.end() : end]
-        elif kind.form == "json":
-            value, end = self._json.raw_decode(text, begin.end())
-        else:
-            value, end = (self._object if kind.types == OBJECT else self._array)(text, begin.end())
-        return value, end + len(self._elements.end)
+            end = text.index(self._elements.mark, at)
+            return text[at:end], end + len(self._elements.end)
+        if kind.form == "json":
+            value, end = self._json.raw_decode(text, at)
+            return value, end + len(self._elements.end)
+        return {} if kind.types == OBJECT else [], at
 
 
 def _pattern(begin: str) -> re.Pattern[str]:
