@@ -21,7 +21,7 @@ from grammarspec.decoding.batch import Batch  # noqa: E402
 from grammarspec.decoding.draft import Draft, MaskRows  # noqa: E402
 from grammarspec.decoding.proposers import DraftModel, Forced, Lookup, Proposer  # noqa: E402
 
-SECONDS, KNOWS = Costs.seconds, Costs.knows
+SECONDS, KNOWS, LEAST_OF = Costs.seconds, Costs.knows, adaptive._least_of
 WIDTH = 300
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 VOCABULARY = gs.Vocabulary.from_tokens([bytes([value]) for value in range(256)], [270], size=WIDTH)
@@ -32,6 +32,7 @@ def measured(long_drafts: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Costs are those that are measured."""
     monkeypatch.setattr(Costs, "seconds", SECONDS)
     monkeypatch.setattr(Costs, "knows", KNOWS)
+    monkeypatch.setattr(adaptive, "_least_of", LEAST_OF)
 
 
 def costs(*measurements: tuple[int, int, float]) -> Costs:
