@@ -217,16 +217,21 @@ class Leaf(Node):
         return builder.embed(self.ir)
 
     def value(self, reader: Reader, start: int, end: int, captures: dict[str, Any]) -> Any:
+        """As :meth:`Readable.value`.
+
+        Raises:
+            LimitExceeded: values in the text are nested more deeply than can be read.
+        """
         text = reader.text(start, end)
-        if self.captures is not None:
-            captures.update(self.captures(text))
-        if self.read is None:
-            return text
         try:
-            return self.read(text)
+            if self.captures is not None:
+                captures.update(self.captures(text))
+            return text if self.read is None else self.read(text)
         except RecursionError as error:
             message = "values in the text are nested more deeply than can be read"
-            raise LimitExceeded(message, hint="the text itself is of the language: match it without reading") from error
+            raise LimitExceeded(
+                message, hint="matches() says whether the text is valid, and reads no values"
+            ) from error
 
 
 # ---------------------------------------------------------------------- operators between two grammars
