@@ -30,7 +30,7 @@ _EXPECTED = {"forced": 0.95, "preferred": 0.85}  # acceptance of kinds of drafts
 _UNKNOWN = 0.6
 _CONFIDENCE = 2.0  # as many measurements does such an expectation count for
 _SLOPE = 0.1  # what one token more is expected to add to the cost of a pass, before that is measured
-_SHORT = 16  # as many tokens more is a text expected to have that has begun
+_SHORT = 16  # how many more tokens a text that has just begun is expected to have
 _EVERY = 50  # in so many rounds one has a longer draft than what seems to pay
 
 
@@ -194,7 +194,7 @@ class Pace:
             expected: by row, how many tokens are expected to be accepted of drafts of each length.
             draft: what proposers without a model have drafted.
             length: the length.
-            share: how much a token counts that is accepted.
+            share: how much an accepted token counts, from 0 to 1.
         """
         gained = sum(row[min(length, len(row) - 1)] for row in expected)
         tokens = 1 + share * gained / len(expected)

@@ -228,10 +228,8 @@ class Leaf(Node):
                 captures.update(self.captures(text))
             return text if self.read is None else self.read(text)
         except RecursionError as error:
-            message = "values in the text are nested more deeply than can be read"
-            raise LimitExceeded(
-                message, hint="matches() says whether the text is valid, and reads no values"
-            ) from error
+            message, hint = "values in the text are nested more deeply than can be read", "matches() reads no values"
+            raise LimitExceeded(message, hint=hint) from error
 
 
 # ---------------------------------------------------------------------- operators between two grammars

@@ -411,6 +411,7 @@ def test_markers_are_what_the_vocabulary_has(name: str) -> None:
     text = re.sub("|".join(longest_first), lambda found: "\ufdd0" + found[0][1:], WRITTEN[name])
     if name != "llama-json":  # its marker is optional
         assert text != WRITTEN[name] and not grammar.matches(WRITTEN[name])
+    assert grammar.matches(text)
 
 
 @pytest.mark.parametrize("name", NAMES)
