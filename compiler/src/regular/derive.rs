@@ -84,15 +84,23 @@ impl Arena {
     /// The derivatives of an expression without `Ahead` or `Behind` outside scopes.
     pub(super) fn parts(&mut self, id: Id) -> Parts {
         // what holds no tag is part of many residuals: a string's interior, at every position where strings may stand
-        let shared = !self.flag(id, Flags::TAGGED) && !matches!(self.nodes[id as usize], Node::Class(_) | Node::Eps);
-        if shared && let Some(&(from, to)) = self.derived.get(&id) {
+        self.parts_kept(id, !self.flag(id, Flags::TAGGED))
+    }
+
+    /// The same; `again`: they are kept, as they will be asked for again.
+    pub(super) fn parts_kept(&mut self, id: Id, again: bool) -> Parts {
+        let is_large = !matches!(self.nodes[id as usize], Node::Class(_) | Node::Eps);
+        if is_large
+            && (again || self.needs_search(id)) // searches keep them, too
+            && let Some(&(from, to)) = self.derived.get(&id)
+        {
             return self.derivatives[from as usize..to as usize].iter().copied().collect();
         }
         if self.is_spent() {
             return Parts::new();
         }
         let parts = self.new_parts(id);
-        if shared && !self.is_spent() {
+        if again && is_large && !self.is_spent() {
             let from = self.derivatives.len() as u32;
             make_room(&mut self.derivatives, parts.len());
             self.derivatives.extend_from_slice(&parts);

@@ -165,7 +165,9 @@ impl Arena {
                     return Err(Error::Limit { which: "residuals in one emptiness search", limit });
                 }
                 budget.spend(16)?;
-                let mut targets: Vec<Id> = self.metered(budget, |arena| arena.parts(id))?.iter().map(|p| p.1).collect();
+                // what is alive is mostly walked next, which takes its derivatives again
+                let parts = self.metered(budget, |arena| arena.parts_kept(id, true))?;
+                let mut targets: Vec<Id> = parts.iter().map(|part| part.1).collect();
                 if targets.len() > 1 {
                     targets.sort_by_cached_key(|&t| std::cmp::Reverse(self.least_length(t)));
                 }

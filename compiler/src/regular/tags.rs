@@ -81,8 +81,14 @@ impl Arena {
         found
     }
 
+    /// Whether the expression may have [ends](Arena::ends): not within a character, for one.
+    #[inline]
+    pub fn may_end_here(&self, id: Id) -> bool {
+        self.flag(id, Flags::TAGGED) && (self.nullable(id) || self.open(id))
+    }
+
     fn collect_ends(&mut self, id: Id, condition: Id, out: &mut Ends) {
-        if !self.flag(id, Flags::TAGGED) || !self.nullable(id) && !self.open(id) || condition == EMPTY {
+        if !self.may_end_here(id) || condition == EMPTY {
             return;
         }
         match self.nodes[id as usize] {

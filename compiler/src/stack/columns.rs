@@ -18,6 +18,11 @@ pub struct Column {
 }
 
 impl Column {
+    /// Before the first line end.
+    pub fn uncounted(self) -> Column {
+        Column { column: None, ..self }
+    }
+
     /// After one more byte.
     pub fn after(self, byte: u8) -> Column {
         let column = match (byte, self.column) {

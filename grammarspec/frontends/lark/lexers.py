@@ -36,7 +36,7 @@ from grammarspec.frontends.regex.lower import lexeme, lower
 from grammarspec.frontends.regex.patterns import Dialect, parse
 from grammarspec.frontends.regex.preference import guarded, head_of, may_both_match, preferred, text_rivals
 from grammarspec.frontends.regex.reach import looks_outside
-from grammarspec.frontends.regex.tree import EMPTY, NOTHING, Alternation, Node, Sequence, Text
+from grammarspec.frontends.regex.tree import EMPTY, NOTHING, Alternation, Chars, Node, Repeat, Sequence, Text
 from grammarspec.grammars.builder import GrammarBuilder
 
 __all__ = ["IGNORED", "BasicTerminals", "Lexeme", "Lexemes"]
@@ -97,6 +97,7 @@ class Lexemes:
         self.terminals: dict[tuple[str, Neighbour | None], _Terminal] = {}
         self.decided: dict[tuple[str, Neighbour], Node] = {}
         self.wider_classes: dict[str, dict[Neighbour, Neighbour]] = {}
+        self.runs: dict[_Terminal, _Terminal] = {}
         self.heads: dict[_Terminal, tuple[Ranges, ...]] = {}
         self.rivalries: dict[tuple[_Terminal, _Terminal], bool] = {}
         self.embeddings: dict[tuple[str, str], bool] = {}
@@ -137,12 +138,41 @@ class Lexemes:
         }
         tried = [terminal for terminal in terminals if terminal.name not in embedded]
         found: list[Lexeme] = []
-        for terminal, rivals in zip(tried, self.rivals_before(tried), strict=True):
-            words = () if terminal.name in ignored else tuple(keywords.get(terminal.name, ()))
+        for place, (terminal, rivals) in enumerate(zip(tried, self.rivals_before(tried), strict=True)):
             with self.builder.budget.at(self.called(terminal.definition)[1]):
-                lexemes = self.lexemes(terminal, rivals, words)
-            found += [(IGNORED if terminal.name in ignored else name, node, last) for name, node, last in lexemes]
+                if terminal.name in ignored:
+                    passed_over = self.run_of(terminal, tried[:place])
+                    found += [(IGNORED, node, last) for _, node, last in self.lexemes(passed_over, rivals, ())]
+                else:
+                    found += self.lexemes(terminal, rivals, tuple(keywords.get(terminal.name, ())))
         return found
+
+    def run_of(self, ignored: _Terminal, higher: Several[_Terminal]) -> _Terminal:
+        """All characters in a row of a terminal that is passed over and has one, where no other is tried between them.
+
+        ``%ignore " "`` passes over a run of blanks one by one, or, just as well, as one lexeme: then a token of many
+        blanks leads to one place, and not through as many places as it has blanks.
+
+        Args:
+            ignored: the terminal.
+            higher: those that are tried before it.
+
+        Returns:
+            the terminal itself, if it has longer texts, or one before it may begin within such a run.
+
+        Raises:
+            GrammarError: as :meth:`terminal`.
+        """
+        tree = ignored.tree
+        if not isinstance(tree, Chars) and not (isinstance(tree, Text) and len(tree.text) == 1):
+            return ignored
+        everywhere = (self.terminal(other.definition, before) for other in higher for before in self.classes)
+        if any(self.rivals(other, ignored) for other in everywhere):
+            return ignored
+        known = self.runs.get(ignored)
+        if known is None:
+            known = self.runs[ignored] = _Terminal(ignored.name, ignored.definition, Repeat(tree, 1, None))
+        return known
 
     def terminal(self, definition: Any, before: Neighbour) -> _Terminal:
         """A terminal by lark's record of it, behind a character of a class: one for all, where it sees none.

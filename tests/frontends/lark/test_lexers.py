@@ -242,3 +242,29 @@ def test_terminals_are_read_before_rules_are_complete() -> None:
     """Behind the second ``A`` a ``B`` is read as an ``A``, as behind the first: both stand in one state."""
     ours = Ours(gs.lark('start: x~2 B |\nx: A\nA: "a"\nB: "a"', parser="lalr", lexer="contextual"))
     assert ours.takes("") and not ours.read("a")
+
+
+# What is ignored character by character is read in runs, where nothing else is ever tried between two of them.
+RUNS = [
+    'start: (B | C)+\nB: "b"\nC: "c"\n%ignore "a"',
+    'start: (B | C)+\nB: "b"\nC: "ca"\n%ignore /[ab]/',
+    'start: (A | C)+\nA.2: "aab"\nC: "c"\n%ignore "a"',  # A may begin within a run
+    'start: (A | C)+\nA.2: /(?<=a)ab/\nC: "c"\n%ignore /a/',  # behind the first "a" only
+    'start: B A | C\nA.2: "ab"\nB: "b"\nC: "c"\n%ignore "a"',  # with "contextual", only behind B
+    'start: B A | C\nA: "ab"\nB: "b"\nC: "c"\n%ignore /a/\n%ignore "c"',
+]
+
+
+@pytest.mark.parametrize("lexer", ["basic", "contextual"])
+@pytest.mark.parametrize("grammar", RUNS)
+def test_runs_of_what_is_ignored(grammar: str, lexer: str) -> None:
+    compare(grammar, "lalr", lexer)
+
+
+@pytest.mark.parametrize("lexer", ["basic", "contextual"])
+def test_runs_are_lexemes(lexer: str) -> None:
+    single, run = (
+        gs.lark(f"start: WORD+\nWORD: /[ac]+/\n%ignore {ignored}", parser="lalr", lexer=lexer)
+        for ignored in ['"b"', "/b+/"]
+    )
+    assert single.to_bytes() == run.to_bytes()

@@ -39,8 +39,14 @@ _NL: /(NEWLINE)+/
 BLANK: / +/
 %ignore BLANK
 """
-NEWLINES = [r"\r?\n[\t ]*", r" *(?:#[^\n]*)?\r?\n[\t ]*", r"[\n\t ]*\n *(?:#[^\n]*)?"]
-"""Line ends: plain, with comments before them, with comments in which a line may end."""
+NEWLINES = [
+    r"\r?\n[\t ]*",
+    r" *(?:#[^\n]*)?\r?\n[\t ]*",
+    r"[\n\t ]*\n *(?:#[^\n]*)?",
+    r"\r?\n[\t ]*|#[^\n]*",
+    r"\r?\n[\t ]*|#[^\n\r]*",
+]
+"""Line ends: plain, with comments before them, with comments in which a line may end, and with comments as Python's."""
 LINE_WORDS = [
     *"abif\n\r\t #():",
     "if",

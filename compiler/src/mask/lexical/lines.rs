@@ -2,6 +2,7 @@
 //!
 //! The blanks behind a line end are followed one by one, and there is an end for each column that tokens lead to. In
 //! runs, such as the inside of a comment, they are not counted: where a lexeme can end behind one, there is no such step.
+//! Where all ends are behind another line end, as in a comment, the step is the same for each column that it begins at.
 
 use std::sync::Arc;
 
@@ -25,11 +26,18 @@ struct Counted {
     column: Column,
     /// Whether some blanks since the last line end were not counted.
     is_lost: bool,
+    /// Whether the column at the beginning is part of it: there was no line end yet.
+    from_start: bool,
 }
 
 impl Counted {
     fn after(self, byte: u8) -> Counted {
-        Counted { column: self.column.after(byte), is_lost: self.is_lost && byte != b'\n' }
+        let same_line = byte != b'\n';
+        Counted {
+            column: self.column.after(byte),
+            is_lost: self.is_lost && same_line,
+            from_start: self.from_start && same_line,
+        }
     }
 
     /// Behind characters that were not looked at, none of which ends a line.
@@ -48,6 +56,20 @@ struct Lines<'a> {
     ends: FxHashMap<((Id, u32), Column), Vec<NodeIndex>>,
     /// Whether some end has a column that was not counted.
     is_lost: bool,
+    /// Whether some end has a column that depends on the one at the beginning.
+    from_start: bool,
+}
+
+impl Lines<'_> {
+    /// Notes nodes that are entered by the bytes behind an end.
+    fn end(&mut self, end: (Id, u32), at: Counted, nodes: impl Iterator<Item = NodeIndex>) {
+        let mut nodes = nodes.peekable();
+        if nodes.peek().is_some() {
+            self.is_lost |= at.is_lost;
+            self.from_start |= at.from_start;
+            self.ends.entry((end, at.column)).or_default().extend(nodes);
+        }
+    }
 }
 
 impl MaskMaker<'_> {
@@ -56,21 +78,30 @@ impl MaskMaker<'_> {
         if !self.machine.lines_end_freely() {
             return Ok(None);
         }
-        if let Some(known) = self.local.steps.lines.get(&(place, rest, column)) {
+        let steps = &self.local.steps;
+        let known = steps.lines.get(&(place, rest, None)).or_else(|| steps.lines.get(&(place, rest, Some(column))));
+        if let Some(known) = known {
             return Ok(known.clone());
         }
         let step = self.take_lines(place, &self.trie(place), rest, column)?.map(Arc::new);
         if let Some(step) = &step {
             self.local.steps.hold(step);
         }
-        self.local.steps.lines.insert((place, rest, column), step.clone());
+        let depends = step.as_ref().map_or(Some(column), |step| step.column);
+        self.local.steps.lines.insert((place, rest, depends), step.clone());
         Ok(step)
     }
 
     fn take_lines(&mut self, place: Place, trie: &Trie, rest: Id, column: Column) -> Result<Option<Step>> {
-        let mut lines =
-            Lines { trie, todo: Vec::new(), reached: Vec::new(), ends: FxHashMap::default(), is_lost: false };
-        let counted = Counted { column, is_lost: false };
+        let mut lines = Lines {
+            trie,
+            todo: Vec::new(),
+            reached: Vec::new(),
+            ends: FxHashMap::default(),
+            is_lost: false,
+            from_start: false,
+        };
+        let counted = Counted { column, is_lost: false, from_start: true };
         match self.nodes(place) {
             None => lines.todo.push((0, rest, ByteSet::ALL, counted)),
             Some(nodes) => {
@@ -93,8 +124,9 @@ impl MaskMaker<'_> {
                 return Ok(None);
             }
         }
-        let mut step = Step::default();
-        step.reached.push((rest, Draft { set: lines.reached, ..Draft::default() }));
+        let mut step = Step { column: lines.from_start.then_some(column), ..Step::default() };
+        let reached = Draft { set: lines.reached, ..Draft::default() };
+        step.reached.push((rest, reached.with_base_if_many(self.vocab.words())));
         for ((end, column), nodes) in lines.ends {
             let rests = self.rests_from((place, trie), nodes);
             step.ends.push(End { end, column: Some(column), rests, except: [].into() });
@@ -110,18 +142,16 @@ impl MaskMaker<'_> {
             return Ok(());
         }
         let ends = self.ends_of(state)?;
+        let mut after = ByteSet::NONE;
         for &end in ends.iter() {
             let first = self.first_behind(end.0)?;
-            let mut nodes = trie.children(node, first).map(|(_, child)| child).peekable();
-            if nodes.peek().is_some() {
-                lines.is_lost |= counted.is_lost;
-                lines.ends.entry((end, counted.column)).or_default().extend(nodes);
-            }
+            after = after.or(first);
+            lines.end(end, counted, trie.children(node, first).map(|(_, child)| child));
         }
-        if ends.is_empty()
-            && let Some((_, tokens)) = trie.below(node)
+        if let Some((_, tokens)) = trie.below(node)
             && let Some(plain) = self.self_loop(state)?
             && !plain.contains(b'\n')
+            && after.and(plain).is_empty()
         {
             let branch = match trie.name {
                 Some(name) => self.shared.branch((name, trie), node, plain),
@@ -132,6 +162,13 @@ impl MaskMaker<'_> {
             };
             lines.reached.extend_from_slice(&branch.plain);
             lines.todo.push((node, state, ByteSet::ALL.minus(plain), counted));
+            for (byte, nodes) in branch.exits() {
+                for &end in ends.iter() {
+                    if self.first_behind(end.0)?.contains(byte) {
+                        lines.end(end, counted.after_run(), nodes.iter().copied());
+                    }
+                }
+            }
             return self.leave_comment(&branch, state, counted.after_run(), lines);
         }
         lines.todo.push((node, state, ByteSet::ALL, counted));

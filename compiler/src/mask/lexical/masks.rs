@@ -61,7 +61,8 @@ impl MaskMaker<'_> {
 
     /// Adds the tokens of a place that a head allows.
     fn follow_one(&mut self, head: Head, place: Place, out: &mut Union) -> Answer<()> {
-        let step = match self.machine.column(head) {
+        let column = self.machine.column(head);
+        let step = match column {
             None => self.step(place, head.rest)?,
             Some(column) => match self.line_step(place, head.rest, column)? {
                 Some(step) => step,
@@ -79,6 +80,13 @@ impl MaskMaker<'_> {
         if step.ends.is_empty() {
             return Ok(Some(()));
         }
+        let head = match column {
+            // what is behind the ends is the same for all columns
+            Some(column) if step.column.is_none() => {
+                Head { stack: self.machine.at_column(head.stack, column.uncounted()), ..head }
+            }
+            _ => head,
+        };
         let part = self.part(head, place, &step)?;
         out.set.extend_from_slice(&part.tokens);
         for &end in &part.open {

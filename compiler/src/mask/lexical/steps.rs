@@ -25,6 +25,8 @@ pub(in crate::mask) struct Step {
     /// the residual has no meaning.
     pub(super) reached: Vec<(Id, Draft)>,
     pub(super) ends: Vec<End>,
+    /// The column at the beginning, where lexemes end lines, if the ends depend on it.
+    pub(super) column: Option<Column>,
 }
 
 /// One way in which a lexeme ends inside tokens.
@@ -51,8 +53,8 @@ impl End {
 pub(in crate::mask) struct Steps {
     pub(super) places: Places,
     taken: FxHashMap<(Place, Id), Arc<Step>>,
-    /// Of lexemes that can end lines, by column; `None`: it cannot be made.
-    pub(super) lines: FxHashMap<(Place, Id, Column), Option<Arc<Step>>>,
+    /// Of lexemes that can end lines, by column, if that matters; `None`: it cannot be made.
+    pub(super) lines: FxHashMap<(Place, Id, Option<Column>), Option<Arc<Step>>>,
     ends: FxHashMap<Id, Arc<[(Id, u32)]>>,
     /// For each condition, the bytes that it allows after a lexeme.
     behind: FxHashMap<Id, ByteSet>,
@@ -76,7 +78,8 @@ impl Steps {
 
     /// Counts what a step holds.
     pub(super) fn hold(&mut self, step: &Step) {
-        let tokens: usize = step.reached.iter().map(|(_, draft)| draft.memory()).sum();
+        let row = |draft: &Draft| draft.base.as_ref().map_or(0, |bits| bits.len() * 4); // few are shared
+        let tokens: usize = step.reached.iter().map(|(_, draft)| draft.memory() + row(draft)).sum();
         let ends: usize = step.ends.iter().map(End::memory).sum();
         self.held += tokens + ends;
     }
@@ -185,7 +188,8 @@ impl<'a> MaskMaker<'a> {
                 self.enter(&mut walk, child, next)?;
             }
         }
-        step.reached.extend(walk.reached);
+        let words = self.vocab.words();
+        step.reached.extend(walk.reached.into_iter().map(|(state, draft)| (state, draft.with_base_if_many(words))));
         for (end, nodes) in walk.ends {
             let rests = self.rests_from((place, trie), nodes);
             step.ends.push(End { end, column: None, rests, except: [].into() });
@@ -200,8 +204,9 @@ impl<'a> MaskMaker<'a> {
         if trie.is_leaf(node) {
             return Ok(());
         }
-        let ends = self.ends_of(state)?;
-        let after = self.end_at(walk, node, &ends)?;
+        let ends = if self.machine.arena.may_end_here(state) { Some(self.ends_of(state)?) } else { None };
+        let ends = ends.as_deref().unwrap_or_default();
+        let after = self.end_at(walk, node, ends)?;
         if let Some((below, tokens)) = trie.below(node)
             && let Some(plain) = self.self_loop(state)?
             && after.and(plain).is_empty()
@@ -221,7 +226,7 @@ impl<'a> MaskMaker<'a> {
             walk.todo.push((node, state, ByteSet::ALL.minus(plain)));
             for (byte, nodes) in branch.exits() {
                 self.budget.spend(1)?;
-                for &end in ends.iter() {
+                for &end in ends {
                     if self.first_behind(end.0)?.contains(byte) {
                         walk.ends.entry(end).or_default().extend_from_slice(nodes);
                     }
