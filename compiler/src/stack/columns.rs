@@ -119,6 +119,14 @@ impl Machine {
         self.stacks.below(param, stack)
     }
 
+    /// Columns at which different tokens can follow a line end, but for those at which none can: that of each open block,
+    /// and a wider one.
+    pub fn columns_apart(&self, stack: Stack, like: Column) -> Vec<Column> {
+        let layout = self.instances.layout(self.stacks.param(stack));
+        let widths = layout.indents.iter().copied().chain([0, layout.indent() + 1]);
+        widths.map(|width| Column { column: Some(width), ..like }).collect()
+    }
+
     /// Whether any column leads to an ending, as lines go on.
     pub fn lines_end_freely(&self) -> bool {
         !self.careful || self.searches.free.is_any()

@@ -65,6 +65,10 @@ LINE_WORDS = [
     "# \n ",
 ]
 LINE_WORDS += ["(\n", ")\n", "a\n\t", ":\n  a\n", "):", " #\n", "\n#", "  a b", "   if:\n"]
+COMMENTED = [
+    "if:\n    a # b c d\n    b\n# e  f\na(\n #d\n) \n",
+    "a\n # b  c\n#d e\nif:\n\ta #\n\tif:\n\t  b\n\t  # a b\n",
+]
 LETTERS = r"""
 start: item*
 item: LETTER | DIGIT | "{" start "}" | LETTER "^" (LETTER | DIGIT)
@@ -127,15 +131,20 @@ def test_small_grammars(grammar: str, options: tuple[str, str]) -> None:
         discard("limit exceeded")
 
 
-@pytest.mark.property
-@pytest.mark.parametrize("newline", NEWLINES)
-def test_lines_of_counted_blanks(newline: str) -> None:
+def lines(newline: str, vocabulary: gs.Vocabulary) -> gs.Constraint:
+    """The constraint of indented lines with a line end."""
     members: dict[str, object] = {"NL_type": "_NL", "OPEN_PAREN_types": ["LPAR"], "CLOSE_PAREN_types": ["RPAR"]}
     members |= {"INDENT_type": "_INDENT", "DEDENT_type": "_DEDENT", "tab_len": 2}
     postlex = type("Blocks", (pytest.importorskip("lark.indenter").Indenter,), members)()
+    return gs.compile(gs.lark(LINES.replace("NEWLINE", newline), parser="lalr", postlex=postlex), vocabulary)
+
+
+@pytest.mark.property
+@pytest.mark.parametrize("newline", NEWLINES)
+def test_lines_of_counted_blanks(newline: str) -> None:
     words = [b"<eos>", *(word.encode() for word in LINE_WORDS)]
     vocabulary = gs.Vocabulary.from_tokens(words, [0], special_tokens={"<eos>": 0})
-    constraint = gs.compile(gs.lark(LINES.replace("NEWLINE", newline), parser="lalr", postlex=postlex), vocabulary)
+    constraint = lines(newline, vocabulary)
     chosen = random.Random(tiers.seed(2))
     for _ in range(tiers.draws(60, least=20)):
         matcher, text = constraint.matcher(), ""
@@ -148,6 +157,19 @@ def test_lines_of_counted_blanks(newline: str) -> None:
             token = chosen.choice(going_on)
             assert matcher.accept_token(token)
             text += LINE_WORDS[token - 1]
+
+
+@pytest.mark.property
+@pytest.mark.parametrize("newline", NEWLINES)
+def test_lines_with_comments(newline: str, smollm2_tokenizer: Any) -> None:
+    """Of a real vocabulary, runs within comments are not walked, so that columns behind them are not counted."""
+    vocabulary = gs.Vocabulary.from_tokenizer(smollm2_tokenizer)
+    constraint = lines(newline, vocabulary)
+    places = [(text, place) for text in COMMENTED for place in range(len(text))]
+    for text, place in random.Random(tiers.seed(4)).sample(places, tiers.draws(20, least=4)):
+        matcher = constraint.matcher()
+        matcher.accept_tokens(smollm2_tokenizer.encode(text[:place], add_special_tokens=False))
+        check(matcher, vocabulary.size, text[:place])
 
 
 def test_letters_that_are_lexemes(smollm2_tokenizer: Any) -> None:

@@ -1,8 +1,9 @@
 //! Steps of lexemes that can end a line where an indenter counts blanks: each end has its column.
 //!
 //! The blanks behind a line end are followed one by one, and there is an end for each column that tokens lead to. In
-//! runs, such as the inside of a comment, they are not counted: where a lexeme can end behind one, there is no such step.
-//! Where all ends are behind another line end, as in a comment, the step is the same for each column that it begins at.
+//! runs, such as the inside of a comment, they are not counted: an end behind one is *lost*, and tokens are followed byte
+//! by byte where something can follow it. Where all ends are behind another line end, as in a comment, the step is the
+//! same for each column that it begins at.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::mask::maker::MaskMaker;
 use crate::mask::row::Draft;
 use crate::recursion::deep;
 use crate::regular::{EMPTY, Id};
-use crate::stack::Column;
+use crate::stack::{Column, Head};
 use crate::vocabulary::{NodeIndex, Trie};
 
 /// A column, as far as it was counted.
@@ -54,8 +55,8 @@ struct Lines<'a> {
     reached: Vec<u32>,
     /// For each end, the nodes of the bytes after it.
     ends: FxHashMap<((Id, u32), Column), Vec<NodeIndex>>,
-    /// Whether some end has a column that was not counted.
-    is_lost: bool,
+    /// The same for ends whose column was not counted.
+    lost: FxHashMap<(Id, u32), Vec<NodeIndex>>,
     /// Whether some end has a column that depends on the one at the beginning.
     from_start: bool,
 }
@@ -64,8 +65,12 @@ impl Lines<'_> {
     /// Notes nodes that are entered by the bytes behind an end.
     fn end(&mut self, end: (Id, u32), at: Counted, nodes: impl Iterator<Item = NodeIndex>) {
         let mut nodes = nodes.peekable();
-        if nodes.peek().is_some() {
-            self.is_lost |= at.is_lost;
+        if nodes.peek().is_none() {
+            return;
+        }
+        if at.is_lost {
+            self.lost.entry(end).or_default().extend(nodes);
+        } else {
             self.from_start |= at.from_start;
             self.ends.entry((end, at.column)).or_default().extend(nodes);
         }
@@ -73,32 +78,26 @@ impl Lines<'_> {
 }
 
 impl MaskMaker<'_> {
-    /// The step of a residual that can end a line on a trie, given the column; `None`: it cannot be made.
-    pub(super) fn line_step(&mut self, place: Place, rest: Id, column: Column) -> Result<Option<Arc<Step>>> {
-        if !self.machine.lines_end_freely() {
-            return Ok(None);
-        }
+    /// The step of a residual that can end a line on a trie, given the column.
+    pub(super) fn line_step(&mut self, place: Place, rest: Id, column: Column) -> Result<Arc<Step>> {
         let steps = &self.local.steps;
         let known = steps.lines.get(&(place, rest, None)).or_else(|| steps.lines.get(&(place, rest, Some(column))));
         if let Some(known) = known {
             return Ok(known.clone());
         }
-        let step = self.take_lines(place, &self.trie(place), rest, column)?.map(Arc::new);
-        if let Some(step) = &step {
-            self.local.steps.hold(step);
-        }
-        let depends = step.as_ref().map_or(Some(column), |step| step.column);
-        self.local.steps.lines.insert((place, rest, depends), step.clone());
+        let step = Arc::new(self.take_lines(place, &self.trie(place), rest, column)?);
+        self.local.steps.hold(&step);
+        self.local.steps.lines.insert((place, rest, step.column), step.clone());
         Ok(step)
     }
 
-    fn take_lines(&mut self, place: Place, trie: &Trie, rest: Id, column: Column) -> Result<Option<Step>> {
+    fn take_lines(&mut self, place: Place, trie: &Trie, rest: Id, column: Column) -> Result<Step> {
         let mut lines = Lines {
             trie,
             todo: Vec::new(),
             reached: Vec::new(),
             ends: FxHashMap::default(),
-            is_lost: false,
+            lost: FxHashMap::default(),
             from_start: false,
         };
         let counted = Counted { column, is_lost: false, from_start: true };
@@ -120,9 +119,6 @@ impl MaskMaker<'_> {
                 let next = self.machine.arena.next(state, byte, self.budget)?;
                 self.enter_line(child, next, counted.after(byte), &mut lines)?;
             }
-            if lines.is_lost {
-                return Ok(None);
-            }
         }
         let mut step = Step { column: lines.from_start.then_some(column), ..Step::default() };
         let reached = Draft { set: lines.reached, ..Draft::default() };
@@ -131,7 +127,25 @@ impl MaskMaker<'_> {
             let rests = self.rests_from((place, trie), nodes);
             step.ends.push(End { end, column: Some(column), rests, except: [].into() });
         }
-        Ok(Some(step))
+        for (end, nodes) in lines.lost {
+            let rests = self.rests_from((place, trie), nodes);
+            step.lost.push(End { end, column: None, rests, except: [].into() });
+        }
+        Ok(step)
+    }
+
+    /// Whether something can follow one of the lost ends of a head's step, at any column.
+    pub(super) fn goes_on_lost(&mut self, head: Head, column: Column, step: &Step) -> Result<bool> {
+        for End { end, rests, .. } in &step.lost {
+            for at in self.machine.columns_apart(head.stack, column) {
+                let stack = self.machine.at_column(head.stack, at);
+                let after = self.after(Head { stack, ..head }, *end)?;
+                if rests.may_begin(after.1) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Continues a walk at a node at which the residual is `state`.

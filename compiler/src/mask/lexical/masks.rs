@@ -64,10 +64,14 @@ impl MaskMaker<'_> {
         let column = self.machine.column(head);
         let step = match column {
             None => self.step(place, head.rest)?,
-            Some(column) => match self.line_step(place, head.rest, column)? {
-                Some(step) => step,
-                None => return self.follow_bytes(head, place, out),
-            },
+            Some(column) if self.machine.lines_end_freely() => {
+                let step = self.line_step(place, head.rest, column)?;
+                if self.goes_on_lost(head, column, &step)? {
+                    return self.follow_bytes(head, place, out);
+                }
+                step
+            }
+            Some(_) => return self.follow_bytes(head, place, out),
         };
         self.budget.spend(1 + step.reached.len() as u64)?;
         for (after, draft) in &step.reached {
@@ -194,7 +198,7 @@ impl MaskMaker<'_> {
     }
 
     /// The closure after an end of a head's lexeme, and the bytes with which its heads begin.
-    fn after(&mut self, head: Head, (condition, position): (Id, u32)) -> Result<Arc<(Closure, ByteSet)>> {
+    pub(super) fn after(&mut self, head: Head, (condition, position): (Id, u32)) -> Result<Arc<(Closure, ByteSet)>> {
         let tag = self.machine.accept(position);
         let end = Head { rest: self.machine.arena.under(condition, tag), ..head };
         if let Some(known) = self.local.steps.closures.get(&end) {

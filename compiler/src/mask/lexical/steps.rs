@@ -25,6 +25,8 @@ pub(in crate::mask) struct Step {
     /// the residual has no meaning.
     pub(super) reached: Vec<(Id, Draft)>,
     pub(super) ends: Vec<End>,
+    /// Ends of lines whose column is not known.
+    pub(super) lost: Vec<End>,
     /// The column at the beginning, where lexemes end lines, if the ends depend on it.
     pub(super) column: Option<Column>,
 }
@@ -53,8 +55,8 @@ impl End {
 pub(in crate::mask) struct Steps {
     pub(super) places: Places,
     taken: FxHashMap<(Place, Id), Arc<Step>>,
-    /// Of lexemes that can end lines, by column, if that matters; `None`: it cannot be made.
-    pub(super) lines: FxHashMap<(Place, Id, Option<Column>), Option<Arc<Step>>>,
+    /// Of lexemes that can end lines, by column, if that matters.
+    pub(super) lines: FxHashMap<(Place, Id, Option<Column>), Arc<Step>>,
     ends: FxHashMap<Id, Arc<[(Id, u32)]>>,
     /// For each condition, the bytes that it allows after a lexeme.
     behind: FxHashMap<Id, ByteSet>,
@@ -80,7 +82,7 @@ impl Steps {
     pub(super) fn hold(&mut self, step: &Step) {
         let row = |draft: &Draft| draft.base.as_ref().map_or(0, |bits| bits.len() * 4); // few are shared
         let tokens: usize = step.reached.iter().map(|(_, draft)| draft.memory() + row(draft)).sum();
-        let ends: usize = step.ends.iter().map(End::memory).sum();
+        let ends: usize = step.ends.iter().chain(&step.lost).map(End::memory).sum();
         self.held += tokens + ends;
     }
 

@@ -75,6 +75,11 @@ pub(super) struct Rests {
 }
 
 impl Rests {
+    /// Whether some of them begin with one of these bytes, as far as is known.
+    pub(super) fn may_begin(&self, bytes: ByteSet) -> bool {
+        !self.starts.and(bytes).is_empty()
+    }
+
     /// Bytes held, roughly.
     pub(super) fn memory(&self) -> usize {
         64 + self.nodes.as_ref().map_or(0, |nodes| nodes.len() * 4)
