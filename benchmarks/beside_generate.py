@@ -67,7 +67,8 @@ def by_llguidance(tokenizer: Any, schemas: Sequence[Any]) -> list[Callable[[], M
         return Masked(lambda: text.unsafe_compute_mask_ptr(row.ctypes.data, row.nbytes), text.consume_token, row)
 
     def maker(schema: Any) -> Callable[[], Masked]:
-        compact = {**schema, "x-guidance": {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}}
+        separators = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}
+        compact = {**schema, "x-guidance": {**separators, "coerce_one_of": True}}  # else it refuses oneOf
         matcher = llg.LLMatcher(wrapped, json.dumps({"grammars": [{"json_schema": compact}]}), log_level=0)
         if matcher.is_error():
             raise ValueError(matcher.get_error())
