@@ -138,6 +138,7 @@ impl MaskMaker<'_> {
     pub(super) fn goes_on_lost(&mut self, head: Head, column: Column, step: &Step) -> Result<bool> {
         for End { end, rests, .. } in &step.lost {
             for at in self.machine.columns_apart(head.stack, column) {
+                self.budget.spend(1)?; // a text may have thousands of open blocks
                 let stack = self.machine.at_column(head.stack, at);
                 let after = self.after(Head { stack, ..head }, *end)?;
                 if rests.may_begin(after.1) {
