@@ -44,8 +44,10 @@ const FULL: usize = 8192;
 struct Entry {
     /// The threads after the last byte.
     kernel: Threads,
-    /// The bytes that lead on (known once the closure is).
+    /// The bytes that lead on, and perhaps others (known once the closure is).
     first: ByteSet,
+    /// Whether all of these bytes lead on.
+    all_lead_on: bool,
     /// Where the threads of the closure are, once it is made: an index, or `KERNEL`.
     closure: u32,
     /// The index of the transition that was found last.
@@ -71,6 +73,7 @@ impl Entry {
         Entry {
             kernel,
             first: ByteSet::NONE,
+            all_lead_on: false,
             closure: NONE,
             classes: NONE,
             count: 0,
@@ -147,7 +150,7 @@ impl Table {
         self.closed.clear();
         self.closings.clear();
         for state in [DEAD, CUT_OFF] {
-            let mut entry = Entry { closure: KERNEL, ..Entry::new(Threads::new()) };
+            let mut entry = Entry { closure: KERNEL, all_lead_on: true, ..Entry::new(Threads::new()) };
             if state == CUT_OFF {
                 entry.first = ByteSet::ALL;
                 (entry.may_accept, entry.unsure, entry.may_be_cut_off) = (true, true, true);
@@ -263,12 +266,12 @@ impl Machine {
         if let Some(&state) = self.table.closed.get(&threads) {
             return Ok(state);
         }
-        // known only once it is whole: the budget may end here
         let first = self.first_of_all(&threads, budget)?;
         let unsure = threads.iter().all(|t| t.is_unsure());
         let state = self.table.entries.len() as ByteState;
         let may_be_cut_off = threads.iter().any(|t| t.is_anything());
-        let entry = Entry { unsure, closure: KERNEL, first, may_be_cut_off, ..Entry::new(threads.clone()) };
+        let all_lead_on = !self.careful;
+        let entry = Entry { unsure, closure: KERNEL, first, all_lead_on, may_be_cut_off, ..Entry::new(threads.clone()) };
         push(&mut self.table.entries, entry);
         self.table.closed.insert(threads, state);
         Ok(state)
@@ -294,6 +297,31 @@ impl Machine {
     #[inline]
     pub fn first(&mut self, state: ByteState, budget: &mut Budget) -> Result<ByteSet> {
         let entry = &self.table.entries[state as usize];
+        if entry.all_lead_on { Ok(entry.first) } else { self.leading(state, budget) }
+    }
+
+    /// Finds the bytes that lead on from a state.
+    #[cold]
+    fn leading(&mut self, state: ByteState, budget: &mut Budget) -> Result<ByteSet> {
+        let mut first = self.opened(state, budget)?;
+        if self.careful {
+            let mut left = first;
+            while let Some(byte) = left.first() {
+                let (same, next) = self.go_class(state, byte, budget)?;
+                first = if next == DEAD { first.minus(same) } else { first };
+                left = left.minus(same);
+            }
+        }
+        let entry = &mut self.table.entries[state as usize];
+        (entry.first, entry.all_lead_on) = (first, true);
+        Ok(first)
+    }
+
+    /// The bytes that may lead on from a state, whose closure is then made: to follow one byte, it need not be known
+    /// where the others lead.
+    #[inline]
+    fn opened(&mut self, state: ByteState, budget: &mut Budget) -> Result<ByteSet> {
+        let entry = &self.table.entries[state as usize];
         if entry.closure != NONE { Ok(entry.first) } else { self.open(state, budget) }
     }
 
@@ -306,7 +334,7 @@ impl Machine {
 
     /// Whether the text may end at a state.
     pub fn accepts(&mut self, state: ByteState, budget: &mut Budget) -> Result<bool> {
-        self.first(state, budget)?;
+        self.opened(state, budget)?;
         Ok(self.table.entries[state as usize].accepting)
     }
 
@@ -323,7 +351,7 @@ impl Machine {
         Ok(if open && !accepting { None } else { Some(accepting) })
     }
 
-    /// Makes the closure of a state. Returns the bytes that lead on.
+    /// Makes the closure of a state. Returns the bytes that may lead on.
     #[cold]
     fn open(&mut self, state: ByteState, budget: &mut Budget) -> Result<ByteSet> {
         budget.spend(4)?;
@@ -355,8 +383,9 @@ impl Machine {
             closure.dedup();
         }
         let first = self.first_of_all(&closure, budget)?;
+        let all_lead_on = !self.careful;
         let entry = &mut self.table.entries[state as usize];
-        (entry.closure, entry.first) = (KERNEL, first);
+        (entry.closure, entry.first, entry.all_lead_on) = (KERNEL, first, all_lead_on);
         entry.may_be_cut_off = closure.iter().any(|t| t.is_anything());
         if ends {
             entry.closure = self.table.closures.len() as u32;
@@ -366,25 +395,13 @@ impl Machine {
         Ok(first)
     }
 
-    /// The bytes that lead on from any of some threads.
+    /// The bytes that may lead on from any of some threads.
     fn first_of_all(&mut self, threads: &Threads, budget: &mut Budget) -> Result<ByteSet> {
         let mut first = ByteSet::NONE;
         for &t in threads {
             first = first.or(self.first_of(t, budget)?);
         }
-        if !self.careful {
-            return Ok(first);
-        }
-        let (mut leading, mut left) = (ByteSet::NONE, first);
-        while let Some(byte) = left.first() {
-            let (mut same, mut after) = (left, Threads::new());
-            for &t in threads {
-                same = same.and(self.follow(t, byte, &mut after, budget)?);
-            }
-            leading = if after.is_empty() { leading } else { leading.or(same) };
-            left = left.minus(same);
-        }
-        Ok(leading)
+        Ok(first)
     }
 
     /// The threads that follow where a terminal has ended.
@@ -401,7 +418,7 @@ impl Machine {
 
     /// The only head of a state's closure; `None` if it has several or none.
     pub fn only_head(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<Head>> {
-        self.first(state, budget)?;
+        self.opened(state, budget)?;
         Ok(match &self.table.closure(state)[..] {
             &[only] => self.join(&[only], budget)?.first().copied(),
             _ => None,
@@ -416,7 +433,7 @@ impl Machine {
     /// If the kernel of a state is one thread, of which the front part of a terminal is kept apart: that part, and the
     /// bytes that lead on from the state in other ways.
     pub fn lone_part(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<(Id, ByteSet)>> {
-        self.first(state, budget)?;
+        self.opened(state, budget)?;
         let entry = &self.table.entries[state as usize];
         let &[thread] = &entry.kernel[..] else { return Ok(None) };
         if entry.closure == KERNEL && self.ending_of(thread).rest != EPS {
@@ -453,7 +470,7 @@ impl Machine {
     #[cold]
     fn find(&mut self, state: ByteState, byte: u8, budget: &mut Budget) -> Result<(ByteSet, ByteState)> {
         budget.spend(4)?;
-        let first = self.first(state, budget)?;
+        let first = self.opened(state, budget)?;
         if !first.contains(byte) {
             return Ok((ByteSet::ALL.minus(first), DEAD));
         }
