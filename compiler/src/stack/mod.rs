@@ -12,7 +12,8 @@
 //! * `instances` (rules with parameters), `position` (what is left of a rule's body), `continuation` (sets of stacks),
 //!   `grammar` (productive, nullable and left-recursive rules).
 //! * The [`Machine`], one `impl` over several files: `step` (closures of kernels), `predict` (what a position
-//!   predicts), `proofs` (productivity where parameters matter), `parser` (LR parsers), `columns` (the blanks of
+//!   predicts), `proofs` (productivity where parameters matter), `parser` (LR parsers) with `moves` (their reductions and
+//!   shifts), `columns` (the blanks of
 //!   lines), `threads` and `table` (byte states, by which texts are followed), `nesting` (whether stacks have a bound).
 //! * Endings: `shortest` (shortest ones, by the rules alone); where lexemes depend on the text after them, or parsers
 //!   decide, `combining` with `completing` (whether a search is needed) and `search`, which uses `ways` (to the ends of
@@ -25,6 +26,7 @@ mod continuation;
 mod estimates;
 mod grammar;
 mod instances;
+mod moves;
 mod nesting;
 mod numbers;
 mod parser;

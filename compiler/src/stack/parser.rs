@@ -16,14 +16,14 @@ use smallvec::SmallVec;
 
 use super::continuation::{Frame, Frames, NO_CALLEE, Stack, UNSURE};
 use super::instances::{ParamId, UNSET};
+use super::moves::{ActionsByState, Moves};
 use super::numbers::Numbers;
 use super::position::Pos;
 use super::step::{Closure, Further, Head, Machine};
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::ir::{Action, Layout, Lexeme, Parser, RuleId};
+use crate::ir::{Layout, Lexeme, Parser, RuleId};
 use crate::regular::{Counts, EMPTY, Id};
-use crate::small_set::SmallSet;
 
 /// What a parser can do between two tokens.
 struct Between {
@@ -50,16 +50,6 @@ impl Between {
     }
 }
 
-/// What a state does before terminals.
-struct Actions {
-    /// Those that it reads.
-    reads: Numbers,
-    /// The rules that it reduces by, each with the terminals before which it does.
-    reductions: Box<[(u32, Numbers)]>,
-    /// How many words all these sets take.
-    words: usize,
-}
-
 /// The terminals that the lexer takes in a mode.
 struct Mode {
     read: Numbers,
@@ -70,9 +60,6 @@ struct Mode {
 /// A set of terminals of a mode: the rule of the parser, the mode, and the terminals.
 type Lexemes = (RuleId, u32, Numbers);
 
-/// The topmost states after a reduction, each with the continuation below the state that it began in.
-pub(super) type Reduced = SmallVec<[(Frame, Stack); 2]>;
-
 /// What has been found out about parsers.
 #[derive(Default)]
 pub(super) struct Parsers {
@@ -80,11 +67,11 @@ pub(super) struct Parsers {
     between: FxHashMap<(Stack, u32), Arc<Between>>,
     /// The stacks after a token.
     after: FxHashMap<(Stack, u32), Stack>,
-    /// By rule of the parser, and state or mode.
-    actions: FxHashMap<(RuleId, u32), Arc<Actions>>,
+    pub(super) actions: ActionsByState,
+    /// By rule of the parser, and mode.
     modes: FxHashMap<(RuleId, u32), Arc<Mode>>,
     /// Words of all sets of terminals.
-    words: usize,
+    pub(super) words: usize,
     lexemes: FxHashMap<Lexemes, Id>,
     /// Single lexemes, by parser.
     lexeme: FxHashMap<(RuleId, Lexeme), Id>,
@@ -101,16 +88,6 @@ impl Parsers {
             + self.lexeme.len() * 32
             + self.words * 8
     }
-}
-
-/// Where the reductions before a token lead.
-#[derive(Default)]
-pub(super) struct Moves {
-    /// The topmost states after it.
-    pub(super) frames: Frames,
-    /// For the end of the text: the callers' continuations.
-    pub(super) callers: SmallVec<[Stack; 1]>,
-    cut_off: bool,
 }
 
 impl Machine {
@@ -401,65 +378,6 @@ impl Machine {
         Ok(x)
     }
 
-    /// Which of some terminals the parser can read next: adds those that it can to `possible`, and returns those of which
-    /// it depends on more of the stack. Terminals with the same reduction before them are followed together.
-    fn read_any(
-        &mut self,
-        (rule, parser): (RuleId, &Parser),
-        stack: Stack,
-        terminals: Numbers,
-        possible: &mut Numbers,
-        budget: &mut Budget,
-    ) -> Result<Numbers> {
-        let frames = self.stacks.frames(stack).iter();
-        let mut todo: SmallVec<[(Frame, Numbers); 4]> = frames.map(|&frame| (frame, terminals.clone())).collect();
-        let mut left = Numbers::default();
-        let mut seen: SmallSet<(Frame, Numbers)> = SmallSet::default();
-        while let Some((frame, terminals)) = todo.pop() {
-            let Pos::State { state, .. } = self.positions.get(frame.back) else { continue };
-            let actions = self.actions_of(rule, parser, state);
-            budget.spend(1 + (actions.reductions.len() + actions.words / 8) as u64)?;
-            possible.extend(&actions.reads.and(&terminals));
-            for (by, before) in &actions.reductions {
-                let terminals = before.and(&terminals);
-                if terminals.is_empty() {
-                    continue;
-                }
-                let Some(frames) = self.reduced((rule, parser), frame, parser.rule(*by), budget)? else {
-                    left.extend(&terminals);
-                    continue;
-                };
-                let next = frames.into_iter().map(|(frame, _)| (frame, terminals.clone()));
-                todo.extend(next.filter(|next| seen.insert(next.clone())));
-            }
-        }
-        Ok(left.without(possible))
-    }
-
-    /// What a state does before terminals.
-    fn actions_of(&mut self, rule: RuleId, parser: &Parser, state: u32) -> Arc<Actions> {
-        if let Some(known) = self.parsers.actions.get(&(rule, state)) {
-            return known.clone();
-        }
-        let mut reads = Vec::new();
-        let mut reduces = Vec::new();
-        for &(terminal, action) in parser.actions(state) {
-            match action {
-                Action::Shift(_) => reads.push(terminal),
-                Action::Reduce(by) => reduces.push((by, terminal)),
-            }
-        }
-        reduces.sort_unstable();
-        let reads = Numbers::of(reads);
-        let same = reduces.chunk_by(|a, b| a.0 == b.0);
-        let reductions: Box<[_]> = same.map(|all| (all[0].0, Numbers::of(all.iter().map(|one| one.1)))).collect();
-        let words = reads.words() + reductions.iter().map(|(_, before)| before.words()).sum::<usize>();
-        let made = Arc::new(Actions { reads, reductions, words });
-        self.parsers.words += words;
-        self.parsers.actions.insert((rule, state), made.clone());
-        made
-    }
-
     /// The terminals that the lexer takes in a mode.
     fn mode_of(&mut self, rule: RuleId, parser: &Parser, mode: u32) -> Arc<Mode> {
         if let Some(known) = self.parsers.modes.get(&(rule, mode)) {
@@ -471,74 +389,5 @@ impl Machine {
         self.parsers.words += made.read.words() + made.ignored.words();
         self.parsers.modes.insert((rule, mode), made.clone());
         made
-    }
-
-    /// Where it leads that a symbol is made of so many symbols on a stack; `None`: it depends on more of the stack.
-    pub(super) fn reduced(
-        &mut self,
-        (rule, parser): (RuleId, &Parser),
-        frame: Frame,
-        (symbol, length): (u32, usize),
-        budget: &mut Budget,
-    ) -> Result<Option<Reduced>> {
-        let mut tops: SmallVec<[Frame; 2]> = SmallVec::from_slice(&[frame]);
-        for _ in 0..length {
-            budget.spend(tops.len() as u64)?;
-            let mut below: SmallVec<[Stack; 2]> = tops.iter().map(|top| top.below).collect();
-            below.sort_unstable();
-            below.dedup();
-            if below.iter().any(|&k| self.stacks.is_cut_off(k)) {
-                return Ok(None);
-            }
-            tops = below.iter().flat_map(|&k| self.stacks.frames(k).iter().copied()).collect();
-        }
-        let mut after = SmallVec::new();
-        for top in tops {
-            let Pos::State { state, .. } = self.positions.get(top.back) else { continue };
-            let Some(next) = parser.goto(state, symbol) else { continue };
-            let below = self.stacks.of_frames(UNSET, &mut [top]);
-            after.push((self.frame_of(rule, next, below), top.below));
-        }
-        Ok(Some(after))
-    }
-
-    /// Where the parser goes from a stack by a token: the reductions before it, and its shift.
-    pub(super) fn moves(
-        &mut self,
-        rule: RuleId,
-        parser: &Parser,
-        stack: Stack,
-        terminal: u32,
-        budget: &mut Budget,
-    ) -> Result<Moves> {
-        let mut out = Moves::default();
-        let mut todo: Frames = self.stacks.frames(stack).into();
-        let mut seen: SmallSet<Frame> = SmallSet::default();
-        while let Some(frame) = todo.pop() {
-            budget.spend(1)?;
-            let Pos::State { state, .. } = self.positions.get(frame.back) else { continue };
-            match parser.action(state, terminal) {
-                None => {}
-                Some(Action::Shift(next)) => {
-                    let below = self.stacks.of_frames(UNSET, &mut [frame]);
-                    out.frames.push(self.frame_of(rule, next, below));
-                }
-                Some(Action::Reduce(by)) => {
-                    let Some(frames) = self.reduced((rule, parser), frame, parser.rule(by), budget)? else {
-                        out.cut_off = true;
-                        return Ok(out);
-                    };
-                    for (next, caller) in frames {
-                        let Pos::State { state, .. } = self.positions.get(next.back) else { continue };
-                        if terminal == Parser::END && parser.is_end(state) {
-                            out.callers.push(caller);
-                        } else if seen.insert(next) {
-                            todo.push(next);
-                        }
-                    }
-                }
-            }
-        }
-        Ok(out)
     }
 }
