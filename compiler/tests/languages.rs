@@ -69,6 +69,27 @@ fn repetitions_of_a_nullable_rule_side_by_side_each_count() {
 }
 
 #[test]
+fn long_intersections_are_empty_where_a_byte_is_asked_for_that_one_does_not_have() {
+    // [ab]{40,60}c, in which one of some texts must be; and the same where behind each letter a T may be
+    for (texts, is_empty) in [(["T", "T"], true), (["T", "ab"], false), (["T", "U"], true), (["bc", "abc"], false)] {
+        let mut b = Builder::default();
+        let (letter, end, all, t) = (b.bytes(b'a', b'b'), b.literal("c"), b.bytes(0, 255), b.literal("T"));
+        let (letters, any) = (b.repeat(letter, 40, Some(60)), b.repeat(all, 0, None));
+        let texts = texts.map(|text| b.literal(text));
+        let one = b.alt(&texts);
+        let (text, search) = (b.seq(&[letters, end]), b.seq(&[any, one, any]));
+        let both = b.both(&[text, search]);
+        assert_eq!(matches!(b.constraint(both), Err(Error::Unsatisfiable(_))), is_empty);
+        let marked = b.repeat(t, 0, Some(1));
+        let marked = b.seq(&[letter, marked]);
+        let marked = b.repeat(marked, 0, None);
+        let (marked, parted) = (b.seq(&[marked, end]), b.seq(&[letters, end]));
+        let both = b.both(&[marked, parted]);
+        assert!(b.constraint(both).is_ok());
+    }
+}
+
+#[test]
 fn exponentially_many_stacks_stay_small() {
     // thirty nested two-way choices over the same text: 2^30 derivations
     let mut b = Builder::default();

@@ -87,6 +87,25 @@ GRAMMARS: dict[str, gs.Grammar] = {
     "bounded address": gs.json_schema({**TEXT, "format": "email", "maxLength": 70}),
     "bounded time": gs.json_schema({**TEXT, "format": "date-time", "maxLength": 50}),
     "bounded expression": gs.json_schema({**TEXT, "format": "regex", "maxLength": 60}),
+    "twelve, of which one is a digit": gs.json_schema(
+        {**TEXT, "pattern": "[0-9a-f]+", "minLength": 12, "maxLength": 12}
+    ),
+    "twelve, escaped": gs.json_schema(
+        {**TEXT, "pattern": "[0-9a-f]+", "minLength": 8, "maxLength": 12}, ensure_ascii=True
+    ),
+    "two parts, bounded": gs.json_schema({**TEXT, "pattern": "^[^/]+/[^/]+$", "maxLength": 30}),
+    "two parts of which one is short": gs.regex("[a-z0-9]{1,9}(-[a-z0-9]{2,9})?[.,]"),
+    "all but a few letters, bounded": gs.regex("[^éл日]{3,15}x?"),
+    "all but a few letters behind one, bounded": gs.regex("[a-z][^éл日-]{3,15}x?"),
+    "identifier": gs.json_schema({**TEXT, "pattern": "^[a-zA-Z_][a-zA-Z0-9_]{0,20}$"}),
+    "password": gs.json_schema(
+        {**TEXT, "pattern": "^(?=.*[a-z])(?=.*[0-9])(?=.*[^ -~]).*$", "minLength": 6, "maxLength": 16}
+    ),
+    "words, bounded": gs.json_schema({**TEXT, "pattern": r"^(\w+ )*\w+$", "maxLength": 24}),
+    "not a beginning, bounded": gs.json_schema({**TEXT, "pattern": "^(?!the).*$", "maxLength": 18}),
+    "two patterns, bounded": gs.json_schema(
+        {"allOf": [{**TEXT, "pattern": "^[a-z ]+$"}, {"pattern": "e"}], "maxLength": 20}
+    ),
     "statements": gs.lark(STATEMENTS, parser="lalr"),
     "open object": gs.json_schema({"properties": dict.fromkeys(KEYS, TEXT), "type": "object"}),
     "closed object": gs.json_schema(

@@ -9,9 +9,11 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import grammarspec as gs
 from grammarspec import _compiler
 from grammarspec.grammars.builder import GrammarBuilder
 from tests.counting import compared, discard, examples
@@ -29,6 +31,7 @@ def _tokens() -> list[bytes | None]:
     rng = random.Random(5)
     pieces = [w.encode() for w in WORDS + PUNCTUATION]
     tokens: set[bytes] = set(pieces) | {b" " * n for n in range(2, 40)} | {b"a" * n for n in range(2, 30)}
+    tokens |= {b"a" * n + end for n in (8, 20, 21, 27) for end in (b'"', b'",', b"-", "é".encode(), b"a\xc3")}
     while len(tokens) < 3000:
         token = b"".join(rng.choice(pieces) for _ in range(rng.randint(1, 4)))
         tokens.add(token[rng.randint(0, 1) : rng.randint(2, 14)] or b"zz")
@@ -47,7 +50,7 @@ def _terminal(draw: st.DrawFn, b: GrammarBuilder) -> int:
     quote = b.literal('"')
     least = draw(st.integers(0, 3))
     most = draw(st.none() | st.integers(least, 50))
-    match draw(st.integers(0, 11)):
+    match draw(st.integers(0, 13)):
         case 0:
             return b.terminal(b.seq(quote, b.repeat(character, least, most), quote))
         case 1:
@@ -77,6 +80,17 @@ def _terminal(draw: st.DrawFn, b: GrammarBuilder) -> int:
         case 10:  # what may not come last
             letter, inner = b.codepoints([(97, 122)]), b.codepoints([(0x2C, 0x2C), (97, 122)])
             return b.terminal(b.seq(quote, letter, b.repeat(inner, 0, None), letter, quote))
+        case 11:  # something must come before there are too many
+            some = b.codepoints(
+                draw(st.sampled_from([[(97, 122)], [(0x65E5, 0x65E5)], [(0x20, 0x20), (0xE9, 0x10FFFF)]]))
+            )
+            anything = b.repeat(character, 0, None)
+            return b.terminal(
+                b.seq(quote, b.both(b.repeat(character, least, most), b.seq(anything, some, anything)), quote)
+            )
+        case 12:  # what may come first is less than what is counted; and few characters are none of them
+            counted = b.codepoints(draw(st.sampled_from([[(48, 57), (97, 122)], [(0x23, 0xE8), (0xEA, 0x10FFFF)]])))
+            return b.terminal(b.seq(b.codepoints([(97, 122)]), b.repeat(counted, 9 * least, most and 9 * most), quote))
         case _:
             return b.literal(draw(st.sampled_from(PUNCTUATION)))
 
@@ -130,6 +144,26 @@ def test_every_bit(drawn: Drawn, seed: int) -> None:
         # long tokens and single bytes alike
         token = int(rng.choice(choices)) if rng.random() < 0.7 else int(choices[0])
         assert matcher.accept_token(token)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "[a-z][a-z0-9]{21,60}-x",
+        "[a-z][^é日]{3,15}x?", "[a-z][^\\x00-\\x1f]{3,15}", "[^é日]{3,15}x?", "[a-z0-9]{2,9}(-[a-z]{2,30})?,",
+        "[^/]{1,30}/[^/]{1,9}",
+    ],
+)  # fmt: skip
+def test_stretches_of_characters(pattern: str) -> None:
+    """Behind each beginning: characters that are counted, with some that are none of them."""
+    matcher = gs.compile(gs.regex(pattern), gs.Vocabulary(INDEX)).matcher()
+    for _ in range(5):
+        rows = np.zeros((1, (len(TOKENS) + 31) // 32), dtype=np.int32)
+        matcher.fill_bitmask(rows)
+        bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: len(TOKENS)].astype(bool)
+        takes = [matcher.validate_tokens([token]) == 1 for token in range(len(TOKENS))]
+        assert bits.tolist() == takes
+        assert matcher.accept_token(TOKENS.index(b"a"))
 
 
 def test_the_end_token_has_no_length() -> None:

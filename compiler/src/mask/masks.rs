@@ -47,8 +47,7 @@ const LEXICAL_DEPTHS: [u32; 1] = [8];
 /// To try more tokens than this one by one on a whole stack takes longer than the mask of that.
 const FEW_UNSURE: usize = 128;
 
-/// To try so many long tokens one by one takes longer than to find out that following a kernel with its counts and
-/// without them takes long.
+/// To try so many long tokens one by one takes longer than to make the mask from the counts.
 const MANY_LONG: usize = 2048;
 
 /// What masks are made from: the grammar's automaton over bytes and the vocabulary.
@@ -166,14 +165,11 @@ impl Masks {
                     Some(limits) => self.beyond(limits, &wide, sources.vocab),
                     None => longer(&wide, dropped, sources.vocab),
                 };
-                let known = match candidates.len() {
-                    0..MANY_LONG => None,
-                    _ => self.maker(sources).refused_by_counts(exact, &loose)?,
-                };
-                let (mut refused, more) = match known {
-                    Some(refused) => (refused, Vec::new()),
-                    None => self.refused(&mut *sources, (exact, depth), &candidates, limits.as_deref())?,
-                };
+                if candidates.len() >= MANY_LONG {
+                    return self.new_row(sources, exact);
+                }
+                let (mut refused, more) =
+                    self.refused(&mut *sources, (exact, depth), &candidates, limits.as_deref())?;
                 refused.extend_from_slice(&more);
                 let words = sources.vocab.words();
                 ((!refused.is_empty()).then(|| self.keep(wide.without(&refused, words))), more)

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::arena::{Arena, EMPTY, Id, List, Node};
+use super::held::Held;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::{Error, Result};
@@ -37,6 +38,7 @@ pub(super) struct Tables {
     alive: FxHashMap<Id, bool>,
     /// Lower bounds of the lengths of their texts.
     lengths: FxHashMap<Id, u32>,
+    pub(super) held: FxHashMap<Id, Held>,
 }
 
 impl Tables {
@@ -50,8 +52,12 @@ impl Tables {
             + self.edges.len() * size_of::<(SetId, Id)>()
             + self.index.len() * 4
             + self.lengths.len() * 16
+            + self.held.len() * 96
     }
 }
+
+/// A search that has visited so many residuals looks for contradictions.
+const LONG: usize = 32;
 
 /// Residuals that one emptiness search may visit.
 const SEARCH_LIMIT: usize = 50_000;
@@ -165,6 +171,12 @@ impl Arena {
                     return Err(Error::Limit { which: "residuals in one emptiness search", limit });
                 }
                 budget.spend(16)?;
+                if visited.len() == LONG && self.contradicts_itself(from) {
+                    self.dfa.alive.insert(from, false);
+                    return Ok(false);
+                } else if visited.len() > LONG && self.contradicts_itself(id) {
+                    continue;
+                }
                 // what is alive is mostly walked next, which takes its derivatives again
                 let parts = self.metered(budget, |arena| arena.parts_kept(id, true))?;
                 let mut targets: Vec<Id> = parts.iter().map(|part| part.1).collect();

@@ -1,7 +1,7 @@
 //! Regular languages over bytes: hash-consed expressions, their derivatives, and the lazy DFA that these make.
 //!
 //! In come regular grammar expressions (`lower.rs`); out come ids of expressions, and for each of them its transitions
-//! by byte and whether anything can complete it (`dfa.rs`). A *residual*, what may still follow a text, is an
+//! by byte and whether anything can complete it (`dfa.rs`, with `held.rs`). A *residual*, what may still follow a text, is an
 //! expression too (its derivative by the text, Brzozowski 1964), so that a DFA state is an expression's id.
 //! Intersection, complement and zero-width assertions need no construction of their own. Expressions that are equal up
 //! to the identities applied at construction have one id. Different ids may still stand for equal languages; that costs
@@ -20,6 +20,7 @@ mod characters;
 mod covering;
 mod derive;
 mod dfa;
+mod held;
 mod import;
 mod limits;
 mod looks;

@@ -271,7 +271,8 @@ impl Machine {
         let state = self.table.entries.len() as ByteState;
         let may_be_cut_off = threads.iter().any(|t| t.is_anything());
         let all_lead_on = !self.careful;
-        let entry = Entry { unsure, closure: KERNEL, first, all_lead_on, may_be_cut_off, ..Entry::new(threads.clone()) };
+        let entry =
+            Entry { unsure, closure: KERNEL, first, all_lead_on, may_be_cut_off, ..Entry::new(threads.clone()) };
         push(&mut self.table.entries, entry);
         self.table.closed.insert(threads, state);
         Ok(state)

@@ -323,13 +323,18 @@ impl Vocabulary {
         &self.blanks.ends
     }
 
+    /// The tokens of text of more than `most` characters (a cut one at the end counts), each behind their number.
+    pub fn longer(&self, most: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let all = self.by_characters.iter().map(|&(n, t)| (u32::from(n), t));
+        all.take_while(move |&(n, _)| n > most)
+    }
+
     /// Clears the tokens of text of more than `most` characters (a cut one at the end counts).
     pub fn exclude_longer(&self, most: u32, row: &mut [u32]) {
         match self.longer.get(most as usize) {
             Some(longer) => row.iter_mut().zip(longer).for_each(|(word, longer)| *word &= !longer),
             None => {
-                let longer = self.by_characters.iter().take_while(|&&(n, _)| u32::from(n) > most);
-                longer.for_each(|&(_, t)| clear_bit(row, t)); // they are few
+                self.longer(most).for_each(|(_, t)| clear_bit(row, t)); // they are few
             }
         }
     }

@@ -15,6 +15,7 @@ from operator import and_, or_
 from grammarspec.frontends.regex.alphabet import Alphabet
 from grammarspec.frontends.regex.charsets import Ranges, single, union
 from grammarspec.frontends.regex.facts import ANYWHERE, BORDER, FactTable
+from grammarspec.frontends.regex.lengths import of_lengths
 from grammarspec.frontends.regex.lookbehind import looks_ahead
 from grammarspec.frontends.regex.simplify import pad_left, pad_right, simplify
 from grammarspec.frontends.regex.tree import (
@@ -34,7 +35,7 @@ from grammarspec.frontends.regex.tree import (
 )
 from grammarspec.grammars.builder import GrammarBuilder
 
-__all__ = ["lexeme", "lower", "lower_search"]
+__all__ = ["lexeme", "lower", "lower_search", "lower_search_of_lengths"]
 
 _LOWERING = 50  # steps of a node, with what was done to simplify it
 
@@ -83,6 +84,23 @@ def lower_search(node: Node, builder: GrammarBuilder, alphabet: Alphabet, *, unc
         RecursionError: as :func:`lower`.
     """
     return lower(pad_left(pad_right(node, ANY_SUFFIX if unchecked_rest else ANY_TEXT)), builder, alphabet)
+
+
+def lower_search_of_lengths(
+    node: Node, builder: GrammarBuilder, alphabet: Alphabet, lengths: tuple[int, int | None]
+) -> int | None:
+    """The texts in which a pattern is found somewhere that have so many characters, at least and at most.
+
+    Returns:
+        ``None`` if this takes an intersection with the texts of these lengths.
+
+    Raises:
+        RecursionError: as :func:`lower`.
+    """
+    table = FactTable()
+    simple = simplify(pad_left(pad_right(node)), BORDER, BORDER, table)
+    sized = None if simple.asserts else of_lengths(simple, *lengths)
+    return None if sized is None else _Lowering(builder, alphabet, table).node(sized, True, True)
 
 
 class _Lowering:

@@ -3,7 +3,7 @@
 mod looping;
 mod region;
 
-pub(super) use looping::{Looping, find_self_loop, lead_bytes};
+pub(super) use looping::{Lead, Looping, MIN_PLAIN, find_self_loop, lead_bytes};
 
 use super::maker::{BROAD, MaskMaker};
 use crate::byteset::ByteSet;

@@ -13,6 +13,7 @@ mod loops;
 mod parts;
 mod patch;
 mod regions;
+mod stretches;
 mod walk;
 mod whitespace;
 
@@ -30,7 +31,7 @@ use crate::vocabulary::blank_bytes;
 type Strategy = for<'a, 'b> fn(&'a mut MaskMaker<'b>, Head) -> Result<Attempt>;
 
 /// The strategies, in the order in which they are tried: each one is cheaper than those behind it where it fits.
-const STRATEGIES: [Strategy; 8] = [
+const STRATEGIES: [Strategy; 9] = [
     |maker, head| maker.by_exclusion(head),
     |maker, head| maker.by_loop(head),
     |maker, head| maker.by_parts(head),
@@ -39,6 +40,7 @@ const STRATEGIES: [Strategy; 8] = [
     |maker, head| maker.by_kin(head),
     |maker, head| maker.by_neighbouring_region(head),
     |maker, head| maker.by_region(head),
+    |maker, head| maker.by_stretch(head),
 ];
 
 impl MaskMaker<'_> {

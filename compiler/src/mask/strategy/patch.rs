@@ -173,18 +173,6 @@ impl MaskMaker<'_> {
         Ok([ours, self.machine.closure_state(&[base], self.budget)?])
     }
 
-    /// Those of the tokens that a kernel without its counts allows that the kernel itself does not; `None` where it takes
-    /// long to find them by following both.
-    pub(in crate::mask) fn refused_by_counts(&mut self, kernel: &[Head], loose: &[Head]) -> Answer<Vec<u32>> {
-        self.begin();
-        let ours = self.machine.byte_state(kernel, self.budget)?;
-        let theirs = self.machine.byte_state(loose, self.budget)?;
-        let mut patch = Patch::new(&self.vocab.trie, Draft::default());
-        patch.differ(0, [ours, theirs]);
-        let met = matches!(self.follow_both(&mut patch)?, Meeting::Soon);
-        Ok(if met && patch.alone.is_empty() { Some(patch.draft.clear) } else { None })
-    }
-
     /// The mask of a patch.
     fn lockstep(&mut self, mut patch: Patch) -> Result<Attempt> {
         match self.follow_both(&mut patch)? {

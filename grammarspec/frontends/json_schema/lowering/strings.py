@@ -6,12 +6,13 @@ intersected, and the result is translated to JSON's spelling of strings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from grammarspec.errors import GrammarError, LimitExceeded
 from grammarspec.frontends.json_schema.lowering.context import Lowering, Text
 from grammarspec.frontends.json_schema.normal_form.shapes import Format, Pattern, StringShape
-from grammarspec.frontends.regex.lower import lower_search
+from grammarspec.frontends.regex.lower import lower_search, lower_search_of_lengths
 from grammarspec.frontends.regex.matching import parsed
 from grammarspec.frontends.regex.patterns import charge
 from grammarspec.grammars.builder import UNBOUNDED
@@ -58,9 +59,12 @@ def text_of(lowering: Lowering, shape: StringShape) -> Text:
     parts: list[int] = []
     asserting = False
     texts = list(shape.texts)
+    sized = None if shape.words is not None else _sized(lowering, texts, clamp(shape.least, shape.most))
     assuring = None if shape.words is not None or shape.most is not None else _assuring(texts, shape.least)
     if shape.words is not None:
         parts.append(exact.words(shape.words))
+    elif sized is not None:
+        parts.append(sized)
     elif assuring is None:
         parts.append(b.repeat(exact.character, *clamp(shape.least, shape.most)))
     else:
@@ -78,6 +82,23 @@ def text_of(lowering: Lowering, shape: StringShape) -> Text:
     if shape.excluded:
         parts.append(b.complement(exact.words(shape.excluded)))
     return Text(b.both(*parts), asserting)
+
+
+def _sized(lowering: Lowering, texts: list[Pattern | Format], lengths: tuple[int, int | None]) -> int | None:
+    """The texts of these lengths in which a pattern is found, which is removed from ``texts``.
+
+    Returns:
+        ``None`` if no pattern can take the lengths over, or if they are not bounded.
+    """
+    if lengths == (0, None):
+        return None
+    for text in texts:
+        if isinstance(text, Pattern) and text.wanted:
+            node = pattern_of_lengths(lowering, text, lengths)
+            if node is not None:
+                texts.remove(text)
+                return node
+    return None
 
 
 def _assuring(texts: Sequence[Pattern | Format], least: int) -> Pattern | Format | None:
@@ -111,10 +132,29 @@ def pattern_text(lowering: Lowering, pattern: Pattern, *, assured: bool = False)
     if known is None:
         b = lowering.builder
         looks = b.looks
-        try:
+        with _refusing(pattern):
             charge(pattern.text, b.budget)
             node = lower_search(parsed(pattern.text), b, lowering.text.exact, unchecked_rest=assured)
-        except GrammarError as error:
-            raise pattern.refused(error) from None
         known = lowering.patterns[pattern.text, assured] = Text(node, b.looks > looks)
     return known
+
+
+def pattern_of_lengths(lowering: Lowering, pattern: Pattern, lengths: tuple[int, int | None]) -> int | None:
+    """The texts that contain a match of a pattern and have so many characters; ``None`` if this takes an intersection.
+
+    Raises:
+        GrammarError: as :func:`pattern_text`.
+    """
+    b = lowering.builder
+    with _refusing(pattern):
+        charge(pattern.text, b.budget)
+        return lower_search_of_lengths(parsed(pattern.text), b, lowering.text.exact, lengths)
+
+
+@contextmanager
+def _refusing(pattern: Pattern) -> Iterator[None]:
+    """Errors that say in which keyword the pattern stands."""
+    try:
+        yield
+    except GrammarError as error:
+        raise pattern.refused(error) from None
