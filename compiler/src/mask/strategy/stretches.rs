@@ -17,6 +17,9 @@ use crate::vocabulary::get_bit;
 /// Characters that are looked at, at most: few tokens have more.
 const LONGEST: u32 = 20;
 
+/// Where fewer characters lead on for sure, a walk ends soon.
+const LEAST: u32 = 4;
+
 /// A stretch of so many characters is not made longer by taking fewer characters for plain.
 const ENOUGH: u32 = 8;
 
@@ -57,7 +60,7 @@ impl MaskMaker<'_> {
     pub(super) fn by_stretch(&mut self, head: Head) -> Result<Attempt> {
         let start = self.machine.closure_state(&[head], self.budget)?;
         let Some(stretch) = self.stretch(start)? else { return Ok(Attempt::Declined) };
-        if stretch.sure == 0 || self.vocab.holders_of_any(stretch.changing) > self.vocab.size / 2 {
+        if stretch.sure < LEAST || self.vocab.holders_of_any(stretch.changing) > MANY {
             return Ok(Attempt::Declined);
         }
         let mut bits = self.vocab.utf8_prefixes().to_vec();
@@ -83,13 +86,14 @@ impl MaskMaker<'_> {
         Ok(self.walk(&others, start, &mut draft)?.map(|()| draft).into())
     }
 
-    /// The stretch that follows a state, if most printable characters are plain in it.
+    /// The stretch that follows a state, if most lowercase letters are plain in it: of other characters few tokens consist
+    /// (digits in hexadecimal, say), so that they are walked as soon.
     fn stretch(&mut self, start: ByteState) -> Result<Option<Stretch>> {
         let first = self.machine.first(start, self.budget)?;
         let leads = ByteSet::range(0xC2, 0xF4).and(self.machine.arena.alphabet());
         let mut plain = Plain { ascii: first.and(ASCII), beyond: leads.minus(first).is_empty() && !leads.is_empty() };
         for _ in 0..TURNS {
-            if plain.ascii.len() < MIN_PLAIN {
+            if plain.ascii.and(ByteSet::range(b'a', b'z')).len() < MIN_PLAIN {
                 break;
             }
             match self.stretch_of(start, plain)? {
