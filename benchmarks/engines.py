@@ -197,6 +197,7 @@ def from_lark(name: str, tokenizer: Any) -> Callable[[Any], Callable[[], Any]]:
         from tests.frontends.lark import judge
 
         vocabulary = gs.Vocabulary.from_tokenizer(tokenizer)
+        vocabulary.keep(constraints=0)
         limits = gs.Limits(max_steps=10**9, max_memory=4 << 30)
 
         def ours(real: Any) -> Callable[[], _GrammarSpec]:

@@ -12,7 +12,7 @@ import json
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final, Literal
 
 from grammarspec._compiler import CancelToken, Constraint
@@ -267,6 +267,18 @@ def _bytes_of_hex(text: Any) -> bytes:
 def _any_bytes(grammar: Grammar[Any]) -> Vocabulary:
     """A vocabulary of all single bytes and of the special tokens of a grammar."""
     names = sorted(grammar.node.special_tokens)
+    return _single_bytes() if not names else _bytes_and(names)
+
+
+@cache
+def _single_bytes() -> Vocabulary:
+    """The vocabulary of grammars without special tokens: most are. It keeps no constraints."""
+    vocabulary = _bytes_and([])
+    vocabulary.keep(constraints=0, memory=0)
+    return vocabulary
+
+
+def _bytes_and(names: list[str]) -> Vocabulary:
     texts = [bytes([value]) for value in range(256)]
     return Vocabulary.from_tokens(texts, [256], special_tokens={name: 257 + at for at, name in enumerate(names)})
 
