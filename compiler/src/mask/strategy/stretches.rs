@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::byteset::ByteSet;
 use crate::error::Result;
-use crate::mask::maker::{Attempt, MANY, MaskMaker};
+use crate::mask::maker::{Answer, Attempt, MANY, MaskMaker};
 use crate::mask::row::Draft;
 use crate::mask::shape::{Lead, MIN_PLAIN, lead_bytes};
 use crate::stack::{ByteState, CUT_OFF, DEAD, Head};
@@ -141,11 +141,15 @@ impl MaskMaker<'_> {
                     add(&mut next, to);
                 }
             }
-            if plain.beyond && !self.lead_beyond(&level, &mut next)? {
-                if sure.is_none() && seen < ENOUGH {
-                    return Ok(Err(Plain { beyond: false, ..plain }));
+            if plain.beyond {
+                match self.lead_beyond(&level, &mut next)? {
+                    Some(true) => {}
+                    Some(false) if sure.is_none() && seen < ENOUGH => {
+                        return Ok(Err(Plain { beyond: false, ..plain }));
+                    }
+                    Some(false) => sure = sure.or(Some(seen)),
+                    None => return Ok(Ok(None)),
                 }
-                sure = sure.or(Some(seen));
             }
             if next.is_empty() {
                 break Some(seen);
@@ -159,33 +163,45 @@ impl MaskMaker<'_> {
         Ok(Ok(Some(Stretch { plain, changing: changing.minus(plain), sure: sure.unwrap_or(seen), most, seen })))
     }
 
-    /// Adds the states that characters beyond ASCII lead to. Returns whether all of them lead on from all of these.
-    fn lead_beyond(&mut self, level: &[ByteState], next: &mut Level) -> Result<bool> {
+    /// Adds the states that characters beyond ASCII lead to. Returns whether all of them lead on from all of these; `None`
+    /// if bytes do that are no UTF-8.
+    fn lead_beyond(&mut self, level: &[ByteState], next: &mut Level) -> Answer<bool> {
         let (mut all, alphabet) = (true, self.machine.arena.alphabet());
         for &state in level {
+            if !self.machine.first(state, self.budget)?.and(ByteSet::range(0x80, 0xC1)).is_empty() {
+                return Ok(None);
+            }
             for Lead { byte, more, second } in lead_bytes().filter(|lead| alphabet.contains(lead.byte)) {
                 let state = self.machine.go(state, byte, self.budget)?;
-                all &= self.characters_lead_on(state, more, second, next)?;
+                match self.characters_lead_on(state, more, second, next)? {
+                    Some(these) => all &= these,
+                    None => return Ok(None),
+                }
             }
         }
-        Ok(all)
+        Ok(Some(all))
     }
 
-    /// Whether all texts of `more` continuation bytes, the first of which is in `second`, lead on.
-    fn characters_lead_on(&mut self, state: ByteState, more: u8, second: ByteSet, next: &mut Level) -> Result<bool> {
+    /// Whether all texts of `more` continuation bytes, the first of which is in `second`, lead on; `None` if others do.
+    fn characters_lead_on(&mut self, state: ByteState, more: u8, second: ByteSet, next: &mut Level) -> Answer<bool> {
         if state <= CUT_OFF || self.machine.is_unsure(state) {
-            return Ok(false);
+            return Ok(Some(false));
         } else if more == 0 {
             add(next, state);
-            return Ok(true);
+            return Ok(Some(true));
+        } else if !self.machine.first(state, self.budget)?.minus(second).is_empty() {
+            return Ok(None);
         }
         let (mut all, mut left) = (true, second.and(self.machine.arena.alphabet()));
         while let Some(byte) = left.first() {
             let (same, to) = self.machine.go_class(state, byte, self.budget)?;
             left = left.minus(same);
-            all &= self.characters_lead_on(to, more - 1, ByteSet::range(0x80, 0xBF), next)?;
+            match self.characters_lead_on(to, more - 1, ByteSet::range(0x80, 0xBF), next)? {
+                Some(these) => all &= these,
+                None => return Ok(None),
+            }
         }
-        Ok(all)
+        Ok(Some(all))
     }
 }
 
