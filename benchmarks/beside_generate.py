@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -27,6 +28,7 @@ from grammarspec.decoding.proposers import Forced, Lookup, Proposer
 from grammarspec.models.loading import encode_prompt, load_model
 
 HERE = Path(__file__).parent
+OURS = "ours, drafts"
 Way = Callable[[int], int]
 """Generates the text of a prompt; the number of its tokens."""
 
@@ -129,6 +131,54 @@ def theirs(
     return run
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What all ways of generating texts of a kind share."""
+
+    model: gs.Model
+    usual: Any
+    """The same model with its weights as transformers has them."""
+    limit: int | None
+    """Prompts, at most."""
+    sampling: Sampling
+
+
+def compact_json(at: Measured) -> tuple[int, dict[str, Way]]:
+    """The number of prompts, and the ways of generating compact JSON."""
+    entries = json.loads((HERE / "prompts.json").read_text("utf-8"))[: at.limit]
+    schemas, model, tokenizer = [entry["schema"] for entry in entries], at.model, at.model.tokenizer
+    constraints = [gs.compile(gs.json_schema(schema, whitespace="compact"), model.vocabulary) for schema in schemas]
+    prompts, tokens = [encode_prompt(tokenizer, entry["prompt"]) for entry in entries], at.sampling.max_tokens
+    cases = list(zip(prompts, constraints, strict=True))
+    guided, grammars = by_llguidance(tokenizer, schemas), by_xgrammar(tokenizer, schemas)
+    return len(cases), {
+        OURS: ours(model, cases, at.sampling, True),
+        "ours, no drafts": ours(model, cases, at.sampling, False),
+        "generate, llguidance": theirs(at.usual, prompts, tokens, guided),
+        "generate, XGrammar": theirs(at.usual, prompts, tokens, grammars),
+        "generate, llguidance, packed weights": theirs(model.model, prompts, tokens, guided),
+    }
+
+
+def free_text(at: Measured) -> tuple[int, dict[str, Way]]:
+    """The number of prompts, and the ways of generating free texts."""
+    free = [(case.prompt, None) for case in text_cases(at.model, "free")[: at.limit]]
+    prompts, tokens = [list(prompt) for prompt, _ in free], at.sampling.max_tokens
+    return len(free), {
+        OURS: ours(at.model, free, at.sampling, True),
+        "ours, no drafts": ours(at.model, free, at.sampling, False),
+        "generate": theirs(at.usual, prompts, tokens),
+        "generate, prompt lookup": theirs(at.usual, prompts, tokens, prompt_lookup_num_tokens=8),
+        "generate, first 20 layers assist": theirs(at.usual, prompts, tokens, assistant_early_exit=20),
+    }
+
+
+KINDS: dict[str, Callable[[Measured], tuple[int, dict[str, Way]]]] = {
+    "compact JSON": compact_json,
+    "free text": free_text,
+}
+
+
 def alternate(ways: dict[str, Way], count: int, turns: int) -> dict[str, list[float]]:
     """Seconds for each token of each text, by each way: medians of the turns; one before these is not counted."""
     names = list(ways)
@@ -153,43 +203,24 @@ def report(kind: str, found: dict[str, list[float]]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure JSON, then free texts."""
+    """Measure each kind of texts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="smollm2", help="as for grammarspec generate (%(default)s)")
     parser.add_argument("--limit", type=int, help="prompts of each kind (all)")
     parser.add_argument("--max-tokens", type=int, default=64, help="of each text (%(default)s)")
     parser.add_argument("--turns", type=int, default=1, help="how often all of it is measured (%(default)s)")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="kinds of texts (all)")
+    parser.add_argument("--beside", action="append", metavar="WAY", help="what is compared with our drafts (all)")
     options = parser.parse_args(arguments)
     network, tokenizer = load_model(options.model)
     usual, _ = load_model(options.model, packed=False)
-    model, tokens = gs.Model(network, tokenizer), options.max_tokens
-    sampling = Sampling(max_tokens=tokens)
-
-    entries = json.loads((HERE / "prompts.json").read_text("utf-8"))[: options.limit]
-    schemas = [entry["schema"] for entry in entries]
-    constraints = [gs.compile(gs.json_schema(schema, whitespace="compact"), model.vocabulary) for schema in schemas]
-    prompts = [encode_prompt(tokenizer, entry["prompt"]) for entry in entries]
-    cases = list(zip(prompts, constraints, strict=True))
-    guided, grammars = by_llguidance(tokenizer, schemas), by_xgrammar(tokenizer, schemas)
-    ways = {
-        "ours, drafts": ours(model, cases, sampling, True),
-        "ours, no drafts": ours(model, cases, sampling, False),
-        "generate, llguidance": theirs(usual, prompts, tokens, guided),
-        "generate, XGrammar": theirs(usual, prompts, tokens, grammars),
-        "generate, llguidance, packed weights": theirs(network, prompts, tokens, guided),
-    }
-    report("compact JSON", alternate(ways, len(cases), options.turns))
-
-    free = [(case.prompt, None) for case in text_cases(model, "free")[: options.limit]]
-    prompts = [list(prompt) for prompt, _ in free]
-    ways = {
-        "ours, drafts": ours(model, free, sampling, True),
-        "ours, no drafts": ours(model, free, sampling, False),
-        "generate": theirs(usual, prompts, tokens),
-        "generate, prompt lookup": theirs(usual, prompts, tokens, prompt_lookup_num_tokens=8),
-        "generate, first 20 layers assist": theirs(usual, prompts, tokens, assistant_early_exit=20),
-    }
-    report("free text", alternate(ways, len(free), options.turns))
+    model = gs.Model(network, tokenizer)
+    for kind in options.kind or KINDS:
+        prompts, ways = KINDS[kind](Measured(model, usual, options.limit, Sampling(max_tokens=options.max_tokens)))
+        if unknown := set(options.beside or ()) - set(ways):
+            parser.error(f"not a way of {kind}: {', '.join(sorted(unknown))} (there are {', '.join(ways)})")
+        compared = {name: way for name, way in ways.items() if name in (OURS, *(options.beside or [name]))}
+        report(kind, alternate(compared, prompts, options.turns))
 
 
 if __name__ == "__main__":
