@@ -13,8 +13,8 @@
 //!   `grammar` (productive, nullable and left-recursive rules).
 //! * The [`Machine`], one `impl` over several files: `step` (closures of kernels), `predict` (what a position
 //!   predicts), `proofs` (productivity where parameters matter), `parser` (LR parsers) with `moves` (their reductions and
-//!   shifts), `columns` (the blanks of
-//!   lines), `threads` and `table` (byte states, by which texts are followed), `nesting` (whether stacks have a bound).
+//!   shifts), `columns` (the blanks of lines), `threads` and `table` (byte states, by which texts are followed), `nesting`
+//!   (whether stacks have a bound).
 //! * Endings: `shortest` (shortest ones, by the rules alone); where lexemes depend on the text after them, or parsers
 //!   decide, `combining` with `completing` (whether a search is needed) and `search`, which uses `ways` (to the ends of
 //!   lexemes) and `estimates` (of what is still to come).

@@ -99,7 +99,7 @@ def lower_search_of_lengths(
     """
     table = FactTable()
     simple = simplify(pad_left(pad_right(node)), BORDER, BORDER, table)
-    sized = None if simple.asserts else of_lengths(simple, *lengths)
+    sized = None if simple.asserts else of_lengths(simple, *lengths, table)
     return None if sized is None else _Lowering(builder, alphabet, table).node(sized, True, True)
 
 
