@@ -32,7 +32,10 @@ def _tokens() -> list[bytes | None]:
     pieces = [w.encode() for w in WORDS + PUNCTUATION]
     tokens: set[bytes] = set(pieces) | {b" " * n for n in range(2, 40)} | {b"a" * n for n in range(2, 30)}
     tokens |= {b"a" * n + end for n in (8, 20, 21, 27) for end in (b'"', b'",', b"-", "é".encode(), b"a\xc3")}
-    while len(tokens) < 3000:
+    ends = ["", '"', ",", ",x", ',x"', " a", ' a"', ":", " a:"]
+    tokens |= {f" {word}{end}".encode() for word in WORDS for end in ends}
+    tokens |= {b'a","' * n + end for n in (1, 2, 3, 5, 9, 13, 20, 30) for end in (b"", b"a", b'"]')}
+    while len(tokens) < 3500:
         token = b"".join(rng.choice(pieces) for _ in range(rng.randint(1, 4)))
         tokens.add(token[rng.randint(0, 1) : rng.randint(2, 14)] or b"zz")
     return [bytes([b]) for b in range(256)] + sorted(tokens) + [None, b"the end of the text"]
@@ -50,7 +53,7 @@ def _terminal(draw: st.DrawFn, b: GrammarBuilder) -> int:
     quote = b.literal('"')
     least = draw(st.integers(0, 3))
     most = draw(st.none() | st.integers(least, 50))
-    match draw(st.integers(0, 13)):
+    match draw(st.integers(0, 15)):
         case 0:
             return b.terminal(b.seq(quote, b.repeat(character, least, most), quote))
         case 1:
@@ -91,6 +94,18 @@ def _terminal(draw: st.DrawFn, b: GrammarBuilder) -> int:
         case 12:  # what may come first is less than what is counted; and few characters are none of them
             counted = b.codepoints(draw(st.sampled_from([[(48, 57), (97, 122)], [(0x23, 0xE8), (0xEA, 0x10FFFF)]])))
             return b.terminal(b.seq(b.codepoints([(97, 122)]), b.repeat(counted, 9 * least, most and 9 * most), quote))
+        case 13:  # so many words, and so many characters
+            blank, letter = b.codepoints([(0x20, 0x20), (0xFC, 0xFC)]), b.codepoints([(0x21, 0x21), (0x23, 0xE9)])
+            word = b.repeat(letter, 1, None)
+            words = b.seq(b.repeat(b.seq(word, b.repeat(blank, 1, None)), 0, draw(st.integers(1, 5))), word)
+            characters = b.repeat(character, 0, draw(st.integers(9, 200)))
+            return b.terminal(b.seq(quote, b.both(words, characters), quote))
+        case 14:  # counts within what is counted
+            label = b.repeat(b.codepoints([(0x23, 0x5B), (97, 122)]), 1, draw(st.integers(2, 40)))
+            labels = b.repeat(b.seq(label, b.literal(" ")), 1, draw(st.integers(1, 20)))
+            ending = b.complement(b.seq(b.repeat(character, 0, None), b.literal("the ")))
+            characters = b.repeat(character, 1, draw(st.integers(9, 200)))
+            return b.terminal(b.seq(quote, b.both(labels, characters, ending), quote))
         case _:
             return b.literal(draw(st.sampled_from(PUNCTUATION)))
 
@@ -156,14 +171,82 @@ def test_every_bit(drawn: Drawn, seed: int) -> None:
 )  # fmt: skip
 def test_stretches_of_characters(pattern: str) -> None:
     """Behind each beginning: characters that are counted, with some that are none of them."""
-    matcher = gs.compile(gs.regex(pattern), gs.Vocabulary(INDEX)).matcher()
-    for _ in range(5):
+    _go_on_with("aaaaa", gs.regex(pattern))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        " [a-z ]*[n-p][a-z]*", " [a-z]*(?::|[n-p][a-z ]*)", " [a-z,]*[a-z]", " (?:[a-z ]+,)?[a-z]+",
+        " (?:[a-z]+,|[a-z]+x)*",
+    ],
+)  # fmt: skip
+def test_several_ways_to_loop(pattern: str) -> None:
+    """A letter leads back, but for what else it, or another character, begins."""
+    _go_on_with(" naa", gs.regex(pattern + '"'))
+    strings = gs.json_schema({"type": "array", "items": {"type": "string", "pattern": f"^{pattern}$"}})
+    _go_on_with('[" naa', strings)
+
+
+def _go_on_with(text: str, grammar: gs.Grammar) -> None:
+    matcher = gs.compile(grammar, gs.Vocabulary(INDEX)).matcher()
+    for byte in text.encode():
         rows = np.zeros((1, (len(TOKENS) + 31) // 32), dtype=np.int32)
         matcher.fill_bitmask(rows)
         bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: len(TOKENS)].astype(bool)
         takes = [matcher.validate_tokens([token]) == 1 for token in range(len(TOKENS))]
         assert bits.tolist() == takes
-        assert matcher.accept_token(TOKENS.index(b"a"))
+        assert matcher.accept_token(byte)
+
+
+_WORDS = {"type": "string", "pattern": r"^(?:\S+\s+){0,9}\S+$", "maxLength": 90}
+_LABELS = r"^(?!.*://)(?=.{1,70}$)((.{1,33}\.){1,40}(?![0-9]*$)[a-z0-9-]+\.?)$"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "items": {**_WORDS, "maxLength": 150}, "maxItems": 12},
+        {"type": "array", "items": _WORDS, "maxItems": 20},
+        {"type": "array", "items": {**_WORDS, "maxLength": 60}, "maxItems": 4, "minItems": 2},
+        {"type": "string", "pattern": _LABELS},
+        {"type": "string", "oneOf": [{"pattern": word} for word in ("na", "name", "the", "al", "bet", "x")]},
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_together(schema: dict[str, object], seed: int) -> None:
+    """Several counts in one string, on the way to all of their limits."""
+    matcher = gs.compile(gs.json_schema(schema, whitespace="flexible"), gs.Vocabulary(INDEX)).matcher()
+    rng = random.Random(seed)
+    rows = np.zeros((1, (len(TOKENS) + 31) // 32), dtype=np.int32)
+    for _ in range(60):
+        matcher.fill_bitmask(rows)
+        bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: len(TOKENS)].astype(bool)
+        takes = np.array([matcher.validate_tokens([t]) == 1 for t in range(len(TOKENS))])
+        wrong = np.flatnonzero(bits != takes)
+        assert not wrong.size, [(int(t), TOKENS[t], bool(bits[t])) for t in wrong[:5]]
+        choices = [int(t) for t in np.flatnonzero(bits[:-1])]
+        going_on = [t for t in choices if b'"' not in (TOKENS[t] or b"") and b"\\" not in (TOKENS[t] or b"")]
+        if not choices:
+            break
+        assert matcher.accept_token(rng.choice(going_on or choices))
+
+
+@pytest.mark.parametrize("most", [12, 20])
+def test_counts_of_strings_and_in_them(most: int) -> None:
+    """Long tokens end many strings: too many, although the words in these are few."""
+    b = GrammarBuilder()
+    quote, word = b.literal('"'), b.repeat(b.codepoints([(97, 122)]), 1, None)
+    words = b.seq(b.repeat(b.seq(word, b.repeat(b.literal(" "), 1, None)), 0, 9), word)
+    string = b.terminal(b.seq(quote, b.both(words, b.repeat(b.codepoints(CHARACTERS), 0, 300)), quote))
+    grammar = b.build(b.repeat(b.seq(string, b.literal(",")), 0, most))
+    matcher = _compiler.compile(grammar, INDEX, 100_000, 1 << 28, 20_000_000, 10_000, None, None).matcher()
+    for byte in b'"a","a"':
+        assert matcher.accept_token(byte)
+        rows = np.zeros((1, (len(TOKENS) + 31) // 32), dtype=np.int32)
+        matcher.fill_bitmask(rows)
+        bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: len(TOKENS)].astype(bool)
+        assert bits.tolist() == [matcher.validate_tokens([token]) == 1 for token in range(len(TOKENS))]
 
 
 def test_the_end_token_has_no_length() -> None:

@@ -149,50 +149,54 @@ impl Masks {
         Ok(Partial::new(row, unsure))
     }
 
-    /// The mask of a footprint. Where it counts: that of the looser footprint without the counts, less the long tokens
-    /// that the counts forbid.
+    /// The mask of a footprint. Where it counts: that of a looser footprint without the counts, less the long tokens that
+    /// the counts forbid. If too many are long, without the highest count alone.
     fn footprint_row(&mut self, sources: &mut Sources, exact: &Heads, depth: u32) -> Answer<Partial> {
-        let (loose, dropped) = sources.machine.footprint(exact, depth, Counts::Loose, sources.budget)?;
-        if dropped == UNBOUNDED {
-            return self.new_row(sources, exact);
-        }
-        let Some(Partial { row: wide, unsure }) = self.kept_row(sources, &loose)? else { return Ok(None) };
-        let (row, more) = match self.maker(sources).shortened(exact, &wide, dropped)? {
-            Some((row, more)) => (row.map(|row| self.keep(row)), more),
-            None => {
-                let limits = sources.machine.limits(exact, depth, Counts::Loose, sources.budget)?;
+        let mut counts = Counts::Loose;
+        loop {
+            let (loose, dropped) = sources.machine.footprint(exact, depth, counts, sources.budget)?;
+            if dropped == UNBOUNDED {
+                return self.new_row(sources, exact);
+            }
+            let Some(Partial { row: wide, unsure }) = self.kept_row(sources, &loose)? else { return Ok(None) };
+            let shortened = match counts {
+                Counts::Loose => self.maker(sources).shortened(exact, &wide, dropped)?,
+                _ => None,
+            };
+            let (row, more) = if let Some((row, more)) = shortened {
+                (row.map(|row| self.keep(row)), more)
+            } else {
+                let limits = sources.machine.limits(exact, depth, counts, sources.budget)?;
                 let candidates = match &limits {
                     Some(limits) => self.beyond(limits, &wide, sources.vocab),
                     None => longer(&wide, dropped, sources.vocab),
                 };
+                let highest = limits.as_deref().filter(|_| counts == Counts::Loose).and_then(highest_of_several);
                 if candidates.len() >= MANY_LONG {
-                    return self.new_row(sources, exact);
+                    let Some(highest) = highest else { return self.new_row(sources, exact) };
+                    counts = Counts::Below(highest);
+                    continue;
                 }
-                let (mut refused, more) =
-                    self.refused(&mut *sources, (exact, depth), &candidates, limits.as_deref())?;
+                let (mut refused, more) = self.refused(&mut *sources, (exact, depth), &candidates, highest)?;
                 refused.extend_from_slice(&more);
                 let words = sources.vocab.words();
                 ((!refused.is_empty()).then(|| self.keep(wide.without(&refused, words))), more)
-            }
-        };
-        let unsure = unsure.iter().flat_map(|tokens| tokens.iter().copied()).chain(more).collect();
-        Ok(Some(Partial::new(row.unwrap_or(wide), unsure)))
+            };
+            let unsure = unsure.iter().flat_map(|tokens| tokens.iter().copied()).chain(more).collect();
+            return Ok(Some(Partial::new(row.unwrap_or(wide), unsure)));
+        }
     }
 
     /// Of some tokens those that a footprint forbids, and those of which that depends on more of a truncated stack. They are
-    /// tried without the highest of its limits first: counts make many more residuals together.
+    /// tried without the `highest` of several limits first: counts make many more residuals together.
     fn refused(
         &mut self,
         sources: &mut Sources,
         (exact, depth): (&Heads, u32),
         tokens: &[u32],
-        limits: Option<&[Limit]>,
+        highest: Option<u32>,
     ) -> Result<(Vec<u32>, Vec<u32>)> {
-        let of_bytes = |limit: &&Limit| limit.marks == Marks::NONE;
-        let highest =
-            limits.filter(|all| all.len() > 1).and_then(|all| all.iter().filter(of_bytes).map(|l| l.most).max());
-        if let Some(highest) = highest
-            && let counts = Counts::Below(highest)
+        if let Some(counts) = highest.map(Counts::Below)
             && let Some(limits) = sources.machine.limits(exact, depth, counts, sources.budget)?
         {
             let (looser, _) = sources.machine.footprint(exact, depth, counts, sources.budget)?;
@@ -257,6 +261,12 @@ impl Masks {
         }
         Arc::new(row)
     }
+}
+
+/// Of several limits the highest one of bytes.
+fn highest_of_several(limits: &[Limit]) -> Option<u32> {
+    let of_bytes = limits.iter().filter(|limit| limit.marks == Marks::NONE).map(|limit| limit.most);
+    of_bytes.max().filter(|_| limits.len() > 1)
 }
 
 /// The tokens of a row that have more than so many bytes, but for EOS tokens, whose bytes are no text.

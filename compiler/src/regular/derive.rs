@@ -80,6 +80,27 @@ fn push(parts: &mut Parts, set: ByteSet, target: Id) {
     }
 }
 
+/// Adds the residuals of another operand of an intersection to an entry, all of whose bytes lead on in it. The entry is
+/// cut where they differ.
+fn split(entries: &mut Entries, at: usize, parts: &Parts) {
+    let mut rest = entries[at].0;
+    for &(set, target) in parts {
+        let common = rest.and(set);
+        if common.is_empty() {
+            continue;
+        }
+        if common == rest {
+            entries[at].0 = rest;
+            entries[at].1.push(target);
+            return;
+        }
+        let mut targets = entries[at].1.clone();
+        targets.push(target);
+        entries.push((common, targets));
+        rest = rest.minus(common);
+    }
+}
+
 impl Arena {
     /// The derivatives of an expression without `Ahead` or `Behind` outside scopes.
     pub(super) fn parts(&mut self, id: Id) -> Parts {
@@ -156,23 +177,26 @@ impl Arena {
             }
             Node::And(k) => {
                 let kids: List = self.list(k).into();
-                let mut acc: Parts = Parts::from_slice(&[(self.alphabet, TOP)]);
-                for i in kids {
-                    let parts = deep(|| self.parts(i));
-                    self.pay_for(acc.len() * parts.len());
-                    let mut next = Parts::new();
-                    for &(s, a) in &acc {
-                        for &(t, b) in &parts {
-                            let common = s.and(t);
-                            if !common.is_empty() {
-                                let target = self.and(&[a, b]);
-                                push(&mut next, common, target);
-                            }
-                        }
-                    }
-                    acc = next;
+                let operands: SmallVec<[Parts; 4]> = kids.into_iter().map(|kid| deep(|| self.parts(kid))).collect();
+                let all_of = |parts: &Parts| parts.iter().fold(ByteSet::NONE, |all, part| all.or(part.0));
+                let common = operands.iter().fold(self.alphabet, |common, parts| common.and(all_of(parts)));
+                let mut entries = self.spare_entries.pop().unwrap_or_default();
+                if !common.is_empty() {
+                    entries.push((common, SmallVec::new()));
                 }
-                acc
+                for parts in operands {
+                    self.pay_for(entries.len() * parts.len());
+                    for at in 0..entries.len() {
+                        split(&mut entries, at, &parts);
+                    }
+                }
+                let mut out = Parts::with_capacity(entries.len());
+                for (set, targets) in entries.drain(..) {
+                    let target = self.and(&targets);
+                    push(&mut out, set, target);
+                }
+                self.spare_entries.push(entries);
+                out
             }
             Node::Not(x) => {
                 let mut rest = self.alphabet;

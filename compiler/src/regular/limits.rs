@@ -59,6 +59,11 @@ pub struct Limit {
 }
 
 impl Limit {
+    /// The limit of an upper bound that tokens of at most `most` bytes cannot tell; `UNBOUNDED`: that none can.
+    pub fn of_bytes(most: u32) -> Option<Limit> {
+        (most != UNBOUNDED).then_some(Limit { marks: Marks::NONE, most })
+    }
+
     /// The least `most` with which few tokens have to be tried.
     pub(super) fn far(self) -> u32 {
         if self.marks == Marks::NONE { SMALL + 1 } else { 1 }
@@ -123,8 +128,7 @@ impl Arena {
             let limit = Some(Limit { marks, most: most - 1 });
             return Loosened { bounds: (least, UNBOUNDED), visible: most.saturating_mul(size), limit };
         }
-        let limit = (visible != UNBOUNDED).then_some(Limit { marks: Marks::NONE, most: visible });
-        Loosened { bounds: (least, kept), visible, limit }
+        Loosened { bounds: (least, kept), visible, limit: Limit::of_bytes(visible) }
     }
 
     /// What the upper bounds ask of tokens that [`Arena::saturate`] drops. `None`: it is not known.
@@ -184,7 +188,10 @@ impl Search {
                 deep(|| self.add(arena, (x, front), position, budget))
             }
             Node::After(..) | Node::Under(..) => Ok(false),
-            Node::Accept(p) => Ok(position(p).1 == UNBOUNDED),
+            Node::Accept(p) => {
+                self.limits.extend(Limit::of_bytes(position(p).1));
+                Ok(true)
+            }
             _ => Ok(true),
         }
     }

@@ -1,4 +1,4 @@
-//! Upper bounds of counts inside intersections: a pattern with a length, `p & c{0,63}`.
+//! Upper bounds of counts inside intersections: a pattern with a length, `p & c{0,63}`, and those within the pattern.
 //!
 //! Whether a token is allowed depends on whether the rest of the pattern still fits into what the count leaves. So an
 //! upper bound may be dropped only for tokens that leave as many iterations as the pattern can need to end: its
@@ -116,13 +116,14 @@ impl Arena {
     /// The expression with its upper bounds from `at_least` on dropped, and these.
     fn opened(&mut self, id: Id, at_least: u32, bounds: &mut Bounds, budget: &mut Budget) -> Result<Id> {
         Ok(match self.nodes[id as usize] {
-            Node::Repeat(x, least, most) if most != UNBOUNDED && !self.nullable(x) => {
+            Node::Repeat(x, least, most) if !self.nullable(x) => {
+                let body = deep(|| self.opened(x, at_least, bounds, budget))?;
                 let limit = Limit { marks: self.marks(x), most };
-                if most < limit.far().max(at_least) || most <= FEW {
-                    return Ok(id);
+                if most == UNBOUNDED || most < limit.far().max(at_least) || most <= FEW {
+                    return Ok(self.repeat(body, least, most));
                 }
                 bounds.push(Bound { limit, slack: Some(least) });
-                self.repeat(x, least, UNBOUNDED)
+                self.repeat(body, least, UNBOUNDED)
             }
             Node::Concat(a, b) => {
                 let a = deep(|| self.opened(a, at_least, bounds, budget))?;

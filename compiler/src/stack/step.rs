@@ -23,7 +23,7 @@ use super::table::{ByteState, Table};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::ir::{Ir, Kinds, Parser, RuleId, UNBOUNDED};
-use crate::regular::{Arena, Counts, EMPTY, Id, Limits, Lowered, TOP};
+use crate::regular::{Arena, Counts, EMPTY, Id, Limit, Limits, Lowered, TOP};
 use crate::small_set::SmallSet;
 
 /// A residual of the terminal at hand, which ends in the `Accept`s of the positions after it, and the continuation of
@@ -535,10 +535,9 @@ impl Machine {
         let mut all = Limits::new();
         for h in kernel {
             let (_, dropped) = self.stacks.truncate(h.stack, depth, counts, &mut position);
-            match self.arena.limits(h.rest, counts, &mut position, budget)? {
-                Some(limits) if dropped == UNBOUNDED => all.extend(limits),
-                _ => return Ok(None),
-            }
+            all.extend(Limit::of_bytes(dropped));
+            let Some(limits) = self.arena.limits(h.rest, counts, &mut position, budget)? else { return Ok(None) };
+            all.extend(limits);
         }
         Ok(Some(all))
     }

@@ -9,6 +9,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::{HashTable, hash_table};
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use smallvec::SmallVec;
 
 use super::step::{Head, Heads, Machine};
 use super::threads::Threads;
@@ -35,6 +36,9 @@ const KERNEL: u32 = u32::MAX - 1;
 
 /// States with more classes of bytes than this have a row of their own in the table.
 const FEW: u16 = 6;
+
+/// States of more threads than this are not looked at thread by thread.
+const FEW_THREADS: usize = 4;
 
 /// A table of more states than this is emptied at the next opportunity.
 const FULL: usize = 8192;
@@ -431,23 +435,30 @@ impl Machine {
         self.table.entries[state as usize].kernel.iter().all(|&thread| self.is_tag(thread))
     }
 
-    /// If the kernel of a state is one thread, of which the front part of a terminal is kept apart: that part, and the
-    /// bytes that lead on from the state in other ways.
-    pub fn lone_part(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<(Id, ByteSet)>> {
+    /// If of each thread in the kernel of a state, which has few, the front part of a terminal is kept apart: these parts,
+    /// and the bytes that lead on from the state in other ways.
+    pub fn parts(&mut self, state: ByteState, budget: &mut Budget) -> Result<Option<(SmallVec<[Id; 2]>, ByteSet)>> {
         self.opened(state, budget)?;
         let entry = &self.table.entries[state as usize];
-        let &[thread] = &entry.kernel[..] else { return Ok(None) };
-        if entry.closure == KERNEL && self.ending_of(thread).rest != EPS {
-            return Ok(None); // the state of a closure, unlike that of the kernel with this thread
+        let kernel = entry.kernel.clone();
+        if kernel.len() > FEW_THREADS {
+            return Ok(None);
         }
-        let closure = self.table.closure(state).clone();
-        let Some((part, mut others)) = self.apart(thread, budget)? else { return Ok(None) };
-        for other in closure {
-            if other != thread {
+        if entry.closure == KERNEL && kernel.iter().any(|&thread| self.ending_of(thread).rest != EPS) {
+            return Ok(None); // the state of a closure, unlike that of the kernel with these threads
+        }
+        let (mut parts, mut others) = (SmallVec::new(), ByteSet::NONE);
+        for &thread in &kernel {
+            let Some((part, after)) = self.apart(thread, budget)? else { return Ok(None) };
+            parts.push(part);
+            others = others.or(after);
+        }
+        for other in self.table.closure(state).clone() {
+            if !kernel.contains(&other) {
                 others = others.or(self.first_of(other, budget)?);
             }
         }
-        Ok(Some((part, others)))
+        Ok(Some((parts, others)))
     }
 
     /// The state after one byte, and a set of bytes, this one among them, that lead to the same state.

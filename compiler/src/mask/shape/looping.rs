@@ -99,8 +99,8 @@ impl MaskMaker<'_> {
             return Ok(known);
         }
         let mut found = None;
-        if let Some((part, others)) = self.machine.lone_part(state, self.budget)?
-            && let Some(plain) = self.self_loop(part)?
+        if let Some((parts, others)) = self.machine.parts(state, self.budget)?
+            && let Some(plain) = self.common_loop(&parts)?
         {
             // a byte that can also begin what follows the loop may still lead back to the same state: a word after a
             // word
@@ -119,6 +119,16 @@ impl MaskMaker<'_> {
         }
         self.local.state_loops.insert(state, found);
         Ok(found)
+    }
+
+    /// The bytes of the characters that lead from each of these back to it, if many do.
+    fn common_loop(&mut self, parts: &[Id]) -> Result<Option<ByteSet>> {
+        let mut plain = ByteSet::ALL;
+        for &part in parts {
+            let Some(own) = self.self_loop(part)? else { return Ok(None) };
+            plain = plain.and(own);
+        }
+        Ok((plain.len() >= MIN_LOOP && !parts.is_empty()).then_some(plain))
     }
 
     /// The same where each of these characters is a whole lexeme.
