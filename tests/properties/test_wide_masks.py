@@ -210,6 +210,10 @@ _LABELS = r"^(?!.*://)(?=.{1,70}$)((.{1,33}\.){1,40}(?![0-9]*$)[a-z0-9-]+\.?)$"
         {"type": "array", "items": _WORDS, "maxItems": 20},
         {"type": "array", "items": {**_WORDS, "maxLength": 60}, "maxItems": 4, "minItems": 2},
         {"type": "string", "pattern": _LABELS},
+        {"type": "string", "pattern": r"^(?!-)[A-Za-z0-9-]{1,33}(?<!-)(\.(?!-)[a-z-]{1,12}(?<!-))*$", "maxLength": 70},
+        {"type": "string", "pattern": r"^[-a-z0-9.]{1,40}\.[a-z()]{1,6}\b([-a-z0-9.?/]*)$", "maxLength": 60},
+        {"type": "array", "items": {"type": "string", "pattern": r"^(\w{1,20}\b.?){1,9}\b.{0,30}$"}, "maxItems": 12},
+        {"type": "string", "pattern": r"^([^,]{1,25})(,\s*[^,]{1,25}){0,9}$", "maxLength": 80},
         {"type": "string", "oneOf": [{"pattern": word} for word in ("na", "name", "the", "al", "bet", "x")]},
     ],
 )

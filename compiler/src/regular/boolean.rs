@@ -75,14 +75,14 @@ impl Arena {
         let x = self.without_scopes(x);
         match self.nodes[x as usize] {
             Node::And(_) | Node::Not(_) => x, // their operands are scopes
-            _ => self.closed_over(x, Node::Scope(x), Flags::NULLABLE | Flags::BEHIND),
+            _ => self.closed_over(x, Node::Scope(x), Flags::NULLABLE | Flags::BEHIND | Flags::COUNTS),
         }
     }
 
     /// A whole terminal: assertions inside it see no further.
     pub fn unit(&mut self, x: Id) -> Id {
         let x = self.without_scopes(x);
-        self.closed_over(x, Node::Unit(x), Flags::NULLABLE)
+        self.closed_over(x, Node::Unit(x), Flags::NULLABLE | Flags::COUNTS)
     }
 
     /// A terminal with its tags: assertions inside it see what follows the tags, too. The branches of a union are

@@ -166,7 +166,7 @@ impl Search {
         budget.spend(1)?;
         match arena.nodes[id as usize] {
             Node::Concat(a, b) => Ok(deep(|| self.add(arena, (a, front), position, budget))?
-                && deep(|| self.add(arena, (b, false), position, budget))?),
+                && deep(|| self.add(arena, (b, front && arena.nullable(a)), position, budget))?),
             Node::Alt(kids) => {
                 let kids: List = arena.list(kids).into();
                 for kid in kids {
@@ -177,7 +177,7 @@ impl Search {
                 Ok(true)
             }
             Node::Repeat(..) if !front && arena.written.contains(&id) => Ok(true),
-            Node::And(_) if front => {
+            Node::And(_) | Node::Scope(_) | Node::Unit(_) if front => {
                 if let Some((_, limits)) = arena.loosened(id, self.counts, budget)? {
                     self.limits.extend(limits);
                 }

@@ -12,7 +12,7 @@
 //! Counts of repetitions that have not begun (those of a string that may come later, say) stay as they are. They are
 //! the same in all states, so that more masks would not become equal without them.
 //!
-//! For counts inside intersections see `slack.rs`; inside complements they stay as they are.
+//! For counts inside intersections, and beside assertions, see `slack.rs`; inside complements they stay as they are.
 
 use smallvec::SmallVec;
 
@@ -72,7 +72,7 @@ impl Arena {
         self.saturate_at((id, counts, true), position, budget)
     }
 
-    /// `front`: whether the expression is what comes next. Elsewhere only what repetitions leave to do has begun.
+    /// `front`: whether the expression is what may come next. Elsewhere only what repetitions leave to do has begun.
     fn saturate_at(
         &mut self,
         key: (Id, Counts, bool),
@@ -87,10 +87,11 @@ impl Arena {
             return Ok(done);
         }
         let out = match self.nodes[id as usize] {
-            Node::Concat(a, _) if !self.flag(a, Flags::COUNTS) => self.saturate_behind(id, counts, position, budget)?,
+            Node::Concat(a, _) if !self.flag(a, Flags::COUNTS) => self.saturate_behind(key, position, budget)?,
             Node::Concat(a, b) => {
                 let (x, of_a) = deep(|| self.saturate_at((a, counts, front), position, budget))?;
-                let (y, of_b) = deep(|| self.saturate_at((b, counts, false), position, budget))?;
+                let behind = (b, counts, front && self.nullable(a));
+                let (y, of_b) = deep(|| self.saturate_at(behind, position, budget))?;
                 (if (x, y) == (a, b) { id } else { self.concat_within(x, y, budget)? }, of_a.min(of_b))
             }
             Node::Alt(k) => {
@@ -104,7 +105,7 @@ impl Arena {
                 (if kids[..] == *self.list(k) { id } else { self.alt_within(&kids, budget)? }, dropped)
             }
             Node::Repeat(..) if !front && self.written.contains(&id) => (id, UNBOUNDED),
-            Node::And(_) if front => match self.loosened(id, counts, budget)? {
+            Node::And(_) | Node::Scope(_) | Node::Unit(_) if front => match self.loosened(id, counts, budget)? {
                 Some((open, limits)) => (open, limits.iter().map(|limit| limit.most).min().unwrap_or(UNBOUNDED)),
                 None => (id, UNBOUNDED),
             },
@@ -136,8 +137,7 @@ impl Arena {
     /// kept for each of their letters.
     fn saturate_behind(
         &mut self,
-        id: Id,
-        counts: Counts,
+        (id, counts, mut front): (Id, Counts, bool),
         position: &mut dyn FnMut(u32) -> Saturated,
         budget: &mut Budget,
     ) -> Result<Saturated> {
@@ -148,8 +148,9 @@ impl Arena {
         {
             parts.push(a);
             rest = b;
+            front = front && self.nullable(a);
         }
-        let (mut out, dropped) = deep(|| self.saturate_at((rest, counts, false), position, budget))?;
+        let (mut out, dropped) = deep(|| self.saturate_at((rest, counts, front), position, budget))?;
         if out == rest {
             return Ok((id, dropped));
         }

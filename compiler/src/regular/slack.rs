@@ -1,4 +1,5 @@
-//! Upper bounds of counts inside intersections: a pattern with a length, `p & c{0,63}`, and those within the pattern.
+//! Upper bounds of counts inside intersections: a pattern with a length, `p & c{0,63}`, and those within the pattern. And
+//! those beside assertions, which are intersections of what follows: `c{1,63}\b`.
 //!
 //! Whether a token is allowed depends on whether the rest of the pattern still fits into what the count leaves. So an
 //! upper bound may be dropped only for tokens that leave as many iterations as the pattern can need to end: its
@@ -46,8 +47,8 @@ fn limits_of(bounds: &Bounds, slack: u32, visible: impl Fn(Limit) -> u32) -> std
 }
 
 impl Arena {
-    /// The intersection without those of its upper bounds that can be dropped, and what these ask of tokens: nothing, if
-    /// they are exact. `None`: all are kept.
+    /// An intersection, or a scope of assertions, without those of its upper bounds that can be dropped, and what these ask
+    /// of tokens: nothing, if they are exact. `None`: all are kept.
     pub(super) fn loosened(&mut self, id: Id, counts: Counts, budget: &mut Budget) -> Result<Option<(Id, Limits)>> {
         let cap = self.cap;
         let (mut at_least, visible): (u32, &dyn Fn(Limit) -> u32) = match counts {
@@ -57,7 +58,7 @@ impl Arena {
         };
         for _ in 0..TRIES {
             let mut bounds = Bounds::new();
-            let open = self.opened_intersection(id, at_least, &mut bounds, budget)?;
+            let open = self.opened(id, at_least, &mut bounds, budget)?;
             if bounds.is_empty() || open == EMPTY {
                 return Ok(None);
             }
@@ -139,6 +140,13 @@ impl Arena {
                 self.alt(&opened)
             }
             Node::And(_) => deep(|| self.opened_intersection(id, at_least, bounds, budget))?,
+            Node::Scope(x) | Node::Unit(x) => {
+                // the shortest texts that meet its assertions may have any number of iterations
+                let mut inside = Bounds::new();
+                let open = deep(|| self.opened(x, at_least, &mut inside, budget))?;
+                bounds.extend(inside.into_iter().map(|bound| Bound { slack: None, ..bound }));
+                if matches!(self.nodes[id as usize], Node::Scope(_)) { self.scope(open) } else { self.unit(open) }
+            }
             _ => id,
         })
     }
