@@ -80,24 +80,25 @@ fn push(parts: &mut Parts, set: ByteSet, target: Id) {
     }
 }
 
-/// Adds the residuals of another operand of an intersection to an entry, all of whose bytes lead on in it. The entry is
-/// cut where they differ.
-fn split(entries: &mut Entries, at: usize, parts: &Parts) {
-    let mut rest = entries[at].0;
-    for &(set, target) in parts {
-        let common = rest.and(set);
-        if common.is_empty() {
-            continue;
+/// Entries with the residuals of another operand of an intersection added, in which all of their bytes lead on: each is
+/// cut where these differ.
+fn refined(entries: &mut Entries, parts: &Parts, out: &mut Entries) {
+    for (mut rest, mut targets) in entries.drain(..) {
+        for &(set, target) in parts {
+            let common = rest.and(set);
+            if common.is_empty() {
+                continue;
+            }
+            if common == rest {
+                targets.push(target);
+                out.push((common, targets));
+                break;
+            }
+            let mut all = targets.clone();
+            all.push(target);
+            out.push((common, all));
+            rest = rest.minus(common);
         }
-        if common == rest {
-            entries[at].0 = rest;
-            entries[at].1.push(target);
-            return;
-        }
-        let mut targets = entries[at].1.clone();
-        targets.push(target);
-        entries.push((common, targets));
-        rest = rest.minus(common);
     }
 }
 
@@ -181,21 +182,21 @@ impl Arena {
                 let all_of = |parts: &Parts| parts.iter().fold(ByteSet::NONE, |all, part| all.or(part.0));
                 let common = operands.iter().fold(self.alphabet, |common, parts| common.and(all_of(parts)));
                 let mut entries = self.spare_entries.pop().unwrap_or_default();
+                let mut next = self.spare_entries.pop().unwrap_or_default();
                 if !common.is_empty() {
                     entries.push((common, SmallVec::new()));
                 }
                 for parts in operands {
                     self.pay_for(entries.len() * parts.len());
-                    for at in 0..entries.len() {
-                        split(&mut entries, at, &parts);
-                    }
+                    refined(&mut entries, &parts, &mut next);
+                    std::mem::swap(&mut entries, &mut next);
                 }
                 let mut out = Parts::with_capacity(entries.len());
                 for (set, targets) in entries.drain(..) {
                     let target = self.and(&targets);
                     push(&mut out, set, target);
                 }
-                self.spare_entries.push(entries);
+                self.spare_entries.extend([entries, next]);
                 out
             }
             Node::Not(x) => {
