@@ -116,6 +116,10 @@ impl Arena {
 
     /// The expression with its upper bounds from `at_least` on dropped, and these.
     fn opened(&mut self, id: Id, at_least: u32, bounds: &mut Bounds, budget: &mut Budget) -> Result<Id> {
+        if !self.flag(id, Flags::COUNTS) {
+            return Ok(id);
+        }
+        budget.spend(1)?;
         Ok(match self.nodes[id as usize] {
             Node::Repeat(x, least, most) if !self.nullable(x) => {
                 let body = deep(|| self.opened(x, at_least, bounds, budget))?;
@@ -127,17 +131,16 @@ impl Arena {
                 self.repeat(body, least, UNBOUNDED)
             }
             Node::Concat(a, b) => {
-                let a = deep(|| self.opened(a, at_least, bounds, budget))?;
-                let b = deep(|| self.opened(b, at_least, bounds, budget))?;
-                self.concat(a, b)
+                let x = deep(|| self.opened(a, at_least, bounds, budget))?;
+                let y = deep(|| self.opened(b, at_least, bounds, budget))?;
+                if (x, y) == (a, b) { id } else { self.concat(x, y) }
             }
             Node::Alt(k) => {
-                let kids: List = self.list(k).into();
-                let mut opened = List::new();
-                for kid in kids {
-                    opened.push(deep(|| self.opened(kid, at_least, bounds, budget))?);
+                let mut kids: List = self.list(k).into();
+                for kid in &mut kids {
+                    *kid = deep(|| self.opened(*kid, at_least, bounds, budget))?;
                 }
-                self.alt(&opened)
+                if kids[..] == *self.list(k) { id } else { self.alt(&kids) }
             }
             Node::And(_) => deep(|| self.opened_intersection(id, at_least, bounds, budget))?,
             Node::Scope(x) | Node::Unit(x) => {
