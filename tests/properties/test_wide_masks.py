@@ -7,6 +7,7 @@ oracle in ``test_engine.py``.
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,6 +139,18 @@ def wide_grammars(draw: st.DrawFn) -> Drawn:
     return drawn
 
 
+def _every_bit(matcher: Any) -> Any:
+    """The mask of a matcher, each bit of which has been compared with acceptance: booleans, one for each token."""
+    rows = np.zeros((1, (len(TOKENS) + 31) // 32), dtype=np.int32)
+    matcher.fill_bitmask(rows)
+    bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: len(TOKENS)].astype(bool)
+    takes = np.array([matcher.validate_tokens([token]) == 1 for token in range(len(TOKENS))])
+    compared(len(TOKENS))
+    wrong = np.flatnonzero(bits != takes)
+    assert not wrong.size, [(int(t), TOKENS[t], bool(bits[t])) for t in wrong[:5]]
+    return bits
+
+
 @examples(120)
 @given(wide_grammars(), st.integers(0, 2**32))
 def test_every_bit(drawn: Drawn, seed: int) -> None:
@@ -145,15 +158,8 @@ def test_every_bit(drawn: Drawn, seed: int) -> None:
     if constraint is None:
         discard("an empty language")
     rng, matcher = random.Random(seed), constraint.matcher()
-    rows = np.zeros((1, (len(TOKENS) + 31) // 32), dtype=np.int32)
     for _ in range(8):
-        matcher.fill_bitmask(rows)
-        bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: len(TOKENS)].astype(bool)
-        takes = np.array([matcher.validate_tokens([t]) == 1 for t in range(len(TOKENS))])
-        compared(len(TOKENS))
-        wrong = np.flatnonzero(bits != takes)
-        assert not wrong.size, [(int(t), TOKENS[t], bool(bits[t])) for t in wrong[:5]]
-        choices = np.flatnonzero(bits[:-1])
+        choices = np.flatnonzero(_every_bit(matcher)[:-1])
         if not choices.size:
             break
         # long tokens and single bytes alike
@@ -191,11 +197,7 @@ def test_several_ways_to_loop(pattern: str) -> None:
 def _go_on_with(text: str, grammar: gs.Grammar) -> None:
     matcher = gs.compile(grammar, gs.Vocabulary(INDEX)).matcher()
     for byte in text.encode():
-        rows = np.zeros((1, (len(TOKENS) + 31) // 32), dtype=np.int32)
-        matcher.fill_bitmask(rows)
-        bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: len(TOKENS)].astype(bool)
-        takes = [matcher.validate_tokens([token]) == 1 for token in range(len(TOKENS))]
-        assert bits.tolist() == takes
+        _every_bit(matcher)
         assert matcher.accept_token(byte)
 
 
@@ -222,14 +224,8 @@ def test_counts_together(schema: dict[str, object], seed: int) -> None:
     """Several counts in one string, on the way to all of their limits."""
     matcher = gs.compile(gs.json_schema(schema, whitespace="flexible"), gs.Vocabulary(INDEX)).matcher()
     rng = random.Random(seed)
-    rows = np.zeros((1, (len(TOKENS) + 31) // 32), dtype=np.int32)
     for _ in range(60):
-        matcher.fill_bitmask(rows)
-        bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: len(TOKENS)].astype(bool)
-        takes = np.array([matcher.validate_tokens([t]) == 1 for t in range(len(TOKENS))])
-        wrong = np.flatnonzero(bits != takes)
-        assert not wrong.size, [(int(t), TOKENS[t], bool(bits[t])) for t in wrong[:5]]
-        choices = [int(t) for t in np.flatnonzero(bits[:-1])]
+        choices = [int(t) for t in np.flatnonzero(_every_bit(matcher)[:-1])]
         going_on = [t for t in choices if b'"' not in (TOKENS[t] or b"") and b"\\" not in (TOKENS[t] or b"")]
         if not choices:
             break
@@ -247,10 +243,7 @@ def test_counts_of_strings_and_in_them(most: int) -> None:
     matcher = _compiler.compile(grammar, INDEX, 100_000, 1 << 28, 20_000_000, 10_000, None, None).matcher()
     for byte in b'"a","a"':
         assert matcher.accept_token(byte)
-        rows = np.zeros((1, (len(TOKENS) + 31) // 32), dtype=np.int32)
-        matcher.fill_bitmask(rows)
-        bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: len(TOKENS)].astype(bool)
-        assert bits.tolist() == [matcher.validate_tokens([token]) == 1 for token in range(len(TOKENS))]
+        _every_bit(matcher)
 
 
 def test_the_end_token_has_no_length() -> None:

@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::arena::{Arena, EMPTY, Flags, Id, List, Node};
+use super::arena::{Arena, EMPTY, Flags, Id, Kids, List, Node};
 use super::limits::{FEW, Limit, Limits};
 use super::saturate::Counts;
 use crate::budget::Budget;
@@ -88,8 +88,7 @@ impl Arena {
 
     /// An intersection with its upper bounds from `at_least` on dropped, and these. One with a loop that then has all texts
     /// of another operand is one no longer.
-    fn opened_intersection(&mut self, id: Id, at_least: u32, all: &mut Bounds, budget: &mut Budget) -> Result<Id> {
-        let Node::And(k) = self.nodes[id as usize] else { return Ok(id) };
+    fn opened_intersection(&mut self, k: Kids, at_least: u32, all: &mut Bounds, budget: &mut Budget) -> Result<Id> {
         let mut kids: SmallVec<[(Id, Bounds); 4]> = self.list(k).iter().map(|&kid| (kid, Bounds::new())).collect();
         for (kid, bounds) in &mut kids {
             *kid = self.opened(*kid, at_least, bounds, budget)?;
@@ -142,7 +141,7 @@ impl Arena {
                 }
                 if kids[..] == *self.list(k) { id } else { self.alt(&kids) }
             }
-            Node::And(_) => deep(|| self.opened_intersection(id, at_least, bounds, budget))?,
+            Node::And(k) => deep(|| self.opened_intersection(k, at_least, bounds, budget))?,
             Node::Scope(x) | Node::Unit(x) => {
                 // the shortest texts that meet its assertions may have any number of iterations
                 let mut inside = Bounds::new();
