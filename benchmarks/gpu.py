@@ -95,7 +95,14 @@ def measured(
             batch.processing.__class__ = Synthetic
         else:
             batch = DeviceBatch(
-                model, requests, run.vocabulary, proposers=proposers, gamma=gamma, adaptive=False, end_token=end
+                model,
+                requests,
+                run.vocabulary,
+                proposers=proposers,
+                gamma=gamma,
+                adaptive=False,
+                end_token=end,
+                looks=False,
             )
             batch._processing.__class__ = Synthetic
             batch._view()

@@ -117,7 +117,7 @@ def replays_are_rounds(run: Run, found: dict[str, Any], replays: int) -> None:
         def work() -> torch.Tensor:
             return batch._round.run(rows, processing, gamma, batch._capacity)
 
-        state = [*rows.tensors(), batch._loan.tensors.forced]
+        state = [*rows.tensors(), batch._loan.tensors.forced, batch._loan.tensors.preferred]
         graphs = Graphs(state) if run.device.type == "cuda" else None
         starts = torch.tensor([*sorted(batch._loan.starts.values()), 0])
         first = [tensor.clone() for tensor in state]

@@ -17,7 +17,7 @@ import torch
 from grammarspec.decoding.adaptive import Pace, experience_with
 from grammarspec.decoding.choosers import Chooser, TensorChooser, Verdict
 from grammarspec.decoding.draft import Draft, MaskRows
-from grammarspec.decoding.host_chooser import HostChooser
+from grammarspec.decoding.host_chooser import HostChooser, row_by_row
 from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers.protocol import Proposer, propose, runs_model
 from grammarspec.decoding.requests import Generation, Request, check_requests
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "chooser_for", "end_token_of"]
 
-HOST_WIDTH = 4096  # from how many logits on tokens are chosen row by row, on the CPU
 _TRIES = 32  # after a token behind which no ending fits: how many others are tried before an ending is appended
 
 
@@ -398,9 +397,8 @@ class Batch:
 
 
 def chooser_for(processing: Processing, device: torch.device) -> Chooser:
-    """What chooses the tokens of a batch: where rows are short, it pays to look at all of them at once."""
-    on_host = device.type == "cpu" and processing.width >= HOST_WIDTH
-    return HostChooser(processing) if on_host else TensorChooser(processing)
+    """What chooses the tokens of a batch."""
+    return HostChooser(processing) if row_by_row(processing.width, device) else TensorChooser(processing)
 
 
 def end_token_of(model: PreTrainedModel | Target, vocabulary: Vocabulary) -> int:

@@ -8,7 +8,7 @@ slots and padding are never read.
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import torch
@@ -37,13 +37,37 @@ class Plan:
         slots: ``int64[rows, new]``, the slots that the new keys and values are written to.
         visible: attention sees the slots below this number.
         capacity: the number of allocated slots of each row.
-        span: the slots to write to, if they are the same ones of each row, one behind the other; ``None`` otherwise.
+        span: the slots to write to, if they are the same ones of each row, one behind the other: these are faster to
+            write. ``None`` otherwise.
+        rows: ``int64[rows, 1]``, the numbers of the rows.
     """
 
     slots: torch.Tensor
     visible: int
     capacity: int
     span: slice | None = None
+    rows: torch.Tensor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.to(self.slots, self.visible, self.span)
+
+    def to(self, slots: torch.Tensor, visible: int, span: slice | None) -> None:
+        """Set what the next pass writes and reads; see the attributes."""
+        self.slots, self.visible, self.span = slots, visible, span
+        self.rows = torch.arange(len(slots), device=slots.device)[:, None]
+
+    def write(self, states: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        """Write new keys, or values, to their slots; returns those that attention sees.
+
+        Args:
+            states: ``[rows, heads, slots, width]``.
+            new: ``[rows, heads, new, width]``.
+        """
+        if self.span is not None:
+            states[:, :, self.span] = new
+        else:
+            states[self.rows, :, self.slots] = new.transpose(1, 2)
+        return states[:, :, : self.visible]
 
 
 class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that registers its subclasses
@@ -69,20 +93,12 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
     ) -> tuple[torch.Tensor, torch.Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        slots, visible = self._now.slots, self._now.visible
         missing = self._now.capacity - self.keys.shape[2]
         if missing > 0:
             self.keys, self.values = (
                 torch.nn.functional.pad(states, (0, 0, 0, missing)) for states in (self.keys, self.values)
             )
-        if (span := self._now.span) is not None:
-            self.keys[:, :, span] = key_states
-            self.values[:, :, span] = value_states
-        else:
-            rows = torch.arange(len(slots), device=slots.device)[:, None]
-            self.keys[rows, :, slots] = key_states.transpose(1, 2)
-            self.values[rows, :, slots] = value_states.transpose(1, 2)
-        return self.keys[:, :, :visible], self.values[:, :, :visible]
+        return self._now.write(self.keys, key_states), self._now.write(self.values, value_states)
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return self._now.visible, 0
@@ -132,12 +148,12 @@ class RaggedCache(Cache):
         Args:
             slots: ``int64[rows, new]``, the slots to write to; for padding, any slot that is not visible.
             visible: attention sees the slots below this number.
-            span: the slots, if they are the same ones of each row, one behind the other: these are faster to write.
+            span: see :class:`Plan`.
         """
         now = self.now
         if visible >= now.capacity:
             now.capacity = max(2 * now.capacity, visible + 64)
-        now.slots, now.visible, now.span = slots.clamp(max=now.capacity - 1), visible, span
+        now.to(slots.clamp(max=now.capacity - 1), visible, span)
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any

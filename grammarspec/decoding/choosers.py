@@ -110,21 +110,23 @@ class TensorChooser:
         self, logits: torch.Tensor, draft: Draft, rows: Sequence[int], turn: int, *, masked: bool, confidence: bool
     ) -> list[Proposal | None]:
         """See :meth:`Chooser.propose`."""
-        masks = draft.masks(rows if masked else ())
-        scores = self._processing.scores(logits[:, None], masks[:, None], draft.padded())[:, 0]
         positions = torch.tensor([draft.position(row) for row in range(len(logits))], device=logits.device)
-        tokens, distributions = self._processing.propose(scores, positions, torch.full_like(positions, turn))
-        possible = scores.amax(-1).isfinite()  # broken logits draft nothing
-        tokens = torch.where(possible, tokens, 0)  # where no token is possible, the chosen one means nothing
-        sure = torch.ones(len(logits))
-        if confidence:
-            sure = scores.softmax(-1).gather(1, tokens[:, None])[:, 0]
-        chosen, alive, probabilities = tokens.tolist(), possible.tolist(), sure.tolist()
+        found = self._processing.propose_logits(
+            logits,
+            draft.masks(rows) if masked else None,
+            draft.padded(),
+            positions,
+            torch.full_like(positions, turn),
+            torch.ones_like(positions, dtype=torch.bool),
+            confidence=confidence,
+        )
+        chosen, alive, distributions = found.tokens.tolist(), found.possible.tolist(), found.distributions
+        sure = [1.0] * len(logits) if found.confidence is None else found.confidence.tolist()
 
         def proposal(row: int) -> Proposal | None:
             drawn = distributions is not None and self._processing.draws_row(row)
             distribution = distributions[row] if distributions is not None and drawn else None
-            return Proposal(chosen[row], distribution, probabilities[row]) if alive[row] else None
+            return Proposal(chosen[row], distribution, sure[row]) if alive[row] else None
 
         return [proposal(row) for row in rows]
 

@@ -1,6 +1,6 @@
 """Tokens chosen on the CPU: position by position, as far as needed, among the allowed tokens only.
 
-The choices are those of :class:`~grammarspec.decoding.choosers.TensorChooser`, but for rounding. A mask mostly allows
+The choices are those of :class:`~grammarspec.decoding.processing.Processing`, but for rounding. A mask mostly allows
 few tokens, and then scores, noise and sorting are for these alone; and most positions of a draft that is refused lie
 behind the first refusal, where nothing needs to be known. numpy does the work: on arrays of this size a call of torch
 costs more than what it computes.
@@ -9,7 +9,7 @@ costs more than what it computes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +20,12 @@ from grammarspec.bitmask import allows_few, apply_bitmask
 from grammarspec.decoding.choosers import Proposal, Verdict
 from grammarspec.decoding.draft import Draft
 from grammarspec.decoding.noise import Purpose, Stream, above, gumbel_of, uniform_of
-from grammarspec.decoding.processing import Processing
+from grammarspec.decoding.processing import Processing, Proposals
 from grammarspec.decoding.verification import accepts, draw_one, residual_of
 
-__all__ = ["HostChooser"]
+__all__ = ["HostChooser", "row_by_row"]
 
+HOST_WIDTH = 4096  # from how many logits on tokens are chosen row by row
 _NUCLEUS = 256  # how many tokens are looked at first for top-p
 _MANY = 1024  # from how many tokens on it pays to find out which of them noise may choose
 _RARE = 1e-4  # what is less probable than the most probable token by this factor needs much noise to be chosen
@@ -65,8 +66,42 @@ class _Values:
         return _Values(indices if self.tokens is None else self.tokens[indices], self.values[indices])
 
 
+@dataclass(frozen=True, slots=True)
+class _RowDraft:
+    """The draft of one row.
+
+    Attributes:
+        tokens: its tokens.
+        masks: ``int32[words]`` each, before the first token and behind each.
+        drawn: for each token, whether it was drawn from a distribution.
+        distributions: ``[gamma, width]``, these distributions; ``None`` if there are none.
+        place: the place of the first token in the text, from 0.
+        ends: whether a token ends the text.
+    """
+
+    tokens: Sequence[int]
+    masks: Sequence[NDArray[np.int32]]
+    drawn: Sequence[bool]
+    distributions: torch.Tensor | None
+    place: int
+    ends: Callable[[int], bool]
+
+
+def row_by_row(width: int, device: torch.device) -> bool:
+    """Whether a :class:`HostChooser` is to choose tokens: where rows are short, it pays to look at all of them at once.
+
+    Args:
+        width: the number of logits.
+        device: where they are.
+    """
+    return device.type == "cpu" and width >= HOST_WIDTH
+
+
 class HostChooser:
     """A :class:`~grammarspec.decoding.choosers.Chooser` for models on the CPU.
+
+    For the loop on the device, when its device is the CPU, it has methods of
+    :class:`~grammarspec.decoding.processing.Processing` as well.
 
     Args:
         processing: the sampling options of the rows.
@@ -77,22 +112,105 @@ class HostChooser:
 
     def verify(self, logits: torch.Tensor, draft: Draft, turn: int) -> list[Verdict]:
         """See :meth:`Chooser.verify`."""
-        return [self._verify_row(row, logits[row], draft, turn) for row in range(len(logits))]
+        rows = []
+        for row, sequence in enumerate(draft.sequences):
+            tokens = draft.tokens[row]
+            drawn_from = None if draft.distributions is None else draft.distributions[row]
+            drafted = _RowDraft(
+                tokens, draft.mask_rows(row), draft.drawn[row], drawn_from, sequence.length, sequence.is_end
+            )
+            rows.append(self._verify_row(row, logits[row, logits.shape[1] - 1 - len(tokens) :], drafted, turn))
+        return rows
 
     def propose(
         self, logits: torch.Tensor, draft: Draft, rows: Sequence[int], turn: int, *, masked: bool, confidence: bool
     ) -> list[Proposal | None]:
         """See :meth:`Chooser.propose`."""
-        return [self._propose_row(row, _array(logits[row]), draft, turn, masked, confidence) for row in rows]
+        return [
+            self._propose_row(
+                row,
+                logits[row],
+                draft.mask_row(row) if masked else None,
+                draft.tokens[row],
+                draft.position(row),
+                turn,
+                confidence=confidence,
+            )
+            for row in rows
+        ]
 
-    def _verify_row(self, row: int, logits: torch.Tensor, draft: Draft, turn: int) -> Verdict:
-        """Verify the draft of a row, whose logits are ``[gamma + 1, width]``, padded on the left."""
-        tokens, masks, sequence = draft.tokens[row], draft.mask_rows(row), draft.sequences[row]
-        padding = len(logits) - 1 - len(tokens)
+    def verify_logits(
+        self,
+        logits: torch.Tensor,
+        masks: torch.Tensor,
+        prefix: torch.Tensor,
+        lengths: torch.Tensor,
+        draft: torch.Tensor | None,
+        drawn: torch.Tensor,
+        positions: torch.Tensor,
+        rounds: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """See :meth:`.Processing.verify_logits`; behind the token that is chosen, the highest scores are 0."""
+        highest = torch.zeros(logits.shape[:2], dtype=torch.float64)
+        verdicts = []
+        for row, (length, turn) in enumerate(zip(lengths.tolist(), rounds.tolist(), strict=True)):
+            drafted = _RowDraft(
+                prefix[row, :length].tolist(),
+                masks[row, : length + 1].numpy(),  # type: ignore[arg-type]  # a sequence of its rows
+                drawn[row, :length].tolist(),
+                None if draft is None else draft[row],
+                int(positions[row, 0]),
+                _never,
+            )
+            verdict = self._verify_row(row, logits[row], drafted, turn)
+            verdicts.append((verdict.accepted, verdict.following))
+            highest[row, : len(verdict.highest)] = torch.tensor(verdict.highest, dtype=torch.float64)
+        accepted, following = torch.tensor(verdicts).unbind(1)
+        return accepted, following, highest
+
+    def propose_logits(
+        self,
+        logits: torch.Tensor,
+        masks: torch.Tensor | None,
+        prefix: torch.Tensor,
+        positions: torch.Tensor,
+        rounds: torch.Tensor,
+        wanted: torch.Tensor,
+        *,
+        confidence: bool,
+    ) -> Proposals:
+        """See :meth:`.Processing.propose_logits`; rows that want no token get none."""
+        tokens, possible = torch.zeros_like(positions), torch.zeros_like(wanted)
+        sure = torch.ones(len(logits)) if confidence else None
+        distributions: torch.Tensor | None = None
+        for row in wanted.nonzero()[:, 0].tolist():
+            proposal = self._propose_row(
+                row,
+                logits[row],
+                None if masks is None else masks[row].numpy(),
+                [token for token in prefix[row].tolist() if token >= 0],
+                int(positions[row]),
+                int(rounds[row]),
+                confidence=confidence,
+            )
+            if proposal is None:
+                continue
+            tokens[row], possible[row] = proposal.token, True
+            if sure is not None:
+                sure[row] = proposal.confidence
+            if proposal.distribution is not None:
+                if distributions is None:
+                    distributions = torch.zeros_like(logits, dtype=proposal.distribution.dtype)
+                distributions[row] = proposal.distribution
+        return Proposals(tokens, possible, distributions, sure)
+
+    def _verify_row(self, row: int, logits: torch.Tensor, draft: _RowDraft, turn: int) -> Verdict:
+        """Verify the draft of a row, whose logits are ``[gamma + 1, width]``."""
+        tokens = draft.tokens
         highest: list[float] = []
         greedy = self._processing.samplings[row].temperature == 0
-        for position, mask in enumerate(masks):
-            scores = self._scores(row, _array(logits[padding + position]), mask, tokens[:position], best=greedy)
+        for position, mask in enumerate(draft.masks):
+            scores = self._scores(row, _array(logits[position]), mask, tokens[:position], best=greedy)
             best = int(scores.values.argmax()) if len(scores.values) else None
             highest.append(-np.inf if best is None else float(scores.values[best]))
             if best is None or not math.isfinite(highest[-1]):
@@ -101,22 +219,22 @@ class HostChooser:
             if self._processing.draws_row(row):
                 refused = self._draw(row, scores, best, proposed, draft, position, turn)
             else:
-                refused = self._choose(row, scores, best, sequence.length + position)
+                refused = self._choose(row, scores, best, draft.place + position)
             if refused is not None and refused != proposed:
                 return Verdict(position, refused, highest)
-            if proposed is not None and sequence.is_end(proposed):
+            if proposed is not None and draft.ends(proposed):
                 return Verdict(position + 1, proposed, highest)
         raise AssertionError("behind the last draft token, a token is chosen in any case")
 
     def _draw(
-        self, row: int, scores: _Values, best: int, proposed: int | None, draft: Draft, position: int, turn: int
+        self, row: int, scores: _Values, best: int, proposed: int | None, draft: _RowDraft, position: int, turn: int
     ) -> int | None:
         """Accept the draft token at a position (``None``), or else draw another token."""
-        target, place = self._distribution(row, scores, best), draft.sequences[row].length + position
+        target, place = self._distribution(row, scores, best), draft.place + position
         stream = self._processing.streams[row]
-        if proposed is not None and draft.drawn[row][position]:
+        if proposed is not None and draft.drawn[position]:
             assert draft.distributions is not None
-            drafted: _Floats = draft.distributions[row, position].numpy()
+            drafted: _Floats = draft.distributions[position].numpy()
             uniform = uniform_of(stream, place, Purpose.ACCEPT, turn)
             if accepts(target.of(proposed), float(drafted[proposed]), uniform):
                 return None
@@ -139,16 +257,23 @@ class HostChooser:
         return possible.token(int(_noisy(possible, stream, place).argmax()))
 
     def _propose_row(
-        self, row: int, logits: _Floats, draft: Draft, turn: int, masked: bool, confidence: bool
+        self,
+        row: int,
+        logits: torch.Tensor,
+        mask: NDArray[np.int32] | None,
+        prefix: Sequence[int],
+        place: int,
+        turn: int,
+        *,
+        confidence: bool,
     ) -> Proposal | None:
-        """The draft token of a row, whose logits are ``[width]``."""
-        mask = draft.mask_row(row) if masked else None
+        """The draft token of a row, whose logits are ``[width]``, at a place of its text."""
         greedy = self._processing.samplings[row].temperature == 0
-        scores = self._scores(row, logits, mask, draft.tokens[row], best=greedy and not confidence)
+        scores = self._scores(row, _array(logits), mask, prefix, best=greedy and not confidence)
         best = int(scores.values.argmax()) if len(scores.values) else None
         if best is None or not math.isfinite(scores.values[best]):
             return None
-        place, distribution = draft.position(row), None
+        distribution = None
         if self._processing.draws_row(row):
             drawn = self._distribution(row, scores, best)
             token = drawn.token(
@@ -231,6 +356,11 @@ class HostChooser:
         if options.min_p:
             weights.values[weights.values < options.min_p * weights.values.max()] = 0
         return _Values(weights.tokens, weights.values / weights.values.sum(dtype=np.float64).astype(values.dtype))
+
+
+def _never(token: int) -> bool:
+    """Behind the end of a text, drafts have no token anyway."""
+    return False
 
 
 def _noisy(distribution: _Values, stream: Stream, place: int) -> NDArray[np.float64]:

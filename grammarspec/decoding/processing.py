@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from grammarspec.decoding.noise import Purpose, Stream, gumbel, uniform
 from grammarspec.decoding.sampling import Sampling
 from grammarspec.decoding.verification import draw
 
-__all__ = ["Processing"]
+__all__ = ["Processing", "Proposals"]
 
 # The tensors with one entry for each row: those of options, and those that follow from seeds and kinds of rows.
 _OF_ROWS = (
@@ -27,6 +28,25 @@ _OF_ROWS = (
     "bias", "in_prompt", "counts",
 )  # fmt: skip
 _OF_STREAMS = ("_streams", "_kinds", "chosen")
+_LISTS = ("samplings", "streams", "_greedy", "_shared", "_seeds", "_samples", "_chosen_rows")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Proposals:
+    """Draft tokens of the rows of a batch.
+
+    Attributes:
+        tokens: ``int64[rows]``, the tokens; 0 where none is possible.
+        possible: ``bool[rows]``, which rows have one.
+        distributions: ``[rows, width]``, what they were drawn from; ``None`` if no row's tokens are drawn.
+        confidence: ``[rows]``, their probabilities under the draft's scores at temperature 1; ``None`` where nobody
+            asked.
+    """
+
+    tokens: torch.Tensor
+    possible: torch.Tensor
+    distributions: torch.Tensor | None
+    confidence: torch.Tensor | None
 
 
 class Processing:
@@ -192,10 +212,8 @@ class Processing:
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine is not None:
                 mine.copy_(theirs)
-        self.samplings, self.streams, self._chosen_rows = other.samplings, other.streams, other._chosen_rows
-        self._greedy, self._shared, self._seeds, self._samples = (
-            other._greedy, other._shared, other._seeds, other._samples,
-        )  # fmt: skip
+        for name in _LISTS:
+            setattr(self, name, getattr(other, name))
 
     def first(self, rows: int) -> Processing:
         """The options of the first rows: views of the same tensors, which stay where they are.
@@ -209,18 +227,20 @@ class Processing:
                 setattr(some, name, tensor[:rows])
         return some
 
-    def move(self, index: torch.Tensor) -> None:
-        """Copy the tensors of some rows to the front, in this order, for :meth:`first`; nothing waits for the device.
-
-        The lists (``samplings``, ``streams``) stay as they are.
+    def move(self, rows: Sequence[int], index: torch.Tensor) -> None:
+        """Copy some rows to the front, in this order, for :meth:`first`; nothing waits for the device.
 
         Args:
-            index: ``int64[rows]``, on the device.
+            rows: the rows.
+            index: ``int64[rows]``, the same on the device.
         """
         for name in (*_OF_ROWS, *_OF_STREAMS):
             tensor = getattr(self, name)
             if tensor is not None:
                 tensor[: len(index)] = tensor[index]  # the right side is a copy
+        for name in _LISTS:
+            entries = getattr(self, name)
+            setattr(self, name, [entries[row] for row in rows] + entries[len(rows) :])
 
     def count_each(self, tokens: torch.Tensor, committed: torch.Tensor) -> None:
         """Count tokens that were committed to the texts of all rows, for their penalties.
@@ -326,6 +346,36 @@ class Processing:
             return chosen, None
         drawn = draw(distribution[:, 0], uniform(self._streams, positions[:, None], Purpose.DRAFT, rounds)[:, 0])
         return torch.where(self.chosen, chosen, drawn), distribution[:, 0]
+
+    def propose_logits(
+        self,
+        logits: torch.Tensor,
+        masks: torch.Tensor | None,
+        prefix: torch.Tensor,
+        positions: torch.Tensor,
+        rounds: torch.Tensor,
+        wanted: torch.Tensor,
+        *,
+        confidence: bool,
+    ) -> Proposals:
+        """:meth:`scores` and :meth:`propose` in one.
+
+        Args:
+            logits: ``[rows, width]``, of a draft model.
+            masks: ``int32[rows, words]``; ``None``: every token is allowed.
+            prefix: ``int64[rows, m]``, the draft of each row so far, padded by -1.
+            positions, rounds: as for :meth:`propose`.
+            wanted: ``bool[rows]``, which rows are to get a token; what the others get means nothing.
+            confidence: say how probable the tokens are.
+        """
+        if masks is None:
+            masks = torch.full((len(logits), -(-self.width // 32)), -1, dtype=torch.int32, device=logits.device)
+        scores = self.scores(logits[:, None], masks[:, None], prefix)[:, 0]
+        tokens, distributions = self.propose(scores, positions, rounds)
+        possible = scores.amax(-1).isfinite()  # broken logits draft nothing
+        tokens = torch.where(possible, tokens, 0)
+        sure = scores.softmax(-1).gather(1, tokens[:, None])[:, 0] if confidence else None
+        return Proposals(tokens, possible, distributions, sure)
 
     def verify(
         self,

@@ -23,8 +23,8 @@ def inference() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tokens are chosen as they are on the CPU, although the models of the tests have few tokens."""
-    if (batch := sys.modules.get("grammarspec.decoding.batch")) is not None:
-        monkeypatch.setattr(batch, "HOST_WIDTH", 0)
+    if (chooser := sys.modules.get("grammarspec.decoding.host_chooser")) is not None:
+        monkeypatch.setattr(chooser, "HOST_WIDTH", 0)
 
 
 @pytest.fixture(autouse=True)

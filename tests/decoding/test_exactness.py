@@ -137,7 +137,7 @@ def test_the_tests_own_statistics() -> None:
 @pytest.mark.property
 def test_distribution(on_host: bool, adapts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the CPU and by tensors; with drafts as long as they can be, and as long as costs and acceptance say."""
-    monkeypatch.setattr("grammarspec.decoding.batch.HOST_WIDTH", 0 if on_host else 4096)
+    monkeypatch.setattr("grammarspec.decoding.host_chooser.HOST_WIDTH", 0 if on_host else 4096)
     if adapts:
         costs = random.Random(tiers.seed(1))
         monkeypatch.setattr(adaptive.Costs, "seconds", lambda self, rows, tokens: tokens * 2 ** costs.uniform(-1, 1))
@@ -415,7 +415,7 @@ def test_wrong_loops_are_caught(
 ) -> None:
     # Some of them are of the code for tensors, which is then what runs.
     of_tensors = mutate in (_raw_ratio, _bonus_from_draft, _row_off_by_one, _top_p_before_mask, _stale_row)
-    monkeypatch.setattr("grammarspec.decoding.batch.HOST_WIDTH", 4096 if of_tensors else 0)
+    monkeypatch.setattr("grammarspec.decoding.host_chooser.HOST_WIDTH", 4096 if of_tensors else 0)
 
     assert _least_without_mutation(of_tensors, masked, gamma, tuple(options.items())) > 1e-4
     mutate(monkeypatch)

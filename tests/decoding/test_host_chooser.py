@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from grammarspec.decoding import Sampling, batch  # noqa: E402
-from grammarspec.decoding.choosers import TensorChooser, Verdict  # noqa: E402
+from grammarspec.decoding.choosers import TensorChooser, Verdict, aligned_left  # noqa: E402
 from grammarspec.decoding.draft import Draft, MaskRows  # noqa: E402
 from grammarspec.decoding.host_chooser import HostChooser  # noqa: E402
 from grammarspec.decoding.noise import Purpose, gumbel, gumbel_of, uniform, uniform_of  # noqa: E402
@@ -135,6 +135,47 @@ def test_the_same_tokens_are_proposed() -> None:
                 assert (ours.distribution is None) == (theirs.distribution is None)
                 if ours.distribution is not None and theirs.distribution is not None:
                     assert torch.allclose(ours.distribution, theirs.distribution, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.property
+def test_the_same_tensors_come_out() -> None:
+    """The methods that both have, which the loop on the device calls."""
+    choose = random.Random(tiers.seed(6))
+    for turn in range(CASES):
+        process, draft, logits = case(choose)
+        logits = aligned_left(logits, draft)
+        count, width = len(draft.tokens), draft.gamma + 1
+        masks = torch.full((count, width, MASKED // 32 + 1), -1, dtype=torch.int32)
+        drawn = torch.zeros(count, draft.gamma, dtype=torch.bool)
+        for row, tokens in enumerate(draft.tokens):
+            masks[row, : len(tokens) + 1] = torch.from_numpy(np.stack(draft.mask_rows(row)))
+            drawn[row, : len(tokens)] = torch.tensor(draft.drawn[row], dtype=torch.bool)
+        positions = torch.tensor([[each.length] for each in draft.sequences]) + torch.arange(width)
+        turns = torch.full((count,), turn)
+        distributions = None if draft.distributions is None else draft.distributions[:, : draft.gamma]
+        verdicts = [
+            kind.verify_logits(logits, masks, draft.padded(), draft.lengths(), distributions, drawn, positions, turns)
+            for kind in (process, HostChooser(process))
+        ]
+        for one, other in zip(*verdicts, strict=True):
+            assert one.shape == other.shape
+        (accepted, following, highest), (count_, next_, best) = verdicts
+        assert (accepted.tolist(), following.tolist()) == (count_.tolist(), next_.tolist())
+        for row, place in enumerate(accepted.tolist()):
+            assert best[row, : place + 1].tolist() == pytest.approx(highest[row, : place + 1].tolist())
+        wanted = torch.rand(count) < 0.7
+        given = masks[:, 0] if choose.random() < 0.5 else None
+        ours, theirs = (
+            kind.propose_logits(
+                logits[:, 0], given, draft.padded()[:, :0], positions[:, 0], turns, wanted, confidence=True
+            )
+            for kind in (process, HostChooser(process))
+        )
+        for row in wanted.nonzero()[:, 0].tolist():
+            assert ours.tokens[row] == theirs.tokens[row] and ours.possible[row] == theirs.possible[row]
+            assert float(ours.confidence[row]) == pytest.approx(float(theirs.confidence[row]), rel=1e-4)
+            if process.draws_row(row):
+                assert torch.allclose(ours.distributions[row], theirs.distributions[row], rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])

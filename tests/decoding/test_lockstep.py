@@ -93,7 +93,7 @@ def test_states_and_masks_equal_a_replay(
         return verify(self, logits, draft, turn)
 
     monkeypatch.setattr(chooser, "verify", remember)
-    monkeypatch.setattr("grammarspec.decoding.batch.HOST_WIDTH", 0 if chooser is HostChooser else 4096)
+    monkeypatch.setattr("grammarspec.decoding.host_chooser.HOST_WIDTH", 0 if chooser is HostChooser else 4096)
     model = NoiseModel(WIDTH)
     torch.manual_seed(tiers.seed(1))
     row = gs.allocate_bitmask(1, VOCABULARY.size)

@@ -16,14 +16,17 @@ from grammarspec.frozen.arena import MISSING, REFUSED, UNCONSTRAINED
 
 __all__ = ["MISSING", "REFUSED", "UNCONSTRAINED", "ArenaTensors", "mask_rows", "step"]
 
+_PREFERRED = 1 << 17  # entries of the table of preferred tokens
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ArenaTensors:
-    """The arrays of an arena on a device, and the forced token of each mask row.
+    """The arrays of an arena on a device, and the tables of tokens to draft.
 
     Attributes:
         class_of, next, next_offset, grammar_of, mask_row, pool: the arrays of the arena.
         forced: ``int64[R]``, for each mask row, the token to draft; -1 if the row forces no text.
+        preferred: ``int64[P]``, tokens that targets have chosen before (:class:`.PreferredDrafter`).
     """
 
     class_of: torch.Tensor
@@ -33,13 +36,18 @@ class ArenaTensors:
     mask_row: torch.Tensor
     pool: torch.Tensor
     forced: torch.Tensor
+    preferred: torch.Tensor
 
     @classmethod
     def of(cls, arena: FrozenArena, device: torch.device) -> ArenaTensors:
         """The tensors of an arena; on the CPU they share its memory, on other devices they are copies."""
         tensors = arena.tensors(device)
         del tensors["accepting"]
-        return cls(**tensors, forced=torch.full((len(arena.pool),), -1, dtype=torch.int64, device=device))
+
+        def nothing(size: int) -> torch.Tensor:
+            return torch.full((size,), -1, dtype=torch.int64, device=device)
+
+        return cls(**tensors, forced=nothing(len(arena.pool)), preferred=nothing(_PREFERRED))
 
     def shares(self, arena: FrozenArena) -> bool:
         """Whether the tensors are the memory of the arena itself, so that its changes need not be copied."""

@@ -42,12 +42,8 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
     ) -> tuple[torch.Tensor, torch.Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        slots, visible = self._now.slots, self._now.visible
-        keys, values = self.keys[: len(slots)], self.values[: len(slots)]
-        rows = torch.arange(len(slots), device=slots.device)[:, None]
-        keys[rows, :, slots] = key_states.transpose(1, 2)
-        values[rows, :, slots] = value_states.transpose(1, 2)
-        return keys[:, :, :visible], values[:, :, :visible]
+        rows = len(key_states)
+        return self._now.write(self.keys[:rows], key_states), self._now.write(self.values[:rows], value_states)
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return self._now.visible, 0
@@ -65,7 +61,7 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # the hook that
 
 
 class StaticCache(Cache):
-    """The cache of a batch. Before each pass, set ``now.slots`` and ``now.visible`` to what the pass writes and reads.
+    """The cache of a batch. Before each pass, ``now`` is set to what the pass writes and reads (:meth:`.Plan.to`).
 
     Args:
         rows: the greatest number of rows; a pass may have fewer, the first ones.

@@ -11,13 +11,23 @@ from typing import Any, Protocol
 
 import torch
 
-from grammarspec.decoding.device.automaton import REFUSED, step
+from grammarspec.decoding.device.automaton import MISSING, REFUSED, step
+from grammarspec.decoding.device.choices import Choices
 from grammarspec.decoding.device.runner import StaticRunner
 from grammarspec.decoding.device.state import Draft, Rows
-from grammarspec.decoding.processing import Processing
 from grammarspec.decoding.proposers.draft_sampler import DraftSampler, in_target_ids
 
-__all__ = ["Drafter", "ForcedDrafter", "HeadDrafter", "LookupDrafter", "ModelDrafter", "Proposed"]
+__all__ = [
+    "Drafter",
+    "ForcedDrafter",
+    "HeadDrafter",
+    "LookupDrafter",
+    "ModelDrafter",
+    "PreferredDrafter",
+    "Proposed",
+    "learn",
+    "prefer",
+]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -49,13 +59,13 @@ class Drafter(Protocol):
     name: str
     runs_model: bool
 
-    def begin(self, draft: Draft, visible: int, processing: Processing) -> None:
+    def begin(self, draft: Draft, visible: int, choices: Choices) -> None:
         """Begin a round.
 
         Args:
             draft: the draft, which has no tokens yet.
             visible: the number of columns of the token buffer that are used, with those of the draft.
-            processing: the sampling options of the rows.
+            choices: chooses tokens by the sampling options of the rows.
         """
 
     def propose(self, draft: Draft) -> Proposed:
@@ -75,7 +85,7 @@ class ForcedDrafter:
     name = "forced"
     runs_model = False
 
-    def begin(self, draft: Draft, visible: int, processing: Processing) -> None:
+    def begin(self, draft: Draft, visible: int, choices: Choices) -> None:
         """See :meth:`Drafter.begin`."""
 
     def propose(self, draft: Draft) -> Proposed:
@@ -106,6 +116,60 @@ def learn(draft: Draft, accepted: torch.Tensor, following: torch.Tensor, committ
     forced.scatter_(0, places, torch.where(committed & (before >= 0), following, before))
 
 
+class PreferredDrafter:
+    """Drafts the token that was chosen the last time in the same state of the constraint, behind the same token.
+
+    That is how a target writes what a constraint leaves open: whitespace, say, or what it fills a field with. A token
+    is drafted when the entry is new, or when it was chosen twice in a row; so places where anything may follow are
+    left to others.
+
+    The table has an entry for each pair of state and token by a hash: ``t`` if token ``t`` is to be drafted, ``-t - 2``
+    if it was chosen the last time but is not, and -1 if nothing was chosen yet. Pairs with the same hash share an
+    entry, and states of the arena are used again; both cost a draft at most.
+    """
+
+    name = "preferred"
+    runs_model = False
+
+    def begin(self, draft: Draft, visible: int, choices: Choices) -> None:
+        """See :meth:`Drafter.begin`."""
+
+    def propose(self, draft: Draft) -> Proposed:
+        """See :meth:`Drafter.propose`."""
+        state = draft.states[-1]
+        last = draft.tokens[-1] if draft.tokens else draft.last_committed()
+        entry = draft.arena.preferred[_entries(draft.arena.preferred, state, last)]
+        tokens = entry.clamp(min=0)
+        return Proposed(tokens, (entry >= 0) & (state > MISSING) & (draft.behind(tokens) != REFUSED))
+
+    def appended(self, draft: Draft) -> None:
+        """See :meth:`Drafter.appended`."""
+
+
+def prefer(draft: Draft, chosen: torch.Tensor, committed: torch.Tensor) -> None:
+    """Enter the tokens of a round into the table of :class:`PreferredDrafter`.
+
+    Args:
+        draft: the draft of the round.
+        chosen: ``int64[rows, size + 1]``, the tokens.
+        committed: ``bool[rows, size + 1]``, which of them were committed.
+    """
+    table = draft.arena.preferred
+    states = torch.stack(draft.states, 1)
+    entries = _entries(table, states, torch.cat((draft.last_committed()[:, None], chosen[:, :-1]), 1))
+    before = table[entries]
+    again = (before == -1) | (before == chosen) | (before == -chosen - 2)
+    known = committed & (states > MISSING)
+    entries, after = torch.where(known, entries, 0), torch.where(known, torch.where(again, chosen, -chosen - 2), -1)
+    # Several rows may write to one entry: the greatest number is the same in each run.
+    table.scatter_reduce_(0, entries.flatten(), after.flatten(), "amax", include_self=False)
+
+
+def _entries(table: torch.Tensor, states: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """The entries of pairs of states and tokens. Entry 0 is of no pair: what is not to be kept is written there."""
+    return (states * 40_503 + tokens * 1_000_003) % (len(table) - 1) + 1
+
+
 class LookupDrafter:
     """Drafts the tokens that followed an earlier occurrence of the last tokens, in prompt or text (Saxena 2023).
 
@@ -125,7 +189,7 @@ class LookupDrafter:
         self._longest, self._shortest, self._tries = longest, shortest, tries
         self._next: torch.Tensor
 
-    def begin(self, draft: Draft, visible: int, processing: Processing) -> None:
+    def begin(self, draft: Draft, visible: int, choices: Choices) -> None:
         """See :meth:`Drafter.begin`."""
         rows = draft.rows
         text, size = rows.tokens[:, :visible], visible
@@ -162,20 +226,22 @@ class _Sampled:
         ids = sampler.draft_to_target
         self._ids = None if ids is None else ids.to(device)
         self._sampler, self._width = sampler, width
-        self.processing: Processing
+        self.choices: Choices
 
     def choose(self, draft: Draft, logits: torch.Tensor) -> Proposed:
         """Choose a token of each row by logits ``[rows, draft width]``."""
-        logits = in_target_ids(logits, self._width, self._ids)
-        masks = draft.masks[-1] if self._sampler.masked else torch.full_like(draft.masks[-1], -1)
-        scores = self.processing.scores(logits[:, None], masks[:, None], draft.prefix())[:, 0]
-        tokens, distribution = self.processing.propose(scores, draft.positions, draft.rows.turn)
-        possible = scores.amax(-1).isfinite()  # if no token is possible, the chosen one is ignored
-        tokens = torch.where(possible, tokens, 0)
-        go_on = None
-        if self._sampler.confidence > 0:
-            go_on = scores.softmax(-1).gather(1, tokens[:, None])[:, 0] >= self._sampler.confidence
-        return Proposed(tokens, possible, distribution, go_on)
+        least = self._sampler.confidence
+        found = self.choices.propose_logits(
+            in_target_ids(logits, self._width, self._ids),
+            draft.masks[-1] if self._sampler.masked else None,
+            draft.prefix(),
+            draft.positions,
+            draft.rows.turn,
+            draft.open,
+            confidence=least > 0,
+        )
+        go_on = None if found.confidence is None else found.confidence >= least
+        return Proposed(found.tokens, found.possible, found.distributions, go_on)
 
 
 class ModelDrafter:
@@ -211,9 +277,9 @@ class ModelDrafter:
         self._read = 0
         self._most = 0
 
-    def begin(self, draft: Draft, visible: int, processing: Processing) -> None:
+    def begin(self, draft: Draft, visible: int, choices: Choices) -> None:
         """See :meth:`Drafter.begin`."""
-        self._visible, self._sampled.processing = visible, processing
+        self._visible, self._sampled.choices = visible, choices
         self._read = 1 - self.behind
 
     def propose(self, draft: Draft) -> Proposed:
@@ -290,9 +356,9 @@ class HeadDrafter:
         self._logits: torch.Tensor
         self._read = 0
 
-    def begin(self, draft: Draft, visible: int, processing: Processing) -> None:
+    def begin(self, draft: Draft, visible: int, choices: Choices) -> None:
         """See :meth:`Drafter.begin`."""
-        self._sampled.processing = processing
+        self._sampled.choices = choices
         self._hidden, self._read = draft.rows.hidden, 0
 
     def propose(self, draft: Draft) -> Proposed:

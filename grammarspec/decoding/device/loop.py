@@ -137,7 +137,7 @@ class DeviceBatch:
         ends, tensors = vocabulary.eos_token_ids, self._loan.tensors
         shape = Shape.of(capacity, processing, tensors, ends, proposers, drafts=gamma > 0, device=device)
         # Keys and values get memory when they are first written, so what is made here in vain costs little.
-        target = StaticRunner(model, StaticCache(len(self.sequences), capacity), hidden=hidden)
+        target = StaticRunner(model, StaticCache(len(self.sequences), capacity), hidden=hidden, looks=looks)
         drafters = drafters_for(
             proposers if gamma else (),
             target,
@@ -149,7 +149,8 @@ class DeviceBatch:
         workspace = borrow(inner, shape)
         if workspace is None:
             rounds = Round(target, tensors, ends_of(ends, width, device), drafters, looks=looks)
-            changed = [*rows.tensors(), tensors.forced, *([] if processing.counts is None else [processing.counts])]
+            changed = [*rows.tensors(), tensors.forced, tensors.preferred]
+            changed += [] if processing.counts is None else [processing.counts]
             graphs = Graphs(changed) if device.type == "cuda" else None
             workspace = Workspace(shape, target, drafters, rows, processing, rounds, graphs)
         else:
@@ -385,7 +386,7 @@ class DeviceBatch:
         kept += ended[: wanted - len(kept)]
         index = torch.tensor(kept, device=self._rows.tokens.device)
         self._rows.move(index)
-        self._processing.move(index)
+        self._processing.move(kept, index)
         for cache in {id(each): each for each in self._caches()}.values():
             cache.keep(index)
         self._order = [self._order[place] for place in kept]

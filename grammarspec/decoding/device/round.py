@@ -14,7 +14,8 @@ from typing import Final
 import torch
 
 from grammarspec.decoding.device.automaton import MISSING, ArenaTensors, step
-from grammarspec.decoding.device.drafters import Drafter, ForcedDrafter, learn
+from grammarspec.decoding.device.choices import choices_for
+from grammarspec.decoding.device.drafters import Drafter, ForcedDrafter, PreferredDrafter, learn, prefer
 from grammarspec.decoding.device.runner import StaticRunner
 from grammarspec.decoding.device.state import Draft, Rows
 from grammarspec.decoding.processing import Processing
@@ -91,6 +92,7 @@ class Round:
         self._target, self._arena, self._ends = target, arena, ends
         self._drafters = list(drafters)
         self._learns = any(isinstance(drafter, ForcedDrafter) for drafter in drafters)
+        self._prefers = any(isinstance(drafter, PreferredDrafter) for drafter in drafters)
         self._looks = looks
 
     def run(self, rows: Rows, processing: Processing, gamma: int, visible: int) -> torch.Tensor:
@@ -113,8 +115,9 @@ class Round:
         """The draft of a round; the arguments are those of :meth:`run`."""
         draft = Draft(rows, self._arena, self._ends)
         drafters = self._drafters if gamma else []
+        choices = choices_for(processing, looks=self._looks)
         for drafter in drafters:
-            drafter.begin(draft, visible, processing)
+            drafter.begin(draft, visible, choices)
         drawable = ~processing.chosen
         while draft.size < gamma and drafters:
             if self._looks and not bool(draft.open.any()):
@@ -154,7 +157,7 @@ class Round:
         logits, hidden = self._target.read(read, rows.lengths - 1, steps <= draft.lengths[:, None], visible, gamma + 1)
         drawn = torch.stack(draft.drawn, 1) if gamma else rows.done[:, None][:, :0]
         positions = (rows.lengths - rows.prompts)[:, None] + steps
-        accepted, following, best = processing.verify_logits(
+        accepted, following, best = choices_for(processing, looks=self._looks).verify_logits(
             logits,
             torch.stack(draft.masks, 1),
             draft.prefix(),
@@ -220,6 +223,8 @@ class Round:
         processing.count_each(chosen, committed)
         if self._learns:
             learn(draft, accepted, following, alive & ~stops)
+        if self._prefers:
+            prefer(draft, chosen, committed)
         # The state after the accepted tokens, and then after the token that follows them.
         state = torch.where(stops, state, step(self._arena, state, following))
         rows.states.copy_(torch.where(alive, state, rows.states))

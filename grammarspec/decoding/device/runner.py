@@ -28,6 +28,7 @@ class StaticRunner:
             runner keeps it alive.
         cache: the keys and values; an early exit shares the cache of its target.
         hidden: whether the last hidden states of each pass are returned.
+        looks: whether the host may read values of tensors, to write keys and values faster where all rows are alike.
 
     Attributes:
         cache: the keys and values.
@@ -40,7 +41,9 @@ class StaticRunner:
         TypeError: it is not a model of transformers.
     """
 
-    def __init__(self, model: PreTrainedModel, cache: StaticCache, *, hidden: bool = False) -> None:
+    def __init__(
+        self, model: PreTrainedModel, cache: StaticCache, *, hidden: bool = False, looks: bool = False
+    ) -> None:
         inner = unwrapped(model)
         if inner is None:
             raise TypeError(f"expected a model of transformers, not {type(model).__name__}")
@@ -50,6 +53,7 @@ class StaticRunner:
         self._windows = attention_windows(inner)
         self._dtype = inner.dtype if config._attn_implementation == "eager" else None
         self._hidden = hidden
+        self.looks = looks
         self._keeps = "logits_to_keep" in inspect.signature(inner.forward).parameters
         self.cache: Final = cache
         self._cache_name = cache_name(inner)
@@ -82,8 +86,11 @@ class StaticRunner:
         positions = first[:, None] + torch.arange(tokens.shape[1], device=tokens.device)
         # Padding attends to the first token, as attention over no tokens would be NaN.
         positions = torch.where(used, positions, 0)
-        self.cache.now.slots = torch.where(used, positions, self.cache.now.capacity - 1)
-        self.cache.now.visible = visible
+        span: slice | None = None
+        if self.looks and bool(used.all()) and bool((first == first[0]).all()):
+            span = slice(int(first[0]), int(first[0]) + tokens.shape[1])
+        now = self.cache.now
+        now.to(torch.where(used, positions, now.capacity - 1), visible, span)
         options: dict[str, Any] = {"output_hidden_states": True} if self._hidden else {}
         if self._keeps:
             options["logits_to_keep"] = keep

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from grammarspec.decoding.device.cache import StaticCache
-from grammarspec.decoding.device.drafters import Drafter, ForcedDrafter, HeadDrafter, LookupDrafter, ModelDrafter
+from grammarspec.decoding.device.drafters import (
+    Drafter,
+    ForcedDrafter,
+    HeadDrafter,
+    LookupDrafter,
+    ModelDrafter,
+    PreferredDrafter,
+)
 from grammarspec.decoding.device.runner import StaticRunner
 from grammarspec.decoding.proposers import DraftModel, EarlyExit, Forced, HeadProposer, Lookup
 from grammarspec.decoding.proposers.protocol import Proposer
@@ -100,6 +107,8 @@ def drafters_for(
     for proposer in proposers:
         if isinstance(proposer, Forced):
             found.append(ForcedDrafter())
+            if proposer.preferred:
+                found.append(PreferredDrafter())
         elif isinstance(proposer, Lookup):
             found.append(LookupDrafter(proposer.lengths[0], proposer.lengths[-1]))
         elif isinstance(proposer, DraftModel):
@@ -112,7 +121,7 @@ def drafters_for(
                 proposer.check_target(target.model)
             cache = target.cache if shared else StaticCache(rows, capacity)
             model: Any = proposer.model
-            runner = StaticRunner(model, cache)
+            runner = StaticRunner(model, cache, looks=target.looks)
             found.append(ModelDrafter(proposer.name, runner, proposer.sampler, target.width, shared=shared))
         elif isinstance(proposer, HeadProposer):
             proposer.sampler.check(target.width)

@@ -36,7 +36,7 @@ class Forced:
     passes = 0
 
     def __init__(self, *, preferred: bool = True) -> None:
-        self._preferred = preferred
+        self.preferred = preferred
         self._batch: BatchView
         self._spellings: Spellings
         # The whitespace style of each row, and how many of the row's tokens it has read.
@@ -104,7 +104,7 @@ class Forced:
         text = marks.whole(matcher.forced_bytes())  # the names of two special tokens may begin alike
         forced = len(text)
         following, ends = matcher.next_bytes(text)
-        if not self._preferred or not set(following) & set(WHITESPACE):
+        if not self.preferred or not set(following) & set(WHITESPACE):
             return text, forced, ends and not following
         style = self._style(sequence, row).copy()
         style.read(self._batch.vocabulary.decode(draft.tokens[row]) + text)

@@ -18,12 +18,14 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from grammarspec.decoding import Sampling  # noqa: E402
 from grammarspec.decoding.device.automaton import ArenaTensors  # noqa: E402
 from grammarspec.decoding.device.cache import StaticCache  # noqa: E402
+from grammarspec.decoding.device.choices import Choices  # noqa: E402
 from grammarspec.decoding.device.drafters import (  # noqa: E402
     Drafter,
     ForcedDrafter,
     HeadDrafter,
     LookupDrafter,
     ModelDrafter,
+    PreferredDrafter,
     Proposed,
 )
 from grammarspec.decoding.device.round import COLUMNS, Round  # noqa: E402
@@ -78,6 +80,7 @@ def trace(
         shared, own = StaticRunner(small, target.cache), StaticRunner(small, StaticCache(2, CAPACITY))
         every: dict[str, Callable[[], Drafter]] = {
             "forced": ForcedDrafter,
+            "preferred": PreferredDrafter,
             "lookup": lambda: LookupDrafter(3, 1),
             "model": lambda: ModelDrafter("model", own, sampler, WIDTH, shared=False),
             "early exit": lambda: ModelDrafter("early-exit", shared, sampler, WIDTH, shared=True),
@@ -112,7 +115,16 @@ def config(layers: int) -> Any:
 @pytest.mark.parametrize("options", SAMPLINGS)
 @pytest.mark.parametrize(
     "names",
-    [[], ["forced"], ["lookup"], ["model"], ["early exit"], ["head"], ["forced", "lookup", "head", "model"]],
+    [
+        [],
+        ["forced"],
+        ["preferred"],
+        ["lookup"],
+        ["model"],
+        ["early exit"],
+        ["head"],
+        ["forced", "preferred", "lookup", "head", "model"],
+    ],
     ids=lambda names: "+".join(names) or "none",
 )
 def test_a_round_never_waits(options: str, names: list[str]) -> None:
@@ -129,7 +141,7 @@ class Planted:
     def __init__(self, wrong: Callable[[Draft], Any]) -> None:
         self._wrong = wrong
 
-    def begin(self, draft: Draft, visible: int, processing: Processing) -> None:
+    def begin(self, draft: Draft, visible: int, choices: Choices) -> None:
         pass
 
     def propose(self, draft: Draft) -> Proposed:
