@@ -117,33 +117,44 @@ def learn(draft: Draft, accepted: torch.Tensor, following: torch.Tensor, committ
 
 
 class PreferredDrafter:
-    """Drafts the token that was chosen the last time in the same state of the constraint, behind the same token.
+    """Drafts the token that was chosen the last time behind the same token, in the same state of the constraint.
 
     That is how a target writes what a constraint leaves open: whitespace, say, or what it fills a field with. A token
     is drafted when the entry is new, or when it was chosen twice in a row; so places where anything may follow are
     left to others.
 
-    The table has an entry for each pair of state and token by a hash: ``t`` if token ``t`` is to be drafted, ``-t - 2``
-    if it was chosen the last time but is not, and -1 if nothing was chosen yet. Pairs with the same hash share an
-    entry, and states of the arena are used again; both cost a draft at most.
+    The table has an entry for each pair of state and token by a hash, and one for each token in any state: ``t`` if
+    token ``t`` is to be drafted, ``-t - 2`` if it was chosen the last time but is not, and -1 if nothing was chosen
+    yet. Pairs with the same hash share an entry, and states of the arena are used again; both cost a draft at most.
+
+    Args:
+        anywhere: take what was chosen in any state, if nothing is known of this one.
     """
 
     name = "preferred"
     runs_model = False
+
+    def __init__(self, *, anywhere: bool) -> None:
+        self._anywhere = anywhere
 
     def begin(self, draft: Draft, visible: int, choices: Choices) -> None:
         """See :meth:`Drafter.begin`."""
 
     def propose(self, draft: Draft) -> Proposed:
         """See :meth:`Drafter.propose`."""
-        state = draft.states[-1]
+        table, state = draft.arena.preferred, draft.states[-1]
         last = draft.tokens[-1] if draft.tokens else draft.last_committed()
-        entry = draft.arena.preferred[_entries(draft.arena.preferred, state, last)]
+        entry = table[_entries(table, state, last)]
+        if self._anywhere:
+            entry = torch.where(entry == -1, table[_entries(table, _ANY, last)], entry)
         tokens = entry.clamp(min=0)
         return Proposed(tokens, (entry >= 0) & (state > MISSING) & (draft.behind(tokens) != REFUSED))
 
     def appended(self, draft: Draft) -> None:
         """See :meth:`Drafter.appended`."""
+
+
+_ANY = 0  # in place of a state; no entry is for this one, the unconstrained state
 
 
 def prefer(draft: Draft, chosen: torch.Tensor, committed: torch.Tensor) -> None:
@@ -156,7 +167,8 @@ def prefer(draft: Draft, chosen: torch.Tensor, committed: torch.Tensor) -> None:
     """
     table = draft.arena.preferred
     states = torch.stack(draft.states, 1)
-    entries = _entries(table, states, torch.cat((draft.last_committed()[:, None], chosen[:, :-1]), 1))
+    last = torch.cat((draft.last_committed()[:, None], chosen[:, :-1]), 1)
+    entries = torch.stack((_entries(table, states, last), _entries(table, _ANY, last)))
     before = table[entries]
     again = (before == -1) | (before == chosen) | (before == -chosen - 2)
     known = committed & (states > MISSING)
@@ -165,58 +177,61 @@ def prefer(draft: Draft, chosen: torch.Tensor, committed: torch.Tensor) -> None:
     table.scatter_reduce_(0, entries.flatten(), after.flatten(), "amax", include_self=False)
 
 
-def _entries(table: torch.Tensor, states: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+def _entries(table: torch.Tensor, states: torch.Tensor | int, tokens: torch.Tensor) -> torch.Tensor:
     """The entries of pairs of states and tokens. Entry 0 is of no pair: what is not to be kept is written there."""
     return (states * 40_503 + tokens * 1_000_003) % (len(table) - 1) + 1
 
 
 class LookupDrafter:
-    """Drafts the tokens that followed an earlier occurrence of the last tokens, in prompt or text (Saxena 2023).
+    """Drafts the token that followed an earlier occurrence of the last tokens, in prompt or text (Saxena 2023).
 
-    It takes the longest match whose next token the constraint allows; of several, the latest. There is one search in a
-    round. Tokens of other drafters that agree with those after the match count as if this drafter had drafted them; the
-    first that does not agree ends the lookup of its row.
+    It takes the longest match whose next token the constraint allows; of several, the latest. Matches grow with the
+    draft, whichever drafter its tokens are from.
 
     Args:
-        longest, shortest: the greatest and the least number of last tokens to match.
-        tries: how many occurrences are tried.
+        longest, shortest: the greatest and the least number of last tokens to match; behind the text, matches that go
+            on are longer.
     """
 
     name = "lookup"
     runs_model = False
 
-    def __init__(self, longest: int, shortest: int, tries: int = 8) -> None:
-        self._longest, self._shortest, self._tries = longest, shortest, tries
-        self._next: torch.Tensor
+    def __init__(self, longest: int, shortest: int) -> None:
+        self._longest, self._shortest = longest, shortest
+        # For each place of the text, how many tokens right before it are also the last tokens of text and draft.
+        self._matched: torch.Tensor
 
     def begin(self, draft: Draft, visible: int, choices: Choices) -> None:
         """See :meth:`Drafter.begin`."""
         rows = draft.rows
-        text, size = rows.tokens[:, :visible], visible
-        ends = torch.arange(size, device=text.device)  # the offset after each possible occurrence
-        matched = torch.zeros_like(text)
-        alive = (ends < rows.lengths[:, None]) & (ends > 0)
-        for back in range(1, self._longest + 1):
-            last = text.gather(1, (rows.lengths - back).clamp(min=0)[:, None])
-            same = torch.nn.functional.pad(text[:, : size - back] == last, (back, 0)) if back < size else alive & False
-            alive = alive & same & (ends >= back) & (rows.lengths[:, None] > back)
-            matched = matched + alive
-        keys = torch.where(matched >= self._shortest, matched * size + ends, -1)
-        best = keys.topk(min(self._tries, size), 1).values
-        places = best.clamp(min=0) % size
-        behind = step(draft.arena, rows.states[:, None].expand_as(places), text.gather(1, places))
-        best = torch.where(behind != REFUSED, best, -1).amax(1)
-        self._next = torch.where(best >= 0, best % size, -1)
+        text, lengths = rows.tokens[:, :visible], rows.lengths[:, None]
+        places = torch.arange(visible, device=text.device)
+        self._matched = torch.zeros_like(text)
+        alive = (places < lengths) & (places > 0)
+        for back in range(1, min(self._longest, visible - 1) + 1):
+            last = text.gather(1, (lengths - back).clamp(min=0))
+            same = torch.nn.functional.pad(text[:, : visible - back] == last, (back, 0))
+            alive = alive & same & (places >= back) & (lengths > back)
+            self._matched = self._matched + alive
 
     def propose(self, draft: Draft) -> Proposed:
         """See :meth:`Drafter.propose`."""
-        tokens = draft.rows.tokens.gather(1, self._next.clamp(min=0)[:, None])[:, 0]
-        return Proposed(tokens, (self._next >= 0) & (draft.behind(tokens) != REFUSED))
+        matched, visible = self._matched, self._matched.shape[1]
+        text = draft.rows.tokens[:, :visible]
+        behind = step(draft.arena, draft.states[-1][:, None].expand_as(text), text)
+        found = (matched >= self._shortest) & (behind != REFUSED)
+        places = torch.arange(visible, device=text.device)
+        best = torch.where(found, matched * visible + places, -1).amax(1)
+        tokens = text.gather(1, (best % visible)[:, None])[:, 0]
+        return Proposed(tokens, best >= 0)
 
     def appended(self, draft: Draft) -> None:
         """See :meth:`Drafter.appended`."""
-        expected = draft.rows.tokens.gather(1, self._next.clamp(min=0)[:, None])[:, 0]
-        self._next = torch.where((self._next >= 0) & (expected == draft.tokens[-1]), self._next + 1, -1)
+        matched, visible = self._matched, self._matched.shape[1]
+        same = draft.rows.tokens[:, : visible - 1] == draft.tokens[-1][:, None]
+        grown = torch.nn.functional.pad(torch.where(same, matched[:, :-1] + 1, 0), (1, 0))
+        places = torch.arange(visible, device=matched.device)
+        self._matched = torch.where(places < (draft.rows.lengths + draft.size)[:, None], grown, 0)
 
 
 class _Sampled:

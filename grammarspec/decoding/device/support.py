@@ -89,7 +89,7 @@ def drafters_for(
     capacity: int,
     longest: int,
 ) -> list[Drafter]:
-    """The drafters that correspond to the proposers, in the same order.
+    """The drafters that correspond to the proposers, in the same order; for :class:`Forced` there are up to three.
 
     Args:
         proposers: the proposers, which :func:`check` has accepted.
@@ -104,11 +104,13 @@ def drafters_for(
         DraftMismatch, UnsupportedModel, ValueError: as the proposers raise when a batch begins.
     """
     found: list[Drafter] = []
+    preferred = False
     for proposer in proposers:
         if isinstance(proposer, Forced):
             found.append(ForcedDrafter())
+            preferred = preferred or proposer.preferred
             if proposer.preferred:
-                found.append(PreferredDrafter())
+                found.append(PreferredDrafter(anywhere=False))
         elif isinstance(proposer, Lookup):
             found.append(LookupDrafter(proposer.lengths[0], proposer.lengths[-1]))
         elif isinstance(proposer, DraftModel):
@@ -126,6 +128,10 @@ def drafters_for(
         elif isinstance(proposer, HeadProposer):
             proposer.sampler.check(target.width)
             found.append(HeadDrafter(proposer.head, proposer.sampler, target.width, target.device))
+    if preferred:
+        # A guess, but better than none where no model drafts.
+        place = next((number for number, each in enumerate(found) if each.runs_model), len(found))
+        found.insert(place, PreferredDrafter(anywhere=True))
     return found
 
 

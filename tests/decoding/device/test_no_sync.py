@@ -80,7 +80,7 @@ def trace(
         shared, own = StaticRunner(small, target.cache), StaticRunner(small, StaticCache(2, CAPACITY))
         every: dict[str, Callable[[], Drafter]] = {
             "forced": ForcedDrafter,
-            "preferred": PreferredDrafter,
+            "preferred": lambda: PreferredDrafter(anywhere=True),
             "lookup": lambda: LookupDrafter(3, 1),
             "model": lambda: ModelDrafter("model", own, sampler, WIDTH, shared=False),
             "early exit": lambda: ModelDrafter("early-exit", shared, sampler, WIDTH, shared=True),
