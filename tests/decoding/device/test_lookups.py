@@ -75,7 +75,7 @@ def test_it_is_the_longest_and_then_the_latest() -> None:
                 assert token is None or int(proposed.tokens[row]) == token, (texts, whole, row)
                 found += token is not None
             # Tokens of any drafter are appended.
-            tokens = [choose.choice([each for each in LETTERS if matcher.validate_tokens([each])]) for matcher in matchers]
+            tokens = [choose.choice([a for a in LETTERS if matcher.validate_tokens([a])]) for matcher in matchers]
             for token, matcher, text in zip(tokens, matchers, whole, strict=True):
                 matcher.accept_token(token)
                 text.append(token)

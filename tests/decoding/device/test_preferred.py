@@ -26,15 +26,15 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def draft() -> Draft:
-    """Of a row of a constraint that allows any letters, and of one without a constraint."""
+    """Of a row of a constraint that allows letters, and of one without a constraint."""
     arena = gs.FrozenArena(BYTES.size)
-    start = arena.add(gs.compile(gs.regex("[a-z]*"), BYTES).freeze()).start
+    start = arena.add(gs.compile(gs.regex("[a-d][a-z]*"), BYTES).freeze()).start
     rows = Rows.of([[7, 8], [7, 8]], [40, 40], [start, 0], 64, CPU)
     return Draft(rows, ArenaTensors.of(arena, CPU), ends_of(BYTES.eos_token_ids, BYTES.size, CPU))
 
 
-def proposed(draft: Draft) -> list[int | None]:
-    found = PreferredDrafter().propose(draft)
+def proposed(draft: Draft, *, anywhere: bool = False) -> list[int | None]:
+    found = PreferredDrafter(anywhere=anywhere).propose(draft)
     return [token if there else None for token, there in zip(found.tokens.tolist(), found.found.tolist(), strict=True)]
 
 
@@ -60,6 +60,19 @@ def test_tokens_depend_on_the_token_before(draft: Draft) -> None:
     choose(draft, "a")
     draft.rows.tokens[0, 1] = 9
     assert proposed(draft) == [None, None]
+
+
+def test_what_is_chosen_in_another_state_is_a_guess(draft: Draft) -> None:
+    choose(draft, "a")
+    [start, _] = draft.states[-1].tolist()
+    behind = draft.behind(torch.tensor([ord("b"), 0]))
+    assert int(behind[0]) != start
+    draft.states.append(behind)
+    assert proposed(draft) == [None, None]
+    assert proposed(draft, anywhere=True) == [ord("a"), None]
+    draft.states[:] = [behind]
+    choose(draft, "d")
+    assert proposed(draft, anywhere=True) == [ord("d"), None], "what is known of the state itself counts"
 
 
 def test_what_the_constraint_forbids_is_not_drafted(draft: Draft) -> None:
