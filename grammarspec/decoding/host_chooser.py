@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from grammarspec.bitmask import allows_few, apply_bitmask
+from grammarspec.bitmask import allowed_tokens, allows_few, apply_bitmask
 from grammarspec.decoding.choosers import Proposal, Verdict
 from grammarspec.decoding.draft import Draft
 from grammarspec.decoding.noise import Purpose, Stream, above, gumbel_of, uniform_of
@@ -412,10 +412,7 @@ def _few_allowed(mask: NDArray[np.int32], width: int) -> NDArray[np.int64] | Non
     """The tokens below ``width`` that a mask allows, ascending; ``None`` if they are not few."""
     if not allows_few(mask, width):
         return None
-    words = np.flatnonzero(mask)
-    octets = np.ascontiguousarray(mask[words], dtype="<i4").view(np.uint8)
-    word, bit = np.unpackbits(octets, bitorder="little").reshape(-1, 32).nonzero()
-    tokens = words[word] * 32 + bit
+    tokens = allowed_tokens(mask)
     return tokens[: tokens.searchsorted(width)]
 
 

@@ -369,7 +369,8 @@ class FrozenArena:
         self.class_of[entry.grammar, : self.vocab_size] = frozen.class_of
         self.class_of[entry.grammar, self.vocab_size :] = padding
         table = self.next[entry.transitions : entry.transitions + frozen.states * columns].reshape(-1, columns)
-        table[:, : frozen.classes] = np.where(frozen.next == NO_STATE, REFUSED, frozen.next + entry.base)
+        np.add(frozen.next, entry.base, out=table[:, : frozen.classes])
+        np.putmask(table[:, : frozen.classes], frozen.next == NO_STATE, REFUSED)
         table[:, frozen.classes :] = REFUSED
         states = slice(entry.base, entry.base + frozen.states)
         self.next_offset[states] = entry.transitions + columns * np.arange(frozen.states)

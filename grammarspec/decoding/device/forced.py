@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
+from grammarspec.bitmask import allowed_tokens
 from grammarspec.vocabulary import Vocabulary
 
 __all__ = ["forced_token"]
@@ -33,8 +33,7 @@ def forced_token(row: NDArray[np.int32], vocabulary: Vocabulary, end_token: int)
     """
     if not 0 < int.from_bytes(row.tobytes(), "little").bit_count() <= _MOST:
         return -1
-    bits = np.unpackbits(np.ascontiguousarray(row, "<i4").view(np.uint8), bitorder="little")
-    tokens = np.flatnonzero(bits).tolist()
+    tokens = allowed_tokens(row).tolist()
     if set(tokens) <= set(vocabulary.eos_token_ids):
         return end_token if end_token in tokens else tokens[0]
     if len(tokens) == 1:

@@ -171,6 +171,7 @@ class DeviceBatch:
         self._phases: dict[str, float] = dict.fromkeys(("draft", "mask", "target", "verify", "commit"), 0.0)
         self._missing = 0.0  # the share of rows that missed a state or waited for one, of late
         self.rounds = self._prefills = self._draft_passes = 0
+        self._unread = 1  # how many of the last tokens of texts the target has not read
         self._workspace = workspace
 
     def _start(self, sequence: SequenceState) -> int:
@@ -236,7 +237,10 @@ class DeviceBatch:
         return (self.sequences[row] for row in self._order if self.sequences[row].finish_reason is None)
 
     def _read_prompts(self) -> None:
-        """Read all prompts without their last tokens; the prompt of several texts is read once, and copied."""
+        """Read all prompts without their last tokens; the prompt of several texts is read once, and copied.
+
+        Where rounds may have any shape, the target reads short prompts in the first round instead: a pass less.
+        """
         first = [0]
         for request in self._requests[:-1]:
             first.append(first[-1] + request.n)
@@ -244,15 +248,19 @@ class DeviceBatch:
         index = torch.tensor(first, device=device)
         tokens, lengths = self._rows.tokens[index], self._rows.lengths[index]
         longest = max(len(request.prompt) for request in self._requests) - 1
+        shared = any(each.shared for each in self._models)
+        if self._graphs is None and not shared and longest < _PART and len(first) == len(self.sequences):
+            self._unread = longest + 1
+        targets = [self._target] if self._unread == 1 else []
         for begin in range(0, longest, _PART):
             part = tokens[:, begin : min(begin + _PART, longest)]
             places = torch.arange(begin, begin + part.shape[1], device=device)
             used = places < (lengths - 1)[:, None]
             start = torch.full_like(lengths, begin)
             visible = begin + part.shape[1]
-            for runner in (self._target, *(each.runner for each in self._models if not each.shared)):
+            for runner in (*targets, *(each.runner for each in self._models if not each.shared)):
                 runner.read(part.clamp(max=runner.width - 1), start, used, visible, 1)
-            self._prefills += 1
+            self._prefills += len(targets)
         if len(first) < len(self.sequences):
             copies = torch.tensor([sequence.request for sequence in self.sequences], device=device)
             for cache in {id(each): each for each in self._caches()}.values():
@@ -297,7 +305,8 @@ class DeviceBatch:
             draft = self._round.draft(rows, processing, gamma, visible)
             drafted = perf_counter()
             # The draft may be shorter than gamma, so that the target needs fewer slots.
-            report = self._round.verify(draft, processing, visible - gamma + draft.size)
+            report = self._round.verify(draft, processing, visible - gamma + draft.size, self._unread)
+            self._unread = 1
             self._draft_passes += sum(drafter.runner.passes for drafter in self._models) - passes
             self._draft_passes += draft.size * self._heads
             self._phases["draft"] += drafted - begin

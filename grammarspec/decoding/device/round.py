@@ -148,13 +148,22 @@ class Round:
                 drafter.appended(draft)
         return draft
 
-    def verify(self, draft: Draft, processing: Processing, visible: int) -> torch.Tensor:
-        """Run the target over a draft, and commit the tokens that it accepts; see :meth:`run`."""
+    def verify(self, draft: Draft, processing: Processing, visible: int, unread: int = 1) -> torch.Tensor:
+        """Run the target over a draft, and commit the tokens that it accepts; see :meth:`run`.
+
+        Args:
+            draft, processing, visible: see there.
+            unread: how many of the last tokens of each text the target has not read; texts may be shorter.
+        """
         rows, gamma = draft.rows, draft.size
         steps = torch.arange(gamma + 1, device=rows.lengths.device)
         tokens = torch.stack(draft.tokens, 1) if gamma else rows.tokens[:, :0]
-        read = torch.cat((draft.last_committed()[:, None], tokens), 1)
-        logits, hidden = self._target.read(read, rows.lengths - 1, steps <= draft.lengths[:, None], visible, gamma + 1)
+        offsets = torch.arange(-unread, gamma, device=rows.lengths.device)
+        places = rows.lengths[:, None] + offsets
+        read = torch.cat((rows.tokens.gather(1, places[:, :unread].clamp(min=0)), tokens), 1)
+        used = (places >= 0) & (offsets < draft.lengths[:, None])
+        logits, hidden = self._target.read(read, places[:, 0], used, visible, gamma + 1)
+        hidden = None if hidden is None else hidden[:, unread - 1 :]
         drawn = torch.stack(draft.drawn, 1) if gamma else rows.done[:, None][:, :0]
         positions = (rows.lengths - rows.prompts)[:, None] + steps
         accepted, following, best = choices_for(processing, looks=self._looks).verify_logits(

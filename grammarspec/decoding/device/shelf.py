@@ -32,6 +32,8 @@ _Taken = TypeVar("_Taken")
 _KEPT = 32  # the number of constraints that are kept, the most recently used ones
 _SIZES = {"grammars": 64, "states": 1 << 16, "transitions": 1 << 21, "rows": 1 << 10}
 _LARGEST = {"grammars": 4096, "states": 1 << 22, "transitions": 1 << 28, "rows": 1 << 18}
+_BYTES = {"cuda": 1 << 30}  # an arena grows up to this size rather than that idle constraints are removed, or else to:
+_BYTES_ELSEWHERE = 1 << 28
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -68,12 +70,14 @@ class _Kept:
     Attributes:
         constraint: the constraint.
         frozen: its frozen form; ``None`` if it does not freeze.
+        forced: for each of its mask rows the forced token, once they were looked for.
         place: where that lies in the arena.
         windows: its windows that no batch uses.
     """
 
     constraint: Constraint
     frozen: FrozenConstraint | None
+    forced: list[int] | None = None
     place: _Place | None = None
     windows: list[Window] = field(default_factory=list)
 
@@ -205,7 +209,12 @@ class Shelf:
             entry = self._with_room(lambda: self._arena.add(frozen), used)
             kept.place = _Place(entry)
             self._update(entry)
-            self._spell(entry, vocabulary)
+            if kept.forced is None:
+                rows = self._arena.pool[list(entry.rows)]
+                kept.forced = [forced_token(row, vocabulary, self._end_token) for row in rows]
+            self._tensors.forced[torch.tensor(entry.rows, device=self._device)] = torch.tensor(
+                kept.forced, device=self._device
+            )
         return kept.place
 
     def _window(self, kept: _Kept, states: int, used: dict[int, _Kept]) -> Window:
@@ -218,13 +227,25 @@ class Shelf:
         return Window(kept.constraint, self._arena, room, self._seen)
 
     def _with_room(self, take: Callable[[], _Taken], used: dict[int, _Kept]) -> _Taken:
-        """Take room in the arena; as long as there is none, remove what no batch uses."""
+        """Take room in the arena; as long as there is none, and it is to grow no more, remove what no batch uses."""
         while True:
             try:
                 return take()
             except LimitExceeded:
-                if not any(self._remove(kept) for key, kept in self._kept.items() if key not in used):
+                if self._grows() or not any(self._remove(kept) for key, kept in self._kept.items() if key not in used):
                     raise
+
+    def _grown(self) -> dict[str, int]:
+        """The capacities of the next larger arena; those of this one, if there is none."""
+        return {name: min(4 * size, _LARGEST[name]) for name, size in self._sizes.items()}
+
+    def _grows(self) -> bool:
+        """Whether the next larger arena is small enough that idle constraints may stay."""
+        sizes = self._grown()
+        words = -(-self._width // 32)
+        size = 4 * sizes["transitions"] + 13 * sizes["states"] + 4 * words * sizes["rows"]
+        size += 2 * self._width * sizes["grammars"]
+        return sizes != self._sizes and size <= _BYTES.get(self._device.type, _BYTES_ELSEWHERE)
 
     def _lend_anew(self, used: dict[int, _Kept], vocabulary: Vocabulary, states: int) -> Loan:
         """Make a larger arena; batches that use the old arena go on using it.
@@ -233,7 +254,7 @@ class Shelf:
             LimitExceeded: the largest arena is too small.
         """
         while True:
-            grown = {name: min(4 * size, _LARGEST[name]) for name, size in self._sizes.items()}
+            grown = self._grown()
             largest = grown == self._sizes
             self._sizes = grown
             self._new_arena()
@@ -251,12 +272,6 @@ class Shelf:
         tensors: dict[str, Any] = {name: getattr(self._tensors, name) for name in names}
         tensors["accepting"] = torch.from_numpy(self._arena.accepting).clone()  # the device does not need it
         self._arena.update(tensors, entry)
-
-    def _spell(self, entry: ArenaEntry, vocabulary: Vocabulary) -> None:
-        """Find the forced tokens of the mask rows of an entry."""
-        rows = sorted(set(entry.rows))
-        tokens = [forced_token(self._arena.pool[row], vocabulary, self._end_token) for row in rows]
-        self._tensors.forced[torch.tensor(rows, device=self._device)] = torch.tensor(tokens, device=self._device)
 
 
 _shelves: WeakKeyDictionary[Vocabulary, dict[tuple[int, str, int], Shelf]] = WeakKeyDictionary()
