@@ -72,7 +72,7 @@ class _RowDraft:
 
     Attributes:
         tokens: its tokens.
-        masks: ``int32[words]`` each, before the first token and behind each.
+        masks: ``int32[tokens + 1, words]``, the mask rows before the first token and behind each.
         drawn: for each token, whether it was drawn from a distribution.
         distributions: ``[gamma, width]``, these distributions; ``None`` if there are none.
         place: the place of the first token in the text, from 0.
@@ -80,7 +80,7 @@ class _RowDraft:
     """
 
     tokens: Sequence[int]
-    masks: Sequence[NDArray[np.int32]]
+    masks: NDArray[np.int32]
     drawn: Sequence[bool]
     distributions: torch.Tensor | None
     place: int
@@ -156,7 +156,7 @@ class HostChooser:
         for row, (length, turn) in enumerate(zip(lengths.tolist(), rounds.tolist(), strict=True)):
             drafted = _RowDraft(
                 prefix[row, :length].tolist(),
-                masks[row, : length + 1].numpy(),  # type: ignore[arg-type]  # a sequence of its rows
+                masks[row, : length + 1].numpy(),
                 drawn[row, :length].tolist(),
                 None if draft is None else draft[row],
                 int(positions[row, 0]),

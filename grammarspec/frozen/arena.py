@@ -186,7 +186,7 @@ class FrozenArena:
             if not least[name] <= count <= _MOST_TRANSITIONS:
                 raise ValueError(f"{name} must be from {least[name]} to {_MOST_TRANSITIONS}, not {count}")
         self.class_of = np.zeros((grammars, self.width), np.int16)
-        self.next = np.full(transitions, REFUSED, np.int32)
+        self.next = np.zeros(transitions, np.int32)  # what is free is never read, and takes no memory yet
         self.next_offset = np.zeros(states, np.int32)
         self.grammar_of = np.zeros(states, np.int32)
         self.mask_row = np.zeros(states, np.int32)
