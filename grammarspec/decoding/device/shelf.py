@@ -32,7 +32,8 @@ _Taken = TypeVar("_Taken")
 _KEPT = 32  # the number of constraints that are kept, the most recently used ones
 _SIZES = {"grammars": 64, "states": 1 << 16, "transitions": 1 << 21, "rows": 1 << 10}
 _LARGEST = {"grammars": 4096, "states": 1 << 22, "transitions": 1 << 28, "rows": 1 << 18}
-_BYTES = 5 << 28  # an arena grows up to this size rather than that idle constraints are removed
+_BYTES = 5 << 28  # an arena grows up to this size rather than that idle constraints are removed;
+_SHARE = 16  # on CUDA, up to one part in so many of the device's memory
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -244,7 +245,10 @@ class Shelf:
         words = -(-self._width // 32)
         size = 4 * sizes["transitions"] + 13 * sizes["states"] + 4 * words * sizes["rows"]
         size += 2 * self._width * sizes["grammars"]
-        return sizes != self._sizes and size <= _BYTES
+        most = _BYTES
+        if self._device.type == "cuda":
+            most = min(most, torch.cuda.get_device_properties(self._device).total_memory // _SHARE)
+        return sizes != self._sizes and size <= most
 
     def _lend_anew(self, used: dict[int, _Kept], vocabulary: Vocabulary, states: int) -> Loan:
         """Make a larger arena; batches that use the old arena go on using it.

@@ -151,6 +151,7 @@ def test_a_compiled_model_writes_the_same(model: Any) -> None:
 def test_the_arena_makes_room_and_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = {"grammars": 4, "states": 64, "transitions": 1 << 12, "rows": 64}
     monkeypatch.setattr(shelf_module, "_SIZES", sizes)
+    monkeypatch.setattr(shelf_module, "_BYTES", 0)
     shelf = Shelf(VOCABULARY, 264, torch.device("cpu"), 256)
     first = [gs.compile(gs.regex(f"[a-z]{{{n}}}"), VOCABULARY) for n in (3, 4, 5)]
     held = shelf.lend(first[:1], VOCABULARY)
@@ -166,6 +167,22 @@ def test_the_arena_makes_room_and_grows(monkeypatch: pytest.MonkeyPatch) -> None
     mask = before.pool[before.mask_row[state]]
     assert torch.equal(mask[:9], torch.from_numpy(first[0].freeze().mask(0).copy())[:9])
     gc.collect()
+
+
+def test_idle_constraints_stay_while_the_arena_may_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"grammars": 4, "states": 64, "transitions": 1 << 12, "rows": 64}
+    monkeypatch.setattr(shelf_module, "_SIZES", sizes)
+    shelf = Shelf(VOCABULARY, 264, torch.device("cpu"), 256)
+    many = [gs.compile(gs.regex(f"[a-z]{{{n}}}[0-9]"), VOCABULARY) for n in range(1, 12)]
+    for constraint in 2 * many:
+        loan = shelf.lend([constraint], VOCABULARY)
+        loan.give_back()
+    places = [kept.place for kept in shelf._kept.values()]
+    for constraint in many:
+        again = shelf.lend([constraint], VOCABULARY)
+        again.give_back()
+        assert again.tensors is loan.tensors
+    assert None not in places and places == [kept.place for kept in shelf._kept.values()]
 
 
 def test_windows_are_for_one_batch_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
