@@ -236,8 +236,14 @@ class Shelf:
                     raise
 
     def _grown(self) -> dict[str, int]:
-        """The capacities of the next larger arena; those of this one, if there is none."""
-        return {name: min(4 * size, _LARGEST[name]) for name, size in self._sizes.items()}
+        """The capacities of the next larger arena, of which more is used than half now; or else all are larger.
+
+        They are those of this arena, if there is no larger one.
+        """
+        free = self._arena.free()
+        larger = {name: min(4 * size, _LARGEST[name]) for name, size in self._sizes.items()}
+        used = {name: larger[name] if 2 * free[name] < size else size for name, size in self._sizes.items()}
+        return larger if used == self._sizes else used
 
     def _grows(self) -> bool:
         """Whether the next larger arena is small enough that idle constraints may stay."""
