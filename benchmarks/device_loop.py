@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     vocabulary = vocabulary_of(model, tokenizer)
     torch.set_num_threads(1)
     every = json.loads(PROMPTS.read_text("utf-8"))
-    # As many as the loop on the device keeps between batches.
+    # No more than the loop on the device keeps between batches.
     entries = list(islice((entry for entry in every if _freezes(entry, vocabulary)), 24))
     constraints = [gs.compile(gs.json_schema(entry["schema"]), vocabulary) for entry in entries]
     prompts = [encode_prompt(tokenizer, entry["prompt"]) for entry in entries]
