@@ -82,7 +82,7 @@ def test_forced_text_is_drafted(pattern: str, data: st.DataObject) -> None:
         for proposer in (Forced(preferred=False), Forced()):
             row = sequence([0], matcher)
             said, sources, ended = forced_draft(row, proposer=proposer)
-            if set(matcher.next_bytes(expected)[0]) & set(WHITESPACE) and proposer._preferred:
+            if set(matcher.next_bytes(expected)[0]) & set(WHITESPACE) and proposer.preferred:
                 assert said.startswith(expected)
                 continue
             assert (said, ended) == (expected, ends)

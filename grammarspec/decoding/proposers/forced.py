@@ -27,7 +27,10 @@ class Forced:
     The text is tokenised as the target wrote the same text before, in this process, else as the tokenizer does it.
 
     Args:
-        preferred: guess optional whitespace.
+        preferred: guess optional whitespace; in the loop on the device, draft what was chosen in the same state before.
+
+    Attributes:
+        preferred: as given.
     """
 
     name = "forced"
