@@ -104,11 +104,9 @@ def drafters_for(
         DraftMismatch, UnsupportedModel, ValueError: as the proposers raise when a batch begins.
     """
     found: list[Drafter] = []
-    preferred = False
     for proposer in proposers:
         if isinstance(proposer, Forced):
             found.append(ForcedDrafter())
-            preferred = preferred or proposer.preferred
             if proposer.preferred:
                 found.append(PreferredDrafter(anywhere=False))
         elif isinstance(proposer, Lookup):
@@ -128,7 +126,7 @@ def drafters_for(
         elif isinstance(proposer, HeadProposer):
             proposer.sampler.check(target.width)
             found.append(HeadDrafter(proposer.head, proposer.sampler, target.width, target.device))
-    if preferred:
+    if any(isinstance(each, PreferredDrafter) for each in found):
         # A guess, but better than none where no model drafts.
         place = next((number for number, each in enumerate(found) if each.runs_model), len(found))
         found.insert(place, PreferredDrafter(anywhere=True))
