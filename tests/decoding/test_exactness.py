@@ -309,14 +309,14 @@ def _bonus_from_draft_on_host(patch: pytest.MonkeyPatch) -> None:
         scores: Any,
         best: int,
         proposed: int | None,
-        draft: Draft,
+        draft: Any,
         position: int,
         turn: int,
     ) -> int | None:
         right = draw(self, row, scores, best, proposed, draft, position, turn)
         if proposed is not None or position == 0 or draft.distributions is None:
             return right
-        weights = draft.distributions[row, position - 1].numpy().copy()
+        weights = draft.distributions[position - 1].numpy().copy()
         allowed = self._distribution(row, scores, best)
         weights[[token for token in range(len(weights)) if not allowed.of(token)]] = 0
         return _drawn_by(weights, right, self, row, draft, position, turn)
@@ -325,10 +325,10 @@ def _bonus_from_draft_on_host(patch: pytest.MonkeyPatch) -> None:
 
 
 def _drawn_by(
-    weights: Any, otherwise: int | None, chooser: HostChooser, row: int, draft: Draft, position: int, turn: int
+    weights: Any, otherwise: int | None, chooser: HostChooser, row: int, draft: Any, position: int, turn: int
 ) -> int | None:
-    """A token that is drawn by these weights at a position of a draft; another one if all of them are 0."""
-    place = draft.sequences[row].length + position
+    """A token that is drawn by these weights at a position of a row's draft; another one if all of them are 0."""
+    place = draft.place + position
     uniform = uniform_of(chooser._processing.streams[row], place, Purpose.CHOOSE, turn)
     return draw_one(weights, uniform) if weights.any() else otherwise
 
@@ -343,7 +343,7 @@ def _row_off_by_one_on_host(patch: pytest.MonkeyPatch) -> None:
         scores: Any,
         best: int,
         proposed: int | None,
-        draft: Draft,
+        draft: Any,
         position: int,
         turn: int,
     ) -> int | None:
