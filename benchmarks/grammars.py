@@ -3,6 +3,8 @@
 The grammars are those of ``tests/frontends/lark/real.toml`` (``python -m tests.fetch_grammars`` fetches them). Each is
 compiled anew, and its inputs are walked twice: nothing is known of it at the first walk, all masks are at the second.
 Then it is compiled once more and walked: nothing is known of the grammar, but the tables of the vocabulary are there.
+With ``--each``, it is compiled anew for each input. Files of yours can be walked instead of the inputs.
+
 Beside the times of the two stand those of llguidance, where it is installed and loads the file: its lexers are others
 than lark's, and what it refuses of the inputs is left out of its times.
 """
@@ -13,12 +15,19 @@ import argparse
 import statistics
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from benchmarks.__main__ import load_tokenizer
 from benchmarks.engines import from_lark
 from benchmarks.measure import now, walk
 from tests.frontends.lark import real
+
+Open = Callable[[real.Real], Callable[[], Any]]
+"""Compiles a grammar, and returns what makes matchers of it."""
+
+Walked = tuple[list[float], bool]
+"""The microseconds of each step, and whether all tokens were allowed."""
 
 NAMES = "syncode-java,syncode-sql,syncode-go,syncode-c,mistql,optimade,json-standalone,lark,cel"
 
@@ -29,63 +38,79 @@ def main() -> None:
     parser.add_argument("--tokenizer", help="a directory, a hub name or a .gguf file; SmolLM2's if not given")
     parser.add_argument("--names", default=NAMES, help="names of real.toml, with commas between them")
     parser.add_argument("--texts", type=int, default=12, help="inputs of each grammar, at most")
+    parser.add_argument("--files", nargs="+", type=Path, help="files to walk instead of the inputs, of one grammar")
+    parser.add_argument("--tokens", type=int, help="tokens of each input, at most")
+    parser.add_argument("--each", action="store_true", help="compile the grammar for each input")
     parser.add_argument("--walks", type=int, default=2, help="times that the inputs are walked")
     parser.add_argument("--engines", default="grammarspec,llguidance")
     options = parser.parse_args()
 
     tokenizer = load_tokenizer(options.tokenizer)
-    engines: dict[str, Callable[[real.Real], Callable[[], Any]]] = {}
+    engines: dict[str, Open] = {}
     for name in options.engines.split(","):
         try:
             engines[name] = from_lark(name, tokenizer)
         except ImportError as error:
             print(f"{name} is left out: {error}", file=sys.stderr)
     table = {grammar.name: grammar for grammar in real.read()}
-    print("microseconds                                compile   mean    p50    p99     max")
+    print("microseconds                                compile    mean    p50    p99     max")
     for name in options.names.split(","):
-        texts = [tokenizer.encode(text, add_special_tokens=False) for text in table[name].inputs(options.texts)]
+        files = [path.read_text(encoding="utf-8") for path in options.files or ()]
+        inputs = files or table[name].inputs(options.texts)
+        texts = [tokenizer.encode(text, add_special_tokens=False)[: options.tokens] for text in inputs]
         for engine, opened in engines.items():
-            for line in lines(opened, table[name], texts, options.walks):
+            made = each if options.each else lines
+            for line in made(opened, table[name], texts, options.walks):
                 print(f"{name:16} {engine:12} {line}", flush=True)
 
 
-def lines(
-    opened: Callable[[real.Real], Callable[[], Any]], grammar: real.Real, texts: list[list[int]], walks: int
-) -> list[str]:
+def lines(opened: Open, grammar: real.Real, texts: list[list[int]], walks: int) -> list[str]:
     """What one engine does with one grammar: a line for each walk."""
     out = []
-    for names in ([f"walk {number + 1}" for number in range(walks)], ["anew"]):
-        start = now()
-        try:
-            make = opened(grammar)
-            make().fill()
-        except Exception as error:  # whatever the engine raises, it refuses this grammar
-            return [f"refused: {(str(error).splitlines() or [''])[0][:90]}"]
-        compiled = (now() - start) / 1e3
-        for name in names:
-            out += [f"{name:6} {compiled:10.0f} {cells}" for cells in walked(make, texts)]
-        del make  # so that nothing of the constraint is left
+    try:
+        for names in ([f"walk {number + 1}" for number in range(walks)], ["anew"]):
+            make, compiled = compile_now(opened, grammar)
+            out += [f"{name:6} {compiled:10.0f} {cells([walk(make(), text) for text in texts])}" for name in names]
+            del make  # so that nothing of the constraint is left
+    except Exception as error:  # whatever the engine raises, it refuses this grammar, or meets a limit
+        out.append(f"refused: {(str(error).splitlines() or [''])[0][:90]}")
     return out
 
 
-def walked(make: Callable[[], Any], texts: list[list[int]]) -> list[str]:
-    """The times of a walk of all texts, or why it fails."""
-    taken: list[float] = []
-    whole = 0
-    for text in texts:
-        try:
-            times, accepted = walk(make(), text)
-        except Exception as error:  # a limit, say
-            return [f"fails: {(str(error).splitlines() or [''])[0][:90]}"]
-        taken += times
-        whole += accepted
-    if not taken:
-        return []
-    taken.sort()
-    mean, half, most = statistics.mean(taken), taken[len(taken) // 2], taken[-1]
-    p99 = taken[len(taken) * 99 // 100]
+def each(opened: Open, grammar: real.Real, texts: list[list[int]], walks: int) -> list[str]:
+    """The same where the grammar is compiled for each text, after one that makes the vocabulary's tables."""
+    found: list[list[Walked]] = [[] for _ in range(walks)]
+    took = []
+    try:
+        make, _ = compile_now(opened, grammar)
+        for text in texts:
+            walk(make(), text)
+        for text in texts:
+            make, compiled = compile_now(opened, grammar)
+            took.append(compiled)
+            for walked in found:
+                walked.append(walk(make(), text))
+    except Exception as error:
+        return [f"refused: {(str(error).splitlines() or [''])[0][:90]}"]
+    compiled = statistics.median(took)
+    return [f"each {number + 1} {compiled:10.0f} {cells(walked)}" for number, walked in enumerate(found)]
+
+
+def compile_now(opened: Open, grammar: real.Real) -> tuple[Callable[[], Any], float]:
+    """What makes matchers of a grammar, and the microseconds of compiling it and of the first mask."""
+    start = now()
+    make = opened(grammar)
+    make().fill()
+    return make, (now() - start) / 1e3
+
+
+def cells(texts: list[Walked]) -> str:
+    """The times of walks of texts."""
+    taken = sorted(time for times, _ in texts for time in times) or [0.0]
+    mean, half, p99, most = statistics.mean(taken), taken[len(taken) // 2], taken[len(taken) * 99 // 100], taken[-1]
+    whole = sum(whole for _, whole in texts)
     counted = f"{len(taken)} tokens, {whole} of {len(texts)} texts whole"
-    return [f"{mean:6.0f} {half:6.1f} {p99:6.0f} {most:7.0f}  {counted}"]
+    return f"{mean:7.1f} {half:6.1f} {p99:6.0f} {most:7.0f}  {counted}"
 
 
 if __name__ == "__main__":

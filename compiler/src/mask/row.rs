@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::vocabulary::{clear_bit, get_bit, set_bit};
+use crate::vocabulary::{Vocabulary, clear_bit, get_bit, ones, set_bit};
 
 /// Tokens that a finished row keeps as lists, at most.
 const FEW: usize = 1024;
@@ -60,6 +60,13 @@ impl Draft {
     /// The same if a row is smaller than the list; it is also put together with others faster.
     pub(super) fn with_base_if_many(self, words: usize) -> Draft {
         if self.set.len() > words { self.with_base(words) } else { self }
+    }
+
+    /// A token of those to be set, or of the base, that is whole characters.
+    pub(super) fn first_whole(&self, vocab: &Vocabulary) -> Option<u32> {
+        let is_whole = |&token: &u32| std::str::from_utf8(vocab.token(token)).is_ok();
+        let listed = self.set.iter().copied().find(is_whole);
+        listed.or_else(|| ones(self.base.as_deref().unwrap_or_default()).find(is_whole))
     }
 
     /// Takes the tokens that are to be cleared from those that are to be set.

@@ -125,7 +125,7 @@ impl Machine {
 
     /// The residual with a tag that means nothing in the place of its only one, and that one; the residual itself and
     /// `None`, if it has several.
-    pub(super) fn untagged(&mut self, rest: Id) -> (Id, Option<PosId>) {
+    pub fn untagged(&mut self, rest: Id) -> (Id, Option<PosId>) {
         if let Some(&known) = self.searches.alike.get(&rest) {
             return known;
         }

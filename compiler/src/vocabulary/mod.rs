@@ -14,7 +14,7 @@ mod trie;
 
 use std::sync::{Arc, OnceLock};
 
-pub use bits::{clear_bit, get_bit, or_into, set_bit};
+pub use bits::{clear_bit, get_bit, ones, or_into, set_bit};
 pub use blanks::{BlankRun, blank_bytes};
 pub use characters::{Characters, count_characters};
 pub use suffixes::Occurrence;

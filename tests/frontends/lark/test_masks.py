@@ -101,6 +101,41 @@ DEEP = [
 """More brackets are open than footprints show frames."""
 
 
+SETTINGS = r"""
+start: (NAME "=" (STRING | NUMBER | NAME | MARK) ";")*
+"""
+CALLS = r"""
+start: "let" call
+call: NAME "(" [value ("," value)*] ")"
+value: call | STRING | NUMBER | "[" value* "]" | "<" MARK "," NUMBER ">"
+"""
+SAME_LEXEMES = r"""
+NAME: /(?!let\b)[a-z_]\w*(?!\w)/
+STRING: /"(?:[^"\\]|\\.)*"(?!")/ | /'.*?(?<!\\)(\\\\)*?'/
+NUMBER: /[0-9]+(?:\.[0-9]+)?(?![\w.])/
+MARK: /@[a-z]+(?=;)|@x[a-z]*(?=,)/
+COMMENT: /#[^\n]*/
+%ignore /[ \t\n]+/
+%ignore COMMENT
+"""
+SHARING = {
+    SETTINGS: ["", "na", 'let_x="a\\', "a = '", "a='b\\\\", "a=12", "a = 1.5; # no", "ab = @", "b = @x", "b = @xa"],
+    CALLS: [
+        "",
+        "let na",
+        'let f("a\\',
+        "let f([[['",
+        "let f('b\\\\",
+        "let f(12",
+        "let f(1.5, # no",
+        "let f(<@",
+        "let f(<@x",
+        "let f(<@xa",
+    ],
+}
+"""Grammars that have the same lexemes between other ones, and beginnings of texts."""
+
+
 def allowed(matcher: gs.Matcher, size: int) -> list[bool]:
     row = gs.allocate_bitmask(1, size)
     matcher.fill_bitmask(row)
@@ -180,6 +215,19 @@ def test_letters_that_are_lexemes(smollm2_tokenizer: Any) -> None:
         matcher = constraint.matcher()
         matcher.accept_tokens(smollm2_tokenizer.encode(text, add_special_tokens=False))
         check(matcher, vocabulary.size, text)
+
+
+@pytest.mark.parametrize("first", SHARING, ids=["settings", "calls"])
+def test_what_tokens_do_in_a_lexeme_is_shared(first: str, smollm2_tokenizer: Any) -> None:
+    """Masks do not depend on what other grammars have found out."""
+    vocabulary = gs.Vocabulary.from_tokenizer(smollm2_tokenizer)
+    for rules, beginnings in sorted(SHARING.items(), key=lambda item: item[0] != first):
+        constraint = gs.compile(gs.lark(rules + SAME_LEXEMES, parser="lalr"), vocabulary)
+        for text in beginnings:
+            matcher = constraint.matcher()
+            tokens = smollm2_tokenizer.encode(text, add_special_tokens=False)
+            assert matcher.accept_tokens(tokens) == len(tokens), text
+            check(matcher, vocabulary.size, text)
 
 
 @pytest.mark.property

@@ -14,6 +14,7 @@ use super::whitespace::Whitespace;
 use crate::budget::Budget;
 use crate::byteset::ByteSet;
 use crate::error::Result;
+use crate::mask::lexical::SharedStep;
 use crate::regular::{Arena, Id, Limit, Marks};
 use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary};
 
@@ -42,6 +43,8 @@ enum Key {
     Texts(Name, u64),
     Whitespace(u128),
     SelfLoop(u128),
+    /// Also by whether residuals have a meaning.
+    Step(u128, bool),
 }
 
 #[derive(Clone)]
@@ -57,6 +60,7 @@ enum Entry {
     Texts(Arc<[NodeIndex]>, Arc<Trie>),
     Whitespace(Arc<Whitespace>),
     SelfLoop(Option<ByteSet>),
+    Step(Arc<SharedStep>),
 }
 
 impl Entry {
@@ -72,6 +76,7 @@ impl Entry {
             Entry::Texts(nodes, trie) => nodes.len() * 4 + trie.memory(),
             Entry::Whitespace(whitespace) => whitespace.memory(),
             Entry::SelfLoop(_) => 128,
+            Entry::Step(step) => step.memory(),
         }
     }
 }
@@ -236,6 +241,18 @@ impl VocabularyCache {
 
     pub(in crate::mask) fn put_self_loop(&self, hash: u128, found: Option<ByteSet>) {
         self.put(Key::SelfLoop(hash), Entry::SelfLoop(found));
+    }
+
+    /// What all tokens do inside a lexeme.
+    pub(in crate::mask) fn step(&self, (hash, is_careful): (u128, bool)) -> Option<Arc<SharedStep>> {
+        match self.get(Key::Step(hash, is_careful)) {
+            Some(Entry::Step(step)) => Some(step),
+            _ => None,
+        }
+    }
+
+    pub(in crate::mask) fn put_step(&self, (hash, is_careful): (u128, bool), step: SharedStep) {
+        self.put(Key::Step(hash, is_careful), Entry::Step(Arc::new(step)));
     }
 
     fn get(&self, key: Key) -> Option<Entry> {

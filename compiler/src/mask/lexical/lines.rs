@@ -122,7 +122,7 @@ impl MaskMaker<'_> {
         }
         let mut step = Step { column: lines.from_start.then_some(column), ..Step::default() };
         let reached = Draft { set: lines.reached, ..Draft::default() };
-        step.reached.push((rest, reached.with_base_if_many(self.vocab.words())));
+        step.reached.push((rest, Arc::new(reached.with_base_if_many(self.vocab.words()))));
         for ((end, column), nodes) in lines.ends {
             let rests = self.rests_from((place, trie), nodes);
             step.ends.push(End { end, column: Some(column), rests, except: [].into() });

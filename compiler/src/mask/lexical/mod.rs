@@ -15,8 +15,10 @@
 mod lines;
 mod masks;
 mod runs;
+mod shared;
 mod steps;
 mod texts;
 mod union;
 
+pub(super) use shared::SharedStep;
 pub(super) use steps::Steps;

@@ -86,13 +86,13 @@ impl MaskMaker<'_> {
             branch.row(self.vocab.words())
         };
         self.budget.spend(row.len() as u64 / 16)?;
-        let except: Box<[u32]> = except.tokens.into();
+        let except: Arc<[u32]> = except.tokens.into();
         if !except.is_empty() {
             let mut bits = row.to_vec();
             except.iter().for_each(|&token| clear_bit(&mut bits, token));
             row = bits.into();
         }
-        step.reached.push((within, Draft { base: Some(row), ..Draft::default() }));
+        step.reached.push((within, Arc::new(Draft { base: Some(row), ..Draft::default() })));
         for &end in ends.iter() {
             let behind = if is_blank {
                 self.local.steps.places.named(Name::AfterBlanks, Source::AfterBlanks, self.vocab.after_blanks())

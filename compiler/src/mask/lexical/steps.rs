@@ -23,7 +23,7 @@ use crate::vocabulary::{NodeIndex, Trie};
 pub(in crate::mask) struct Step {
     /// The tokens that end inside the lexeme, by the residual that they lead to; in constraints that are not careful,
     /// the residual has no meaning.
-    pub(super) reached: Vec<(Id, Draft)>,
+    pub(super) reached: Vec<(Id, Arc<Draft>)>,
     pub(super) ends: Vec<End>,
     /// Ends of lines whose column is not known.
     pub(super) lost: Vec<End>,
@@ -40,7 +40,7 @@ pub(super) struct End {
     /// What tokens have after this end.
     pub(super) rests: Rests,
     /// Tokens of these in which the lexeme does not end in this way, in order.
-    pub(super) except: Box<[u32]>,
+    pub(super) except: Arc<[u32]>,
 }
 
 impl End {
@@ -80,7 +80,7 @@ impl Steps {
 
     /// Counts what a step holds.
     pub(super) fn hold(&mut self, step: &Step) {
-        let row = |draft: &Draft| draft.base.as_ref().map_or(0, |bits| bits.len() * 4); // few are shared
+        let row = |draft: &Arc<Draft>| draft.base.as_ref().map_or(0, |bits| bits.len() * 4); // few are shared
         let tokens: usize = step.reached.iter().map(|(_, draft)| draft.memory() + row(draft)).sum();
         let ends: usize = step.ends.iter().chain(&step.lost).map(End::memory).sum();
         self.held += tokens + ends;
@@ -156,8 +156,17 @@ impl<'a> MaskMaker<'a> {
         if let Some(known) = self.local.steps.taken.get(&(place, rest)) {
             return Ok(known.clone());
         }
-        let trie = self.trie(place);
-        let step = Arc::new(self.take(place, &trie, rest)?);
+        let key = self.shared_key(place, rest);
+        let shared = key.map_or(Ok(None), |key| self.shared_step(key, rest))?;
+        let step = match shared {
+            Some(step) => step,
+            None => {
+                let step = self.take(place, &self.trie(place), rest)?;
+                key.map_or(Ok(()), |key| self.share_step(key, rest, &step))?;
+                step
+            }
+        };
+        let step = Arc::new(step);
         self.local.steps.hold(&step);
         self.local.steps.taken.insert((place, rest), step.clone());
         Ok(step)
@@ -191,7 +200,8 @@ impl<'a> MaskMaker<'a> {
             }
         }
         let words = self.vocab.words();
-        step.reached.extend(walk.reached.into_iter().map(|(state, draft)| (state, draft.with_base_if_many(words))));
+        let reached = walk.reached.into_iter();
+        step.reached.extend(reached.map(|(state, draft)| (state, Arc::new(draft.with_base_if_many(words)))));
         for (end, nodes) in walk.ends {
             let rests = self.rests_from((place, trie), nodes);
             step.ends.push(End { end, column: None, rests, except: [].into() });

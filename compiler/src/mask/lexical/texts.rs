@@ -68,10 +68,27 @@ pub(super) struct Rests {
     number: u32,
     pub(super) place: Place,
     /// The nodes of the trie at which they begin, each with its byte. `None`: they are all texts of the place.
-    pub(super) nodes: Option<Box<[NodeIndex]>>,
+    pub(super) nodes: Option<Arc<[NodeIndex]>>,
     /// The bytes with which they begin, and perhaps others.
     starts: ByteSet,
     pub(super) tokens: usize,
+}
+
+/// The same on a trie that has a name, without numbers of a constraint.
+pub(super) struct NamedRests {
+    name: Name,
+    source: Source,
+    nodes: Option<Arc<[NodeIndex]>>,
+    starts: ByteSet,
+    tokens: usize,
+}
+
+impl NamedRests {
+    /// Bytes held, roughly.
+    pub(super) fn memory(&self) -> usize {
+        let trie = if let Source::Shared(trie) = &self.source { trie.memory() } else { 0 };
+        trie + self.nodes.as_ref().map_or(0, |nodes| nodes.len() * 4)
+    }
 }
 
 impl Rests {
@@ -172,8 +189,12 @@ fn bytes_of(trie: &Trie, nodes: &[NodeIndex]) -> ByteSet {
 impl<'a> MaskMaker<'a> {
     /// The trie of a place.
     pub(super) fn trie(&self, place: Place) -> Held<'a> {
+        self.held(&self.local.steps.places.all[place as usize].source)
+    }
+
+    fn held(&self, source: &Source) -> Held<'a> {
         let vocab: &'a Vocabulary = self.vocab;
-        match &self.local.steps.places.all[place as usize].source {
+        match source {
             Source::Vocabulary => Held::Vocabulary(&vocab.trie),
             Source::AfterBlanks => Held::Vocabulary(vocab.after_blanks()),
             Source::Shared(trie) => Held::Shared(trie.clone()),
@@ -218,6 +239,22 @@ impl<'a> MaskMaker<'a> {
         let tokens = self.trie(place).tokens().len();
         let places = &mut self.local.steps.places;
         Rests { number: places.number(), place, nodes: None, starts: places.all[place as usize].starts, tokens }
+    }
+
+    /// Rests without numbers of this constraint, if their trie has a name.
+    pub(super) fn named_rests(&self, rests: &Rests) -> Option<NamedRests> {
+        let source = self.local.steps.places.all[rests.place as usize].source.clone();
+        let (nodes, starts, tokens) = (rests.nodes.clone(), rests.starts, rests.tokens);
+        self.trie(rests.place).name.map(|name| NamedRests { name, source, nodes, starts, tokens })
+    }
+
+    /// The rests that another constraint has found.
+    pub(super) fn rests_named(&mut self, named: &NamedRests) -> Rests {
+        let trie = self.held(&named.source);
+        let places = &mut self.local.steps.places;
+        let place = places.named(named.name, named.source.clone(), &trie);
+        let (nodes, starts, tokens) = (named.nodes.clone(), named.starts, named.tokens);
+        Rests { number: places.number(), place, nodes, starts, tokens }
     }
 
     /// The place of those rests that begin with one of these bytes, and perhaps others; `None` if there are none.

@@ -1,12 +1,14 @@
 //! Unions of sets of tokens, which are given as lists or as mask rows.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashSet;
 
 use super::texts::Place;
 use crate::mask::row::Draft;
 use crate::regular::Id;
 use crate::stack::Stack;
-use crate::vocabulary::{clear_bit, set_bit};
+use crate::vocabulary::{clear_bit, ones, or_into};
 
 /// The steps that a union has: texts, residual and continuation.
 pub(super) type Followed = FxHashSet<(Place, Id, Stack)>;
@@ -14,8 +16,8 @@ pub(super) type Followed = FxHashSet<(Place, Id, Stack)>;
 /// A union under construction.
 #[derive(Default)]
 pub(super) struct Union {
-    /// The tokens as a mask row; empty until a mask row is added.
-    bits: Vec<u32>,
+    /// Tokens as a mask row. Mostly only one is added, which is not copied.
+    row: Option<Arc<[u32]>>,
     pub(super) set: Vec<u32>,
     /// Tokens that may belong to the union: that depends on the part of the stack that was cut off.
     pub(super) unsure: Vec<u32>,
@@ -38,7 +40,7 @@ impl Union {
 
     /// Whether it is a list of tokens all of which belong to it.
     pub(super) fn is_settled(&self) -> bool {
-        self.bits.is_empty() && self.unsure.is_empty()
+        self.row.is_none() && self.unsure.is_empty()
     }
 
     /// Notes a step. Returns whether the union does not have it yet.
@@ -53,24 +55,22 @@ impl Union {
 
     pub(super) fn add(&mut self, draft: &Draft) {
         if let Some(base) = &draft.base {
-            if self.bits.is_empty() {
-                self.bits = base.to_vec();
-            } else {
-                self.bits.iter_mut().zip(base.iter()).for_each(|(ours, theirs)| *ours |= theirs);
-            }
+            self.add_row(base);
         }
         self.set.extend_from_slice(&draft.set);
     }
 
+    fn add_row(&mut self, row: &Arc<[u32]>) {
+        match &mut self.row {
+            None => self.row = Some(row.clone()),
+            Some(ours) if Arc::ptr_eq(ours, row) => {}
+            Some(ours) => or_into(Arc::make_mut(ours), row),
+        }
+    }
+
     /// Adds tokens to `unsure`.
     pub(super) fn add_unsure(&mut self, draft: &Draft) {
-        for (word, bits) in draft.base.iter().flat_map(|base| base.iter().enumerate()) {
-            let mut left = *bits;
-            while left != 0 {
-                self.unsure.push(word as u32 * 32 + left.trailing_zeros());
-                left &= left - 1;
-            }
-        }
+        self.unsure.extend(ones(draft.base.as_deref().unwrap_or_default()));
         self.unsure.extend_from_slice(&draft.set);
     }
 
@@ -85,23 +85,18 @@ impl Union {
     /// Adds another union, without some tokens, which are in order.
     pub(super) fn add_without(&mut self, mut other: Union, except: &[u32]) {
         let stays = |token: &u32| except.binary_search(token).is_err();
-        if !other.bits.is_empty() {
-            except.iter().for_each(|&token| clear_bit(&mut other.bits, token));
-            if self.bits.is_empty() {
-                self.bits = other.bits;
-            } else {
-                self.bits.iter_mut().zip(other.bits).for_each(|(ours, theirs)| *ours |= theirs);
+        if let Some(row) = &mut other.row {
+            if !except.is_empty() {
+                let bits = Arc::make_mut(row);
+                except.iter().for_each(|&token| clear_bit(bits, token));
             }
+            self.add_row(row);
         }
         self.set.extend(other.set.into_iter().filter(stays));
         self.unsure.extend(other.unsure.into_iter().filter(stays));
     }
 
-    pub(super) fn draft(mut self) -> Draft {
-        if self.bits.is_empty() {
-            return Draft { set: self.set, unsure: self.unsure, ..Draft::default() };
-        }
-        self.set.iter().for_each(|&token| set_bit(&mut self.bits, token));
-        Draft { base: Some(self.bits.into()), unsure: self.unsure, ..Draft::default() }
+    pub(super) fn draft(self) -> Draft {
+        Draft { base: self.row, set: self.set, unsure: self.unsure, ..Draft::default() }
     }
 }
