@@ -85,11 +85,13 @@ def each(opened: Open, grammar: real.Real, texts: list[list[int]], walks: int) -
         make, _ = compile_now(opened, grammar)
         for text in texts:
             walk(make(), text)
+        del make
         for text in texts:
             make, compiled = compile_now(opened, grammar)
             took.append(compiled)
             for walked in found:
                 walked.append(walk(make(), text))
+            del make  # as above
     except Exception as error:
         return [f"refused: {(str(error).splitlines() or [''])[0][:90]}"]
     compiled = statistics.median(took)

@@ -39,10 +39,14 @@ def reads_sql(text: str) -> bool:
     return True
 
 
+def reads_arithmetic(text: str) -> bool:
+    return accepts("arithmetic")(text)
+
+
 READERS: dict[str, Callable[[str], bool]] = {
     "python": reads_python,
     "sql": reads_sql,
-    "arithmetic": accepts("arithmetic"),
+    "arithmetic": reads_arithmetic,
 }
 PROMPTS = {
     "python": [

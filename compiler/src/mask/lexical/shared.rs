@@ -55,11 +55,7 @@ impl<'a> MaskMaker<'a> {
         self.budget.spend(1 + (shared.reached.len() + shared.ends.len()) as u64)?;
         let mut step = Step::default();
         for (token, draft) in &shared.reached {
-            let residual = match token {
-                Some(token) => self.residual_behind(rest, self.vocab.token(*token))?,
-                None => TOP,
-            };
-            step.reached.push((residual, draft.clone()));
+            step.reached.push((self.residual_of(rest, *token)?, draft.clone()));
         }
         for SharedEnd { text, condition, rests, except } in &shared.ends {
             let residual = self.residual_behind(rest, text)?;
@@ -67,7 +63,7 @@ impl<'a> MaskMaker<'a> {
             let Some(&end) = ends.iter().find(|end| self.machine.arena.hash(end.0) == *condition) else {
                 return Ok(None);
             };
-            let rests = self.rests_named(rests);
+            let rests = self.shared_rests(rests);
             step.ends.push(End { end, column: None, rests, except: except.clone() });
         }
         Ok(Some(step))
@@ -78,11 +74,7 @@ impl<'a> MaskMaker<'a> {
         let mut reached = Vec::new();
         for (residual, draft) in &step.reached {
             let token = if *residual == TOP { None } else { draft.first_whole(self.vocab) };
-            let leads = match token {
-                Some(token) => self.residual_behind(rest, self.vocab.token(token))?,
-                None => TOP,
-            };
-            if leads != *residual {
+            if self.residual_of(rest, token)? != *residual {
                 return Ok(());
             }
             reached.push((token, draft.clone()));
@@ -94,7 +86,7 @@ impl<'a> MaskMaker<'a> {
                 // the rests behind a run, which leads to what is reached first
                 None => reached.first().and_then(|&(token, _)| token).map(|token| self.vocab.token(token)),
             };
-            let Some((text, rests)) = text.zip(self.named_rests(rests)) else { return Ok(()) };
+            let Some((text, rests)) = text.zip(self.share_rests(rests)) else { return Ok(()) };
             let residual = self.residual_behind(rest, text)?;
             if !self.ends_of(residual)?.contains(end) {
                 return Ok(());
@@ -119,6 +111,11 @@ impl<'a> MaskMaker<'a> {
             }
         }
         None
+    }
+
+    /// The residual to which a token leads, if residuals have a meaning.
+    fn residual_of(&mut self, rest: Id, token: Option<u32>) -> Result<Id> {
+        token.map_or(Ok(TOP), |token| self.residual_behind(rest, self.vocab.token(token)))
     }
 
     fn residual_behind(&mut self, mut rest: Id, text: &[u8]) -> Result<Id> {

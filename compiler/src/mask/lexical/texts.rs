@@ -242,14 +242,14 @@ impl<'a> MaskMaker<'a> {
     }
 
     /// Rests without numbers of this constraint, if their trie has a name.
-    pub(super) fn named_rests(&self, rests: &Rests) -> Option<NamedRests> {
+    pub(super) fn share_rests(&self, rests: &Rests) -> Option<NamedRests> {
         let source = self.local.steps.places.all[rests.place as usize].source.clone();
         let (nodes, starts, tokens) = (rests.nodes.clone(), rests.starts, rests.tokens);
         self.trie(rests.place).name.map(|name| NamedRests { name, source, nodes, starts, tokens })
     }
 
     /// The rests that another constraint has found.
-    pub(super) fn rests_named(&mut self, named: &NamedRests) -> Rests {
+    pub(super) fn shared_rests(&mut self, named: &NamedRests) -> Rests {
         let trie = self.held(&named.source);
         let places = &mut self.local.steps.places;
         let place = places.named(named.name, named.source.clone(), &trie);
