@@ -191,7 +191,7 @@ ENGINES: dict[str, Callable[[Any], Engine]] = {
 
 
 def from_lark(name: str, tokenizer: Any) -> Callable[[Any], Callable[[], Any]]:
-    """Compilers of real ``.lark`` files (``tests.frontends.lark.real.Real``), with limits that none of them meets."""
+    """Compilers of ``.lark`` files (``benchmarks.grammars.File``), with limits that none of them meets."""
     if name == "grammarspec":
         import grammarspec as gs
         from tests.frontends.lark import judge

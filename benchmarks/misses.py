@@ -86,7 +86,7 @@ QUOTED = 600
 
 @dataclass
 class Counts:
-    """What was counted of the texts of a schema, or of several: of first ones, of later ones, and of all on the host."""
+    """What was counted of the texts of a schema, or of several: first ones, later ones, and all on the host."""
 
     first: Statistics = field(default_factory=Statistics)
     later: Statistics = field(default_factory=Statistics)

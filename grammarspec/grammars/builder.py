@@ -163,6 +163,9 @@ class GrammarBuilder(IrBuilder):
     ) -> int:
         """The texts that a lexer and an LR parser take. Returns a call of a rule of that name.
 
+        Where a state has several actions before a terminal, all of them are followed (generalised LR, Tomita 1985),
+        which ends if no rule begins with itself behind what can be empty.
+
         The numbers of terminals and those of the symbols that rules derive are different ones.
 
         Args:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import jsonschema
@@ -56,7 +57,9 @@ def _regex(name: str) -> Case:
 def _lark(name: str) -> Case:
     import lark
 
-    text, options = lark_files.LARK_FILES[name], lark_files.OPTIONS.get(name, {})
+    text, options = lark_files.LARK_FILES[name], dict[str, Any](lark_files.OPTIONS.get(name, {}))
+    if "postlex" in options:
+        options["postlex"] = getattr(import_module("lark.indenter"), options["postlex"])()
 
     def judge(found: str) -> bool:
         try:

@@ -190,13 +190,23 @@ _BASIC: dict[str, str] = {
 }
 """Those for Earley's parser with the basic lexer."""
 
-LARK_FILES |= _LALR | _BASIC
+_LINES = "\n_NEWLINE: /(\\r?\\n[\\t ]*)+/\n%declare _INDENT _DEDENT\n"
+_INDENTED: dict[str, str] = {
+    "blocks that cannot be closed": 'start: x "c"\nx: "a" "b" _NEWLINE _INDENT x _DEDENT x "c" |' + _LINES,
+    "blocks that only open": 'start: x "b"\nx: "a" _NEWLINE _INDENT x | "a"' + _LINES,
+    "all splits of lines": 'start: s\ns: s s | "a" _NEWLINE | "b" _NEWLINE _INDENT s _DEDENT' + _LINES,
+    "all splits, and reductions in a circle": 'start: s\ns: s s | t\nt: s | t | "a" | "(" s ")"\n' + _LINES,
+}
+"""Those for Earley's parser with the basic lexer and the tokens of Python's indentation."""
+
+LARK_FILES |= _LALR | _BASIC | _INDENTED
 
 OPTIONS: dict[str, dict[str, str]] = {
     **{key: {"parser": "lalr"} for key in _LALR},
     **{key: {"parser": "earley", "lexer": "basic"} for key in _BASIC},
+    **{key: {"parser": "earley", "lexer": "basic", "postlex": "PythonIndenter"} for key in _INDENTED},
 }
-"""The options of lark, where they are not its own."""
+"""The options of lark, where they are not its own; of ``postlex``, the name of a class of ``lark.indenter``."""
 
 BEGINNINGS: dict[str, str] = {
     "counts of rules in counts": "," * 44,
@@ -222,4 +232,6 @@ BEGINNINGS: dict[str, str] = {
     "lookaheads that wait": "abc" * 40,
     "lookaheads in loops": "ab" * 100,
     "lexemes that combine at last": "abca",
+    "all splits of lines": "".join(" " * depth + "b\n" for depth in range(60)) + " " * 60 + "a\n",
+    "all splits, and reductions in a circle": "a(" * 100 + "a" * 100,
 }

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::NodeId;
 
@@ -66,13 +66,14 @@ type Refused = (u32, u32, Box<[u32]>);
 struct State {
     /// That of the first class of characters; those of the others follow.
     mode: u32,
-    /// What to do before a terminal, sorted; [`Parser::END`] is what stands behind the text.
+    /// What to do before a terminal, sorted; [`Parser::END`] is what stands behind the text. Where there are several ways,
+    /// all of them are followed.
     actions: Box<[(u32, Action)]>,
     /// The state after a symbol, sorted.
     gotos: Box<[(u32, u32)]>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
     /// Go on in this state.
     Shift(u32),
@@ -96,10 +97,11 @@ impl Parser {
         size_of_val(self) + rules + modes + states + refused.sum::<usize>()
     }
 
-    /// What to do in a state before a terminal; `None`: it cannot come there.
-    pub fn action(&self, state: u32, terminal: u32) -> Option<Action> {
+    /// What to do in a state before a terminal, in any of several ways; nothing: it cannot come there.
+    pub fn actions_before(&self, state: u32, terminal: u32) -> &[(u32, Action)] {
         let actions = &self.states[state as usize].actions;
-        actions.binary_search_by_key(&terminal, |a| a.0).ok().map(|i| actions[i].1)
+        let found = &actions[actions.partition_point(|a| a.0 < terminal)..];
+        &found[..found.iter().take_while(|a| a.0 == terminal).count()]
     }
 
     /// What to do in a state before each terminal that may come there, by its number.
@@ -146,10 +148,10 @@ impl Parser {
 
     /// The state after a terminal that is shifted.
     pub fn shift(&self, state: u32, terminal: u32) -> Option<u32> {
-        match self.action(state, terminal) {
-            Some(Action::Shift(next)) => Some(next),
-            _ => None,
-        }
+        self.actions_before(state, terminal).iter().find_map(|&(_, action)| match action {
+            Action::Shift(next) => Some(next),
+            Action::Reduce(_) => None,
+        })
     }
 
     /// The states after the symbols that may be derived in a state, by symbol.
@@ -193,10 +195,15 @@ impl Parser {
         let mut stack = vec![self.start];
         let mut left = self.states.len() * self.rules.len().max(1);
         while let Some(&top) = stack.last()
-            && let Some(Action::Reduce(rule)) = self.action(top, Parser::END)
             && left > 0
         {
             left -= 1;
+            let rule = match self.actions_before(top, Parser::END) {
+                &[(_, Action::Reduce(rule))] => rule,
+                [] | [_] => return false,
+                // all ways are followed, so that the rules alone decide
+                _ => return self.symbol_into(self.start, self.end).is_some_and(|whole| self.is_nullable(whole)),
+            };
             let (symbol, length) = self.rule(rule);
             let below = stack.len().saturating_sub(length);
             stack.truncate(below);
@@ -207,6 +214,31 @@ impl Parser {
             stack.push(next);
         }
         false
+    }
+
+    /// Whether the rules derive the empty text from a symbol. Each rule is looked at once for each of its parts.
+    fn is_nullable(&self, symbol: u32) -> bool {
+        let mut waiting: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+        let mut missing: Vec<usize> = Vec::with_capacity(self.rules.len());
+        for (rule, (_, parts)) in self.rules.iter().enumerate() {
+            parts.iter().for_each(|&part| waiting.entry(part).or_default().push(rule));
+            missing.push(parts.len());
+        }
+        let mut todo: Vec<usize> = (0..missing.len()).filter(|&rule| missing[rule] == 0).collect();
+        let mut found: FxHashSet<u32> = FxHashSet::default();
+        while let Some(rule) = todo.pop() {
+            let made = self.rules[rule].0;
+            if !found.insert(made) {
+                continue;
+            }
+            for &rule in waiting.get(&made).into_iter().flatten() {
+                missing[rule] -= 1;
+                if missing[rule] == 0 {
+                    todo.push(rule);
+                }
+            }
+        }
+        found.contains(&symbol)
     }
 
     /// The mode in which the lexer reads on in a state, behind a character of a class.
@@ -299,7 +331,7 @@ impl Parser {
                 })?
                 .into_vec();
             let mut gotos = r.list(|r| Ok((r.next()?, r.next()?)))?.into_vec();
-            actions.sort_unstable_by_key(|a| a.0);
+            actions.sort_unstable();
             gotos.sort_unstable_by_key(|g| g.0);
             Ok(State { mode, actions: actions.into(), gotos: gotos.into() })
         })?;

@@ -36,24 +36,18 @@ impl Column {
 }
 
 impl Machine {
-    /// The continuation after one more byte of a token: what an indenter counts.
-    pub(super) fn after_byte(&mut self, stack: Stack, byte: u8) -> Stack {
+    /// The continuation after more bytes of a token: what an indenter counts.
+    pub(super) fn after_bytes(&mut self, stack: Stack, bytes: &[u8]) -> Stack {
         if stack == UNSURE {
             return stack;
         }
-        let param = self.stacks.param(stack);
-        let mut layout = self.instances.layout(param);
-        layout.column = match (byte, layout.column) {
-            (b'\n', _) => Some(0),
-            (b' ' | b'\t', Some(column)) => {
-                let Some(indenter) = self.indenter_of(stack) else { return stack };
-                Some((column + if byte == b' ' { 1 } else { indenter.tab }).min(Layout::WIDEST))
-            }
-            _ => return stack,
-        };
-        if self.indenter_of(stack).is_none() {
+        let Some(tab) = self.indenter_of(stack).map(|indenter| indenter.tab) else { return stack };
+        let mut layout = self.instances.layout(self.stacks.param(stack));
+        let after = bytes.iter().fold(Column { column: layout.column, tab }, |at, &byte| at.after(byte)).column;
+        if after == layout.column {
             return stack;
         }
+        layout.column = after;
         let param = self.instances.of_layout(&layout);
         self.stacks.below(param, stack)
     }

@@ -178,25 +178,26 @@ impl Machine {
         while let Some(frame) = todo.pop() {
             budget.spend(1)?;
             let Pos::State { state, .. } = self.positions.get(frame.back) else { continue };
-            let (state, action) = past_single(parser, (state, self.state_below(frame)), terminal);
+            let (state, actions) = past_single(parser, (state, self.state_below(frame)), terminal);
             let frame = self.frame_of(rule, state, frame.below);
-            match action {
-                None => {}
-                Some(Action::Shift(next)) => {
-                    let below = self.stacks.of_frames(UNSET, &mut [frame]);
-                    out.frames.push(self.frame_of(rule, next, below));
-                }
-                Some(Action::Reduce(by)) => {
-                    let Some(frames) = self.reduced((rule, parser), frame, parser.rule(by), budget)? else {
-                        out.cut_off = true;
-                        return Ok(out);
-                    };
-                    for (next, caller) in frames {
-                        let Pos::State { state, .. } = self.positions.get(next.back) else { continue };
-                        if terminal == Parser::END && parser.is_end(state) {
-                            out.callers.push(caller);
-                        } else if seen.insert(next) {
-                            todo.push(next);
+            for &(_, action) in actions {
+                match action {
+                    Action::Shift(next) => {
+                        let below = self.stacks.of_frames(UNSET, &mut [frame]);
+                        out.frames.push(self.frame_of(rule, next, below));
+                    }
+                    Action::Reduce(by) => {
+                        let Some(frames) = self.reduced((rule, parser), frame, parser.rule(by), budget)? else {
+                            out.cut_off = true;
+                            return Ok(out);
+                        };
+                        for (next, caller) in frames {
+                            let Pos::State { state, .. } = self.positions.get(next.back) else { continue };
+                            if terminal == Parser::END && parser.is_end(state) {
+                                out.callers.push(caller);
+                            } else if seen.insert(next) {
+                                todo.push(next);
+                            }
                         }
                     }
                 }
@@ -206,17 +207,18 @@ impl Machine {
     }
 }
 
-/// The state, over another one, that reductions of single symbols before a terminal lead to, and what is done there.
-fn past_single(parser: &Parser, (mut state, below): (u32, Option<u32>), terminal: u32) -> (u32, Option<Action>) {
-    let mut action = parser.action(state, terminal);
+/// The state, over another one, that reductions of single symbols before a terminal lead to, while there is one way to
+/// go on, and what is done there.
+fn past_single(parser: &Parser, (mut state, below): (u32, Option<u32>), terminal: u32) -> (u32, &[(u32, Action)]) {
+    let mut actions = parser.actions_before(state, terminal);
     for _ in 0..IN_A_ROW {
-        let (Some(Action::Reduce(by)), Some(below)) = (action, below) else { break };
+        let (&[(_, Action::Reduce(by))], Some(below)) = (actions, below) else { break };
         let (symbol, 1) = parser.rule(by) else { break };
         match parser.goto(below, symbol) {
-            None => return (state, None),
+            None => return (state, &[]),
             Some(next) if parser.is_end(next) => break, // what it returns to is asked for
-            Some(next) => (state, action) = (next, parser.action(next, terminal)),
+            Some(next) => (state, actions) = (next, parser.actions_before(next, terminal)),
         }
     }
-    (state, action)
+    (state, actions)
 }

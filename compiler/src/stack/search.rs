@@ -476,9 +476,10 @@ impl Machine {
                 continue;
             }
             for text in self.laid_out(text, *position, head.stack) {
-                let (mut stack, mut at) = (head.stack, head.rest);
+                budget.spend(text.len() as u64 / 4)?;
+                let stack = self.after_bytes(head.stack, &text);
+                let mut at = head.rest;
                 for &byte in &text {
-                    stack = self.after_byte(stack, byte);
                     at = self.arena.next(at, byte, budget)?;
                 }
                 for (condition, end) in self.arena.ends(at) {

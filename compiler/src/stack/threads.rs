@@ -167,7 +167,7 @@ impl Machine {
         if !self.counts_columns {
             return self.follow_text(t, byte, out, budget);
         }
-        let stack = self.after_byte(t.stack, byte);
+        let stack = self.after_bytes(t.stack, &[byte]);
         let mut after = Threads::new();
         let same = self.follow_text(Thread { stack, ..t }, byte, &mut after, budget)?;
         for next in after {

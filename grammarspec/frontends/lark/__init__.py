@@ -332,7 +332,7 @@ def _grammar(
 
 def _node(source: Source, text: str, file: Path | None, options: Options, builder: GrammarBuilder) -> int:
     """The node of a grammar's texts, by the parser and lexer of its options."""
-    if options.parser == "lalr":
+    if options.has_tables:
         check_expansion(source.rules, builder.budget, tables=True)
         return lalr(options.tables(text, file, source.grammar, builder.budget), options.start, source.text, builder)
     if options.lexer == "basic":

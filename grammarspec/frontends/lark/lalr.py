@@ -1,7 +1,10 @@
-"""From lark's LALR parser to the parser of the grammar builder.
+"""From an LALR parser to the parser of the grammar builder.
 
 The tables say what each state does (:mod:`.tables`), and lark which terminals its lexer tries there. What is made here
 is the same automaton in the builder's numbers, with lexemes as nodes (:mod:`.lexers`).
+
+Where code makes tokens of indentation, they depend on what has been read, and this automaton is what counts it. So it
+also stands for lark's parser of Earley's then, with all actions of its tables.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ def lalr(parser: Any, starts: Sequence[str], text: GrammarText, builder: Grammar
     """The node of the texts that a parser takes from any of the rules to start from.
 
     Args:
-        parser: a ``lark.Lark`` with ``parser="lalr"``.
+        parser: a ``lark.Lark`` with ``parser="lalr"`` and :class:`Tables`.
         text: the grammar, for positions in it.
 
     Raises:
@@ -64,9 +67,9 @@ class _Tables:
                 mode_numbers[id(lexer)] = len(modes)
                 for mode in self.lexemes.modes(lexer.terminals, self.ignored):
                     modes.append([(self.symbol(name), node, last) for name, node, last in mode])
-            actions, gotos = self.moves(moves)
+            actions, gotos = self.moves(state, moves)
             states.append((mode_numbers[id(lexer)], actions, gotos))
-        refused = [*self.refused()]
+        refused = [(state, *one) for state in self.tables.set_aside for one in self.set_aside(state)]
         indenter = self.indenter(self.postlex) if self.postlex else None
         nodes = [
             self.builder.parser(
@@ -75,7 +78,7 @@ class _Tables:
                 end=self.numbers[self.table.end_states[start]],
                 rules=self.productions,
                 ignored=[self.symbol(IGNORED)],
-                refused=refused,
+                refused=refused if self.tables.resolved else (),
                 modes=modes,
                 classes=len(self.lexemes.classes),
                 states=states,
@@ -85,7 +88,7 @@ class _Tables:
         ]
         return self.builder.alt(*nodes)
 
-    def moves(self, moves: Any) -> tuple[list[tuple[int, int, int]], list[tuple[int, int]]]:
+    def moves(self, state: int, moves: Any) -> tuple[list[tuple[int, int, int]], list[tuple[int, int]]]:
         """The actions and gotos of a state."""
         from lark.parsers.lalr_analysis import Shift
 
@@ -100,14 +103,15 @@ class _Tables:
                 gotos.append((self.symbol(name), self.numbers[argument]))
             else:
                 actions.append((self.symbol(name), 0, self.numbers[argument]))
+        if not self.tables.resolved:
+            actions += [(name, 1, rule) for rule, names in self.set_aside(state) for name in names]
         return actions, gotos
 
-    def refused(self) -> Iterator[tuple[int, int, list[int]]]:
-        """Where lark resolved conflicts, in numbers."""
-        for state, refused in self.tables.refused.items():
-            for rule, terminals in refused.items():
-                self.builder.budget.spend(_STATE)
-                yield state, self.rule(rule), [*map(self.symbol, terminals)]
+    def set_aside(self, state: int) -> Iterator[tuple[int, list[int]]]:
+        """The rules that are complete in a state, and the terminals before which its table has something else."""
+        for rule, terminals in self.tables.set_aside.get(state, {}).items():
+            self.builder.budget.spend(_STATE)
+            yield self.rule(rule), [*map(self.symbol, terminals)]
 
     def indenter(self, indenter: Any) -> tuple[int, int, int, int, list[int], list[int]]:
         """What a ``lark.indenter.Indenter`` is told to do, in numbers."""

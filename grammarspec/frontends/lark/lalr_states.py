@@ -123,6 +123,25 @@ class Analysis:
                 yield terminal, [rule for rule, before in entries if before >> terminal & 1]
             higher |= once
 
+    def recursion_behind_nothing(self) -> str:
+        """A rule that begins with itself, directly or not, behind symbols that can be empty; ``""``: there is none.
+
+        Before a terminal, an LR parser that tries all actions could make such symbols of nothing without end.
+        """
+        begun: list[list[int]] = [[] for _ in self.symbols]  # by symbol: those that it begins with
+        behind: list[tuple[int, int]] = []  # symbols, and those that they begin with behind others
+        for rule, body in enumerate(self._bodies[: len(self.rules)]):
+            for place, symbol in enumerate(body):
+                self._budget.spend(_ITEM)
+                begun[self._origins[rule]].append(symbol)
+                if place:
+                    behind.append((self._origins[rule], symbol))
+                if not self._nullable[symbol]:
+                    break
+        _, components = _closed([0] * len(begun), begun, self._budget)
+        found = next((one for one, symbol in behind if components[one] == components[symbol]), None)
+        return "" if found is None else self.symbols[found].name
+
     def _started_rule(self, start: int) -> int:
         """The rule that a state of :attr:`starts` is for."""
         return self._after[self.states[start].kernel[0]]

@@ -147,6 +147,11 @@ class Options:
     others: tuple[tuple[str, Any], ...]
 
     @property
+    def has_tables(self) -> bool:
+        """Whether texts are read by the tables of an LALR parser (:mod:`.lalr`)."""
+        return self.parser == "lalr" or dict(self.others).get("postlex") is not None
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """The folders, as ``import_paths``."""
         return tuple(map(str, self.folders))
@@ -163,7 +168,7 @@ class Options:
 
     def tables(self, text: str, file: Path | None, grammar: Any, budget: Budget) -> Any:
         """Lark's parser of a grammar that cannot read: its lexers only say which terminals they would try, and a parser
-        it has for ``"lalr"`` alone.
+        it has if :attr:`has_tables` alone.
 
         Making lark's own takes longer than all the rest where ``interegular`` is installed, whose search for terminals
         that collide is of use to nobody here. Where collisions are errors (``strict``), lark's own are made.
@@ -178,14 +183,16 @@ class Options:
         """
         if dict(self.others).get("strict"):
             self.open(text, file, grammar)
-        if self.parser == "earley":
+        if not self.has_tables:
             return self.open(text, file, grammar, made=_lexer_alone())
+        is_lalr = self.parser == "lalr"
         plugins = {
             "BasicLexer": BasicTries,
             "ContextualLexer": ContextualTries,
-            "LALR_Parser": partial(Tables, budget=budget),
+            "LALR_Parser": partial(Tables, budget=budget, resolved=is_lalr),
         }
-        return self.open(text, file, grammar, _plugins=plugins)
+        others: dict[str, Any] = {} if is_lalr else {"parser": "lalr", "ambiguity": "auto", "strict": False}
+        return self.open(text, file, grammar, _plugins=plugins, **others)
 
     def reader(self, text: str, file: Path | None, grammar: Any = None, **others: Any) -> Any:
         """Lark's parser of a grammar that has been checked before: as :meth:`open`, without that search."""
@@ -214,14 +221,13 @@ class Options:
         source = GrammarText(text)
         imports = Imports(source, file, self.folders)
         with lark_errors(source):
+            named = {"parser": self.parser, "lexer": self.lexer, **dict(self.others), **others}
             return (made or Lark)(
                 grammar or without_long_gaps(text),
                 start=list(self.start),
-                parser=self.parser,
-                lexer=self.lexer,
                 import_paths=[imports],
                 source_path=imports.source_name,
-                **{**dict(self.others), **others},
+                **named,
             )
 
 
@@ -265,8 +271,8 @@ def resolved(
         raise TypeError(f"g_regex_flags takes flags of re, not {others['g_regex_flags']!r:.60}")
     if others.get("postlex") is not None:
         check_postlex(others["postlex"])
-        if parser != "lalr":
-            raise UnsupportedFeature("postlex is supported with parser='lalr' only")
+        if lexer.startswith("dynamic"):
+            raise ValueError(f"lexer={lexer!r} makes no tokens that postlex could change: pass lexer='basic'")
     kept = {name: value for name, value in others.items() if name not in _WITHOUT_MEANING}
     folders = tuple(Path(path) for path in import_paths)
     if others.get("source_path") is not None:

@@ -1,10 +1,15 @@
-"""The tables of lark's LALR parser: what each state does before each terminal, conflicts resolved as lark does."""
+"""The tables of an LALR parser: what each state does before each terminal.
+
+For lark's own LALR parser, conflicts are resolved as lark does. For its parser of Earley's, which takes all that the
+rules do, no action is left out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from grammarspec.errors import UnsupportedFeature
 from grammarspec.frontends.lark.lalr_states import Analysis, State
 from grammarspec.grammars.budget import Budget
 
@@ -18,31 +23,42 @@ class Tables:
     """The tables, in the place of lark's ``LALR_Parser``, which knows them by the same attribute.
 
     Attributes:
-        refused: where lark resolves conflicts: by the number of a state, each rule that is complete there, with the
-            terminals that may come after it before which the state does not reduce it.
+        set_aside: where there are conflicts: by the number of a state, each rule that is complete there, with the
+            terminals that may come after it before which the table of the state has something else.
+        resolved: whether what is set aside is left out; else it is done as well.
     """
 
-    def __init__(self, parser_conf: Any, budget: Budget, debug: bool = False, strict: bool = False) -> None:
+    def __init__(
+        self, parser_conf: Any, budget: Budget, *, resolved: bool = True, debug: bool = False, strict: bool = False
+    ) -> None:
         """Make the tables.
 
         Args:
             parser_conf: lark's ``ParserConf``.
+            resolved: as the attribute.
             debug, strict: of no effect; where conflicts are errors, lark's own tables are made first.
 
         Raises:
-            GrammarError: (lark's) two reductions are possible, and no priority says which.
+            GrammarError: (lark's) conflicts are to be resolved, and no priority says which of two reductions to make.
+            UnsupportedFeature: all actions are wanted, and there is no end of them before some terminal.
             LimitExceeded, Cancelled: as the budget.
         """
         from lark.exceptions import GrammarError
         from lark.parsers.lalr_analysis import IntParseTable
 
-        self.refused: dict[int, dict[Any, list[str]]] = {}
+        self.set_aside: dict[int, dict[Any, list[str]]] = {}
+        self.resolved = resolved
         with budget.at("the tables of the parser"):
             self._analysis = Analysis(parser_conf.rules, parser_conf.start, budget)
             self._budget = budget
             self._names: dict[int, list[str]] = {}
+            if not resolved and (name := self._analysis.recursion_behind_nothing()):
+                raise UnsupportedFeature(
+                    f"the rule {name} begins with itself behind what can be empty, which is not supported with postlex",
+                    hint="leave out of the rule what comes before it",
+                )
             collisions = [line for state in self._analysis.states for line in self._collisions(state)]
-            if collisions:
+            if resolved and collisions:
                 raise GrammarError("\n\n".join(collisions))
             rows = {number: self._row(number, state) for number, state in enumerate(self._analysis.states)}
         table: Any = IntParseTable
@@ -58,8 +74,8 @@ class Tables:
         for rule, before in analysis.by_priority(state):
             reduction = (Reduce, analysis.rules[rule])
             row.update(dict.fromkeys(self._named(before & ~taken), reduction))
-            if refused := before & taken:
-                self.refused.setdefault(number, {})[analysis.rules[rule]] = self._named(refused)
+            if others := before & taken:
+                self.set_aside.setdefault(number, {})[analysis.rules[rule]] = self._named(others)
             taken |= before
         return row
 

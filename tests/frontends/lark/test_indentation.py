@@ -33,6 +33,16 @@ LPAR: "("
 RPAR: ")"
 _NL: /(\r?\n[\t ]*)+/
 """
+EITHER = r"""
+start: (x | y)* _NL*
+x: "a" _NL? | "c" ":" _NL _INDENT x+ _DEDENT | x "b" "(" ")"
+y: y | "a" _NL | "c" ":" _NL _INDENT (x | y)+ _NL* _DEDENT
+%declare _INDENT _DEDENT
+LPAR: "("
+RPAR: ")"
+_NL: /(\r?\n[\t ]*)+/
+"""
+"""Has two readings of most lines, and a rule that is itself: a parser for LALR grammars refuses it."""
 PARTS = ["a", "\n", " ", "c:", "b(", "\t", ")"]
 
 
@@ -56,20 +66,28 @@ def grammar() -> gs.Grammar:
 
 
 @pytest.mark.property
-def test_takes_the_texts_that_lark_does(grammar: gs.Grammar) -> None:
-    parser = lark.Lark(BLOCKS, parser="lalr", postlex=Blocks())
-    constraint = gs.compile(grammar, gs.Vocabulary.bytes())
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (BLOCKS, {"parser": "lalr"}),
+        (BLOCKS, {"parser": "earley", "lexer": "basic"}),
+        (EITHER, {"parser": "earley", "lexer": "basic"}),
+    ],
+)
+def test_takes_the_texts_that_lark_does(text: str, options: dict[str, str]) -> None:
+    parser = lark.Lark(text, **options, postlex=Blocks())
+    constraint = gs.compile(gs.lark(text, **options, postlex=Blocks()), gs.Vocabulary.bytes())
     members = 0
     short = ["".join(parts) for size in range(1, 6) for parts in itertools.product(PARTS, repeat=size)]
     nested = ["c:\n a\n" + "".join(parts) + "a\n" for parts in itertools.product(["c:\n", " ", "\t", "a\n"], repeat=4)]
-    for text in tiers.some(short, least=1000) + nested:
+    for tried in tiers.some(short, least=1000) + nested:
         try:
-            parser.parse(text)
+            parser.parse(tried)
             expected = True
         except (lark.exceptions.LarkError, IndexError, AssertionError):  # an indenter's own, on texts without line ends
             expected = False
-        matcher, data = constraint.matcher(), text.encode()
-        assert (matcher.accept_tokens(list(data)) == len(data) and matcher.is_accepting) == expected, text
+        matcher, data = constraint.matcher(), tried.encode()
+        assert (matcher.accept_tokens(list(data)) == len(data) and matcher.is_accepting) == expected, tried
         members += expected
     assert members > 20
 
@@ -119,8 +137,27 @@ def test_other_code_is_refused() -> None:
         gs.lark(BLOCKS, parser="lalr", postlex=OtherCode())
     with pytest.raises(gs.UnsupportedFeature, match="postlex=object of lark"):
         gs.lark(BLOCKS, parser="lalr", postlex=object())
-    with pytest.raises(gs.UnsupportedFeature, match="parser='lalr' only"):
-        gs.lark(BLOCKS, lexer="basic", postlex=Blocks())
+
+
+def test_dynamic_lexers_make_no_tokens() -> None:
+    with pytest.raises(ValueError, match="lexer='dynamic' makes no tokens that postlex could change"):
+        gs.lark(BLOCKS, postlex=Blocks())
+
+
+def test_rules_behind_nothing_are_refused() -> None:
+    """Of the empty rule, an LR parser could make any number before it reads ``a``."""
+    text = BLOCKS + 'x: y z "a" | "b"\ny: "c"?\nz: x'
+    with pytest.raises(gs.UnsupportedFeature, match="the rule x begins with itself behind what can be empty"):
+        gs.lark(text, start="x", parser="earley", lexer="basic", postlex=Blocks())
+
+
+@pytest.mark.parametrize("parser", ["lalr", "earley"])
+def test_blocks_that_cannot_be_closed_take_little_work(parser: str) -> None:
+    """The end of a block lacks a line end before it: the search for an ending goes to its limit, and no further."""
+    text = BLOCKS + 'x: y "c"\ny: "a" "b" _NL _INDENT y _DEDENT y "c" |'
+    grammar = gs.lark(text, start="x", parser=parser, lexer="basic", postlex=Blocks())
+    with pytest.raises(gs.LimitExceeded, match="max_steps"):
+        gs.compile(grammar, gs.Vocabulary.bytes()).matcher().accept_tokens(list(b"ab\n"))
 
 
 def test_python() -> None:

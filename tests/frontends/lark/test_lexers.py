@@ -19,6 +19,7 @@ from tests.counting import Tally, count_examples, discard, tally
 from tests.frontends.lark.small_grammars import grammars, texts
 
 lark = pytest.importorskip("lark")
+indenter = pytest.importorskip("lark.indenter")
 judge = pytest.importorskip("tests.frontends.lark.judge")
 
 LOADED = 0.5
@@ -90,19 +91,19 @@ def unless_supported(parser: str, lexer: str) -> pytest.MarkDecorator:
     return pytest.mark.property
 
 
-def compare(grammar: str, parser: str, lexer: str) -> None:
-    """Compare one grammar.
+def compare(grammar: str, parser: str, lexer: str, **options: Any) -> None:
+    """Compare one grammar, with further options.
 
     Its texts get lark's verdict. Behind each of their prefixes that the masks lead to something is allowed, and what
     the prefix then ends to by our shortest ending is a text that lark takes.
     """
     try:
-        theirs = judge.open_theirs(grammar, {"parser": parser, "lexer": lexer}, SECONDS)
+        theirs = judge.open_theirs(grammar, {"parser": parser, "lexer": lexer, **options}, SECONDS)
     except lark.exceptions.LarkError as error:
         discard(f"lark refuses the grammar: {type(error).__name__}")
     loaded = tally("grammars that load", LOADED)
     try:
-        ours = Ours(gs.lark(grammar, parser=parser, lexer=lexer))
+        ours = Ours(gs.lark(grammar, parser=parser, lexer=lexer, **options))
     except gs.GrammarError as error:
         loaded.discard(f"{type(error).__name__}: {error.message.partition('(')[0]}")
         return
@@ -177,6 +178,16 @@ def test_basic(grammar: str) -> None:
 @example('start: "c" | "a" start "b" | B |\nB: "a"\nC.1: "a"\nD: "b"')  # "a" in a rule is a C
 def test_basic_under_earley(grammar: str) -> None:
     compare(grammar, "earley", "basic")
+
+
+@unless_supported("earley", "basic")
+@drawn(150)
+@given(grammars())
+@example('start: x | y\nx: "a" z\ny: "a" z "b"\nz: z | "a" |')  # reductions in a circle
+@example('start: x?\nx: x x | "a" | "b"')  # all ways to put brackets
+def test_all_actions_of_tables(grammar: str) -> None:
+    """With ``postlex``, Earley's parser is the tables of an LALR parser with all their actions."""
+    compare(grammar, "earley", "basic", postlex=indenter.PythonIndenter())  # which finds no lines in these texts
 
 
 @unless_supported("earley", "dynamic")

@@ -83,7 +83,7 @@ def refused_here(tables: Tables) -> list[list[tuple[str, list[str]]]]:
     order = list(tables._parse_table.start_states.values())
     found = []
     for state in order:
-        own = tables.refused.get(state, {})
+        own = tables.set_aside.get(state, {})
         found.append(sorted((str(rule), sorted(names)) for rule, names in own.items()))
         for _, (action, argument) in sorted(tables._parse_table.states[state].items()):
             if str(action) == "Shift" and argument not in order:

@@ -57,7 +57,7 @@ def obstacles(source: Source, opened: Opened, budget: Budget) -> tuple[list[Gram
             # For lark's own lexers, too, if lark makes none: what is refused of terminals is mostly the same.
             terminals: AnyTerminals = _DynamicTerminals(source, builder, options, found)
             _Rules(source, terminals, builder, found).start(options.start)
-        elif options.parser == "earley" and not found:
+        elif not options.has_tables and not found:
             terminals = BasicTerminals(parser, source.text, builder)
             _Rules(source, terminals, builder, found).start(options.start)
     except GrammarError as error:
@@ -82,7 +82,7 @@ def _parser(source: Source, opened: Opened, budget: Budget, found: list[GrammarE
         GrammarError: lark refuses the grammar for other reasons.
     """
     options = opened.options
-    check_expansion(source.rules, budget, tables=options.parser == "lalr")
+    check_expansion(source.rules, budget, tables=options.has_tables)
     lenient = replace(options, others=_without(options, "strict"))
     for one in (options, lenient) if dict(options.others).get("strict") else (options,):
         try:
