@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -29,6 +29,12 @@ WAYS: dict[str, dict[str, Any]] = {
     "drawn": {"temperature": 0.8},
     "top-p": {"temperature": 0.8, "top_p": 0.9},
 }
+PROPOSERS: dict[str, Callable[[Any], list[Proposer]]] = {
+    "none": lambda _: [],
+    "forced, lookup": lambda _: [Forced(), Lookup()],
+    "early exit": lambda model: [EarlyExit(model, model.config.num_hidden_layers // 5)],
+}
+"""What makes the proposers of each set, for a model."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -38,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch", type=int, action="append", help="rows side by side; may be given again (1, 8)")
     parser.add_argument("--tokens", type=int, default=40, help="of each text (%(default)s)")
     parser.add_argument("--turns", type=int, default=5, help="how often both are measured (%(default)s)")
+    parser.add_argument("--way", choices=WAYS, action="append", help="to choose tokens; may be given again (all)")
+    parser.add_argument("--proposers", choices=PROPOSERS, action="append", help="may be given again (all)")
     options = parser.parse_args(arguments)
     model, tokenizer = load_model(options.model)
     vocabulary = vocabulary_of(model, tokenizer)
@@ -60,14 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     for entry in 2 * [*range(len(entries))]:
         generated([entry], Sampling(max_tokens=1), [], True)  # freezes it; the arena grows at first
-    proposers: dict[str, list[Proposer]] = {
-        "none": [],
-        "forced, lookup": [Forced(), Lookup()],
-        "early exit": [EarlyExit(model, model.config.num_hidden_layers // 5)],
-    }
+    sets = {name: PROPOSERS[name](model) for name in options.proposers or PROPOSERS}
     for rows in options.batch or [1, 8]:
-        for name, way in WAYS.items():
-            for drafts, made in proposers.items():
+        for name in options.way or WAYS:
+            way = WAYS[name]
+            for drafts, made in sets.items():
                 ratios, taus = [], []
                 for turn in range(options.turns + 1):
                     seconds = {}
