@@ -178,16 +178,17 @@ def lark(
             regular expression is malformed, or the grammar has no terminal of a name in ``terminals``.
         UnsupportedFeature: a terminal can be empty, looks behind past its own text, or holds what a regular expression
             must not (see :func:`regex`); Python code decides which texts there are (``lexer_callbacks``); lark needs a
-            package for it that is not installed; it imports what it must not read; or ``terminals`` has a grammar that
-            a terminal cannot have.
+            package for it that is not installed; it imports what it must not read; ``terminals`` has a grammar that a
+            terminal cannot have; or, with ``postlex`` under Earley's parser, a rule begins with itself behind what can
+            be empty.
         Unsatisfiable: one of ``terminals`` has no texts.
         LimitExceeded: nesting, counts or templates go too far, or the limits are reached.
         Cancelled: ``cancel`` was cancelled.
         MissingPackage: the package ``lark`` is not installed.
         TypeError: ``text`` is no string, ``import_paths`` is one path, ``captures`` one name, ``terminals`` no dict of
             grammars, ``transformer`` none of lark's, or lark has no such option.
-        ValueError: lark has no such parser or lexer, its trees have no parts of a name in ``captures``, or both
-            ``tree`` and ``transformer`` are given.
+        ValueError: lark has no such parser or lexer, or one that makes no tokens for ``postlex``; its trees have no
+            parts of a name in ``captures``; or both ``tree`` and ``transformer`` are given.
     """
     if not isinstance(text, str):
         raise TypeError(f"lark() takes the text of a grammar, not {text!r:.60}\n  hint: gs.load(path) reads a file")
