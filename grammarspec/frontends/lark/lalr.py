@@ -69,7 +69,8 @@ class _Tables:
                     modes.append([(self.symbol(name), node, last) for name, node, last in mode])
             actions, gotos = self.moves(state, moves)
             states.append((mode_numbers[id(lexer)], actions, gotos))
-        refused = [(state, *one) for state in self.tables.set_aside for one in self.set_aside(state)]
+        left_out = self.tables.set_aside if self.tables.resolved else ()
+        refused = [(state, *one) for state in left_out for one in self.set_aside(state)]
         indenter = self.indenter(self.postlex) if self.postlex else None
         nodes = [
             self.builder.parser(
@@ -78,7 +79,7 @@ class _Tables:
                 end=self.numbers[self.table.end_states[start]],
                 rules=self.productions,
                 ignored=[self.symbol(IGNORED)],
-                refused=refused if self.tables.resolved else (),
+                refused=refused,
                 modes=modes,
                 classes=len(self.lexemes.classes),
                 states=states,
