@@ -92,6 +92,40 @@ BLANK: / +/
 %ignore BLANK
 """
 """Behind a comment only a line end can stand, so that whether a text has an ending is found out by search."""
+REPEATED = r"""
+start: product
+product: item ("*" item)*
+item: "*" | NAME | "(" product ")" | "-" item | "[" product "]" | "--" NAME | "[[" NAME | "{" NL (product NL)* "}"
+NAME: /[ab]+/
+NL: /\n[ \n]*/
+BLANK: / +/
+%ignore BLANK
+"""
+"""A star is an item and an operator."""
+CAREFUL = r"""
+%extend item: AT+ "a"
+COMMENT: /#[ab#]*(?=\n)/
+AT: /@(?=[@b])/
+%ignore COMMENT
+"""
+"""Behind an `@` there is always another one."""
+REPEATED_WORDS = [
+    *"ab {}\n#",
+    "ab",
+    "# a",
+    "\n}}",
+    "{\n{",
+    "(((#",
+    "((a",
+    "((((-",
+    "(((((*",
+    "))))*",
+    ")))*)))",
+    "]]]])",
+]
+REPEATED_WORDS += ["**a", "***)", "*-*-*", "****(****", "a****", " ****", " -----a", "**** *", "**{\n", "***#a\n"]
+REPEATED_WORDS += ["(****a", "(****]", "*@@@@", "(@@", "@b"]
+REPEATED_WORDS += [character * count for character in "*-()[]@" for count in (1, 2, 3, 4, 5, 7, 12, 20)]
 DEEP = [
     "{\n" * 12 + "a = b",
     "a = " + "f((" * 8 + "b + 1",
@@ -136,6 +170,10 @@ SHARING = {
 """Grammars that have the same lexemes between other ones, and beginnings of texts."""
 
 
+def lalr(rules: str) -> gs.Grammar:
+    return gs.lark(rules, parser="lalr")
+
+
 def allowed(matcher: gs.Matcher, size: int) -> list[bool]:
     row = gs.allocate_bitmask(1, size)
     matcher.fill_bitmask(row)
@@ -149,6 +187,22 @@ def check(matcher: gs.Matcher, size: int, said: str) -> None:
     differing = [token for token in range(size) if row[token] != (matcher.validate_tokens([token]) == 1)]
     assert not differing, f"{said}: {[(token, row[token]) for token in differing[:5]]}"
     compared(size)
+
+
+def check_walks(constraint: gs.Constraint, words: list[str], chosen: random.Random, count: int) -> None:
+    """Check the masks along random texts of words, which are the tokens from the second one on."""
+    size = len(words) + 1
+    for _ in range(count):
+        matcher, text = constraint.matcher(), ""
+        for _ in range(14):
+            row = allowed(matcher, size)
+            check(matcher, size, text)
+            going_on = [token for token in range(1, size) if row[token]]
+            if not going_on:
+                break
+            token = chosen.choice(going_on)
+            assert matcher.accept_token(token)
+            text += words[token - 1]
 
 
 @examples(240, kept=0.4)
@@ -176,18 +230,7 @@ def test_lines_of_counted_blanks(newline: str) -> None:
     words = [b"<eos>", *(word.encode() for word in LINE_WORDS)]
     vocabulary = gs.Vocabulary.from_tokens(words, [0], special_tokens={"<eos>": 0})
     constraint = gs.compile(gs.lark(LINES.replace("NEWLINE", newline), parser="lalr", postlex=postlex), vocabulary)
-    chosen = random.Random(tiers.seed(2))
-    for _ in range(tiers.draws(60, least=20)):
-        matcher, text = constraint.matcher(), ""
-        for _ in range(14):
-            row = allowed(matcher, vocabulary.size)
-            check(matcher, vocabulary.size, text)
-            going_on = [token for token in range(1, vocabulary.size) if row[token]]
-            if not going_on:
-                break
-            token = chosen.choice(going_on)
-            assert matcher.accept_token(token)
-            text += LINE_WORDS[token - 1]
+    check_walks(constraint, LINE_WORDS, random.Random(tiers.seed(2)), tiers.draws(60, least=20))
 
 
 @pytest.mark.property
@@ -215,6 +258,23 @@ def test_letters_that_are_lexemes(smollm2_tokenizer: Any) -> None:
         matcher = constraint.matcher()
         matcher.accept_tokens(smollm2_tokenizer.encode(text, add_special_tokens=False))
         check(matcher, vocabulary.size, text)
+
+
+@pytest.mark.property
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        lalr(REPEATED),
+        lalr(REPEATED + CAREFUL),
+        lalr('start: "("') + (lalr('start: "*"+ "a"') | lalr('start: "*"+ "]"')),
+    ],
+    ids=["plain", "careful", "either"],
+)
+def test_characters_that_stand_many_times(grammar: gs.Grammar) -> None:
+    words = [b"<eos>", *(word.encode() for word in REPEATED_WORDS)]
+    vocabulary = gs.Vocabulary.from_tokens(words, [0], special_tokens={"<eos>": 0})
+    constraint = gs.compile(grammar, vocabulary)
+    check_walks(constraint, REPEATED_WORDS, random.Random(tiers.seed(5)), tiers.draws(100, least=20))
 
 
 @pytest.mark.parametrize("first", SHARING, ids=["settings", "calls"])

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::steps::{End, Step};
-use super::texts::Place;
+use super::texts::{Found, Place};
 use crate::byteset::ByteSet;
 use crate::error::Result;
 use crate::mask::cache::Branch;
@@ -54,9 +54,9 @@ struct Lines<'a> {
     todo: Vec<(NodeIndex, Id, ByteSet, Counted)>,
     reached: Vec<u32>,
     /// For each end, the nodes of the bytes after it.
-    ends: FxHashMap<((Id, u32), Column), Vec<NodeIndex>>,
+    ends: FxHashMap<((Id, u32), Column), Found>,
     /// The same for ends whose column was not counted.
-    lost: FxHashMap<(Id, u32), Vec<NodeIndex>>,
+    lost: FxHashMap<(Id, u32), Found>,
     /// Whether some end has a column that depends on the one at the beginning.
     from_start: bool,
 }
@@ -101,7 +101,7 @@ impl MaskMaker<'_> {
             from_start: false,
         };
         let counted = Counted { column, is_lost: false, from_start: true };
-        match self.nodes(place) {
+        match self.nodes(place).list() {
             None => lines.todo.push((0, rest, ByteSet::ALL, counted)),
             Some(nodes) => {
                 let first = self.machine.arena.first(rest, self.budget)?;
@@ -125,11 +125,11 @@ impl MaskMaker<'_> {
         step.reached.push((rest, Arc::new(reached.with_base_if_many(self.vocab.words()))));
         for ((end, column), nodes) in lines.ends {
             let rests = self.rests_from((place, trie), nodes);
-            step.ends.push(End { end, column: Some(column), rests, except: [].into() });
+            step.ends.push(End { end, column: Some(column), rests, except: Arc::default() });
         }
         for (end, nodes) in lines.lost {
             let rests = self.rests_from((place, trie), nodes);
-            step.lost.push(End { end, column: None, rests, except: [].into() });
+            step.lost.push(End { end, column: None, rests, except: Arc::default() });
         }
         Ok(step)
     }
@@ -141,7 +141,7 @@ impl MaskMaker<'_> {
                 self.budget.spend(1)?; // a text may have thousands of open blocks
                 let stack = self.machine.at_column(head.stack, at);
                 let after = self.after(Head { stack, ..head }, *end)?;
-                if rests.may_begin(after.1) {
+                if rests.may_begin(after.first) {
                     return Ok(true);
                 }
             }

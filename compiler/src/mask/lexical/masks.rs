@@ -11,11 +11,18 @@ use crate::mask::maker::{Answer, MaskMaker};
 use crate::mask::row::Draft;
 use crate::recursion::deep;
 use crate::regular::Id;
-use crate::stack::{Closure, DEAD, Head};
+use crate::stack::{DEAD, Head, Heads};
 use crate::vocabulary::NodeIndex;
 
 /// Of how many frames of a stack parts are made. With fewer, more ends are left open; with more, fewer masks share them.
 const FRAMES: u32 = 4;
+
+/// What may stand behind an end of a lexeme: the closure, and the bytes with which its heads begin.
+pub(super) struct After {
+    pub(super) number: u32,
+    pub(super) heads: Heads,
+    pub(super) first: ByteSet,
+}
 
 impl MaskMaker<'_> {
     /// The mask of the heads of a closure.
@@ -30,7 +37,7 @@ impl MaskMaker<'_> {
     }
 
     /// Adds the tokens of a place that heads allow.
-    fn follow(&mut self, heads: &[Head], place: Place, out: &mut Union) -> Answer<()> {
+    pub(super) fn follow(&mut self, heads: &[Head], place: Place, out: &mut Union) -> Answer<()> {
         let starts = self.starts(place);
         for &head in heads {
             if out.gives_up() {
@@ -48,10 +55,18 @@ impl MaskMaker<'_> {
                 continue;
             }
             for &(rest, first) in self.alternatives(head.rest)?.iter() {
-                if !first.and(starts).is_empty()
-                    && out.has_not((place, rest, head.stack))
-                    && deep(|| self.follow_one(Head { rest, ..head }, place, out))?.is_none()
-                {
+                let step = (place, rest, head.stack);
+                if first.and(starts).is_empty() || !out.has_not(step) {
+                    continue;
+                }
+                if out.is_of_use_only_settled() && self.local.steps.unsettled.contains(&step) {
+                    return Ok(None);
+                }
+                let whole = deep(|| self.follow_one(Head { rest, ..head }, place, out))?;
+                if whole.is_none() || out.gives_up() {
+                    if out.is_of_use_only_settled() {
+                        self.local.steps.unsettled.insert(step);
+                    }
                     return Ok(None);
                 }
             }
@@ -130,17 +145,16 @@ impl MaskMaker<'_> {
         self.budget.spend(1)?;
         let stack = end.column.map_or(head.stack, |column| self.machine.at_column(head.stack, column));
         let known = self.after(Head { stack, ..head }, end.end)?;
-        let (after, first) = &*known;
-        if let Some(draft) = self.by_bytes(&after.heads, &end.rests, *first)? {
+        if let Some(draft) = self.by_bytes(&known.heads, &end.rests, known.first)? {
             out.add_less(draft, &end.except);
             return Ok(Some(()));
         }
-        let Some(place) = self.place_of(&end.rests, *first)? else { return Ok(Some(())) };
+        let Some(place) = self.place_of(&end.rests, known.first)? else { return Ok(Some(())) };
         if end.except.is_empty() {
-            return self.follow(&after.heads, place, out);
+            return self.follow_behind(&known, place, out);
         }
         let mut apart = out.beside();
-        let whole = self.follow(&after.heads, place, &mut apart)?;
+        let whole = self.follow_behind(&known, place, &mut apart)?;
         out.add_without(apart, &end.except);
         Ok(whole)
     }
@@ -151,7 +165,7 @@ impl MaskMaker<'_> {
         let mut draft = Draft::default();
         let mut todo = Vec::new();
         let trie = self.trie(place);
-        match self.nodes(place) {
+        match self.nodes(place).list() {
             None => todo.push((0, state)),
             Some(nodes) => {
                 for &node in nodes.iter() {
@@ -172,7 +186,7 @@ impl MaskMaker<'_> {
     /// The tokens that heads allow behind an end, followed byte by byte: where each letter is a lexeme, one letter leads
     /// where the others do, which takes less to follow than to make a trie of all that tokens have behind each letter.
     fn by_bytes(&mut self, heads: &[Head], rests: &Rests, first: ByteSet) -> Result<Option<Draft>> {
-        let Some(nodes) = rests.nodes.as_deref().filter(|_| rests.tokens >= LARGE) else { return Ok(None) };
+        let Some(nodes) = rests.nodes.list().filter(|_| rests.tokens >= LARGE) else { return Ok(None) };
         let trie = self.trie(rests.place);
         let tokens = |node: NodeIndex| trie.tokens_from(node).len();
         let nodes = nodes.iter().copied().filter(|&node| first.contains(trie.byte(node)));
@@ -197,22 +211,23 @@ impl MaskMaker<'_> {
         Ok(self.walk_on(&trie, todo, &mut draft)?.map(|()| draft))
     }
 
-    /// The closure after an end of a head's lexeme, and the bytes with which its heads begin.
-    pub(super) fn after(&mut self, head: Head, (condition, position): (Id, u32)) -> Result<Arc<(Closure, ByteSet)>> {
+    /// What may stand behind an end of a head's lexeme.
+    pub(super) fn after(&mut self, head: Head, (condition, position): (Id, u32)) -> Result<Arc<After>> {
         let tag = self.machine.accept(position);
         let end = Head { rest: self.machine.arena.under(condition, tag), ..head };
-        if let Some(known) = self.local.steps.closures.get(&end) {
+        if let Some(known) = self.local.steps.after.get(&end) {
             return Ok(known.clone());
         }
-        let closure = self.machine.close(&[end], self.budget)?;
+        let heads = self.machine.close(&[end], self.budget)?.heads;
         let mut first = ByteSet::NONE;
-        for head in &closure.heads {
+        for head in &heads {
             for &(_, bytes) in self.alternatives(head.rest)?.iter() {
                 first = first.or(bytes);
             }
         }
-        let found = Arc::new((closure, first));
-        self.local.steps.closures.insert(end, found.clone());
+        let number = self.local.steps.after.len() as u32;
+        let found = Arc::new(After { number, heads, first });
+        self.local.steps.after.insert(end, found.clone());
         Ok(found)
     }
 }

@@ -81,7 +81,7 @@ impl<'a> MaskMaker<'a> {
         }
         let mut ends = Vec::new();
         for End { end, rests, except, .. } in &step.ends {
-            let text = match &rests.nodes {
+            let text = match rests.nodes.list() {
                 Some(nodes) => self.text_before(nodes[0]),
                 // the rests behind a run, which leads to what is reached first
                 None => reached.first().and_then(|&(token, _)| token).map(|token| self.vocab.token(token)),

@@ -1,11 +1,14 @@
 //! Steps: which tokens end inside a lexeme, and what other tokens have after its end.
 
+use std::hash::Hash;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::masks::After;
+use super::repeated::Single;
 use super::runs::Exceptions;
-use super::texts::{LARGE, Place, Places, Rests};
+use super::texts::{Found, LARGE, Place, Places, Rests};
 use super::union::Followed;
 use crate::byteset::ByteSet;
 use crate::error::Result;
@@ -15,8 +18,11 @@ use crate::mask::row::Draft;
 use crate::mask::shape::lead_bytes;
 use crate::recursion::deep;
 use crate::regular::{EMPTY, Id, TOP};
-use crate::stack::{Closure, Column, Head};
+use crate::stack::{Column, Head, Stack};
 use crate::vocabulary::{NodeIndex, Trie};
+
+/// Of how many entries a map has an index.
+const MANY: usize = 8;
 
 /// The step of a residual on texts: what these do within the lexeme and at its ends.
 #[derive(Default)]
@@ -62,10 +68,14 @@ pub(in crate::mask) struct Steps {
     behind: FxHashMap<Id, ByteSet>,
     /// For each residual that is a union, its lexemes, with the bytes that each begins with.
     alternatives: FxHashMap<Id, Arc<[(Id, ByteSet)]>>,
-    /// For each end of a lexeme, the closure after it, and the bytes with which its heads begin.
-    pub(super) closures: FxHashMap<Head, Arc<(Closure, ByteSet)>>,
+    /// For each end of a lexeme, what may stand behind it.
+    pub(super) after: FxHashMap<Head, Arc<After>>,
+    /// For what may stand behind an end, and a character, the lexeme that it is.
+    pub(super) singles: FxHashMap<(u32, u8), Option<Single>>,
     /// By trie, residual and cut stack.
     pub(super) parts: FxHashMap<(Place, Head), Arc<Part>>,
+    /// Steps on cut stacks that leave something open.
+    pub(super) unsettled: FxHashSet<(Place, Id, Stack)>,
     /// What the mask at hand has followed; empty between masks.
     pub(super) followed: Followed,
     /// Bytes of the tokens and ends, roughly.
@@ -93,7 +103,9 @@ impl Steps {
             + self.places.memory()
             + alternatives
             + (self.taken.len() + self.lines.len()) * 160
-            + self.closures.len() * 160
+            + self.after.len() * 160
+            + self.singles.len() * 48
+            + self.unsettled.len() * 16
             + self.ends.len() * 64
     }
 }
@@ -107,20 +119,53 @@ pub(super) struct Part {
     pub(super) open: Vec<u32>,
 }
 
+/// A map of mostly one or two entries, in the order in which they came.
+struct Few<K, V> {
+    all: Vec<(K, V)>,
+    /// Where each is, if there are many.
+    index: FxHashMap<K, usize>,
+}
+
+impl<K, V> Default for Few<K, V> {
+    fn default() -> Few<K, V> {
+        Few { all: Vec::new(), index: FxHashMap::default() }
+    }
+}
+
+impl<K: Copy + Eq + Hash, V: Default> Few<K, V> {
+    /// The value of a key, which is new if the key is.
+    fn entry(&mut self, key: K) -> &mut V {
+        let known = match self.index.is_empty() {
+            true => self.all.iter().position(|entry| entry.0 == key),
+            false => self.index.get(&key).copied(),
+        };
+        let at = known.unwrap_or(self.all.len());
+        if known.is_none() {
+            self.all.push((key, V::default()));
+            if self.all.len() == MANY {
+                self.index = self.all.iter().enumerate().map(|(at, entry)| (entry.0, at)).collect();
+            } else if self.all.len() > MANY {
+                self.index.insert(key, at);
+            }
+        }
+        &mut self.all[at].1
+    }
+}
+
 /// A step that is being computed.
 pub(super) struct Walk<'a> {
     pub(super) trie: &'a Trie,
     careful: bool,
     /// Nodes to be walked, each with the residual there and the bytes to follow.
     pub(super) todo: Vec<(NodeIndex, Id, ByteSet)>,
-    reached: FxHashMap<Id, Draft>,
+    reached: Few<Id, Draft>,
     /// For each end, the nodes of the bytes after it.
-    ends: FxHashMap<(Id, u32), Vec<NodeIndex>>,
+    ends: Few<(Id, u32), Found>,
 }
 
 impl<'a> Walk<'a> {
     pub(super) fn new(trie: &'a Trie, careful: bool) -> Walk<'a> {
-        Walk { trie, careful, todo: Vec::new(), reached: FxHashMap::default(), ends: FxHashMap::default() }
+        Walk { trie, careful, todo: Vec::new(), reached: Few::default(), ends: Few::default() }
     }
 
     /// A walk of the same trie that has found nothing yet.
@@ -131,7 +176,7 @@ impl<'a> Walk<'a> {
     pub(super) fn reach(&mut self, state: Id, tokens: &[u32]) {
         if !tokens.is_empty() {
             let state = if self.careful { state } else { TOP };
-            self.reached.entry(state).or_default().set.extend_from_slice(tokens);
+            self.reached.entry(state).set.extend_from_slice(tokens);
         }
     }
 }
@@ -175,7 +220,7 @@ impl<'a> MaskMaker<'a> {
     fn take(&mut self, place: Place, trie: &Trie, rest: Id) -> Result<Step> {
         let mut walk = Walk::new(trie, self.machine.careful);
         let mut step = Step::default();
-        if let Some(nodes) = self.nodes(place) {
+        if let Some(nodes) = self.nodes(place).list() {
             let first = self.machine.arena.first(rest, self.budget)?;
             for &node in nodes.iter().filter(|&&node| first.contains(trie.byte(node))) {
                 self.budget.spend(1)?;
@@ -200,11 +245,11 @@ impl<'a> MaskMaker<'a> {
             }
         }
         let words = self.vocab.words();
-        let reached = walk.reached.into_iter();
+        let reached = walk.reached.all.into_iter();
         step.reached.extend(reached.map(|(state, draft)| (state, Arc::new(draft.with_base_if_many(words)))));
-        for (end, nodes) in walk.ends {
+        for (end, nodes) in walk.ends.all {
             let rests = self.rests_from((place, trie), nodes);
-            step.ends.push(End { end, column: None, rests, except: [].into() });
+            step.ends.push(End { end, column: None, rests, except: Arc::default() });
         }
         Ok(step)
     }
@@ -240,7 +285,7 @@ impl<'a> MaskMaker<'a> {
                 self.budget.spend(1)?;
                 for &end in ends {
                     if self.first_behind(end.0)?.contains(byte) {
-                        walk.ends.entry(end).or_default().extend_from_slice(nodes);
+                        walk.ends.entry(end).extend_from_slice(nodes);
                     }
                 }
             }
@@ -258,7 +303,7 @@ impl<'a> MaskMaker<'a> {
             after = after.or(first);
             let mut children = walk.trie.children(node, first).map(|(_, child)| child).peekable();
             if children.peek().is_some() {
-                walk.ends.entry(end).or_default().extend(children);
+                walk.ends.entry(end).extend(children);
             }
         }
         Ok(after)

@@ -15,11 +15,68 @@ use crate::error::Result;
 use crate::mask::maker::MaskMaker;
 use crate::vocabulary::{Name, NodeIndex, Trie, Vocabulary};
 
-/// The number of texts.
-pub(super) type Place = u32;
+/// Texts that have a number, or those from one node of their trie on, which need none.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    number: u32,
+    /// 0 is the root, at which all texts of the trie begin.
+    branch: NodeIndex,
+}
+
+impl Place {
+    const fn all(number: u32) -> Place {
+        Place { number, branch: 0 }
+    }
+
+    fn number(self) -> usize {
+        self.number as usize
+    }
+
+    /// The node, if it is one.
+    pub(super) fn branch(self) -> Option<NodeIndex> {
+        (self.branch != 0).then_some(self.branch)
+    }
+
+    /// The texts from another node of the same trie on.
+    pub(super) fn at(self, branch: NodeIndex) -> Place {
+        Place { branch, ..self }
+    }
+}
 
 /// The texts of all tokens.
-pub(super) const VOCABULARY: Place = 0;
+pub(super) const VOCABULARY: Place = Place::all(0);
+
+/// Nodes of a trie at which texts begin, each with its byte.
+#[derive(Clone)]
+pub(super) enum Nodes {
+    /// The texts are all of the trie.
+    All,
+    One(NodeIndex),
+    These(Arc<[NodeIndex]>),
+}
+
+impl Nodes {
+    fn these(nodes: &[NodeIndex]) -> Nodes {
+        match *nodes {
+            [node] => Nodes::One(node),
+            _ => Nodes::These(nodes.into()),
+        }
+    }
+
+    /// `None`: the texts are all of the trie.
+    pub(super) fn list(&self) -> Option<&[NodeIndex]> {
+        match self {
+            Nodes::All => None,
+            Nodes::One(node) => Some(std::slice::from_ref(node)),
+            Nodes::These(nodes) => Some(nodes),
+        }
+    }
+
+    /// Bytes held, roughly.
+    fn memory(&self) -> usize {
+        if let Nodes::These(nodes) = self { nodes.len() * 4 } else { 0 }
+    }
+}
 
 /// Of fewer tokens than this, no trie of their texts is made.
 const FEW: usize = 64;
@@ -32,8 +89,7 @@ struct Texts {
     source: Source,
     /// The place of all texts of the trie.
     whole: Place,
-    /// The nodes at which they begin, each with its byte. `None`: they are all of the trie.
-    nodes: Option<Arc<[NodeIndex]>>,
+    nodes: Nodes,
     /// The bytes with which they begin, and perhaps others.
     starts: ByteSet,
 }
@@ -67,8 +123,7 @@ impl Deref for Held<'_> {
 pub(super) struct Rests {
     number: u32,
     pub(super) place: Place,
-    /// The nodes of the trie at which they begin, each with its byte. `None`: they are all texts of the place.
-    pub(super) nodes: Option<Arc<[NodeIndex]>>,
+    pub(super) nodes: Nodes,
     /// The bytes with which they begin, and perhaps others.
     starts: ByteSet,
     pub(super) tokens: usize,
@@ -78,7 +133,7 @@ pub(super) struct Rests {
 pub(super) struct NamedRests {
     name: Name,
     source: Source,
-    nodes: Option<Arc<[NodeIndex]>>,
+    nodes: Nodes,
     starts: ByteSet,
     tokens: usize,
 }
@@ -87,7 +142,7 @@ impl NamedRests {
     /// Bytes held, roughly.
     pub(super) fn memory(&self) -> usize {
         let trie = if let Source::Shared(trie) = &self.source { trie.memory() } else { 0 };
-        trie + self.nodes.as_ref().map_or(0, |nodes| nodes.len() * 4)
+        trie + self.nodes.memory()
     }
 }
 
@@ -99,7 +154,7 @@ impl Rests {
 
     /// Bytes held, roughly.
     pub(super) fn memory(&self) -> usize {
-        64 + self.nodes.as_ref().map_or(0, |nodes| nodes.len() * 4)
+        64 + self.nodes.memory()
     }
 }
 
@@ -119,7 +174,8 @@ pub(super) struct Places {
 
 impl Default for Places {
     fn default() -> Places {
-        let vocabulary = Texts { source: Source::Vocabulary, whole: VOCABULARY, nodes: None, starts: ByteSet::ALL };
+        let vocabulary =
+            Texts { source: Source::Vocabulary, whole: VOCABULARY, nodes: Nodes::All, starts: ByteSet::ALL };
         Places {
             all: vec![vocabulary],
             by_name: FxHashMap::from_iter([(Name::Tokens, VOCABULARY)]),
@@ -147,16 +203,16 @@ impl Places {
         if let Source::Shared(_) = source {
             self.held += trie.memory(); // others may have it, too, but need not keep it as long
         }
-        let place = self.all.len() as Place;
-        self.all.push(Texts { source, whole: place, nodes: None, starts: trie.child_bytes(0) });
+        let place = Place::all(self.all.len() as u32);
+        self.all.push(Texts { source, whole: place, nodes: Nodes::All, starts: trie.child_bytes(0) });
         place
     }
 
     /// Those from some nodes of a trie on.
     fn add_from(&mut self, (whole, trie): (Place, &Trie), nodes: &[NodeIndex]) -> Place {
-        let source = self.all[whole as usize].source.clone();
-        self.all.push(Texts { source, whole, nodes: Some(nodes.into()), starts: bytes_of(trie, nodes) });
-        self.all.len() as Place - 1
+        let source = self.all[whole.number()].source.clone();
+        self.all.push(Texts { source, whole, nodes: Nodes::these(nodes), starts: bytes_of(trie, nodes) });
+        Place::all(self.all.len() as u32 - 1)
     }
 
     fn known(&self, whole: Place, nodes: &[NodeIndex]) -> Option<Place> {
@@ -179,6 +235,9 @@ impl Places {
     }
 }
 
+/// Nodes that were found, mostly few.
+pub(super) type Found = SmallVec<[NodeIndex; 8]>;
+
 /// The bytes that lead to some nodes.
 fn bytes_of(trie: &Trie, nodes: &[NodeIndex]) -> ByteSet {
     let mut bytes = ByteSet::NONE;
@@ -189,7 +248,7 @@ fn bytes_of(trie: &Trie, nodes: &[NodeIndex]) -> ByteSet {
 impl<'a> MaskMaker<'a> {
     /// The trie of a place.
     pub(super) fn trie(&self, place: Place) -> Held<'a> {
-        self.held(&self.local.steps.places.all[place as usize].source)
+        self.held(&self.local.steps.places.all[place.number()].source)
     }
 
     fn held(&self, source: &Source) -> Held<'a> {
@@ -201,36 +260,42 @@ impl<'a> MaskMaker<'a> {
         }
     }
 
-    /// The nodes of its trie at which the texts of a place begin, each with its byte; `None`: they are all of the trie.
-    pub(super) fn nodes(&self, place: Place) -> Option<Arc<[NodeIndex]>> {
-        self.local.steps.places.all[place as usize].nodes.clone()
+    /// The nodes of its trie at which the texts of a place begin.
+    pub(super) fn nodes(&self, place: Place) -> Nodes {
+        match place.branch {
+            0 => self.local.steps.places.all[place.number()].nodes.clone(),
+            branch => Nodes::One(branch),
+        }
     }
 
     /// The bytes with which the texts of a place begin, and perhaps others.
     pub(super) fn starts(&self, place: Place) -> ByteSet {
-        self.local.steps.places.all[place as usize].starts
+        match place.branch {
+            0 => self.local.steps.places.all[place.number()].starts,
+            branch => bytes_of(&self.trie(place), &[branch]),
+        }
     }
 
     /// The tokens of a place.
     pub(super) fn tokens_of(&self, place: Place) -> Vec<u32> {
         let trie = self.trie(place);
-        match self.nodes(place) {
+        match self.nodes(place).list() {
             None => trie.tokens().to_vec(),
             Some(nodes) => nodes.iter().flat_map(|&node| trie.tokens_from(node)).copied().collect(),
         }
     }
 
     /// The rests that begin at some nodes of the trie of a place, each with its byte.
-    pub(super) fn rests_from(&mut self, (place, trie): (Place, &Trie), mut nodes: Vec<NodeIndex>) -> Rests {
+    pub(super) fn rests_from(&mut self, (place, trie): (Place, &Trie), mut nodes: Found) -> Rests {
         nodes.sort_unstable();
         nodes.dedup();
         let places = &mut self.local.steps.places;
         Rests {
             number: places.number(),
-            place: places.all[place as usize].whole,
+            place: places.all[place.number()].whole,
             starts: bytes_of(trie, &nodes),
             tokens: nodes.iter().map(|&node| trie.tokens_from(node).len()).sum(),
-            nodes: Some(nodes.into()),
+            nodes: Nodes::these(&nodes),
         }
     }
 
@@ -238,12 +303,12 @@ impl<'a> MaskMaker<'a> {
     pub(super) fn rests_of(&mut self, place: Place) -> Rests {
         let tokens = self.trie(place).tokens().len();
         let places = &mut self.local.steps.places;
-        Rests { number: places.number(), place, nodes: None, starts: places.all[place as usize].starts, tokens }
+        Rests { number: places.number(), place, nodes: Nodes::All, starts: places.all[place.number()].starts, tokens }
     }
 
     /// Rests without numbers of this constraint, if their trie has a name.
     pub(super) fn share_rests(&self, rests: &Rests) -> Option<NamedRests> {
-        let source = self.local.steps.places.all[rests.place as usize].source.clone();
+        let source = self.local.steps.places.all[rests.place.number()].source.clone();
         let (nodes, starts, tokens) = (rests.nodes.clone(), rests.starts, rests.tokens);
         self.trie(rests.place).name.map(|name| NamedRests { name, source, nodes, starts, tokens })
     }
@@ -263,17 +328,27 @@ impl<'a> MaskMaker<'a> {
         if bytes.is_empty() {
             return Ok(None);
         }
-        let Some(nodes) = &rests.nodes else { return Ok(Some(rests.place)) };
+        let nodes = match &rests.nodes {
+            Nodes::All => return Ok(Some(rests.place)),
+            &Nodes::One(branch) if rests.tokens < LARGE => return Ok(Some(rests.place.at(branch))),
+            nodes => nodes.list().expect("they are not all"),
+        };
         let key = (rests.number, bytes);
         if let Some(&known) = self.local.steps.places.by_bytes.get(&key) {
             return Ok(Some(known));
         }
         let trie = self.trie(rests.place);
         let fit = nodes.iter().copied().filter(|&node| bytes.contains(trie.byte(node)));
-        let fit: SmallVec<[NodeIndex; 32]> = fit.collect();
+        let fit: Found = fit.collect();
         let place = self.texts_from((rests.place, &trie), &fit, (nodes, rests.tokens))?;
         self.local.steps.places.by_bytes.insert(key, place);
         Ok(Some(place))
+    }
+
+    /// The texts from some nodes of the trie of a place on.
+    pub(super) fn texts_at(&mut self, (place, trie): (Place, &Trie), nodes: &[NodeIndex]) -> Result<Place> {
+        let tokens = nodes.iter().map(|&node| trie.tokens_from(node).len()).sum();
+        self.texts_from((Place::all(place.number), trie), nodes, (nodes, tokens))
     }
 
     /// The texts from some nodes of a trie on, which are among the nodes of rests of so many tokens.
@@ -287,10 +362,15 @@ impl<'a> MaskMaker<'a> {
             return Ok(known);
         }
         let tokens: usize = fit.iter().map(|&node| trie.tokens_from(node).len()).sum();
+        if tokens < LARGE
+            && let &[branch] = fit
+        {
+            return Ok(whole.at(branch));
+        }
         // what may follow often differs in a few bytes: one large trie of all serves better than one for each
         let place = if tokens >= LARGE && tokens_of_all <= 2 * tokens {
             self.trie_from((whole, trie), all)?
-        } else if tokens < FEW || tokens < LARGE && fit.len() == 1 {
+        } else if tokens < FEW {
             self.local.steps.places.add_from((whole, trie), fit)
         } else {
             self.trie_from((whole, trie), fit)?

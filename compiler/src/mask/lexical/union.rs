@@ -48,6 +48,10 @@ impl Union {
         self.only_settled || self.followed.insert(step)
     }
 
+    pub(super) fn is_of_use_only_settled(&self) -> bool {
+        self.only_settled
+    }
+
     /// Whether it is of no use.
     pub(super) fn gives_up(&self) -> bool {
         self.only_settled && !self.is_settled()
