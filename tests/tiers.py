@@ -1,7 +1,8 @@
 """The tiers of the tests: how many examples each draws, and from which seeds.
 
 ``pytest --tier=quick`` (what happens unless another tier is named) draws a tenth of the examples, ``--tier=all`` all of
-them and runs the conformance suites, ``--tier=long`` twenty times as many from random seeds. A test says how many
+them and runs the conformance suites, ``--tier=ci`` these and a third of the examples, ``--tier=long`` twenty times as
+many from random seeds. A test says how many
 examples it draws in the tier ``all``; what this module returns is that number in the tier that was chosen.
 
 Three markers say what else the tier ``quick`` leaves out: tests marked ``suite`` and ``slow``, and of the cases of a
@@ -46,6 +47,7 @@ class Tier:
 
 TIERS = {
     "quick": Tier(share=0.1, whole=False, random=False),
+    "ci": Tier(share=1 / 3, whole=True, random=False),
     "all": Tier(share=1, whole=True, random=False),
     "long": Tier(share=20, whole=True, random=True, rounds=20),
 }

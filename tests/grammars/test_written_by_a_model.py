@@ -16,7 +16,7 @@ from tests import tiers
 pytest.importorskip("lark")
 from tests.oracles.shipped import accepts
 
-ROWS = 12
+ROWS = 32
 """Texts that are sampled at once."""
 
 
@@ -81,9 +81,9 @@ def model(smollm2_directory: Path) -> gs.Model:
 def test_other_readers_parse_them(name: str, model: gs.Model) -> None:
     grammar, prompts = gs.load(name), PROMPTS[name]
     answers = model.batch(prompts, grammar, sampling=gs.Sampling(temperature=0, max_tokens=60, on_limit="close"))
-    for number in range(tiers.draws(68 - len(prompts)) // ROWS + 1):
+    for number in range(-(-tiers.draws(68 - len(prompts)) // ROWS)):
         sampling = gs.Sampling(temperature=1.0, seed=tiers.seed(number), max_tokens=60, on_limit="close")
-        answers += model.samples(prompts[number % len(prompts)], grammar, ROWS, sampling=sampling)
+        answers += model.batch(prompts * (ROWS // len(prompts)), grammar, sampling=sampling)
     texts = [answer.text for answer in answers]
     assert len({*texts}) > len(texts) / 2
     assert [text for text in texts if not READERS[name](text)] == []
