@@ -6,6 +6,7 @@ Each engine is used through its cheapest public calls that write masks into memo
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -191,7 +192,10 @@ ENGINES: dict[str, Callable[[Any], Engine]] = {
 
 
 def from_lark(name: str, tokenizer: Any) -> Callable[[Any], Callable[[], Any]]:
-    """Compilers of ``.lark`` files (``benchmarks.grammars.File``), with limits that none of them meets."""
+    """Compilers of ``.lark`` files (``benchmarks.grammars.File``), with limits that none of them meets.
+
+    ``llguidance-rewritten`` is llguidance on what :func:`without_refused` makes of a file.
+    """
     if name == "grammarspec":
         import grammarspec as gs
         from tests.frontends.lark import judge
@@ -212,10 +216,18 @@ def from_lark(name: str, tokenizer: Any) -> Callable[[Any], Callable[[], Any]]:
     wrapped = llguidance.hf.from_tokenizer(tokenizer)
 
     def theirs(real: Any) -> Callable[[], _LLGuidance]:
-        grammar = llg.LLMatcher.grammar_from_lark(real.file.read_text(encoding="utf-8"))
+        text = real.file.read_text(encoding="utf-8")
+        rewritten = without_refused(text) if name == "llguidance-rewritten" else text
+        grammar = llg.LLMatcher.grammar_from_lark(rewritten)
         matcher = llg.LLMatcher(wrapped, grammar, log_level=0)
         if matcher.is_error():
             raise ValueError(matcher.get_error())
         return lambda: _LLGuidance(matcher.deep_copy(), words(tokenizer))
 
     return theirs
+
+
+def without_refused(text: str) -> str:
+    """A ``.lark`` text without priorities and lookarounds, which llguidance refuses; it means something else then."""
+    text = re.sub(r"^(\??[A-Za-z_0-9]+)\.-?\d+(?=\s*:)", r"\1", text, flags=re.MULTILINE)
+    return re.sub(r"\(\?<?[=!](?:[^()\\]|\\.|\[(?:[^\]\\]|\\.)*\])*\)", "", text)

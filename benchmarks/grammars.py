@@ -8,7 +8,8 @@ grammars that come with the package: ``--names shipped:sql --files ...``. With `
 each are shown along the first input, in its first walk and its last.
 
 Beside the times of the two stand those of llguidance, where it is installed and loads the file: its lexers are others
-than lark's, and what it refuses of the inputs is left out of its times.
+than lark's, and what it refuses of the inputs is left out of its times. Most files that it does not load have
+priorities or lookarounds: ``--engines grammarspec,llguidance-rewritten`` takes these out for it.
 """
 
 from __future__ import annotations
