@@ -230,4 +230,12 @@ def from_lark(name: str, tokenizer: Any) -> Callable[[Any], Callable[[], Any]]:
 def without_refused(text: str) -> str:
     """A ``.lark`` text without priorities and lookarounds, which llguidance refuses; it means something else then."""
     text = re.sub(r"^(\??[A-Za-z_0-9]+)\.-?\d+(?=\s*:)", r"\1", text, flags=re.MULTILINE)
-    return re.sub(r"\(\?<?[=!](?:[^()\\]|\\.|\[(?:[^\]\\]|\\.)*\])*\)", "", text)
+    while begun := re.search(r"\(\?<?[=!]", text):
+        end, depth = begun.end(), 1
+        while depth and end < len(text):
+            part = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]|.", re.DOTALL).match(text, end)
+            assert part is not None
+            depth += {"(": 1, ")": -1}.get(part[0], 0)
+            end = part.end()
+        text = text[: begun.start()] + text[end:]
+    return text

@@ -229,7 +229,7 @@ def main(arguments: list[str] | None = None) -> int:
         results.append(run(real, quotas, changes))
         print(results[-1].line(), flush=True)
     _print_sums(results)
-    return int(any(result.score and result.score.differing for result in results))
+    return int(not results or any(result.score and result.score.differing for result in results))
 
 
 def _print_sums(results: list[Result]) -> None:

@@ -63,7 +63,7 @@ impl<'a> MaskMaker<'a> {
             let Some(&end) = ends.iter().find(|end| self.machine.arena.hash(end.0) == *condition) else {
                 return Ok(None);
             };
-            let rests = self.shared_rests(rests);
+            let Some(rests) = self.shared_rests(rests) else { return Ok(None) };
             step.ends.push(End { end, column: None, rests, except: except.clone() });
         }
         Ok(Some(step))

@@ -5,7 +5,7 @@
 //! the next lexeme is known, as that mostly begins with few of the bytes.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -102,6 +102,33 @@ pub(super) enum Source {
     Shared(Arc<Trie>),
 }
 
+/// The same, if it is there still.
+enum Lent {
+    Vocabulary,
+    AfterBlanks,
+    Shared(Weak<Trie>),
+}
+
+impl Source {
+    fn lend(&self) -> Lent {
+        match self {
+            Source::Vocabulary => Lent::Vocabulary,
+            Source::AfterBlanks => Lent::AfterBlanks,
+            Source::Shared(trie) => Lent::Shared(Arc::downgrade(trie)),
+        }
+    }
+}
+
+impl Lent {
+    fn source(&self) -> Option<Source> {
+        match self {
+            Lent::Vocabulary => Some(Source::Vocabulary),
+            Lent::AfterBlanks => Some(Source::AfterBlanks),
+            Lent::Shared(trie) => trie.upgrade().map(Source::Shared),
+        }
+    }
+}
+
 /// A reference to a trie, wherever it is stored.
 pub(super) enum Held<'a> {
     Vocabulary(&'a Trie),
@@ -129,10 +156,11 @@ pub(super) struct Rests {
     pub(super) tokens: usize,
 }
 
-/// The same on a trie that has a name, without numbers of a constraint.
+/// The same on a trie that has a name, without numbers of a constraint. They do not keep the trie, which the constraints'
+/// cache does.
 pub(super) struct NamedRests {
     name: Name,
-    source: Source,
+    source: Lent,
     nodes: Nodes,
     starts: ByteSet,
     tokens: usize,
@@ -141,8 +169,7 @@ pub(super) struct NamedRests {
 impl NamedRests {
     /// Bytes held, roughly.
     pub(super) fn memory(&self) -> usize {
-        let trie = if let Source::Shared(trie) = &self.source { trie.memory() } else { 0 };
-        trie + self.nodes.memory()
+        64 + self.nodes.memory()
     }
 }
 
@@ -308,18 +335,19 @@ impl<'a> MaskMaker<'a> {
 
     /// Rests without numbers of this constraint, if their trie has a name.
     pub(super) fn share_rests(&self, rests: &Rests) -> Option<NamedRests> {
-        let source = self.local.steps.places.all[rests.place.number()].source.clone();
+        let source = self.local.steps.places.all[rests.place.number()].source.lend();
         let (nodes, starts, tokens) = (rests.nodes.clone(), rests.starts, rests.tokens);
         self.trie(rests.place).name.map(|name| NamedRests { name, source, nodes, starts, tokens })
     }
 
-    /// The rests that another constraint has found.
-    pub(super) fn shared_rests(&mut self, named: &NamedRests) -> Rests {
-        let trie = self.held(&named.source);
+    /// The rests that another constraint has found, if their trie is there still.
+    pub(super) fn shared_rests(&mut self, named: &NamedRests) -> Option<Rests> {
+        let source = named.source.source()?;
+        let trie = self.held(&source);
         let places = &mut self.local.steps.places;
-        let place = places.named(named.name, named.source.clone(), &trie);
+        let place = places.named(named.name, source, &trie);
         let (nodes, starts, tokens) = (named.nodes.clone(), named.starts, named.tokens);
-        Rests { number: places.number(), place, nodes, starts, tokens }
+        Some(Rests { number: places.number(), place, nodes, starts, tokens })
     }
 
     /// The place of those rests that begin with one of these bytes, and perhaps others; `None` if there are none.
