@@ -186,7 +186,7 @@ def test_texts_that_spell_markers_are_texts(family: Family, name: str, special: 
     spelled = tool("spell", {"properties": {"text": {"enum": texts}}, "required": ["text"]})
     found = set()
     bias = towards(model, **{"<|end|>": 400.0}) if name == "harmony" and special else {}
-    for seed in range(tiers.draws(6, least=3)):
+    for seed in range(tiers.draws(6, least=5)):
         stream = model.stream(
             "Hi", tools=[spelled], tool_choice="required", sampling=sampling(seed, 400, HOT, logit_bias=bias)
         )

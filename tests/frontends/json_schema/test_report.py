@@ -276,7 +276,7 @@ def test_inputs_made_to_hurt(schema: Any) -> None:
 @given(SCHEMAS)
 def test_reports_agree_with_the_front_end(schema: Any) -> None:
     """What is taken is reported so, and every keyword has one verdict."""
-    verdicts = tally("schemas taken", 0.9)
+    verdicts = tally("schemas taken", 0.7)
     try:
         gs.compile(gs.json_schema(schema), BYTES)
         taken = True
