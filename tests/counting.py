@@ -133,16 +133,17 @@ def discard(reason: str) -> NoReturn:
     reject()
 
 
-def examples(count: int, *, kept: float = KEPT) -> Callable[[Test], Test]:
+def examples(count: int, *, kept: float = KEPT, least: int = 1) -> Callable[[Test], Test]:
     """A decorator of properties, to stand above ``@given``.
 
     Args:
         count: The number of examples in the tier ``all``.
         kept: The share of them that must not be discarded.
+        least: The number of them in tiers that draw fewer.
     """
 
     def decorate(test: Test) -> Test:
-        return count_examples(settings(max_examples=tiers.each_round(count))(test), kept)
+        return count_examples(settings(max_examples=tiers.each_round(count, least=least))(test), kept)
 
     return decorate
 

@@ -126,9 +126,9 @@ def draws(count: int, *, least: int = 1, most: int | None = None) -> int:
     return wanted if most is None else min(wanted, most)
 
 
-def each_round(count: int) -> int:
+def each_round(count: int, *, least: int = 1) -> int:
     """The number of examples that Hypothesis draws in each of the tier's rounds, as :func:`draws` counts them."""
-    return max(draws(count) // _tier.rounds, 1)
+    return max(draws(count, least=least) // _tier.rounds, 1)
 
 
 def some(cases: Sequence[Case], *, least: int = 1) -> list[Case]:
