@@ -102,33 +102,6 @@ pub(super) enum Source {
     Shared(Arc<Trie>),
 }
 
-/// The same, if it is there still.
-enum Lent {
-    Vocabulary,
-    AfterBlanks,
-    Shared(Weak<Trie>),
-}
-
-impl Source {
-    fn lend(&self) -> Lent {
-        match self {
-            Source::Vocabulary => Lent::Vocabulary,
-            Source::AfterBlanks => Lent::AfterBlanks,
-            Source::Shared(trie) => Lent::Shared(Arc::downgrade(trie)),
-        }
-    }
-}
-
-impl Lent {
-    fn source(&self) -> Option<Source> {
-        match self {
-            Lent::Vocabulary => Some(Source::Vocabulary),
-            Lent::AfterBlanks => Some(Source::AfterBlanks),
-            Lent::Shared(trie) => trie.upgrade().map(Source::Shared),
-        }
-    }
-}
-
 /// A reference to a trie, wherever it is stored.
 pub(super) enum Held<'a> {
     Vocabulary(&'a Trie),
@@ -156,11 +129,11 @@ pub(super) struct Rests {
     pub(super) tokens: usize,
 }
 
-/// The same on a trie that has a name, without numbers of a constraint. They do not keep the trie, which the constraints'
-/// cache does.
+/// The same on a trie that has a name, without numbers of a constraint.
 pub(super) struct NamedRests {
     name: Name,
-    source: Lent,
+    /// The trie, if it is not the vocabulary's: constraints and their cache keep it.
+    trie: Weak<Trie>,
     nodes: Nodes,
     starts: ByteSet,
     tokens: usize,
@@ -335,14 +308,21 @@ impl<'a> MaskMaker<'a> {
 
     /// Rests without numbers of this constraint, if their trie has a name.
     pub(super) fn share_rests(&self, rests: &Rests) -> Option<NamedRests> {
-        let source = self.local.steps.places.all[rests.place.number()].source.lend();
+        let trie = match &self.local.steps.places.all[rests.place.number()].source {
+            Source::Vocabulary | Source::AfterBlanks => Weak::new(),
+            Source::Shared(trie) => Arc::downgrade(trie),
+        };
         let (nodes, starts, tokens) = (rests.nodes.clone(), rests.starts, rests.tokens);
-        self.trie(rests.place).name.map(|name| NamedRests { name, source, nodes, starts, tokens })
+        self.trie(rests.place).name.map(|name| NamedRests { name, trie, nodes, starts, tokens })
     }
 
     /// The rests that another constraint has found, if their trie is there still.
     pub(super) fn shared_rests(&mut self, named: &NamedRests) -> Option<Rests> {
-        let source = named.source.source()?;
+        let source = match named.name {
+            Name::Tokens => Source::Vocabulary,
+            Name::AfterBlanks => Source::AfterBlanks,
+            Name::Behind(_) => Source::Shared(named.trie.upgrade()?),
+        };
         let trie = self.held(&source);
         let places = &mut self.local.steps.places;
         let place = places.named(named.name, source, &trie);
