@@ -127,7 +127,8 @@ class Vocabulary:
         """Bound what is kept of constraints that nobody uses any more.
 
         :func:`grammarspec.compile` finds the automaton of an equal grammar with its states and masks: always while it
-        is in use, and afterwards within these bounds; the least recently used go first.
+        is in use, and afterwards within these bounds. Where they hold more bytes, the least recently used first give up
+        what only new masks need, and then go.
 
         Args:
             constraints: how many are kept; 0 for none.

@@ -11,6 +11,25 @@ import grammarspec as gs
 
 SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}}
 TEXT = b'{"id": 1'
+TOKENS = [
+    *(bytes([byte]) for byte in range(128)),
+    b'{"',
+    b'":',
+    b'",',
+    b'": "',
+    b'", "',
+    b"[[",
+    b"]]",
+    b"], [",
+    b"}, {",
+    b'"}',
+    b"12",
+    b"tr",
+    b"[1",
+    b", ",
+    b"  ",
+]
+JSON = ('{"a": [[1, 12], [true]], "b": "cd"}', '[{"ab": 1.5e3}, null, "x", [[], {}], false]')
 
 
 @pytest.fixture
@@ -27,6 +46,21 @@ def used(constraint: gs.Constraint) -> gs.Constraint:
     matcher = constraint.matcher()
     assert matcher.accept_tokens(TEXT) == len(TEXT)
     matcher.fill_bitmask(gs.allocate_bitmask(1, 257))
+    return constraint
+
+
+def masks(constraint: gs.Constraint, text: str) -> list[bytes]:
+    """That before each character of a text, and behind it."""
+    matcher, row, found = constraint.matcher(), gs.allocate_bitmask(1, len(TOKENS)), list[bytes]()
+    for token in [*map(ord, text), None]:
+        matcher.fill_bitmask(row)
+        found.append(row.tobytes())
+        assert token is None or matcher.accept_token(token)
+    return found
+
+
+def written(constraint: gs.Constraint, text: str) -> gs.Constraint:
+    masks(constraint, text)
     return constraint
 
 
@@ -77,6 +111,33 @@ def test_bounds(vocabulary: gs.Vocabulary) -> None:
         vocabulary.without_caches().keep()
     with pytest.raises(OverflowError):
         vocabulary.keep(constraints=-1)
+
+
+@pytest.mark.parametrize("in_use", [False, True])
+def test_what_only_new_masks_need_goes_first(in_use: bool) -> None:
+    """What holds more than may be kept is kept with its states and masks, and makes new masks as it should."""
+    vocabulary = gs.Vocabulary.from_tokens(TOKENS, [1])
+    constraint = written(gs.compile(gs.load("json"), vocabulary), JSON[0])
+    before = constraint.stats()
+    del constraint
+    held = vocabulary.index.stats()["memory"]
+    if in_use:
+        constraint = gs.compile(gs.load("json"), vocabulary)
+        vocabulary.keep(memory=held - 1)
+        del constraint
+    else:
+        vocabulary.keep(memory=held - 1)
+    waiting = vocabulary.index.stats()
+    assert waiting["waiting"] == 1
+    constraint = gs.compile(gs.load("json"), vocabulary)
+    after = constraint.stats()
+    assert held - waiting["memory"] == before["memory"] - after["memory"] > 0
+    assert all(after[name] == before[name] for name in ("states", "masks", "row_bytes", "expressions"))
+    written(constraint, JSON[0])
+    assert constraint.stats() == after, "no mask was made again"
+    other = gs.compile(gs.load("json"), vocabulary.without_caches())
+    for text in JSON:
+        assert masks(constraint, text) == masks(other, text)
 
 
 def test_what_can_be_cancelled_is_not_shared(vocabulary: gs.Vocabulary) -> None:

@@ -1,5 +1,6 @@
 //! What a constraint's lock protects: the pushdown automaton, the interned states, and their mask rows.
 
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use super::configuration::Configuration;
@@ -443,6 +444,14 @@ impl Engine {
         self.masks.clear();
         self.kept = self.memory();
         dropped
+    }
+
+    /// Forgets what only new masks need; states and masks stay. Returns how many bytes that held, and what it was: to
+    /// drop it may take long.
+    pub(super) fn forget_ways(&mut self) -> (usize, Box<dyn Any + Send>) {
+        let before = self.memory();
+        let ways = self.masks.forget_ways();
+        (before - self.memory(), ways)
     }
 
     /// Counters by name, for tests and reports.

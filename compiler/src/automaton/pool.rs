@@ -2,9 +2,11 @@
 //! with its states and masks.
 //!
 //! A constraint is found while anyone uses it, and for a while after: those that nobody uses wait, bounded by number and
-//! by bytes, and the least recently used go first. The lock is held for look-ups only, never while grammars are
-//! compared, and never while waiting for a constraint that computes.
+//! by bytes. Where they hold too many, the least recently used give up what only new masks need, which is often the
+//! most, and keep states and masks; where that is not enough, they go. The lock is held for look-ups only, never while
+//! grammars are compared, and never while waiting for a constraint that computes.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Deref;
@@ -56,6 +58,28 @@ struct Waiting {
     hash: u64,
     constraint: Arc<Constraint>,
     bytes: usize,
+    /// Whether it has given up what only new masks need.
+    is_lean: bool,
+}
+
+/// What nobody needs any more. To drop it may take long.
+struct Gone {
+    bytes: usize,
+    _what: Box<dyn Any + Send>,
+}
+
+impl Waiting {
+    /// Gives up what only new masks need.
+    fn make_lean(&mut self) -> Gone {
+        let (bytes, what) = self.constraint.lock().forget_ways(); // nobody else can have the engine
+        self.bytes -= bytes;
+        self.is_lean = true;
+        Gone { bytes, _what: what }
+    }
+
+    fn gone(self) -> Gone {
+        Gone { bytes: self.bytes, _what: Box::new(self.constraint) }
+    }
 }
 
 #[derive(Default)]
@@ -97,7 +121,7 @@ impl Entries {
     }
 
     /// Takes a user from a constraint; the last one leaves it waiting. Returns what has to go for it.
-    fn leave(&mut self, hash: u64, constraint: &Arc<Constraint>) -> Vec<Waiting> {
+    fn leave(&mut self, hash: u64, constraint: &Arc<Constraint>) -> Vec<Gone> {
         let found = self.table.find_mut(hash, |entry| Arc::ptr_eq(&entry.constraint, constraint));
         let Some(entry) = found else { return Vec::new() };
         entry.users -= 1;
@@ -105,31 +129,45 @@ impl Entries {
             return Vec::new();
         }
         let bytes = constraint.lock().memory() + entry.beside; // nobody else can have the engine
-        let constraint = constraint.clone();
-        if bytes > self.bounds.memory {
-            self.remove(hash, &constraint); // and the others need not go for it
-            return vec![Waiting { hash, constraint, bytes }];
+        let mut new = Waiting { hash, constraint: constraint.clone(), bytes, is_lean: false };
+        let mut gone = Vec::new();
+        if new.bytes > self.bounds.memory {
+            gone.push(new.make_lean());
         }
-        self.bytes += bytes;
-        self.waiting.push_back(Waiting { hash, constraint, bytes });
-        self.shrink()
+        if new.bytes > self.bounds.memory {
+            self.remove(hash, constraint); // and the others need not go for it
+            gone.push(new.gone());
+        } else {
+            self.bytes += new.bytes;
+            self.waiting.push_back(new);
+            gone.extend(self.shrink());
+        }
+        gone
     }
 
     /// Takes out what waits beyond the bounds.
-    fn shrink(&mut self) -> Vec<Waiting> {
+    fn shrink(&mut self) -> Vec<Gone> {
         let mut gone = Vec::new();
+        for one in self.waiting.iter_mut().filter(|one| !one.is_lean) {
+            if self.bytes <= self.bounds.memory {
+                break;
+            }
+            let ways = one.make_lean();
+            self.bytes -= ways.bytes;
+            gone.push(ways);
+        }
         while self.waiting.len() > self.bounds.constraints || self.bytes > self.bounds.memory {
             let Some(oldest) = self.waiting.pop_front() else { break };
             self.bytes -= oldest.bytes;
             self.remove(oldest.hash, &oldest.constraint);
-            gone.push(oldest);
+            gone.push(oldest.gone());
         }
         gone
     }
 }
 
-/// Drops constraints, after the lock was given back: that may take long. Returns how many bytes they held.
-fn drop_all(gone: Vec<Waiting>) -> usize {
+/// Drops what is gone, after the lock was given back. Returns how many bytes that held.
+fn drop_all(gone: Vec<Gone>) -> usize {
     gone.into_iter().map(|one| one.bytes).sum()
 }
 

@@ -8,6 +8,7 @@
 //! Where heads are searched for an ending (`Machine::careful`), that depends on whole stacks: rows are then made from
 //! kernels as they are, and not kept here.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -93,6 +94,13 @@ impl Masks {
     /// Drops everything that is known of residuals and stacks, whose numbers lose their meaning.
     pub fn clear(&mut self) {
         *self = Masks::new(self.shared.clone());
+    }
+
+    /// Forgets what was found out on the way to the rows, which stay. Returns it.
+    pub fn forget_ways(&mut self) -> Box<dyn Any + Send> {
+        let ways = std::mem::take(&mut self.local);
+        self.local.kin_bits = ways.kin_bits; // the rows may still share them
+        Box::new(ways)
     }
 
     /// The row of the tokens that a kernel allows, EOS tokens included: that of the shallowest footprint that settles
