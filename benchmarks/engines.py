@@ -194,19 +194,21 @@ ENGINES: dict[str, Callable[[Any], Engine]] = {
 def from_lark(name: str, tokenizer: Any) -> Callable[[Any], Callable[[], Any]]:
     """Compilers of ``.lark`` files (``benchmarks.grammars.File``), with limits that none of them meets.
 
+    ``grammarspec-sharing`` finds what it has compiled before, as users do, within the default limits.
     ``llguidance-rewritten`` is llguidance on what :func:`without_refused` makes of a file.
     """
-    if name == "grammarspec":
+    if name in ("grammarspec", "grammarspec-sharing"):
         import grammarspec as gs
         from tests.frontends.lark import judge
 
         vocabulary = gs.Vocabulary.from_tokenizer(tokenizer)
-        vocabulary.keep(constraints=0)
-        limits = gs.Limits(max_steps=10**9, max_memory=4 << 30)
+        shares = name == "grammarspec-sharing"
+        limits = gs.Limits() if shares else gs.Limits(max_steps=10**9, max_memory=4 << 30)
 
         def ours(real: Any) -> Callable[[], _GrammarSpec]:
             grammar = gs.load(real.file, limits=limits, **judge.our_options(real.options()))
-            constraint = gs.compile(grammar, vocabulary, limits=limits, cancel=gs.CancelToken())
+            # one that can be cancelled is not found again
+            constraint = gs.compile(grammar, vocabulary, limits=limits, cancel=None if shares else gs.CancelToken())
             return lambda: _GrammarSpec(constraint.matcher(), words(tokenizer))
 
         return ours

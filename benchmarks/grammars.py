@@ -3,6 +3,7 @@
 The grammars are those of ``tests/frontends/lark/real.toml`` (``python -m tests.fetch_grammars`` fetches them). Each is
 compiled anew, and its inputs are walked twice: nothing is known of it at the first walk, all masks are at the second.
 Then it is compiled once more and walked: nothing is known of the grammar, but the tables of the vocabulary are there.
+With ``--engines grammarspec-sharing``, that finds what was known of the grammar before all of its users went.
 With ``--each``, it is compiled anew for each input. Files of yours can be walked instead of the inputs, also those of
 grammars that come with the package: ``--names shipped:sql --files ...``. With ``--along 300``, the means of 300 tokens
 each are shown along the first input, in its first walk and its last.
