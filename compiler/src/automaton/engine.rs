@@ -1,6 +1,5 @@
 //! What a constraint's lock protects: the pushdown automaton, the interned states, and their mask rows.
 
-use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use super::configuration::Configuration;
@@ -17,6 +16,16 @@ use crate::regular::{Alphabet, Arena};
 use crate::stack::{ByteState, DEAD, Heads, Machine};
 use crate::vocabulary::{Characters, Vocabulary};
 
+/// What is of no use any more.
+pub(super) struct Gone {
+    pub(super) bytes: usize,
+    /// Drops it, a little with each item: to drop it all at once may take long.
+    pub(super) rest: Box<dyn Iterator<Item = ()> + Send>,
+}
+
+/// How many parts of what is of no use a call drops, in some milliseconds at most.
+const DROPS: usize = 4096;
+
 /// Everything of a constraint but its vocabulary; a call has it for itself.
 pub struct Engine {
     pub(super) machine: Machine,
@@ -29,6 +38,8 @@ pub struct Engine {
     masks: Masks,
     /// Bytes held after the last collection.
     kept: usize,
+    /// What calls have still to drop.
+    gone: Option<Gone>,
     /// What the current call has found out.
     completable: Completable,
     /// How far it has come.
@@ -83,6 +94,7 @@ impl Engine {
             limits,
             masks: Masks::new(cache),
             kept: 0,
+            gone: None,
             completable: Completable::default(),
             progress: Progress::default(),
             is_broken: false,
@@ -111,11 +123,17 @@ impl Engine {
         }
     }
 
-    /// Drops what no state needs, where it holds much memory.
+    /// Where much memory is held, forgets what only new masks need, and if that is not most of it, what no state needs.
     pub(super) fn make_room(&mut self) -> Result<()> {
-        if self.memory() > (self.limits.max_memory / 2).max(2 * self.kept) {
+        self.drop_some();
+        let most = (self.limits.max_memory / 2).max(2 * self.kept);
+        if self.live() > most {
             self.budget.take_time()?;
-            self.collect();
+            let ways = self.forget_ways();
+            if self.live() > most / 2 {
+                self.collect();
+            }
+            self.gone = Some(ways);
         }
         Ok(())
     }
@@ -136,10 +154,15 @@ impl Engine {
         Ok(anchor)
     }
 
-    /// Bytes held, with the room that vectors and tables have to grow.
+    /// Bytes held.
     pub fn memory(&self) -> usize {
+        self.live() + self.gone.as_ref().map_or(0, |gone| gone.bytes)
+    }
+
+    /// Bytes held by what is of use, with the room that vectors and tables have to grow.
+    fn live(&self) -> usize {
         let used = self.machine.memory() + self.states.memory() + self.masks.memory();
-        used / 5 * 8 + self.masks.row_bytes()
+        used / 5 * 8 + self.masks.exact_bytes()
     }
 
     /// Whether states in use leave at least half of what the limits allow.
@@ -442,16 +465,27 @@ impl Engine {
         self.machine.collect(self.states.kernels());
         self.states.reindex();
         self.masks.clear();
+        self.gone = None;
         self.kept = self.memory();
         dropped
     }
 
-    /// Forgets what only new masks need; states and masks stay. Returns how many bytes that held, and what it was: to
-    /// drop it may take long.
-    pub(super) fn forget_ways(&mut self) -> (usize, Box<dyn Any + Send>) {
+    /// Forgets what only new masks need; states and masks stay.
+    pub(super) fn forget_ways(&mut self) -> Gone {
         let before = self.memory();
         let ways = self.masks.forget_ways();
-        (before - self.memory(), ways)
+        let rest: Box<dyn Iterator<Item = ()> + Send> = match self.gone.take() {
+            None => Box::new(ways),
+            Some(gone) => Box::new(gone.rest.chain(ways)),
+        };
+        Gone { bytes: before - self.memory(), rest }
+    }
+
+    /// Drops a part of what was forgotten, so that no call takes long for it.
+    fn drop_some(&mut self) {
+        if self.gone.as_mut().is_some_and(|gone| gone.rest.nth(DROPS - 1).is_none()) {
+            self.gone = None;
+        }
     }
 
     /// Counters by name, for tests and reports.

@@ -6,7 +6,6 @@
 //! most, and keep states and masks; where that is not enough, they go. The lock is held for look-ups only, never while
 //! grammars are compared, and never while waiting for a constraint that computes.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Deref;
@@ -15,6 +14,7 @@ use std::sync::{Arc, Weak};
 use hashbrown::HashTable;
 use parking_lot::Mutex;
 
+use super::engine::Gone;
 use super::{Constraint, Index};
 use crate::budget::{Cancel, Limits};
 use crate::error::Result;
@@ -62,23 +62,17 @@ struct Waiting {
     is_lean: bool,
 }
 
-/// What nobody needs any more. To drop it may take long.
-struct Gone {
-    bytes: usize,
-    _what: Box<dyn Any + Send>,
-}
-
 impl Waiting {
     /// Gives up what only new masks need.
     fn make_lean(&mut self) -> Gone {
-        let (bytes, what) = self.constraint.lock().forget_ways(); // nobody else can have the engine
-        self.bytes -= bytes;
+        let ways = self.constraint.lock().forget_ways(); // nobody else can have the engine
+        self.bytes -= ways.bytes;
         self.is_lean = true;
-        Gone { bytes, _what: what }
+        ways
     }
 
     fn gone(self) -> Gone {
-        Gone { bytes: self.bytes, _what: Box::new(self.constraint) }
+        Gone { bytes: self.bytes, rest: Box::new(std::iter::once(self.constraint).map(drop)) }
     }
 }
 

@@ -8,7 +8,6 @@
 //! Where heads are searched for an ending (`Machine::careful`), that depends on whole stacks: rows are then made from
 //! kernels as they are, and not kept here.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -86,6 +85,11 @@ impl Masks {
         self.row_bytes
     }
 
+    /// Bytes of rows and tries, which have no room to grow.
+    pub fn exact_bytes(&self) -> usize {
+        self.row_bytes + self.local.steps.exact_bytes()
+    }
+
     /// Bytes of everything else, roughly.
     pub fn memory(&self) -> usize {
         self.rows.len() * 96 + self.local.memory()
@@ -96,11 +100,11 @@ impl Masks {
         *self = Masks::new(self.shared.clone());
     }
 
-    /// Forgets what was found out on the way to the rows, which stay. Returns it.
-    pub fn forget_ways(&mut self) -> Box<dyn Any + Send> {
-        let ways = std::mem::take(&mut self.local);
+    /// Forgets what was found out on the way to the rows, which stay. Returns what drops it, a little with each item.
+    pub fn forget_ways(&mut self) -> impl Iterator<Item = ()> + Send + use<> {
+        let mut ways = std::mem::take(&mut self.local);
         self.local.kin_bits = ways.kin_bits; // the rows may still share them
-        Box::new(ways)
+        std::mem::take(&mut ways.steps).into_drops().chain(std::iter::once(ways).map(drop))
     }
 
     /// The row of the tokens that a kernel allows, EOS tokens included: that of the shallowest footprint that settles

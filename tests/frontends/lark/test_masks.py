@@ -174,6 +174,12 @@ def lalr(rules: str) -> gs.Grammar:
     return gs.lark(rules, parser="lalr")
 
 
+def accepted(name: str) -> list[str]:
+    """Texts of a shipped grammar."""
+    cases = tomllib.loads((GRAMMARS / f"{name}.cases.toml").read_text(encoding="utf-8"))
+    return list(cases["accept"])
+
+
 def allowed(matcher: gs.Matcher, size: int) -> list[bool]:
     row = gs.allocate_bitmask(1, size)
     matcher.fill_bitmask(row)
@@ -291,6 +297,27 @@ def test_what_tokens_do_in_a_lexeme_is_shared(first: str, smollm2_tokenizer: Any
             check(matcher, vocabulary.size, text)
 
 
+def test_little_memory(smollm2_tokenizer: Any) -> None:
+    """Masks are the same where memory is short; what only new ones need is forgotten first, and the others stay."""
+    vocabulary = gs.Vocabulary.from_tokenizer(smollm2_tokenizer)
+    wide = gs.compile(gs.load("graphql"), vocabulary)
+    narrow = gs.compile(gs.load("graphql"), vocabulary, limits=gs.Limits(max_memory=10 << 20))
+    before, fell = narrow.stats(), {"forgotten": 0, "collected": 0}
+    row, other = (gs.allocate_bitmask(1, vocabulary.size) for _ in range(2))
+    for text in accepted("graphql"):
+        matcher, beside = wide.matcher(), narrow.matcher()
+        for token in smollm2_tokenizer.encode(text, add_special_tokens=False):
+            matcher.fill_bitmask(row)
+            beside.fill_bitmask(other)
+            assert (row == other).all(), text
+            assert matcher.accept_token(token) and beside.accept_token(token)
+            after = narrow.stats()
+            if after["memory"] < before["memory"] - (1 << 20):
+                fell["forgotten" if after["masks"] >= before["masks"] else "collected"] += 1
+            before = after
+    assert all(fell.values()), fell
+
+
 @pytest.mark.property
 def test_deep_stacks(smollm2_tokenizer: Any) -> None:
     vocabulary = gs.Vocabulary.from_tokenizer(smollm2_tokenizer)
@@ -314,9 +341,8 @@ def test_deep_stacks(smollm2_tokenizer: Any) -> None:
 def test_shipped_grammars(name: str, smollm2_tokenizer: Any) -> None:
     vocabulary = gs.Vocabulary.from_tokenizer(smollm2_tokenizer)
     constraint = gs.compile(gs.load(name), vocabulary)
-    accepted = tomllib.loads((GRAMMARS / f"{name}.cases.toml").read_text(encoding="utf-8"))["accept"]
-    chosen = random.Random(tiers.seed(1))
-    for text in chosen.sample(accepted, min(len(accepted), tiers.draws(12, least=3))):
+    chosen, cases = random.Random(tiers.seed(1)), accepted(name)
+    for text in chosen.sample(cases, min(len(cases), tiers.draws(12, least=3))):
         tokens = smollm2_tokenizer.encode(text, add_special_tokens=False)
         matcher = constraint.matcher()
         matcher.accept_tokens(tokens[: chosen.randint(0, len(tokens))])

@@ -10,9 +10,8 @@
 //! once (`steps.rs`): from tables of the vocabulary where the residual begins with a run of characters (`runs.rs`), and
 //! with the indentation of the next line where a lexeme can end one (`lines.rs`). Steps on all tokens are shared by the
 //! constraints on a vocabulary (`shared.rs`). Masks are put together from steps (`masks.rs`) as unions of tokens
-//! (`union.rs`); tokens of one character many times are followed
-//! without steps (`repeated.rs`). What most ends of a step lead to depends on a few frames of the stack only; these *parts* of masks are
-//! kept, too.
+//! (`union.rs`); tokens of one character many times are followed without steps (`repeated.rs`). What most ends of a step
+//! lead to depends on a few frames of the stack only; these *parts* of masks are kept, too.
 
 mod lines;
 mod masks;

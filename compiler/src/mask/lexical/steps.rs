@@ -96,7 +96,21 @@ impl Steps {
         self.held += tokens + ends;
     }
 
-    /// Bytes held, roughly.
+    /// Drops all of it, a little with each item.
+    pub(in crate::mask) fn into_drops(mut self) -> impl Iterator<Item = ()> + Send {
+        fn drops<K: Send, V: Send>(map: &mut FxHashMap<K, V>) -> impl Iterator<Item = ()> + Send + use<K, V> {
+            std::mem::take(map).into_iter().map(drop)
+        }
+        let many = drops(&mut self.after).chain(drops(&mut self.parts)).chain(drops(&mut self.singles));
+        many.chain(drops(&mut self.taken)).chain(std::iter::once(self).map(drop))
+    }
+
+    /// Bytes of what has no room to grow, where that is much.
+    pub(in crate::mask) fn exact_bytes(&self) -> usize {
+        self.places.exact_bytes()
+    }
+
+    /// Bytes of everything else, roughly.
     pub(in crate::mask) fn memory(&self) -> usize {
         let alternatives: usize = self.alternatives.values().map(|all| 64 + all.len() * 40).sum();
         self.held

@@ -168,8 +168,8 @@ pub(super) struct Places {
     by_bytes: FxHashMap<(u32, ByteSet), Place>,
     /// How many rests there are.
     rests: u32,
-    /// Bytes of the tries, roughly.
-    held: usize,
+    /// Bytes of the tries and of lists of nodes.
+    exact: usize,
 }
 
 impl Default for Places {
@@ -182,7 +182,7 @@ impl Default for Places {
             by_nodes: FxHashMap::default(),
             by_bytes: FxHashMap::default(),
             rests: 0,
-            held: 0,
+            exact: 0,
         }
     }
 }
@@ -201,7 +201,7 @@ impl Places {
     /// Those of a trie.
     fn add(&mut self, source: Source, trie: &Trie) -> Place {
         if let Source::Shared(_) = source {
-            self.held += trie.memory(); // others may have it, too, but need not keep it as long
+            self.exact += trie.memory(); // others may have it, too, but need not keep it as long
         }
         let place = Place::all(self.all.len() as u32);
         self.all.push(Texts { source, whole: place, nodes: Nodes::All, starts: trie.child_bytes(0) });
@@ -220,7 +220,7 @@ impl Places {
     }
 
     fn keep(&mut self, whole: Place, nodes: &[NodeIndex], place: Place) {
-        self.held += nodes.len() * 4;
+        self.exact += nodes.len() * 4;
         self.by_nodes.entry(whole).or_default().insert(nodes.into(), place);
     }
 
@@ -229,9 +229,14 @@ impl Places {
         self.rests
     }
 
-    /// Bytes held, roughly.
+    /// Bytes of tries and lists, which have no room to grow.
+    pub(super) fn exact_bytes(&self) -> usize {
+        self.exact
+    }
+
+    /// Bytes of everything else, roughly.
     pub(super) fn memory(&self) -> usize {
-        self.held + (self.all.len() + self.by_bytes.len()) * 64
+        (self.all.len() + self.by_bytes.len()) * 64
     }
 }
 
