@@ -128,7 +128,7 @@ class Vocabulary:
 
         :func:`grammarspec.compile` finds the automaton of an equal grammar with its states and masks: always while it
         is in use, and afterwards within these bounds. Where they hold more bytes, the least recently used first give up
-        what only new masks need, and then go.
+        what only new masks need, if that is much, and then go.
 
         Args:
             constraints: how many are kept; 0 for none.

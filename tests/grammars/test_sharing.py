@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import Any
 
 import pytest
 
@@ -113,20 +114,16 @@ def test_bounds(vocabulary: gs.Vocabulary) -> None:
         vocabulary.keep(constraints=-1)
 
 
-@pytest.mark.parametrize("in_use", [False, True])
-def test_what_only_new_masks_need_goes_first(in_use: bool) -> None:
+def test_what_only_new_masks_need_goes_first() -> None:
     """What holds more than may be kept is kept with its states and masks, and makes new masks as it should."""
     vocabulary = gs.Vocabulary.from_tokens(TOKENS, [1])
     constraint = written(gs.compile(gs.load("json"), vocabulary), JSON[0])
     before = constraint.stats()
     del constraint
     held = vocabulary.index.stats()["memory"]
-    if in_use:
-        constraint = gs.compile(gs.load("json"), vocabulary)
-        vocabulary.keep(memory=held - 1)
-        del constraint
-    else:
-        vocabulary.keep(memory=held - 1)
+    constraint = gs.compile(gs.load("json"), vocabulary)
+    vocabulary.keep(memory=held - 1)
+    del constraint
     waiting = vocabulary.index.stats()
     assert waiting["waiting"] == 1
     constraint = gs.compile(gs.load("json"), vocabulary)
@@ -138,6 +135,29 @@ def test_what_only_new_masks_need_goes_first(in_use: bool) -> None:
     other = gs.compile(gs.load("json"), vocabulary.without_caches())
     for text in JSON:
         assert masks(constraint, text) == masks(other, text)
+
+
+def test_what_has_little_to_give_up_keeps_it(smollm2_tokenizer: Any) -> None:
+    """Of those that wait, one gives up what only new masks need if that is much of what it holds; others stay whole."""
+    vocabulary = gs.Vocabulary.from_tokenizer(smollm2_tokenizer)
+    gs.compile(gs.json_schema(SCHEMA), vocabulary).matcher().fill_bitmask(gs.allocate_bitmask(1, vocabulary.size))
+    little = vocabulary.index.stats()["memory"]
+    constraint = gs.compile(gs.load("graphql"), vocabulary)
+    matcher, row = constraint.matcher(), gs.allocate_bitmask(1, vocabulary.size)
+    for token in smollm2_tokenizer.encode("query { a(b: 1) { c d } }", add_special_tokens=False):
+        matcher.fill_bitmask(row)
+        assert matcher.accept_token(token)
+    before = constraint.stats()
+    del constraint, matcher
+    held = vocabulary.index.stats()["memory"]
+    vocabulary.keep(memory=held - 1)
+    waiting = vocabulary.index.stats()
+    assert waiting["waiting"] == 2
+    constraint = gs.compile(gs.load("graphql"), vocabulary)
+    after = constraint.stats()
+    assert held - waiting["memory"] == before["memory"] - after["memory"] > before["memory"] // 3
+    assert after["masks"] == before["masks"]
+    assert vocabulary.index.stats()["memory"] == little, "the other one, which waited longer, has all"
 
 
 def test_what_can_be_cancelled_is_not_shared(vocabulary: gs.Vocabulary) -> None:

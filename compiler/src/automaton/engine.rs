@@ -470,7 +470,13 @@ impl Engine {
         dropped
     }
 
-    /// Forgets what only new masks need; states and masks stay.
+    /// Bytes of what only new masks need.
+    pub(super) fn ways(&self) -> usize {
+        let (tables, tries) = self.masks.ways();
+        tables / 5 * 8 + tries
+    }
+
+    /// Forgets what only new masks need; states and masks stay. Returns it, with what calls had still to drop.
     pub(super) fn forget_ways(&mut self) -> Gone {
         let before = self.memory();
         let ways = self.masks.forget_ways();

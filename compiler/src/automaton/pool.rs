@@ -2,9 +2,9 @@
 //! with its states and masks.
 //!
 //! A constraint is found while anyone uses it, and for a while after: those that nobody uses wait, bounded by number and
-//! by bytes. Where they hold too many, the least recently used give up what only new masks need, which is often the
-//! most, and keep states and masks; where that is not enough, they go. The lock is held for look-ups only, never while
-//! grammars are compared, and never while waiting for a constraint that computes.
+//! by bytes. Where they hold too many, the least recently used give up what only new masks need, if that is a third of
+//! what they hold, and keep states and masks; where that is not enough, they go. The lock is held for look-ups only, never
+//! while grammars are compared, and never while waiting for a constraint that computes.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -58,8 +58,8 @@ struct Waiting {
     hash: u64,
     constraint: Arc<Constraint>,
     bytes: usize,
-    /// Whether it has given up what only new masks need.
-    is_lean: bool,
+    /// Of these, what only new masks need.
+    ways: usize,
 }
 
 impl Waiting {
@@ -67,7 +67,7 @@ impl Waiting {
     fn make_lean(&mut self) -> Gone {
         let ways = self.constraint.lock().forget_ways(); // nobody else can have the engine
         self.bytes -= ways.bytes;
-        self.is_lean = true;
+        self.ways = 0;
         ways
     }
 
@@ -122,8 +122,11 @@ impl Entries {
         if entry.users > 0 {
             return Vec::new();
         }
-        let bytes = constraint.lock().memory() + entry.beside; // nobody else can have the engine
-        let mut new = Waiting { hash, constraint: constraint.clone(), bytes, is_lean: false };
+        let mut new = {
+            let engine = constraint.lock(); // nobody else can have it
+            let (bytes, ways) = (engine.memory() + entry.beside, engine.ways());
+            Waiting { hash, constraint: constraint.clone(), bytes, ways }
+        };
         let mut gone = Vec::new();
         if new.bytes > self.bounds.memory {
             gone.push(new.make_lean());
@@ -142,7 +145,7 @@ impl Entries {
     /// Takes out what waits beyond the bounds.
     fn shrink(&mut self) -> Vec<Gone> {
         let mut gone = Vec::new();
-        for one in self.waiting.iter_mut().filter(|one| !one.is_lean) {
+        for one in self.waiting.iter_mut().filter(|one| one.ways > one.bytes / 3) {
             if self.bytes <= self.bounds.memory {
                 break;
             }

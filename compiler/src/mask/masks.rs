@@ -95,6 +95,11 @@ impl Masks {
         self.rows.len() * 96 + self.local.memory()
     }
 
+    /// Of these, what only new rows need: bytes of tables, and of tries.
+    pub fn ways(&self) -> (usize, usize) {
+        (self.local.memory(), self.local.steps.exact_bytes())
+    }
+
     /// Drops everything that is known of residuals and stacks, whose numbers lose their meaning.
     pub fn clear(&mut self) {
         *self = Masks::new(self.shared.clone());
