@@ -1,0 +1,73 @@
+"""Weights are moved to huge pages where they lie, and stay what they are."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from grammarspec.decoding import huge_pages  # noqa: E402
+from grammarspec.decoding.huge_pages import on_huge_pages  # noqa: E402
+
+MEGABYTE = 1 << 20
+
+
+def can_move() -> bool:
+    """Whether Linux is new enough, and set to have huge pages."""
+    release = platform.release().split(".")
+    return huge_pages._huge_page() is not None and (int(release[0]), int(release[1])) >= (6, 1)
+
+
+def huge(address: int) -> int:
+    """How many bytes are on huge pages in the mapping that an address is in."""
+    found = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        name, *values = line.split()
+        if "-" in name and ":" not in name:
+            begin, end = (int(part, 16) for part in name.split("-"))
+            found = begin <= address < end
+        elif found and name == "AnonHugePages:":
+            return int(values[0]) * 1024
+    return 0
+
+
+@pytest.mark.skipif(
+    not can_move(), reason="Linux moves memory to huge pages from 6.1 on, where they are not turned off"
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_memory_is_moved(packed: bool) -> None:
+    values = torch.randn(4096, 2048, generator=torch.Generator().manual_seed(0))
+    tensor: Any = values.clone()
+    if packed:
+        if not hasattr(torch.ops.mkldnn, "data_ptr"):
+            pytest.skip("this torch does not say where packed weights are")
+        tensor = torch.ops.mkldnn._reorder_linear_weight(tensor, None)
+    address = torch.ops.mkldnn.data_ptr(tensor) if packed else tensor.data_ptr()
+    moved = on_huge_pages([tensor])
+    assert 28 * MEGABYTE <= moved <= 32 * MEGABYTE
+    assert huge(address) >= moved
+    assert torch.equal(tensor.to_dense(), values)
+
+
+def test_what_cannot_be_moved_stays() -> None:
+    assert on_huge_pages([]) == 0
+    elsewhere, sparse = torch.empty(MEGABYTE, device="meta"), torch.ones(4, 4).to_sparse()
+    assert on_huge_pages([torch.ones(3), elsewhere, sparse]) == 0
+
+
+@pytest.mark.parametrize("settings", [{}, {"enabled": "always madvise [never]\n", "hpage_pmd_size": "2097152\n"}])
+def test_where_huge_pages_are_not_wanted(
+    settings: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in settings.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(huge_pages, "_SETTINGS", tmp_path)
+    assert on_huge_pages([torch.ones(4 * MEGABYTE)]) == 0
+
+
+def test_neighbours_are_one_range() -> None:
+    assert huge_pages._joined([(50, 60), (0, 10), (12, 20), (5, 8)], gap=3) == [(0, 20), (50, 60)]
