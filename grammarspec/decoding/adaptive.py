@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import sqrt
 from statistics import NormalDist, median
 from typing import Any
@@ -29,7 +29,7 @@ _MEMORY = 0.98  # what a measurement of acceptance still counts when the next is
 _EXPECTED = {"forced": 0.95, "preferred": 0.85}  # acceptance of kinds of drafts that were not measured yet, else:
 _UNKNOWN = 0.6
 _CONFIDENCE = 2.0  # as many measurements does such an expectation count for
-_SLOPE = 0.1  # what one token more is expected to add to the cost of a pass, before that is measured
+_SLOPE = 0.1  # what one token more is expected to add to the cost of a pass over one, before that is measured
 _SHORT = 16  # how many more tokens a text that has just begun is expected to have
 _EVERY = 50  # in so many rounds one has a longer draft than what seems to pay
 
@@ -40,40 +40,66 @@ def _least_of(count: int) -> float:
 
 
 class Costs:
-    """Seconds of a round behind its draft, by the number of rows and of tokens that the target reads of each."""
+    """Seconds of a round behind its draft, by the number of rows and of tokens that the target reads of each.
+
+    Costs are close to a line in the number of tokens. What was measured a few times is therefore drawn to the line
+    through all that was measured with as many rows: a cost that happens to be too high would not be corrected by
+    measuring, since what seems not to pay is not tried.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # batches of several threads may have one target
         self._measured: dict[int, dict[int, deque[float]]] = {}
         self._medians: dict[int, dict[int, float]] = {}
+        self._lines: dict[int, tuple[float, float]] = {}  # by rows: at no tokens, and for each token
 
     def add(self, rows: int, tokens: int, seconds: float) -> None:
         """Add a measurement."""
         with self._lock:
-            measured = self._measured.setdefault(rows, {}).setdefault(tokens, deque(maxlen=_KEPT))
-            measured.append(seconds)
-            self._medians.setdefault(rows, {})[tokens] = median(measured)
+            measured = self._measured.setdefault(rows, {})
+            latest = measured.setdefault(tokens, deque(maxlen=_KEPT))
+            latest.append(seconds)
+            medians = self._medians.setdefault(rows, {})
+            medians[tokens] = median(latest)
+            self._lines[rows] = _line((number, cost, len(measured[number])) for number, cost in medians.items())
 
     def knows(self, rows: int, tokens: int) -> bool:
         """Whether this was measured."""
         return tokens in self._medians.get(rows, {})
 
     def seconds(self, rows: int, tokens: int) -> float:
-        """What a round is expected to cost: measured, or interpolated; in proportion only, where nothing is known."""
+        """What a round is expected to cost; in proportion only, where nothing is known."""
         with self._lock:
-            nearest = min(self._medians, key=lambda known: abs(known - rows), default=None)
+            nearest = min(self._lines, key=lambda known: abs(known - rows), default=None)
             if nearest is None:
                 return 1 + _SLOPE * (tokens - 1)
-            known = self._medians[nearest]
-            if tokens in known:
-                return known[tokens]
-            below = max((point for point in known.items() if point[0] < tokens), default=None)
-            above = min((point for point in known.items() if point[0] > tokens), default=None)
-        if below is not None and above is not None:
-            share = (tokens - below[0]) / (above[0] - below[0])
-            return below[1] + share * (above[1] - below[1])
-        counted, cost = below or above or (1, 1.0)
-        return cost * (1 + _SLOPE * (tokens - 1)) / (1 + _SLOPE * (counted - 1))
+            offset, slope = self._lines[nearest]
+            line = offset + slope * tokens
+            if tokens not in self._medians[nearest]:
+                return line
+            trust = len(self._measured[nearest][tokens]) / _KEPT
+            return line + trust * (self._medians[nearest][tokens] - line)
+
+
+def _line(points: Iterable[tuple[float, float, int]]) -> tuple[float, float]:
+    """The line that is closest to points (least squares), and does not fall.
+
+    Args:
+        points: their places, heights, and weights. If all are at one place, the line is that of :data:`_SLOPE`.
+
+    Returns:
+        its height at 0, and its slope.
+    """
+    points = list(points)
+    whole = sum(weight for *_, weight in points)
+    place = sum(weight * x for x, _, weight in points) / whole
+    height = sum(weight * y for _, y, weight in points) / whole
+    spread = sum(weight * (x - place) ** 2 for x, _, weight in points)
+    if spread:
+        slope = max(sum(weight * (x - place) * (y - height) for x, y, weight in points) / spread, 0.0)
+    else:
+        slope = _SLOPE * height / (1 + _SLOPE * (place - 1))
+    return height - slope * place, slope
 
 
 class Acceptance:

@@ -47,6 +47,21 @@ def test_costs_are_medians_of_the_latest() -> None:
     assert found.seconds(1, 3) == 5.0
 
 
+def test_a_cost_that_happens_to_be_too_high() -> None:
+    """It does not keep from trying again; what is measured again and again counts as it is."""
+    usual = [(1, tokens, 10.0 + tokens) for tokens in (1, 2, 4)] * 9
+    once, nine = (costs(*usual, *[(1, 6, 24.0)] * times) for times in (1, 9))
+    assert 16 < once.seconds(1, 6) < 19
+    assert once.seconds(1, 8) < 22
+    assert once.seconds(1, 1) == 11.0
+    assert nine.seconds(1, 6) == 24.0
+
+
+def test_more_tokens_are_not_expected_to_cost_less() -> None:
+    found = costs((1, 1, 10.0), (1, 5, 6.0))
+    assert found.seconds(1, 9) >= found.seconds(1, 3) == 8.0
+
+
 def test_costs_between_and_beyond_what_was_measured() -> None:
     found = costs((1, 1, 10.0), (1, 5, 20.0), (4, 1, 30.0))
     assert [found.seconds(1, tokens) for tokens in (1, 2, 3, 5)] == [10.0, 12.5, 15.0, 20.0]
@@ -101,7 +116,7 @@ def pace(rates: dict[str, float], price: Callable[[int], float], model: str | No
     for kind, rate in rates.items():
         for turn in range(1000):
             experience.acceptance.add(kind, (turn * rate) % 1 + rate >= 1)
-    for tokens in range(1, 10):
+    for tokens in [*range(1, 10)] * 9:
         experience.costs.add(1, tokens, price(tokens))
     return Pace(experience, model)
 
@@ -186,7 +201,7 @@ def test_what_seems_not_to_pay_is_tried_now_and_then() -> None:
 def test_rare_gains_do_not_shorten_a_batch(rows: int, idle: int, length: int) -> None:
     """Unless others take the places of texts that end: then they count as they are."""
     experience = pace({"sure": 0.99}, flat)._experience
-    for tokens in range(1, 10):
+    for tokens in [*range(1, 10)] * 9:
         experience.costs.add(rows, tokens, flat(tokens))
     lengths = []
     for together in (True, False):
