@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 __all__ = ["PackedLinear", "prepack"]
-
-_LEAST: Final = 1 << 19
-"""A call with packed weights takes 30 to 50 us more than one with plain weights, for any number of tokens. With fewer
-weights than these, reading them in order does not win that back, be it for one token or for 200."""
 
 
 class PackedLinear(nn.Linear):
@@ -82,7 +78,7 @@ class PackedLinear(nn.Linear):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
-def prepack(model: PreTrainedModel, least: int = _LEAST) -> int:
+def prepack(model: PreTrainedModel) -> int:
     """Pack the weights of a model's linear layers, in place, for running it on the CPU; it cannot be trained then.
 
     A thread then moves all weights to huge pages where there are such (about a second for a gigabyte).
@@ -90,7 +86,6 @@ def prepack(model: PreTrainedModel, least: int = _LEAST) -> int:
     Args:
         model: the model. Layers that are no plain ``nn.Linear`` of float32 on the CPU, such as adapted or quantised
             ones, stay as they are.
-        least: layers with fewer weights stay as they are, too, since packing makes them slower.
 
     Returns:
         the number of packed layers; 0 where torch has no packed form.
@@ -102,7 +97,7 @@ def prepack(model: PreTrainedModel, least: int = _LEAST) -> int:
         (parent, name, child)
         for parent in model.modules()
         for name, child in parent.named_children()
-        if type(child) is nn.Linear and child.weight.numel() >= least and _has_packed_form(child.weight)
+        if type(child) is nn.Linear and _has_packed_form(child.weight)
     ]
     for parent, name, child in found:
         setattr(parent, name, PackedLinear(child))

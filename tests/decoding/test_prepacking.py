@@ -30,19 +30,19 @@ def test_logits_are_the_same(family: str) -> None:
     model = build(family)
     packed = copy.deepcopy(model)
     linears = [module for module in model.modules() if type(module) is nn.Linear]
-    assert prepack(packed, 0) == len(linears) > 5
+    assert prepack(packed) == len(linears) > 5
     assert not any(type(module) is nn.Linear for module in packed.modules())
     for count in (1, 5, 7):
         expected, found = (each(ids(count=count)).logits for each in (model, packed))
         assert torch.allclose(expected, found, atol=1e-4)
-    assert prepack(packed, 0) == 0, "packed once"
+    assert prepack(packed) == 0, "packed once"
 
 
 @pytest.mark.slow
 def test_texts_are_the_same() -> None:
     model = build("llama")
     packed = copy.deepcopy(model)
-    prepack(packed, 0)
+    prepack(packed)
     texts = []
     for each in (model, packed):
         for proposers in ([], [Lookup()], [EarlyExit(each, 2)]):
@@ -69,7 +69,7 @@ def test_a_layer_stays_a_layer() -> None:
 def test_weights_are_saved_in_plain_order() -> None:
     model = build("llama")
     state = {name: value.clone() for name, value in model.state_dict().items()}
-    prepack(model, 0)
+    prepack(model)
     packed = model.state_dict()
     assert set(packed) == set(state)
     assert all(torch.equal(packed[name], value) for name, value in state.items())
@@ -79,10 +79,10 @@ def test_weights_are_saved_in_plain_order() -> None:
 def test_another_dtype_is_not_packed(dtype: Any) -> None:
     model = build("llama")
     expected = copy.deepcopy(model).to(dtype)(ids()).logits
-    prepack(model, 0)
+    prepack(model)
     model.to(dtype)
     assert torch.allclose(model(ids()).logits, expected, atol=0.05)
-    assert prepack(build("llama").to(dtype), 0) == 0
+    assert prepack(build("llama").to(dtype)) == 0
     model.to(torch.float32)
     assert model.lm_head._kept.is_mkldnn, "packed again"
 
@@ -90,7 +90,7 @@ def test_another_dtype_is_not_packed(dtype: Any) -> None:
 def test_embeddings_can_be_resized() -> None:
     model = build("llama")
     expected = model(ids()).logits
-    prepack(model, 0)
+    prepack(model)
     model.resize_token_embeddings(WIDTH + 8, mean_resizing=False)
     found = model(ids()).logits
     assert found.shape[-1] == WIDTH + 8
@@ -100,7 +100,7 @@ def test_embeddings_can_be_resized() -> None:
 def test_a_tied_model_can_be_tied_resized_and_saved(tmp_path: Path) -> None:
     model = build("llama", tie_word_embeddings=True)
     expected = model(ids()).logits
-    prepack(model, 0)
+    prepack(model)
     model.tie_weights()
     assert torch.allclose(model(ids()).logits, expected, atol=1e-4)
     model.save_pretrained(tmp_path)
@@ -112,26 +112,18 @@ def test_a_tied_model_can_be_tied_resized_and_saved(tmp_path: Path) -> None:
     assert torch.allclose(found[..., :WIDTH], expected, atol=1e-4)
 
 
-def test_small_layers_stay() -> None:
-    model = build("llama")
-    sizes = [module.weight.numel() for module in model.modules() if type(module) is nn.Linear]
-    assert prepack(model) == 0
-    assert prepack(model, max(sizes)) == sizes.count(max(sizes))
-    assert type(model.lm_head) is PackedLinear
-
-
 def test_layers_of_other_kinds_stay() -> None:
     class Adapted(nn.Linear):
         pass
 
     model = build("llama")
     model.lm_head = Adapted(32, WIDTH, bias=False)
-    prepack(model, 0)
+    prepack(model)
     assert type(model.lm_head) is Adapted
 
 
 def test_a_torch_without_packed_form(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
     model = build("llama")
-    assert prepack(model, 0) == 0
+    assert prepack(model) == 0
     assert type(model.lm_head) is nn.Linear
