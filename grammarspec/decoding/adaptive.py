@@ -82,7 +82,7 @@ class Costs:
 
 
 def _line(points: Iterable[tuple[float, float, int]]) -> tuple[float, float]:
-    """The line that is closest to points (least squares), and does not fall.
+    """The line that is closest to points (least squares), does not fall, and is not below 0 at 0.
 
     Args:
         points: their places, heights, and weights. If all are at one place, the line is that of :data:`_SLOPE`.
@@ -96,7 +96,8 @@ def _line(points: Iterable[tuple[float, float, int]]) -> tuple[float, float]:
     height = sum(weight * y for _, y, weight in points) / whole
     spread = sum(weight * (x - place) ** 2 for x, _, weight in points)
     if spread:
-        slope = max(sum(weight * (x - place) * (y - height) for x, y, weight in points) / spread, 0.0)
+        slope = sum(weight * (x - place) * (y - height) for x, y, weight in points) / spread
+        slope = min(max(slope, 0.0), height / place)
     else:
         slope = _SLOPE * height / (1 + _SLOPE * (place - 1))
     return height - slope * place, slope

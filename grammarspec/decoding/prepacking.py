@@ -81,7 +81,7 @@ class PackedLinear(nn.Linear):
 def prepack(model: PreTrainedModel) -> int:
     """Pack the weights of a model's linear layers, in place, for running it on the CPU; it cannot be trained then.
 
-    A thread then moves all weights to huge pages where there are such (about a second for a gigabyte).
+    A thread then moves all weights to huge pages where there are such (two to three seconds for a gigabyte).
 
     Args:
         model: the model. Layers that are no plain ``nn.Linear`` of float32 on the CPU, such as adapted or quantised

@@ -62,6 +62,11 @@ def test_more_tokens_are_not_expected_to_cost_less() -> None:
     assert found.seconds(1, 9) >= found.seconds(1, 3) == 8.0
 
 
+def test_costs_are_above_zero_where_they_rise_steeply() -> None:
+    found = costs(*[(1, tokens, 1.0) for tokens in (3, 4, 5, 6)] * 9, *[(1, 16, 100.0)] * 9)
+    assert all(found.seconds(1, tokens) > 0 for tokens in range(1, 40))
+
+
 def test_costs_between_and_beyond_what_was_measured() -> None:
     found = costs((1, 1, 10.0), (1, 5, 20.0), (4, 1, 30.0))
     assert [found.seconds(1, tokens) for tokens in (1, 2, 3, 5)] == [10.0, 12.5, 15.0, 20.0]
