@@ -9,6 +9,7 @@ once they are there.
 from __future__ import annotations
 
 import ctypes
+import mmap
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,8 +27,9 @@ def on_huge_pages(tensors: Iterable[torch.Tensor]) -> int:
     """Move the memory of tensors to huge pages, where it lies; it may be in use. Nothing changes where that fails.
 
     Args:
-        tensors: plain tensors, and tensors in oneDNN's format. Those that are not on the CPU, and those of subclasses,
-            are left as they are. What is between tensors that are next to each other is moved, too.
+        tensors: plain tensors, and packed ones. Those that are not on the CPU, and those of subclasses, are left as
+            they are. What is between tensors that are next to each other is moved, too; but where less than half of a
+            huge page would be in use, as packed tensors have room that nothing is written to, small pages stay.
 
     Returns:
         the number of bytes that are on huge pages now.
@@ -35,12 +37,17 @@ def on_huge_pages(tensors: Iterable[torch.Tensor]) -> int:
     size = _huge_page()
     if size is None:
         return 0
-    madvise = ctypes.CDLL(None).madvise
+    madvise, mincore = ctypes.CDLL(None).madvise, ctypes.CDLL(None).mincore
+    length, small = ctypes.c_size_t(size), mmap.PAGESIZE
+    in_memory = (ctypes.c_ubyte * (size // small))()
     found = 0
     for first, last in _joined(_ranges(tensors), size):
-        begin, end = -(-first // size) * size, last // size * size
-        if begin < end and not madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), _COLLAPSE):
-            found += end - begin
+        for begin in range(-(-first // size) * size, last - size + 1, size):
+            page = ctypes.c_void_p(begin)
+            if mincore(page, length, in_memory) or sum(each & 1 for each in in_memory) < len(in_memory) / 2:
+                continue
+            if not madvise(page, length, _COLLAPSE):
+                found += size
     return found
 
 

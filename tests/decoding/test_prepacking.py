@@ -38,6 +38,15 @@ def test_logits_are_the_same(family: str) -> None:
     assert prepack(packed) == 0, "packed once"
 
 
+@pytest.mark.parametrize("shape", [(192, 576), (576, 1536), (2000, 300)])
+def test_rows_are_rounded_as_without_others_beside_them(shape: tuple[int, int]) -> None:
+    packed = PackedLinear(nn.Linear(shape[1], shape[0]))
+    rows = torch.randn(70, shape[1], generator=torch.Generator().manual_seed(0))
+    alone = torch.cat([packed(row[None]) for row in rows])
+    for count in (2, 3, 5, 9, 17, 70):
+        assert torch.equal(packed(rows[:count]), alone[:count])
+
+
 @pytest.mark.slow
 def test_texts_are_the_same() -> None:
     model = build("llama")
@@ -64,6 +73,11 @@ def test_a_layer_stays_a_layer() -> None:
     other = copy.deepcopy(packed)
     assert torch.equal(other.weight, packed.weight)
     assert other.bias is not packed.bias
+    assert torch.equal(other(wide), packed(wide))
+    other.weight = nn.Parameter(torch.zeros(4, 6))
+    assert torch.equal(packed.weight, linear.weight)
+    wider = nn.Linear(150, 3)  # more than what is unpacked at once
+    assert torch.equal(PackedLinear(wider).weight, wider.weight)
 
 
 def test_weights_are_saved_in_plain_order() -> None:
@@ -123,7 +137,7 @@ def test_layers_of_other_kinds_stay() -> None:
 
 
 def test_a_torch_without_packed_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: False)
     model = build("llama")
     assert prepack(model) == 0
     assert type(model.lm_head) is nn.Linear

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import astuple
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -53,7 +54,10 @@ def test_batches_and_samples(model: gs.Model) -> None:
     samples = model.samples("a", kind, 3, law="conditional", particles=2, temperature=1.0, seed=1)
     assert {one.output for one in samples} <= {"yes", "no", "maybe"}
     awaited = asyncio.run(model.arun("a", kind, law="conditional", temperature=1.0, seed=1))
-    assert (awaited.text, awaited.evidence) == (found[0].text, found[0].evidence)
+    assert awaited.evidence and found[0].evidence
+    assert awaited.text == found[0].text
+    # Passes over other numbers of rows round sums in other ways.
+    assert astuple(awaited.evidence) == pytest.approx(astuple(found[0].evidence), rel=1e-6)
     assert model("a", kind, law="conditional", temperature=1.0) in ("yes", "no", "maybe")
 
 
