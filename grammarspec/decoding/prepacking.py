@@ -55,7 +55,8 @@ class PackedLinear(nn.Linear):
             return self._kept
         # What is packed can only be multiplied: with the identity, which changes no value.
         count = self._like.shape[1]
-        identity = (nn.functional.one_hot(columns, count).float() for columns in torch.arange(count).split(_ROWS))
+        parts = [torch.arange(first, min(first + _ROWS, count)) for first in range(0, count, _ROWS)]
+        identity = (nn.functional.one_hot(part, count).float() for part in parts)
         return torch.cat([self._product(rows, None).T for rows in identity], dim=1)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -115,7 +116,8 @@ def prepack(model: PreTrainedModel) -> int:
     Returns:
         the number of packed layers; 0 where torch has no packed form.
     """
-    if not (torch.backends.mkl.is_available() and hasattr(torch.ops.mkl, "_mkl_linear")):
+    available: bool = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
+    if not (available and hasattr(torch.ops.mkl, "_mkl_linear")):
         return 0
     found = [
         (parent, name, child)
