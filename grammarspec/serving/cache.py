@@ -246,10 +246,8 @@ class GrammarCache:
     # ------------------------------------------------------------------ making
     @staticmethod
     def _key(request: Request | Lowered) -> bytes:
-        if isinstance(request, Request):
+        if isinstance(request, Request | Lowered):
             return request.key
-        if isinstance(request, Lowered):
-            return request.key()
         raise TypeError(f"expected a Request or a Lowered, not {request!r:.60}")
 
     def _make(self, key: bytes, request: Request | Lowered) -> Constraint:

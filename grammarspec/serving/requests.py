@@ -7,6 +7,7 @@ resulting :class:`Lowered` can be sent to another process as bytes, which are ch
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import struct
@@ -93,9 +94,10 @@ class Lowered:
         """The grammar; its texts mean themselves."""
         return Grammar(self.ir)
 
+    @property
     def key(self) -> bytes:
-        """A digest of the content, which identifies the lowered request."""
-        return hashlib.sha256(self.to_bytes()).digest()
+        """The head of :meth:`to_bytes`, whose digest identifies the lowered request."""
+        return self.to_bytes()[: _HEAD.size]
 
 
 def _digest(length: int, content: bytes) -> bytes:
@@ -189,19 +191,24 @@ class Request:
         return cls("tools", list(tools), {**options, "special_tokens": list(special_tokens)})
 
     @classmethod
-    def lowered(cls, data: bytes) -> Request:
-        """A request that was lowered before: the bytes of :meth:`Lowered.to_bytes`."""
-        return cls("lowered", data.hex())
+    def lowered(cls, data: bytes | str) -> Request:
+        """A request that was lowered before: the bytes of :meth:`Lowered.to_bytes`, or these in base64 (RFC 4648)."""
+        return cls("lowered", data if isinstance(data, str) else base64.b64encode(data).decode())
 
     # ------------------------------------------------------------------ lowering
     @cached_property
     def key(self) -> bytes:
-        """A digest of kind, declaration and options, which identifies the request.
+        """A digest of kind, declaration and options, which identifies the request; of a lowered one, :attr:`Lowered.key`.
+
+        What was lowered is checked when it is read: a request that has the head of another and other content has no
+        constraint of its own.
 
         Raises:
             TypeError: the declaration or an option has a value that JSON does not have.
             GrammarSyntaxError: the declaration or an option nests too deeply, or contains itself.
         """
+        if self.kind == "lowered":
+            return _bytes_of_base64(self.declaration, _HEAD.size)
         try:
             text = json.dumps([self.kind, self.declaration, dict(self.options)], ensure_ascii=False)
         except (ValueError, RecursionError) as error:
@@ -247,7 +254,7 @@ class Request:
             GrammarError, Cancelled, TypeError, ValueError, MissingPackage: as :meth:`lower`.
         """
         if self.kind == "lowered":
-            lowered = Lowered.from_bytes(_bytes_of_hex(self.declaration))
+            lowered = Lowered.from_bytes(_bytes_of_base64(self.declaration))
             grammar: Grammar[Any] = lowered.grammar
         else:
             grammar = _FRONT_ENDS[self.kind](self.declaration, dict(self.options), limits, cancel)
@@ -257,11 +264,13 @@ class Request:
         return lowered, constraint
 
 
-def _bytes_of_hex(text: Any) -> bytes:
+def _bytes_of_base64(text: Any, count: int | None = None) -> bytes:
+    """The bytes that a text is, or the first of them."""
     try:
-        return bytes.fromhex(text)
+        needed = text if count is None else text[: -(-count // 3) * 4]
+        return base64.b64decode(needed, validate=True)[:count]
     except (TypeError, ValueError):
-        raise GrammarSyntaxError("the bytes of a lowered request must be written as hexadecimal digits") from None
+        raise GrammarSyntaxError("the lowered request is damaged: it must be bytes written in base64") from None
 
 
 def _any_bytes(grammar: Grammar[Any]) -> Vocabulary:

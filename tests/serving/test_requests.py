@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import grammarspec as gs
-from grammarspec.serving import Lowered, Request
+from grammarspec.serving import GrammarCache, Lowered, Request
 from tests import tiers
 
 WEATHER = {
@@ -55,7 +55,7 @@ def test_each_kind_goes_to_another_process_as_bytes(kind: str) -> None:
     assert there.ir == lowered.ir
     assert there.grammar.matches(member) and not there.grammar.matches(other)
     again = Request.lowered(lowered.to_bytes()).lower()
-    assert again == lowered and again.key() == lowered.key()
+    assert again == lowered and again.key == lowered.key == Request.lowered(lowered.to_bytes()).key
 
 
 def test_requests_are_found_by_content() -> None:
@@ -63,6 +63,19 @@ def test_requests_are_found_by_content() -> None:
     keys = {request.key for request, _, _ in KINDS.values()}
     assert len(keys) == len(KINDS)
     assert Request.json_schema({"a": 1}).key != Request.json_schema({"a": 1}, whitespace="compact").key
+
+
+def test_the_head_of_another_request_is_no_key_to_what_is_behind_it() -> None:
+    first, second = (gs.literal(text).ir for text in "ab")
+    head, content = Lowered(first).to_bytes(), Lowered(second).to_bytes()
+    forged = Request.lowered(head[:41] + content[41:])
+    assert forged.key == Lowered(first).key != Lowered(second).key
+    cache = GrammarCache(gs.Vocabulary.bytes())
+    for _ in range(2):
+        with pytest.raises(gs.GrammarSyntaxError, match="damaged"):
+            cache.constraint(forged)
+    constraint = cache.constraint(Lowered(first))
+    assert cache.constraint(Request.lowered(head)) is cache.constraint(forged) is constraint
 
 
 def test_options_go_with_a_lowered_request() -> None:
@@ -99,7 +112,10 @@ def test_options_go_with_a_lowered_request() -> None:
         (Request.tools([WEATHER], tool_format="nonsense"), ValueError, "nonsense"),
         (Request.tools([WEATHER, WEATHER], tool_format="hermes"), ValueError, "weather"),
         (Request.tools([], tool_format="hermes", choice="required"), ValueError, "no tools"),
-        (Request("lowered", "zz"), gs.GrammarSyntaxError, "hexadecimal"),
+        (Request("lowered", "zzzz"), gs.GrammarSyntaxError, "not a lowered request"),
+        (Request.lowered("a!"), gs.GrammarSyntaxError, "base64"),
+        (Request.lowered("ä==="), gs.GrammarSyntaxError, "base64"),
+        (Request("lowered", 5), gs.GrammarSyntaxError, "base64"),
     ],
 )
 def test_what_cannot_be_answered_is_refused(request_: Request, error: type[Exception], said: str) -> None:
