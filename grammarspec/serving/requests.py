@@ -198,7 +198,7 @@ class Request:
     # ------------------------------------------------------------------ lowering
     @cached_property
     def key(self) -> bytes:
-        """A digest of kind, declaration and options, which identifies the request; of a lowered one, :attr:`Lowered.key`.
+        """A digest of kind, declaration and options, which identifies the request; if it is lowered, :attr:`Lowered.key`.
 
         What was lowered is checked when it is read: a request that has the head of another and other content has no
         constraint of its own.
