@@ -198,7 +198,7 @@ class Request:
     # ------------------------------------------------------------------ lowering
     @cached_property
     def key(self) -> bytes:
-        """A digest of kind, declaration and options, which identifies the request; if it is lowered, :attr:`Lowered.key`.
+        """A digest that identifies the request: of all its attributes; of a lowered request, :attr:`Lowered.key`.
 
         What was lowered is checked when it is read: a request that has the head of another and other content has no
         constraint of its own.
