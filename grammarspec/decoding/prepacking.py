@@ -67,9 +67,15 @@ class PackedLinear(nn.Linear):
             super().__setattr__(name, value)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """As that of ``nn.Linear``, without gradients for the weights."""
+        """As that of ``nn.Linear``, without gradients for the weights.
+
+        Raises:
+            RuntimeError: the input has another number of features, or another dtype or device.
+        """
         if not self._kept.is_mkldnn:
             return nn.functional.linear(input, self._kept, self.bias)
+        if input.shape[-1:] != self._like.shape[1:]:  # the operation does not look
+            raise RuntimeError(f"an input of shape {list(input.shape)} does not end in {self._like.shape[1]} features")
         return self._product(input, self.bias)
 
     def _product(self, input: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:

@@ -80,6 +80,12 @@ def test_a_layer_stays_a_layer() -> None:
     assert torch.equal(PackedLinear(wider).weight, wider.weight)
 
 
+@pytest.mark.parametrize("shape", [(), (7,), (1, 7), (2, 8), (1, 5), (6, 5)])
+def test_inputs_of_another_width_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(RuntimeError):
+        PackedLinear(nn.Linear(6, 4))(torch.ones(shape))
+
+
 def test_weights_are_saved_in_plain_order() -> None:
     model = build("llama")
     state = {name: value.clone() for name, value in model.state_dict().items()}
