@@ -53,7 +53,7 @@ class PackedLinear(nn.Linear):
         """The weights in plain order, ``[out_features, in_features]``: a copy, which takes long to make."""
         if not self._kept.is_mkldnn:
             return self._kept
-        # What is packed can only be multiplied: with the identity, which changes no value.
+        # What is packed can only be multiplied: with the identity, which changes no finite value.
         count = self._like.shape[1]
         parts = [torch.arange(first, min(first + _ROWS, count)) for first in range(0, count, _ROWS)]
         identity = (nn.functional.one_hot(part, count).float() for part in parts)
