@@ -120,9 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         for one in measured:
             print(f"{kind:13} {line(one, measured[0])}", flush=True)
-            report[f"{kind}, {one.setting.name}"] = {
-                "seconds": one.seconds, "texts differ": differing(one, measured[0]), **one.statistics.summary()
-            }  # fmt: skip
+            report[f"{kind}, {one.setting.name}"] = figures(one, measured[0])
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, batch {options.batch}")
@@ -133,6 +131,15 @@ def line(one: Measurement, plain: Measurement) -> str:
     found = f"{one.setting.name:17} {one.statistics.tokens_per_pass:5.2f} tokens/pass  {one.speedup(plain)} x"
     phases = "  ".join(f"{name} {milliseconds:.2f}" for name, milliseconds in one.phases.items())
     return f"{found}  {one.tokens_per_second:5.1f} tokens/s  {differing(one, plain)} texts differ  ms a pass: {phases}"
+
+
+def figures(one: Measurement, plain: Measurement) -> dict[str, Any]:
+    """All figures of a setting, but for times between rounds, as rounds of other settings were between them."""
+    found = one.statistics.summary()
+    between = [name for name in found if name.endswith("_ms") and name != "phase_ms"]
+    found = {name: value for name, value in found.items() if name not in between}
+    own = {"tokens_per_second": round(one.tokens_per_second, 1), "seconds": one.seconds}
+    return found | own | {"texts differ": differing(one, plain)}
 
 
 def differing(one: Measurement, plain: Measurement) -> int:
