@@ -135,11 +135,10 @@ def line(one: Measurement, plain: Measurement) -> str:
 
 def figures(one: Measurement, plain: Measurement) -> dict[str, Any]:
     """All figures of a setting, but for times between rounds, as rounds of other settings were between them."""
-    found = one.statistics.summary()
-    between = [name for name in found if name.endswith("_ms") and name != "phase_ms"]
-    found = {name: value for name, value in found.items() if name not in between}
-    own = {"tokens_per_second": round(one.tokens_per_second, 1), "seconds": one.seconds}
-    return found | own | {"texts differ": differing(one, plain)}
+    summary = one.statistics.summary()
+    own = {name: value for name, value in summary.items() if name == "phase_ms" or not name.endswith("_ms")}
+    own["tokens_per_second"] = round(one.tokens_per_second, 1)
+    return own | {"seconds": one.seconds, "texts differ": differing(one, plain)}
 
 
 def differing(one: Measurement, plain: Measurement) -> int:

@@ -103,7 +103,8 @@ class Measurement:
     Attributes:
         setting: the setting.
         seconds: by turn, of each batch of texts.
-        statistics: of all texts of all turns together; times of a batch are counted once.
+        statistics: of all texts of all turns together; times of a batch are counted once. Times between rounds, and so
+            those of prompts and of decoding, include rounds of other settings.
         texts: the texts of the last turn.
     """
 
