@@ -15,7 +15,7 @@ ENDING := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 # The tests start many processes, which shall not compile the package each anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-ci test-all test-long test-rust grammars-test written bench speculation extraction tools instructions gpu-report draft lint audit
+.PHONY: demo test test-ci test-all test-long test-rust test-vllm grammars-test written bench speculation extraction tools instructions gpu-report draft lint audit
 
 # A head that drafts for the demo's model: make draft
 DRAFT := forced,lookup,eagle:examples/drafts/smollm2.safetensors
@@ -43,6 +43,12 @@ grammars-test: .venv/ready
 # make test-long PART=3/8
 test-long: .venv/ready
 	$(PYTEST) --tier=long
+
+# vLLM itself, on a CPU, with this checkout inside: its environment, which takes seven gigabytes, servers on 127.0.0.1, and
+# the openai client.
+test-vllm: .venv/ready
+	$(BIN)/python -m tests.integrations.vllm_environment
+	$(BIN)/pytest --tier=all tests/integrations/test_vllm_server.py
 
 test-rust:
 	cargo test --manifest-path compiler/Cargo.toml
