@@ -105,6 +105,11 @@ def server(model: str, log: Path, *options: str, **environment: str) -> Iterator
         process.wait()
 
 
+def logged(log: Path) -> str:
+    """What a server has logged until it was told to stop: vLLM may stop its engine before what waits for it."""
+    return log.read_text().partition("[shutdown]")[0]
+
+
 class Asker:
     """Asks a server, and judges what it answers."""
 
@@ -416,8 +421,7 @@ def main(model: str) -> None:
         run(reasoning, asker)
         report["reasoning"] = {"finished": asker.finished, "cut by max_tokens": asker.cut}
     for name in ("plain", "drafts", "reasoning"):
-        text = (folder / f"vllm-checks-{name}.log").read_text()
-        text = text.partition("[shutdown]")[0]  # vLLM may stop its engine before what waits for it, and logs that
+        text = logged(folder / f"vllm-checks-{name}.log")
         assert "is not available" not in text, text[-3000:]
         report[f"errors logged, {name}"] = len(re.findall(r" ERROR |Traceback", text))
         # those of the two sequences that hit a limit, in the engine and in the API's process, and no others

@@ -21,7 +21,7 @@ from typing import Any
 
 import openai
 
-from tests.integrations.vllm_checks import GROWING, HOSTILE, REFUSED, Asker, matching, server
+from tests.integrations.vllm_checks import GROWING, HOSTILE, REFUSED, Asker, logged, matching, server
 from tests.integrations.vllm_figures import schema_of
 
 
@@ -111,7 +111,7 @@ def main(model: str, seconds: float, clients: int = 8, schemas: int = 200) -> No
         assert asker.schema("Some JSON.", schema_of(0))
         report |= {"requests": sum(outcomes.values()), "outcomes": outcomes}
         report |= {"finished": asker.finished, "cut by max_tokens": asker.cut}
-    text = log.read_text()
+    text = logged(log)
     report["tokens refused"] = text.count("grammar rejected tokens")
     assert "Traceback" not in text, text[-5000:]
     print(json.dumps(report))
