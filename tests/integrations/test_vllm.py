@@ -379,6 +379,7 @@ def test_what_is_asked_for_again_is_lowered_once(vllm: SimpleNamespace, monkeypa
     assert vllm.ask(json=schema).grammar == vllm.ask(json=schema).grammar
     assert len(lowered) == 1
     monkeypatch.setenv("GRAMMARSPEC_VLLM_MAX_STEPS", "3000000")
+    adapter.register()
     vllm.ask(json=schema)
     assert len(lowered) == 2
     for _ in range(2):

@@ -40,13 +40,14 @@ def register(settings: Settings | None = None) -> None:
     if settings is not None:
         settings.export()
     Settings.check_environment()
-    if _registered:
-        return
-    check()
+    if not _registered:
+        check()
     with importing:
-        from grammarspec.integrations.vllm.patches import patch
+        from grammarspec.integrations.vllm.patches import choose, patch
 
-    patch()
+    choose(Settings.of_environment())
+    if not _registered:
+        patch()
     _registered = True
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any, Literal, get_args
 
+from grammarspec.constraint import Limits
 from grammarspec.errors import GrammarspecError
 from grammarspec.integrations.vllm.backend import Backend, SequenceGrammar
 from grammarspec.integrations.vllm.expected import found
@@ -20,7 +21,7 @@ from grammarspec.integrations.vocabularies import vocabulary_of
 from grammarspec.serving import GuardedMatcher, Request
 from grammarspec.vocabulary import Vocabulary
 
-__all__ = ["patch"]
+__all__ = ["choose", "patch"]
 
 _WRONG = (GrammarspecError, TypeError, ValueError, RecursionError)
 """The errors that are answered with status 400."""
@@ -30,9 +31,20 @@ _FIELDS = ("json", "regex", "choice", "json_object", "structural_tag", "whitespa
 
 
 class _Chosen:
-    """Whether an engine of this process uses grammarspec. Parsers of tool calls do not get the configuration."""
+    """What holds for all engines of this process.
+
+    Attributes:
+        backend: whether one uses grammarspec. Parsers of tool calls do not get the configuration.
+        limits: those of each request.
+    """
 
     backend = False
+    limits = Limits()
+
+
+def choose(settings: Settings) -> None:
+    """Apply settings to requests from now on."""
+    _Chosen.limits = settings.limits
 
 
 def patch() -> None:
@@ -98,7 +110,7 @@ def prepare(tokenizer: Any, size: int) -> None:
     firsts = Request.json_object(), Request.regex("a"), Request.grammar('start: "a"'), Request.structural_tag(tag)
     for request in firsts:
         with suppress(*_WRONG):  # a package is missing, or a limit is small: requests will get these errors
-            request.lower(vocabulary, limits=Settings.of_environment().limits)
+            request.lower(vocabulary, limits=_Chosen.limits)
 
 
 def _validation() -> None:
@@ -134,7 +146,7 @@ def _validation() -> None:
 
 
 def _lowered(request: Request, vocabulary: Vocabulary) -> str:
-    limits = Settings.of_environment().limits
+    limits = _Chosen.limits
     return _TEXTS.get((request.key, vocabulary, limits), lambda: sent(request.lower(vocabulary, limits=limits)))
 
 
@@ -227,7 +239,7 @@ def _tool_parsers() -> None:
             request = request_of(structured_outputs, {}, {})
             if request.kind == "grammar" and "::=" not in request.declaration:
                 return False  # formats of structural tags have no other grammars
-            request.lower(limits=Settings.of_environment().limits)
+            request.lower(limits=_Chosen.limits)
         except _WRONG:
             return False
         return request.kind != "lowered"
