@@ -182,33 +182,24 @@ KINDS: dict[str, Callable[[Measured], tuple[int, dict[str, Way]]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Seconds:
-    """Of each token of one text.
-
-    Attributes:
-        all: of the whole text, its prompt included.
-        later: of the tokens after the first one; ``None`` if there is but one.
-    """
-
-    all: float
-    later: float | None
+WHOLE, LATER = "prompts included", "after the first token"
 
 
-def timed(way: Way, number: int, most: int) -> Seconds:
-    """One text, and its first token alone."""
+def timed(way: Way, number: int, most: int) -> dict[str, float]:
+    """Seconds of each token of one text, and of those after the first one if there are such."""
     begin = perf_counter()
     way(number, 1)
     first = perf_counter()
-    tokens = max(way(number, most), 1)
+    tokens = way(number, most)
     whole = perf_counter() - first
-    return Seconds(whole / tokens, (whole - (first - begin)) / (tokens - 1) if tokens > 1 else None)
+    found = {WHOLE: whole / max(tokens, 1)}
+    return found | {LATER: (whole - (first - begin)) / (tokens - 1)} if tokens > 1 else found
 
 
-def alternate(ways: dict[str, Way], count: int, most: int, turns: int) -> dict[str, list[list[Seconds]]]:
+def alternate(ways: dict[str, Way], count: int, most: int, turns: int) -> dict[str, list[list[dict[str, float]]]]:
     """What each text took by each way, in each turn; one turn before these is not counted."""
     names = list(ways)
-    found: dict[str, list[list[Seconds]]] = {name: [[] for _ in range(count)] for name in names}
+    found: dict[str, list[list[dict[str, float]]]] = {name: [[] for _ in range(count)] for name in names}
     for turn in range(turns + 1):
         for number in range(count):
             for index in range(len(names)):
@@ -219,22 +210,19 @@ def alternate(ways: dict[str, Way], count: int, most: int, turns: int) -> dict[s
     return found
 
 
-def report(kind: str, found: dict[str, list[list[Seconds]]]) -> None:
+def report(kind: str, found: dict[str, list[list[dict[str, float]]]]) -> None:
     """Print the speed of each way, and how many times as fast our loop with drafts is: medians of the turns."""
-    whole = {name: [median(one.all for one in turns) for turns in texts] for name, texts in found.items()}
-    longer = [
-        all(one.later is not None for texts in found.values() for one in texts[at]) for at in range(len(found[OURS]))
-    ]
-    later = {
-        name: [median(one.later or 0.0 for one in turns) for turns, long in zip(texts, longer, strict=True) if long]
-        for name, texts in found.items()
-    }
-    for name in found:
-        for what, seconds in (("prompts included", whole), ("after the first token", later)):
-            speed, gain = len(seconds[name]) / sum(seconds[name]), Interval.of_ratio(seconds[name], seconds[OURS])
-            print(
-                f"{kind:13} {name:36} {what:21} {speed:6.1f} tokens/s; ours with drafts is {gain} x as fast", flush=True
-            )
+    for what in (WHOLE, LATER):
+        compared = [
+            text for text in zip(*found.values(), strict=True) if all(what in one for way in text for one in way)
+        ]
+        if not compared:
+            continue
+        medians = [[median(one[what] for one in way) for way in text] for text in compared]
+        for name, seconds in zip(found, zip(*medians, strict=True), strict=True):
+            speed, gain = len(seconds) / sum(seconds), Interval.of_ratio(seconds, [text[0] for text in medians])
+            said = f"{speed:6.1f} tokens/s; ours with drafts is {gain} x as fast"
+            print(f"{kind:13} {name:36} {what:21} {said}", flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

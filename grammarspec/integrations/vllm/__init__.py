@@ -48,7 +48,7 @@ def register(settings: Settings | None = None) -> None:
     choose(Settings.of_environment())
     if not _registered:
         patch()
-    _registered = True
+        _registered = True
 
 
 def plugin() -> None:
